@@ -1,0 +1,85 @@
+package hooks
+
+import (
+	"strings"
+
+	"github.com/unitd/unitd/model"
+)
+
+// Version is the Juju version that unitd reports to charms and scripts.
+const Version = "3.6.12"
+
+// Place is where and for whom a hook runs: what its environment is made of
+// besides the hook itself. All paths are absolute.
+type Place struct {
+	Unit             model.UnitName
+	Principal        model.UnitName // empty unless the unit is a subordinate's
+	ModelName        string
+	ModelUUID        string
+	MachineID        string
+	AvailabilityZone string
+	CharmDir         string
+	ToolsDir         string
+	Socket           string
+	ContextID        string
+	APIAddresses     []string
+	Proxy            Proxy
+	Path             string // the agent's own PATH, put after ToolsDir
+	Debian           bool   // the host is Debian, Ubuntu or derived from them
+	Ubuntu           bool
+}
+
+// Proxy has the model's proxy settings for charms; empty means none.
+type Proxy struct{ HTTP, HTTPS, FTP, No string }
+
+// Environ is the whole environment of a hook, "NAME=value" each, built from
+// nothing: what isn't listed doesn't pass. Source: spec/uniter-behaviour.md
+// §2; the seed's JUJU_AGENT_SOCKET is kept as well (seed 004).
+func Environ(i Info, p Place) []string {
+	env := []string{
+		"CHARM_DIR=" + p.CharmDir,
+		"JUJU_CHARM_DIR=" + p.CharmDir,
+		"JUJU_CONTEXT_ID=" + p.ContextID,
+		"JUJU_HOOK_NAME=" + i.Name(),
+		"JUJU_DISPATCH_PATH=hooks/" + i.Name(),
+		"JUJU_AGENT_SOCKET_ADDRESS=" + p.Socket,
+		"JUJU_AGENT_SOCKET_NETWORK=unix",
+		"JUJU_AGENT_SOCKET=" + p.Socket,
+		"JUJU_UNIT_NAME=" + string(p.Unit),
+		"JUJU_PRINCIPAL_UNIT=" + string(p.Principal),
+		"JUJU_MODEL_UUID=" + p.ModelUUID,
+		"JUJU_MODEL_NAME=" + p.ModelName,
+		"JUJU_API_ADDRESSES=" + strings.Join(p.APIAddresses, " "),
+		"JUJU_SLA=unsupported",
+		"JUJU_MACHINE_ID=" + p.MachineID,
+		"JUJU_AVAILABILITY_ZONE=" + p.AvailabilityZone,
+		"JUJU_VERSION=" + Version,
+		"CLOUD_API_VERSION=",
+		"JUJU_CHARM_HTTP_PROXY=" + p.Proxy.HTTP,
+		"JUJU_CHARM_HTTPS_PROXY=" + p.Proxy.HTTPS,
+		"JUJU_CHARM_FTP_PROXY=" + p.Proxy.FTP,
+		"JUJU_CHARM_NO_PROXY=" + p.Proxy.No,
+		"PATH=" + p.ToolsDir + ":" + p.Path,
+		"LANG=C.UTF-8",
+	}
+	if p.Ubuntu {
+		env = append(env, "TERM=tmux-256color")
+	} else {
+		env = append(env, "TERM=screen")
+	}
+	if p.Debian {
+		env = append(env, "DEBIAN_FRONTEND=noninteractive", "APT_LISTCHANGES_FRONTEND=none")
+	}
+	if i.IsRelation() {
+		env = append(env,
+			"JUJU_RELATION="+i.Endpoint,
+			"JUJU_RELATION_ID="+i.RelationRef(),
+			"JUJU_REMOTE_UNIT="+string(i.RemoteUnit),
+			"JUJU_REMOTE_APP="+i.RemoteApp,
+		)
+	}
+	if i.Kind == RelationDeparted {
+		env = append(env, "JUJU_DEPARTING_UNIT="+string(i.Departing))
+	}
+	return env
+}

@@ -1,0 +1,144 @@
+package hooks
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/model"
+)
+
+// Kind is a kind of hook. For relation hooks it is the part of the file's
+// name after the endpoint: "relation-joined" in "db-relation-joined".
+type Kind string
+
+// The hook kinds that unitd runs.
+const (
+	Install               Kind = "install"
+	Start                 Kind = "start"
+	Stop                  Kind = "stop"
+	Remove                Kind = "remove"
+	ConfigChanged         Kind = "config-changed"
+	UpgradeCharm          Kind = "upgrade-charm"
+	UpdateStatus          Kind = "update-status"
+	LeaderElected         Kind = "leader-elected"
+	LeaderSettingsChanged Kind = "leader-settings-changed"
+	RelationCreated       Kind = "relation-created"
+	RelationJoined        Kind = "relation-joined"
+	RelationChanged       Kind = "relation-changed"
+	RelationDeparted      Kind = "relation-departed"
+	RelationBroken        Kind = "relation-broken"
+)
+
+// Shape is what a run of a kind is about besides its unit.
+type Shape int
+
+// The shapes.
+const (
+	AboutUnit       Shape = iota // nothing else
+	AboutRelation                // a relation
+	AboutRemoteUnit              // a relation and one remote unit in it
+	AboutRemote                  // a relation and a remote unit, or the remote application
+)
+
+// Row describes one kind.
+type Row struct {
+	Kind  Kind
+	Shape Shape
+	When  string // one line for people
+}
+
+// Kinds is the table of all hook kinds, in the order of a unit's life.
+func Kinds() []Row {
+	return []Row{
+		{Install, AboutUnit, "once, before any other hook"},
+		{RelationCreated, AboutRelation, "once for each relation, after install and before start or when the relation appears"},
+		{LeaderElected, AboutUnit, "when the unit becomes its application's leader"},
+		{LeaderSettingsChanged, AboutUnit, "non-leaders, when leader settings changed"},
+		{ConfigChanged, AboutUnit, "after install, after upgrade-charm, and when configuration, trust or addresses changed"},
+		{Start, AboutUnit, "once, after the first config-changed; again after the machine rebooted"},
+		{RelationJoined, AboutRemoteUnit, "once for each remote unit that is first seen"},
+		{RelationChanged, AboutRemote, "after joined, and whenever the remote settings changed"},
+		{RelationDeparted, AboutRemoteUnit, "once for each remote unit that left"},
+		{RelationBroken, AboutRelation, "last of a relation, when it has no members left"},
+		{UpgradeCharm, AboutUnit, "after the charm directory was changed by an upgrade"},
+		{UpdateStatus, AboutUnit, "at every interval while nothing else is due"},
+		{Stop, AboutUnit, "before the unit goes, when all its relations are broken"},
+		{Remove, AboutUnit, "after stop, last of all"},
+	}
+}
+
+// Info is one hook that is to be run, is running, or has run.
+type Info struct {
+	Kind       Kind             `json:"kind"`
+	Endpoint   string           `json:"endpoint,omitempty"`    // relation hooks: the local endpoint
+	RelationID model.RelationID `json:"relation-id,omitempty"` // relation hooks
+	RemoteApp  string           `json:"remote-app,omitempty"`  // relation hooks
+	RemoteUnit model.UnitName   `json:"remote-unit,omitempty"` // joined, departed; changed unless it is the application's
+	// Version is the version of the remote settings that a joined or changed
+	// hook tells of; the relation's state keeps it once the hook has committed.
+	Version int `json:"version,omitempty"`
+	// Departing is the unit whose leaving a departed hook tells of: the remote
+	// unit, or the local one where that is what leaves.
+	Departing model.UnitName `json:"departing,omitempty"`
+	// Cause says for people why the hook runs: "config changed".
+	Cause string `json:"cause,omitempty"`
+}
+
+// IsRelation says whether the hook is a relation hook.
+func (i Info) IsRelation() bool { return strings.HasPrefix(string(i.Kind), "relation-") }
+
+// Name is the name of the hook's file and of its event: "install",
+// "db-relation-joined".
+func (i Info) Name() string {
+	if i.IsRelation() {
+		return i.Endpoint + "-" + string(i.Kind)
+	}
+	return string(i.Kind)
+}
+
+// RelationRef is the relation as charms name it, "db:3"; empty in hooks of
+// other kinds.
+func (i Info) RelationRef() string {
+	if !i.IsRelation() {
+		return ""
+	}
+	return fmt.Sprintf("%s:%d", i.Endpoint, i.RelationID)
+}
+
+// String is the name with its relation and remote unit, for people:
+// "db-relation-joined (db:3, mysql/0)".
+func (i Info) String() string {
+	if !i.IsRelation() {
+		return i.Name()
+	}
+	about := []string{i.RelationRef()}
+	if i.RemoteUnit != "" {
+		about = append(about, string(i.RemoteUnit))
+	} else if i.RemoteApp != "" && i.Kind == RelationChanged {
+		about = append(about, i.RemoteApp)
+	}
+	return i.Name() + " (" + strings.Join(about, ", ") + ")"
+}
+
+// Validate says which field is missing or out of place for the kind.
+func (i Info) Validate() error {
+	for _, row := range Kinds() {
+		if row.Kind != i.Kind {
+			continue
+		}
+		switch {
+		case row.Shape == AboutUnit && (i.Endpoint != "" || i.RemoteUnit != ""):
+			return errors.NotValidf("%s hook with a relation", i.Kind)
+		case row.Shape != AboutUnit && i.Endpoint == "":
+			return errors.NotValidf("%s hook without an endpoint", i.Kind)
+		case row.Shape == AboutRemoteUnit && i.RemoteUnit == "":
+			return errors.NotValidf("%s hook without a remote unit", i.Name())
+		case row.Shape == AboutRelation && i.RemoteUnit != "":
+			return errors.NotValidf("%s hook with a remote unit", i.Name())
+		}
+		return nil
+	}
+	return errors.NotValidf("hook kind %q", i.Kind)
+}

@@ -1,0 +1,43 @@
+package model
+
+// Changes is what one hook run wrote, as one value: the hook's context fills
+// it, state.CommitHook applies it in one transaction (design §2, "One
+// commit"). The zero value changes nothing. What is immediate by contract
+// (status-set, juju-log) is not here.
+type Changes struct {
+	// Relations holds the settings that the hook wrote, by relation.
+	Relations map[RelationID]RelationChange `json:"relations,omitempty"`
+	// Ports are opened and closed in this order.
+	Ports []PortChange `json:"ports,omitempty"`
+	// State has the charm's key-value state: a nil value deletes its key.
+	State map[string]*string `json:"state,omitempty"`
+	// LeaderSettings are laid over the application's leader settings.
+	LeaderSettings Settings `json:"leader-settings,omitempty"`
+	// WorkloadVersion is what application-version-set was given; nil: not called.
+	WorkloadVersion *string `json:"workload-version,omitempty"`
+	// Reboot is the wish of juju-reboot, to be met after the hook.
+	Reboot Reboot `json:"reboot,omitempty"`
+}
+
+// RelationChange is what a hook wrote in one relation; both are laid over
+// what is there by Settings.Apply.
+type RelationChange struct {
+	Unit        Settings `json:"unit,omitempty"`
+	Application Settings `json:"application,omitempty"`
+}
+
+// Reboot says whether, and when, a hook asked for a reboot of the machine.
+type Reboot string
+
+// What juju-reboot can ask for.
+const (
+	NoReboot    Reboot = ""
+	RebootAfter Reboot = "after" // once the hook has succeeded
+	RebootNow   Reboot = "now"   // at once: the hook is ended and run again afterwards
+)
+
+// Empty says whether there is nothing to write to the model.
+func (c Changes) Empty() bool {
+	return len(c.Relations) == 0 && len(c.Ports) == 0 && len(c.State) == 0 &&
+		len(c.LeaderSettings) == 0 && c.WorkloadVersion == nil && c.Reboot == NoReboot
+}

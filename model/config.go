@@ -1,0 +1,120 @@
+package model
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/juju/errors"
+)
+
+// ConfigOption is one option of config.yaml. Type is string, int, float,
+// boolean or secret; Default is nil or a value of that type.
+type ConfigOption struct {
+	Type        string `json:"type"`
+	Description string `json:"description,omitempty"`
+	Default     any    `json:"default,omitempty"`
+}
+
+// ConfigTypes are the types an option can have.
+func ConfigTypes() []string { return []string{"boolean", "float", "int", "secret", "string"} }
+
+// Coerce turns v, as YAML or JSON decoded it, into a value of the option's
+// type: string, int64, float64 or bool. The error is NotValid and says
+// `option "n" expected int, got "abc"`.
+func (o ConfigOption) Coerce(name string, v any) (any, error) {
+	switch o.Type {
+	case "string", "secret":
+		if s, ok := v.(string); ok {
+			return s, nil
+		}
+	case "boolean":
+		if b, ok := v.(bool); ok {
+			return b, nil
+		}
+	case "int":
+		switch n := v.(type) {
+		case int:
+			return int64(n), nil
+		case int64:
+			return n, nil
+		case float64:
+			if n == math.Trunc(n) && math.Abs(n) < 1<<53 {
+				return int64(n), nil
+			}
+		}
+	case "float":
+		switch n := v.(type) {
+		case float64:
+			return n, nil
+		case int:
+			return float64(n), nil
+		case int64:
+			return float64(n), nil
+		}
+	}
+	return nil, o.mismatch(name, v)
+}
+
+func (o ConfigOption) mismatch(name string, v any) error {
+	return errors.NewNotValid(nil, fmt.Sprintf("option %q expected %s, got %#v", name, o.Type, v))
+}
+
+// Parse reads the value of the option from text, as "config app name=text"
+// gives it. Text for a string is taken as it is.
+func (o ConfigOption) Parse(name, text string) (any, error) {
+	var v any
+	var err error
+	switch o.Type {
+	case "string", "secret":
+		return text, nil
+	case "boolean":
+		v, err = strconv.ParseBool(text)
+	case "int":
+		v, err = strconv.ParseInt(text, 10, 64)
+	case "float":
+		v, err = strconv.ParseFloat(text, 64)
+	}
+	if err != nil || v == nil {
+		return nil, o.mismatch(name, text)
+	}
+	return v, nil
+}
+
+// ParseConfig reads values given as text. Unknown options and wrong types are
+// NotValid, with the texts of spec/cli-juju.md §6.
+func (c Charm) ParseConfig(text map[string]string) (map[string]any, error) {
+	out := make(map[string]any, len(text))
+	for _, name := range slices.Sorted(maps.Keys(text)) {
+		o, ok := c.Options[name]
+		if !ok {
+			return nil, errors.NewNotValid(nil, fmt.Sprintf("unknown option %q", name))
+		}
+		v, err := o.Parse(name, text[name])
+		if err != nil {
+			return nil, err
+		}
+		out[name] = v
+	}
+	return out, nil
+}
+
+// Config is what config-get shows: each option's set value, else its default,
+// else nil. set has values as ParseConfig or JSON gave them.
+func (c Charm) Config(set map[string]any) map[string]any {
+	out := make(map[string]any, len(c.Options))
+	for name, o := range c.Options {
+		out[name] = nil
+		for _, v := range []any{o.Default, set[name]} {
+			if v == nil {
+				continue
+			}
+			if typed, err := o.Coerce(name, v); err == nil {
+				out[name] = typed
+			}
+		}
+	}
+	return out
+}
