@@ -1,0 +1,96 @@
+package hookcontext
+
+import (
+	"time"
+
+	"github.com/unitd/unitd/model"
+)
+
+// View is what one hook run can read of the model, and the few writes that
+// are immediate by contract (spec/hook-tools.md §4). It has two
+// implementations: the live model, and a recording for replay without one.
+//
+// A View need not be repeatable: the Context asks for each thing once and
+// remembers the answer. Methods may block; they are never called at once.
+type View interface {
+	// Config has every option of the charm: its value, else its default, else nil.
+	Config() (map[string]any, error)
+	// Settings are a unit's settings in a relation; they stay readable after
+	// the unit has left. errors.NotFound where the unit never was in it.
+	Settings(relation model.RelationID, unit model.UnitName) (model.Settings, error)
+	// ApplicationSettings are an application's settings in a relation.
+	ApplicationSettings(relation model.RelationID, application string) (model.Settings, error)
+	// LeaderSettings are those of leader-get.
+	LeaderSettings() (model.Settings, error)
+	// State is the charm's key-value state, as committed.
+	State() (map[string]string, error)
+	// IsLeader asks live; true holds for the next 30 seconds.
+	IsLeader() (bool, error)
+	// Ports are the ports open on the unit's machine, by unit.
+	Ports() (map[model.UnitName]model.Ports, error)
+	// UnitStatus is the unit's own workload status.
+	UnitStatus() (model.Status, error)
+	// ApplicationStatus is the application's status and its units'.
+	ApplicationStatus() (ApplicationStatus, error)
+	// SetUnitStatus and SetApplicationStatus are immediate.
+	SetUnitStatus(model.Status) error
+	SetApplicationStatus(model.Status) error
+	// Network is what the unit's machine offers an endpoint.
+	Network(endpoint string) (Network, error)
+	// PublicAddress is the address for the world; errors.NotFound without one.
+	PublicAddress() (string, error)
+	// GoalState says which units and relations there will be.
+	GoalState() (GoalState, error)
+	// Log writes one message of the charm's to the unit's log, at once. Level
+	// is TRACE, DEBUG, INFO, WARNING, ERROR or CRITICAL.
+	Log(level, message string)
+}
+
+// Relation is one of the unit's relations as the agent knows it at the start
+// of the hook: the members are those whose joined hook has begun and whose
+// departed hook has not.
+type Relation struct {
+	ID        model.RelationID
+	Endpoint  string // the unit's own endpoint
+	Peer      bool
+	RemoteApp string // for a peer relation the unit's own application
+	Members   []model.UnitName
+	// Broken: dying or suspended, and without members; relation-ids leaves it out.
+	Broken bool
+}
+
+// ApplicationStatus is the status of an application with its units'.
+type ApplicationStatus struct {
+	Application model.Status
+	Units       map[model.UnitName]model.Status
+}
+
+// Network is what network-get tells of a binding.
+type Network struct {
+	Interfaces []Interface
+	Ingress    []string
+	Egress     []string
+}
+
+// Interface is one network interface with its addresses.
+type Interface struct {
+	Name      string
+	MAC       string
+	Addresses []Address
+}
+
+// Address is an address of an interface; CIDR is its network, "10.0.0.0/24".
+type Address struct{ Hostname, Value, CIDR string }
+
+// GoalState is the model's plan for the unit's application: its units, and
+// for each endpoint the remote applications and units.
+type GoalState struct {
+	Units     map[string]Goal
+	Relations map[string]map[string]Goal
+}
+
+// Goal is a status word and since when it holds.
+type Goal struct {
+	Status string
+	Since  time.Time
+}
