@@ -1,0 +1,210 @@
+// Package debuglog is the log of a model, as debug-log shows it: one JSON line
+// for each message, appended by the agents of one machine and read by anybody.
+//
+//	{"time":…,"entity":"unit-shop-0","level":"INFO","module":"unit.shop/0.juju-log","message":"open"}
+//
+// The module of a hook's own output is "unit.<unit>.<hook>", of juju-log
+// "unit.<unit>.juju-log", and of the agent "unitd". Source: spec/cli-juju.md
+// §2b, spec/uniter-behaviour.md §2.
+package debuglog
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/juju/errors"
+)
+
+// Entry is one message.
+type Entry struct {
+	Time    time.Time `json:"time"`
+	Entity  string    `json:"entity"` // "unit-shop-0", "machine-0"
+	Level   string    `json:"level"`  // one of Levels
+	Module  string    `json:"module"`
+	Message string    `json:"message"`
+}
+
+// Levels are the levels from the least to the most severe.
+func Levels() []string {
+	return []string{"TRACE", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"}
+}
+
+// String is the entry as debug-log prints it, in the time zone of loc.
+func (e Entry) String() string {
+	return fmt.Sprintf("%s: %s %s %s %s", e.Entity, e.Time.Format("15:04:05"), e.Level, e.Module, e.Message)
+}
+
+// rotateAt is the size in bytes at which a log is set aside as "<path>.1".
+const rotateAt = 64 << 20
+
+// Log appends to a log file. It is safe for use by many goroutines.
+type Log struct {
+	mu   sync.Mutex
+	path string
+	file *os.File
+	size int64
+}
+
+// Open opens the log at path for appending, and makes it, readable for its
+// owner alone.
+func Open(path string) (*Log, error) {
+	l := &Log{path: path}
+	if err := l.open(); err != nil {
+		return nil, errors.Trace(err)
+	}
+	return l, nil
+}
+
+func (l *Log) open() error {
+	f, err := os.OpenFile(l.path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return errors.Annotate(err, "cannot open the log")
+	}
+	st, err := f.Stat()
+	if err != nil {
+		f.Close()
+		return errors.Annotate(err, "cannot open the log")
+	}
+	l.file, l.size = f, st.Size()
+	return nil
+}
+
+// Write appends one entry. A log that can't be written to is no reason to stop
+// an agent: the error is for who wants it.
+func (l *Log) Write(e Entry) error {
+	b, err := json.Marshal(e)
+	if err != nil {
+		return errors.Trace(err)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.file == nil {
+		return errors.New("log is closed")
+	}
+	if l.size > rotateAt {
+		if err := l.rotate(); err != nil {
+			return errors.Trace(err)
+		}
+	}
+	n, err := l.file.Write(append(b, '\n'))
+	l.size += int64(n)
+	return errors.Trace(err)
+}
+
+func (l *Log) rotate() error {
+	if err := os.Rename(l.path, l.path+".1"); err != nil {
+		return errors.Annotate(err, "cannot set the full log aside")
+	}
+	l.file.Close()
+	return l.open()
+}
+
+// Close closes the file; what is written afterwards is lost.
+func (l *Log) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.file == nil {
+		return nil
+	}
+	err := l.file.Close()
+	l.file = nil
+	return errors.Trace(err)
+}
+
+// Filter says which entries to show. The zero value shows all.
+type Filter struct {
+	// Include has entities ("unit-shop-0", "shop/0", "machine-0") or patterns
+	// with *; empty: all. Exclude likewise, and wins.
+	Include, Exclude []string
+	// IncludeModule and ExcludeModule have module names; a name stands for all
+	// modules below it.
+	IncludeModule, ExcludeModule []string
+	// Level is the least severe level to show; empty: all.
+	Level string
+}
+
+// Match says whether the filter lets the entry through.
+func (f Filter) Match(e Entry) bool {
+	return matchEntity(f.Include, e.Entity, true) && !matchEntity(f.Exclude, e.Entity, false) &&
+		matchModule(f.IncludeModule, e.Module, true) && !matchModule(f.ExcludeModule, e.Module, false) &&
+		slices.Index(Levels(), e.Level) >= slices.Index(Levels(), f.Level)
+}
+
+func matchEntity(patterns []string, entity string, none bool) bool {
+	for _, p := range patterns {
+		if app, num, ok := strings.Cut(p, "/"); ok {
+			p = "unit-" + app + "-" + num
+		}
+		if ok, err := path.Match(p, entity); ok && err == nil {
+			return true
+		}
+		// An application's name stands for all its units.
+		if rest, ok := strings.CutPrefix(entity, "unit-"+p+"-"); ok && !strings.Contains(rest, "-") {
+			return true
+		}
+	}
+	return len(patterns) == 0 && none
+}
+
+func matchModule(modules []string, module string, none bool) bool {
+	for _, m := range modules {
+		if m == module || strings.HasPrefix(module, m+".") {
+			return true
+		}
+	}
+	return len(modules) == 0 && none
+}
+
+// Reader reads a log from its beginning, and what is appended later when asked
+// again.
+type Reader struct {
+	file    *os.File
+	buf     *bufio.Reader
+	partial []byte
+}
+
+// NewReader opens the log at path for reading; errors.NotFound where there is
+// none yet.
+func NewReader(path string) (*Reader, error) {
+	f, err := os.Open(path)
+	if os.IsNotExist(err) {
+		return nil, errors.NotFoundf("log %s", path)
+	}
+	if err != nil {
+		return nil, errors.Annotate(err, "cannot read the log")
+	}
+	return &Reader{file: f, buf: bufio.NewReaderSize(f, 64<<10)}, nil
+}
+
+// Next returns the next whole entry; io.EOF where there is none yet: ask again
+// once the file has grown. Lines that aren't entries are passed over.
+func (r *Reader) Next() (Entry, error) {
+	for {
+		chunk, err := r.buf.ReadBytes('\n')
+		r.partial = append(r.partial, chunk...)
+		if err != nil {
+			if err == io.EOF {
+				return Entry{}, io.EOF
+			}
+			return Entry{}, errors.Annotate(err, "cannot read the log")
+		}
+		var e Entry
+		bad := json.Unmarshal(bytes.TrimSpace(r.partial), &e)
+		r.partial = r.partial[:0]
+		if bad == nil {
+			return e, nil
+		}
+	}
+}
+
+// Close closes the file.
+func (r *Reader) Close() error { return errors.Trace(r.file.Close()) }

@@ -1,0 +1,91 @@
+package relation
+
+import (
+	"fmt"
+
+	"github.com/unitd/unitd/hooks"
+	"github.com/unitd/unitd/model"
+)
+
+// Local is what Next must know of the unit itself.
+type Local struct {
+	Unit model.UnitName
+	// Leaving: the unit or its application isn't Alive, so it is this unit
+	// that departs from its relations.
+	Leaving bool
+}
+
+// Next is the hook that the unit is owed in this relation; false if none is
+// due. The rules are those of spec/uniter-behaviour.md §5 in their order; the
+// first that applies wins.
+func Next(l Local, s State, now Snapshot) (hooks.Info, bool) {
+	if s.Owed != "" {
+		// Even if the unit has left meanwhile: joined is never without changed.
+		v, ok := now.Version(s.Owed)
+		if !ok {
+			v = s.Members[s.Owed]
+		}
+		return s.hook(hooks.RelationChanged, s.Owed, v, fmt.Sprintf("%s joined", s.Owed)), true
+	}
+	for _, u := range s.Units() {
+		if _, ok := now.Version(u); !ok {
+			return s.departed(l, u, fmt.Sprintf("%s left", u)), true
+		}
+	}
+	if l.Leaving || !now.Live {
+		return s.leave(l)
+	}
+	if !s.Created {
+		return s.hook(hooks.RelationCreated, "", 0, "relation made"), true
+	}
+	if now.Application != s.Application {
+		return s.hook(hooks.RelationChanged, "", now.Application, fmt.Sprintf("%s changed its application's settings", s.RemoteApp)), true
+	}
+	for _, m := range now.Members {
+		if _, ok := s.Members[m.Unit]; !ok {
+			return s.hook(hooks.RelationJoined, m.Unit, m.Version, fmt.Sprintf("%s joined", m.Unit)), true
+		}
+	}
+	for _, m := range now.Members {
+		if s.Members[m.Unit] != m.Version {
+			return s.hook(hooks.RelationChanged, m.Unit, m.Version, fmt.Sprintf("%s changed its settings", m.Unit)), true
+		}
+	}
+	return hooks.Info{}, false
+}
+
+// leave is the next hook on the way out: departed for every member by name,
+// then broken, which only a unit that was told of the relation is owed.
+func (s State) leave(l Local) (hooks.Info, bool) {
+	cause := "relation removed or suspended"
+	if l.Leaving {
+		cause = "unit removed"
+	}
+	if units := s.Units(); len(units) > 0 {
+		return s.departed(l, units[0], cause), true
+	}
+	if s.Created {
+		return s.hook(hooks.RelationBroken, "", 0, cause), true
+	}
+	return hooks.Info{}, false
+}
+
+func (s State) departed(l Local, unit model.UnitName, cause string) hooks.Info {
+	h := s.hook(hooks.RelationDeparted, unit, s.Members[unit], cause)
+	h.Departing = unit
+	if l.Leaving {
+		h.Departing = l.Unit
+	}
+	return h
+}
+
+func (s State) hook(k hooks.Kind, unit model.UnitName, version int, cause string) hooks.Info {
+	remote := s.RemoteApp
+	if unit != "" {
+		remote = unit.Application()
+	}
+	return hooks.Info{
+		Kind: k, Endpoint: s.Endpoint, RelationID: s.ID,
+		RemoteApp: remote, RemoteUnit: unit, Version: version, Cause: cause,
+	}
+}

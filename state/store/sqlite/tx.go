@@ -1,0 +1,211 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+
+	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/state/store"
+)
+
+// querier is what *sql.Tx and *sql.Conn have in common.
+type querier interface {
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+// reader is a store.Reader on one snapshot of the database.
+type reader struct {
+	ctx context.Context
+	tx  querier
+	rev int64
+	now int64 // in ns since the epoch: keys of leases that are over by then aren't there
+}
+
+func (r *reader) head() error {
+	return errors.Trace(r.tx.QueryRowContext(r.ctx, "SELECT rev FROM head").Scan(&r.rev))
+}
+
+// live leaves out keys whose lease has expired and wasn't cleared away yet.
+const live = " AND (lease = 0 OR EXISTS (SELECT 1 FROM lease WHERE id = kv.lease AND expires > ?))"
+
+// Get is part of store.Reader.
+func (r *reader) Get(key string) (store.KV, error) {
+	kv := store.KV{Key: key}
+	err := r.tx.QueryRowContext(r.ctx, "SELECT value, rev, created, lease FROM kv WHERE key = ?"+live, key, r.now).
+		Scan(&kv.Value, &kv.Rev, &kv.CreateRev, &kv.Lease)
+	if errors.Is(err, sql.ErrNoRows) {
+		return store.KV{}, errors.NotFoundf("key %q", key)
+	}
+	return kv, errors.Annotatef(err, "cannot read key %q", key)
+}
+
+// List is part of store.Reader.
+func (r *reader) List(prefix string) ([]store.KV, error) { return r.Page(prefix, "", -1) }
+
+// Page is part of store.Reader.
+func (r *reader) Page(prefix, after string, limit int) ([]store.KV, error) {
+	rows, err := r.tx.QueryContext(r.ctx,
+		"SELECT key, value, rev, created, lease FROM kv WHERE key >= ? AND key < ? AND key > ?"+live+" ORDER BY key LIMIT ?",
+		prefix, prefixEnd(prefix), after, r.now, limit)
+	if err != nil {
+		return nil, errors.Annotatef(err, "cannot list keys below %q", prefix)
+	}
+	defer rows.Close()
+	var kvs []store.KV
+	for rows.Next() {
+		var kv store.KV
+		if err := rows.Scan(&kv.Key, &kv.Value, &kv.Rev, &kv.CreateRev, &kv.Lease); err != nil {
+			return nil, errors.Annotatef(err, "cannot list keys below %q", prefix)
+		}
+		kvs = append(kvs, kv)
+	}
+	return kvs, errors.Annotatef(rows.Err(), "cannot list keys below %q", prefix)
+}
+
+// prefixEnd is the first key after all that begin with prefix. Keys are
+// printable ASCII, so the byte after them all is never one of theirs.
+func prefixEnd(prefix string) string { return prefix + "\x7f" }
+
+// Rev is part of store.Reader.
+func (r *reader) Rev() int64 { return r.rev }
+
+// transaction is a store.Tx inside a BEGIN IMMEDIATE of the writer.
+type transaction struct {
+	reader
+	w       *writer
+	touched map[string]bool // the keys written
+	err     error           // the first that a statement gave; nothing is committed then
+}
+
+func (t *transaction) exec(query string, args ...any) error {
+	_, err := t.affected(query, args...)
+	return err
+}
+
+func (t *transaction) affected(query string, args ...any) (int64, error) {
+	stmt, err := t.w.prepare(t.ctx, query)
+	if err != nil {
+		return 0, t.failed(err)
+	}
+	res, err := stmt.ExecContext(t.ctx, args...)
+	if err != nil {
+		return 0, t.failed(err)
+	}
+	n, err := res.RowsAffected()
+	return n, t.failed(err)
+}
+
+func (t *transaction) failed(err error) error {
+	if err != nil && t.err == nil {
+		t.err = errors.Trace(err)
+	}
+	return errors.Trace(err)
+}
+
+func (t *transaction) row(query string, args ...any) *sql.Row {
+	return t.tx.QueryRowContext(t.ctx, query, args...)
+}
+
+// Put is part of store.Tx.
+func (t *transaction) Put(key string, value []byte) error { return t.PutLease(key, value, 0) }
+
+// PutLease is part of store.Tx.
+func (t *transaction) PutLease(key string, value []byte, lease store.LeaseID) error {
+	if len(value) > store.MaxValue {
+		return t.failed(errors.Annotatef(store.ErrTooLarge, "value of key %q has %d bytes", key, len(value)))
+	}
+	if lease != 0 {
+		var n int
+		if err := t.row("SELECT count(*) FROM lease WHERE id = ? AND expires > ?", lease, t.now).Scan(&n); err != nil {
+			return t.failed(err)
+		}
+		if n == 0 {
+			return errors.NotFoundf("lease %d", lease)
+		}
+	}
+	if err := t.touch(key, false); err != nil {
+		return errors.Trace(err)
+	}
+	if value == nil {
+		value = []byte{}
+	}
+	return t.exec(`INSERT INTO kv VALUES (?, ?, ?, ?, ?)
+		ON CONFLICT (key) DO UPDATE SET value = excluded.value, rev = excluded.rev, lease = excluded.lease`,
+		key, value, t.rev+1, t.rev+1, lease)
+}
+
+// Delete is part of store.Tx.
+func (t *transaction) Delete(key string) error {
+	n, err := t.affected("DELETE FROM kv WHERE key = ?", key)
+	if err != nil || n == 0 {
+		return errors.Trace(err)
+	}
+	return t.touch(key, true)
+}
+
+// touch records the change for those who watch.
+func (t *transaction) touch(key string, deleted bool) error {
+	if key == "" {
+		return t.failed(errors.NotValidf("empty key"))
+	}
+	for i := range len(key) {
+		if key[i] < ' ' || key[i] > '~' {
+			return t.failed(errors.NotValidf("key %q: only printable ASCII is", key))
+		}
+	}
+	t.touched[key] = true
+	if len(t.touched) > store.MaxWrites {
+		return t.failed(errors.Annotatef(store.ErrTooLarge, "more than %d keys written", store.MaxWrites))
+	}
+	return t.exec("INSERT INTO change VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET deleted = excluded.deleted", t.rev+1, key, deleted)
+}
+
+// endLease removes a lease with its keys.
+func (t *transaction) endLease(id int64) error {
+	if _, err := t.affected("INSERT INTO change SELECT ?, key, 1 FROM kv WHERE lease = ? ON CONFLICT DO UPDATE SET deleted = 1", t.rev+1, id); err != nil {
+		return errors.Trace(err)
+	}
+	n, err := t.affected("DELETE FROM kv WHERE lease = ?", id)
+	if err != nil {
+		return errors.Trace(err)
+	}
+	if n > 0 {
+		t.touched[""] = true // not a key: only marks that there is something to tell of
+	}
+	return t.exec("DELETE FROM lease WHERE id = ?", id)
+}
+
+// expire ends the leases that are over.
+func (t *transaction) expire() error {
+	rows, err := t.tx.QueryContext(t.ctx, "SELECT id FROM lease WHERE expires <= ?", t.now)
+	if err != nil {
+		return t.failed(err)
+	}
+	var ids []int64
+	for rows.Next() {
+		var id int64
+		if err := rows.Scan(&id); err != nil {
+			rows.Close()
+			return t.failed(err)
+		}
+		ids = append(ids, id)
+	}
+	if err := rows.Err(); err != nil {
+		return t.failed(err)
+	}
+	for _, id := range ids {
+		if err := t.endLease(id); err != nil {
+			return errors.Trace(err)
+		}
+	}
+	return nil
+}
+
+func (t *transaction) compact(rev int64) error {
+	if err := t.exec("DELETE FROM change WHERE rev <= ?", rev); err != nil {
+		return errors.Trace(err)
+	}
+	return t.exec("UPDATE head SET compacted = max(compacted, ?)", rev)
+}

@@ -1,0 +1,313 @@
+package sqlite
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/state/store"
+)
+
+// lookEvery is how often the revision is looked at although nothing was
+// heard, for the sake of a process that was killed between its commit and its
+// telling of it.
+const lookEvery = 5 * time.Second
+
+// hub reads new changes once for all watches of this process and hands them
+// out. Its goroutine is started by the first Watch, so that a program that
+// never watches pays nothing for it.
+type hub struct {
+	s     *Store
+	wake  chan struct{} // has room for one: "look again"
+	lease chan struct{} // likewise: "the leases have changed"
+
+	mu      sync.Mutex
+	told    int64 // every watcher was handed everything up to here
+	watches map[*watch]bool
+}
+
+// watch is one caller's watch. Batches that it hasn't taken yet are in queue.
+type watch struct {
+	prefix string
+	from   int64 // events up to here are not for this watch
+	mu     sync.Mutex
+	queue  []store.Batch
+	more   chan struct{}
+}
+
+func (h *hub) poke() {
+	select {
+	case h.wake <- struct{}{}:
+	default:
+	}
+}
+
+// leasesChanged makes the hub look when the next lease expires.
+func (s *Store) leasesChanged() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.hub == nil {
+		return
+	}
+	select {
+	case s.hub.lease <- struct{}{}:
+	default:
+	}
+}
+
+// startHub returns the hub, and starts it if there is none.
+func (s *Store) startHub() (*hub, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, errors.Trace(store.ErrClosed)
+	}
+	if s.hub != nil {
+		return s.hub, nil
+	}
+	fs, err := fsnotify.NewWatcher()
+	if err != nil {
+		return nil, errors.Annotate(err, "cannot watch the store's file")
+	}
+	if err := fs.Add(s.path + "-rev"); err != nil {
+		fs.Close()
+		return nil, errors.Annotate(err, "cannot watch the store's file")
+	}
+	h := &hub{s: s, wake: make(chan struct{}, 1), lease: make(chan struct{}, 1), watches: map[*watch]bool{}}
+	var rev int64
+	if err := s.read.QueryRowContext(s.ctx, "SELECT rev FROM head").Scan(&rev); err != nil {
+		fs.Close()
+		return nil, errors.Annotate(err, "cannot read the store")
+	}
+	h.told = rev
+	s.hub = h
+	s.done.Add(1)
+	go func() {
+		defer s.done.Done()
+		defer fs.Close()
+		h.run(fs)
+	}()
+	return h, nil
+}
+
+func (h *hub) run(fs *fsnotify.Watcher) {
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
+	expiry := h.s.clock.After(h.untilExpiry())
+	for {
+		select {
+		case <-h.s.ctx.Done():
+			return
+		case <-h.wake:
+		case <-fs.Events:
+		case err := <-fs.Errors:
+			// The queue of the kernel has overflown: something did change.
+			h.s.log.Warn("watching the store's file", "err", err)
+		case <-look.C:
+		case <-h.lease:
+		case <-expiry:
+			h.expire()
+		}
+		// Whoever changed something may have granted a lease as well.
+		expiry = h.s.clock.After(h.untilExpiry())
+		if err := h.tell(); err != nil && h.s.ctx.Err() == nil {
+			h.s.log.Error("cannot read what has changed", "err", err)
+		}
+	}
+}
+
+// untilExpiry is how long until the next lease may be over: at most a few
+// seconds, as another process may grant one.
+func (h *hub) untilExpiry() time.Duration {
+	var expires int64
+	err := h.s.read.QueryRowContext(h.s.ctx, "SELECT coalesce(min(expires), 0) FROM lease").Scan(&expires)
+	if err != nil || expires == 0 {
+		return lookEvery
+	}
+	d := time.Duration(expires - h.s.clock.Now().UnixNano())
+	return min(max(d, time.Millisecond), lookEvery)
+}
+
+// expire ends the leases that are over, as every Update does.
+func (h *hub) expire() {
+	var over int
+	now := h.s.clock.Now().UnixNano()
+	err := h.s.read.QueryRowContext(h.s.ctx, "SELECT count(*) FROM lease WHERE expires <= ?", now).Scan(&over)
+	if err != nil || over == 0 {
+		return
+	}
+	if _, err := h.s.Update(h.s.ctx, func(store.Tx) error { return nil }); err != nil && h.s.ctx.Err() == nil {
+		h.s.log.Error("cannot end leases that are over", "err", err)
+	}
+}
+
+// add makes w one of the watches, with what it has missed since its revision.
+func (h *hub) add(w *watch) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	// Whoever watches from now on isn't told of what was before.
+	if err := h.tellLocked(); err != nil {
+		return errors.Trace(err)
+	}
+	if w.from == 0 {
+		w.from = h.told
+	}
+	if w.from < h.told {
+		b, err := h.s.changes(w.from)
+		if err != nil {
+			return errors.Trace(err)
+		}
+		w.put(clip(b, h.told))
+	}
+	h.watches[w] = true
+	return nil
+}
+
+// tell hands the changes since the last time to all watches.
+func (h *hub) tell() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.tellLocked()
+}
+
+func (h *hub) tellLocked() error {
+	b, err := h.s.changes(h.told)
+	if err != nil || b.Rev == h.told {
+		return errors.Trace(err)
+	}
+	h.told = b.Rev
+	for w := range h.watches {
+		w.put(b)
+	}
+	return nil
+}
+
+// changes reads what has changed after revision from.
+func (s *Store) changes(from int64) (store.Batch, error) {
+	var b store.Batch
+	tx, err := s.read.BeginTx(s.ctx, nil)
+	if err != nil {
+		return b, errors.Trace(err)
+	}
+	defer func() { _ = tx.Rollback() }()
+	var compacted int64
+	if err := tx.QueryRowContext(s.ctx, "SELECT rev, compacted FROM head").Scan(&b.Rev, &compacted); err != nil {
+		return b, errors.Trace(err)
+	}
+	if b.Rev == from {
+		return b, nil
+	}
+	if from < compacted {
+		b.Resync = true
+		return b, nil
+	}
+	rows, err := tx.QueryContext(s.ctx, "SELECT rev, key, deleted FROM change WHERE rev > ? ORDER BY rev, key", from)
+	if err != nil {
+		return b, errors.Trace(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var e store.Event
+		if err := rows.Scan(&e.Rev, &e.Key, &e.Deleted); err != nil {
+			return b, errors.Trace(err)
+		}
+		b.Events = append(b.Events, e)
+	}
+	return b, errors.Trace(rows.Err())
+}
+
+// Watch is part of store.Store.
+func (s *Store) Watch(ctx context.Context, prefix string, from int64) (<-chan store.Batch, error) {
+	h, err := s.startHub()
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	w := &watch{prefix: prefix, from: from, more: make(chan struct{}, 1)}
+	if err := h.add(w); err != nil {
+		return nil, errors.Annotate(err, "cannot watch the store")
+	}
+	out := make(chan store.Batch)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, errors.Trace(store.ErrClosed)
+	}
+	s.done.Add(1)
+	go func() {
+		defer s.done.Done()
+		defer close(out)
+		w.deliver(ctx, s.ctx, out)
+		h.mu.Lock()
+		delete(h.watches, w)
+		h.mu.Unlock()
+	}()
+	return out, nil
+}
+
+// clip leaves out what comes after rev: the hub will hand that out.
+func clip(b store.Batch, rev int64) store.Batch {
+	if b.Rev <= rev {
+		return b
+	}
+	b.Rev = rev
+	for i, e := range b.Events {
+		if e.Rev > rev {
+			b.Events = b.Events[:i]
+			break
+		}
+	}
+	return b
+}
+
+// put queues what of b the watch is about.
+func (w *watch) put(b store.Batch) {
+	mine := store.Batch{Rev: b.Rev, Resync: b.Resync}
+	for _, e := range b.Events {
+		if e.Rev > w.from && strings.HasPrefix(e.Key, w.prefix) {
+			mine.Events = append(mine.Events, e)
+		}
+	}
+	if len(mine.Events) == 0 && !mine.Resync {
+		return
+	}
+	w.mu.Lock()
+	w.queue = append(w.queue, mine)
+	w.mu.Unlock()
+	select {
+	case w.more <- struct{}{}:
+	default:
+	}
+}
+
+// deliver hands out the queue until one of the contexts ends.
+func (w *watch) deliver(ctx, closed context.Context, out chan<- store.Batch) {
+	for {
+		w.mu.Lock()
+		queue := w.queue
+		w.queue = nil
+		w.mu.Unlock()
+		for _, b := range queue {
+			select {
+			case out <- b:
+			case <-ctx.Done():
+				return
+			case <-closed.Done():
+				return
+			}
+		}
+		if len(queue) > 0 {
+			continue
+		}
+		select {
+		case <-w.more:
+		case <-ctx.Done():
+			return
+		case <-closed.Done():
+			return
+		}
+	}
+}

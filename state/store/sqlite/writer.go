@@ -1,0 +1,245 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/juju/errors"
+	"modernc.org/sqlite"
+
+	"github.com/unitd/unitd/state/store"
+)
+
+// keepRevisions is how much history watches can go back; trimEvery is how
+// often, in revisions, what is older is dropped.
+const (
+	keepRevisions = 100_000
+	trimEvery     = 1_000
+
+	codeBusy        = 5  // SQLITE_BUSY, whatever the extended code
+	codeNotDatabase = 26 // SQLITE_NOTADB
+)
+
+// writer is the one connection of this process that writes. Updates of one
+// process take turns at its mutex, those of several at SQLite's lock.
+type writer struct {
+	mu      sync.Mutex
+	db      *sql.DB
+	conn    *sql.Conn
+	stmts   map[string]*sql.Stmt
+	relaxed bool // what PRAGMA synchronous is set to now
+}
+
+func openWriter(ctx context.Context, path string) (*writer, error) {
+	db, err := sql.Open("sqlite", dsn(path))
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	w := &writer{db: db, stmts: map[string]*sql.Stmt{}}
+	if w.conn, err = db.Conn(ctx); err != nil {
+		db.Close()
+		return nil, notADatabase(err)
+	}
+	for _, q := range []string{"PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL", "PRAGMA wal_autocheckpoint = 2000"} {
+		if err := w.patiently(ctx, q); err != nil {
+			w.Close()
+			return nil, notADatabase(err)
+		}
+	}
+	return w, nil
+}
+
+func notADatabase(err error) error {
+	var e *sqlite.Error
+	if errors.As(err, &e) && e.Code()&0xff == codeNotDatabase {
+		return errors.NewNotValid(nil, "the file is not a store: move it away or name another data directory")
+	}
+	return errors.Trace(err)
+}
+
+// patiently runs a statement that SQLite refuses at once, whatever the busy
+// timeout, while another process opens the same new file.
+func (w *writer) patiently(ctx context.Context, query string) error {
+	for try := 1; ; try++ {
+		_, err := w.conn.ExecContext(ctx, query)
+		if err == nil || !busy(err) || try == 200 {
+			return errors.Trace(err)
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Trace(ctx.Err())
+		case <-time.After(time.Duration(try) * time.Millisecond):
+		}
+	}
+}
+
+func busy(err error) bool {
+	var e *sqlite.Error
+	return errors.As(err, &e) && e.Code()&0xff == codeBusy
+}
+
+// migrate makes the tables of a new file.
+func (w *writer) migrate(ctx context.Context) error {
+	version := 0
+	if err := w.conn.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
+		return notADatabase(err)
+	}
+	if version == schemaVersion {
+		return nil
+	}
+	if version > schemaVersion {
+		return errors.NewNotValid(nil, fmt.Sprintf("the store was made by a newer unitd (format %d, this one knows %d)", version, schemaVersion))
+	}
+	if err := w.patiently(ctx, "BEGIN IMMEDIATE"); err != nil {
+		return errors.Trace(err)
+	}
+	defer func() { _, _ = w.conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK") }()
+	// Another process may have been faster.
+	if err := w.conn.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
+		return errors.Trace(err)
+	}
+	if version == schemaVersion {
+		return nil
+	}
+	if _, err := w.conn.ExecContext(ctx, schema+fmt.Sprintf("PRAGMA user_version = %d; COMMIT", schemaVersion)); err != nil {
+		return notADatabase(err)
+	}
+	return nil
+}
+
+// Close closes the connection.
+func (w *writer) Close() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, s := range w.stmts {
+		s.Close()
+	}
+	if w.conn != nil {
+		w.conn.Close()
+	}
+	return errors.Trace(w.db.Close())
+}
+
+func (w *writer) prepare(ctx context.Context, query string) (*sql.Stmt, error) {
+	if s, ok := w.stmts[query]; ok {
+		return s, nil
+	}
+	s, err := w.conn.PrepareContext(ctx, query)
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	w.stmts[query] = s
+	return s, nil
+}
+
+// run executes a statement that takes part in beginning or ending a
+// transaction: never given up half-way because a caller has gone.
+func (w *writer) run(query string) error {
+	s, err := w.prepare(context.Background(), query)
+	if err != nil {
+		return errors.Trace(err)
+	}
+	_, err = s.ExecContext(context.Background())
+	return errors.Trace(err)
+}
+
+// setRelaxed says whether the next commit may be acknowledged before it is on
+// stable storage. In WAL mode NORMAL syncs only at checkpoints.
+func (w *writer) setRelaxed(relaxed bool) error {
+	if w.relaxed == relaxed {
+		return nil
+	}
+	level := "FULL"
+	if relaxed {
+		level = "NORMAL"
+	}
+	if _, err := w.conn.ExecContext(context.Background(), "PRAGMA synchronous = "+level); err != nil {
+		return errors.Trace(err)
+	}
+	w.relaxed = relaxed
+	return nil
+}
+
+// update runs fn in a transaction; wrote says whether there is a new revision.
+func (w *writer) update(ctx context.Context, now time.Time, relaxed bool, fn func(store.Tx) error) (rev int64, wrote bool, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := ctx.Err(); err != nil {
+		return 0, false, errors.Trace(err)
+	}
+	if err := w.setRelaxed(relaxed); err != nil {
+		return 0, false, errors.Annotate(err, "cannot write to the store")
+	}
+	if err := w.begin(ctx); err != nil {
+		return 0, false, errors.Annotate(err, "cannot write to the store")
+	}
+	committed := false
+	defer func() {
+		if !committed {
+			_ = w.run("ROLLBACK")
+		}
+	}()
+	t := &transaction{w: w, touched: map[string]bool{}, reader: reader{ctx: context.WithoutCancel(ctx), tx: prepared{w}, now: now.UnixNano()}}
+	if err := t.head(); err != nil {
+		return 0, false, errors.Annotate(err, "cannot write to the store")
+	}
+	if err := t.expire(); err != nil {
+		return 0, false, errors.Annotate(err, "cannot write to the store")
+	}
+	if err := fn(t); err != nil {
+		return 0, false, err
+	}
+	if t.err != nil {
+		return 0, false, t.err
+	}
+	if len(t.touched) > 0 {
+		t.rev++
+		if err := t.exec("UPDATE head SET rev = ?", t.rev); err != nil {
+			return 0, false, errors.Trace(err)
+		}
+		if t.rev%trimEvery == 0 && t.rev > keepRevisions {
+			if err := t.compact(t.rev - keepRevisions); err != nil {
+				return 0, false, errors.Trace(err)
+			}
+		}
+	}
+	if err := w.run("COMMIT"); err != nil {
+		return 0, false, errors.Annotate(err, "cannot write to the store")
+	}
+	committed = true
+	return t.rev, len(t.touched) > 0, nil
+}
+
+func (w *writer) begin(ctx context.Context) error {
+	for {
+		err := w.run("BEGIN IMMEDIATE")
+		if err == nil || !busy(err) || ctx.Err() != nil {
+			return errors.Trace(err)
+		}
+	}
+}
+
+// prepared runs queries as prepared statements of the writer.
+type prepared struct{ w *writer }
+
+// QueryRowContext is part of querier.
+func (p prepared) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
+	s, err := p.w.prepare(ctx, query)
+	if err != nil {
+		// The row then carries the error that preparing gave.
+		return p.w.conn.QueryRowContext(ctx, query, args...)
+	}
+	return s.QueryRowContext(ctx, args...)
+}
+
+// QueryContext is part of querier.
+func (p prepared) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	s, err := p.w.prepare(ctx, query)
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	return s.QueryContext(ctx, args...)
+}

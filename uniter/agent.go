@@ -1,0 +1,274 @@
+package uniter
+
+import (
+	"context"
+	"time"
+
+	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/hooks"
+	"github.com/unitd/unitd/uniter/journal"
+	"github.com/unitd/unitd/uniter/resolver"
+)
+
+// Run is the agent of one unit until the unit is gone or Dead (nil), or ctx
+// ends (its error). A hook that runs then is stopped and will be run again.
+// Other errors are those of the journal: the agent must not go on without it.
+func (c Config) Run(ctx context.Context) error {
+	j, local, err := journal.Open(c.Dir, c.Unit)
+	if err != nil {
+		return errors.Trace(err)
+	}
+	defer j.Close()
+	if local.Charm, err = c.Deployed(); err != nil {
+		return errors.Annotatef(err, "cannot tell which charm %s has", c.Unit)
+	}
+	a := &agent{Config: c, journal: j, local: local}
+	a.endLeftover()
+	return a.loop(ctx)
+}
+
+type agent struct {
+	Config
+	journal *journal.Journal
+	local   resolver.Local
+	// trouble counts the operations in a row that couldn't be done.
+	trouble int
+	// told is the last thing that people were told, so as not to say it again.
+	told string
+}
+
+// endLeftover makes sure that no process of an interrupted run is alive before
+// anything else runs.
+func (a *agent) endLeftover() {
+	if c := a.local.Current; c != nil && c.Step == resolver.Pending {
+		a.EndLeftover(Run{Hook: c.Hook, Number: c.Run, Local: a.local})
+	}
+}
+
+func (a *agent) loop(ctx context.Context) error {
+	for {
+		if err := ctx.Err(); err != nil {
+			return errors.Trace(err)
+		}
+		remote, err := a.Observe(ctx, a.local)
+		if err != nil {
+			if err := a.retry(ctx, "cannot read the model", err); err != nil {
+				return errors.Trace(err)
+			}
+			continue
+		}
+		op := resolver.Next(a.local, remote)
+		switch op.Verb {
+		case resolver.Terminate:
+			a.Log.Info("unit agent ends", "unit", a.Unit, "reason", op.Reason)
+			return nil
+		case resolver.Idle:
+			a.reportIdle(ctx, op)
+			if err := a.wait(ctx, op.Until); err != nil {
+				return errors.Trace(err)
+			}
+			continue
+		}
+		a.told = ""
+		switch err := a.do(ctx, op); {
+		case err == nil:
+			a.trouble = 0
+		case errors.Is(err, errStorage):
+			return errors.Trace(err)
+		default:
+			if err := a.retry(ctx, "cannot "+string(op.Verb), err); err != nil {
+				return errors.Trace(err)
+			}
+		}
+	}
+}
+
+// errStorage marks what went wrong with the journal.
+const errStorage = errors.ConstError("journal")
+
+// do carries out one operation that isn't Idle or Terminate.
+func (a *agent) do(ctx context.Context, op resolver.Op) error {
+	switch op.Verb {
+	case resolver.RunHook:
+		return a.runHook(ctx, op)
+	case resolver.Deploy:
+		a.Report(ctx, Report{Kind: Deploying, Local: a.local, Reason: op.Reason})
+		if err := a.Deploy(ctx, op.Charm); err != nil {
+			return errors.Annotatef(err, "cannot deploy charm %s", op.Charm)
+		}
+	case resolver.EnterScope:
+		for _, id := range op.Relations {
+			if err := a.EnterScope(ctx, id); err != nil {
+				return errors.Annotatef(err, "cannot enter the scope of relation %d", id)
+			}
+		}
+	case resolver.LeaveScope:
+		for _, id := range op.Relations {
+			if err := a.LeaveScope(ctx, id); err != nil {
+				return errors.Annotatef(err, "cannot leave the scope of relation %d", id)
+			}
+		}
+	case resolver.MarkDying:
+		return errors.Trace(a.MarkDying(ctx))
+	case resolver.MarkDead:
+		return errors.Trace(a.MarkDead(ctx))
+	case resolver.Skip, resolver.Discard, resolver.Forget, resolver.Interrupt:
+		a.Log.Warn(string(op.Verb), "unit", a.Unit, "hook", op.Hook.Name(), "reason", op.Reason)
+	}
+	if err := a.become(op, a.event(resolver.Done), true); err != nil {
+		return errors.Trace(err)
+	}
+	a.reportDone(ctx, op)
+	return nil
+}
+
+func (a *agent) reportDone(ctx context.Context, op resolver.Op) {
+	switch op.Verb {
+	case resolver.Finish, resolver.Skip:
+		a.Report(ctx, Report{Kind: Committed, Hook: op.Hook, Run: op.Run, Local: a.local, Reason: op.Reason})
+	case resolver.Interrupt:
+		a.Report(ctx, Report{Kind: HookError, Hook: op.Hook, Run: op.Run, Local: a.local, Reason: op.Reason})
+	}
+}
+
+// runHook is one hook from its announcement to its commit.
+func (a *agent) runHook(ctx context.Context, op resolver.Op) error {
+	unlock, err := a.Lock(ctx)
+	if err != nil {
+		return errors.Trace(err)
+	}
+	defer unlock()
+	if err := a.become(op, a.event(resolver.Began), true); err != nil {
+		return errors.Trace(err)
+	}
+	run := Run{Hook: op.Hook, Number: op.Run, Local: a.local}
+	a.Report(ctx, Report{Kind: Running, Hook: op.Hook, Run: op.Run, Local: a.local, Reason: op.Reason})
+	res := a.RunHook(ctx, run)
+	switch {
+	case res.Stopped:
+		return errors.Trace(a.become(op, a.event(resolver.Requeued), true))
+	case res.Failure != nil:
+		return a.fail(ctx, op, *res.Failure)
+	}
+	switch err := a.commit(ctx, run, res); {
+	case errors.Is(err, ErrOvertaken):
+		a.Log.Warn("hook overtaken", "unit", a.Unit, "hook", op.Hook.Name(), "err", err)
+		return errors.Trace(a.become(op, a.event(resolver.Requeued), true))
+	case ctx.Err() != nil && err != nil:
+		return errors.Trace(err)
+	case err != nil:
+		return a.fail(ctx, op, resolver.Failure{Message: "cannot commit what the hook wrote: " + err.Error(), Exit: -1})
+	}
+	// The run's stamp in the model stands for this record on disk.
+	if err := a.become(op, a.event(resolver.Done), false); err != nil {
+		return errors.Trace(err)
+	}
+	a.Report(ctx, Report{Kind: Committed, Hook: op.Hook, Run: op.Run, Local: a.local, Reason: op.Reason})
+	return nil
+}
+
+// commitTries is how often a commit is tried that fails for another reason
+// than what the hook wrote.
+const commitTries = 5
+
+// commitTime bounds one try.
+const commitTime = 15 * time.Second
+
+// commit writes to the model what the hook changed. What the model refuses is
+// the hook's failure; a model that can't be reached is tried again.
+func (a *agent) commit(ctx context.Context, run Run, res Result) error {
+	for try := 1; ; try++ {
+		// The hook has succeeded: an agent that stops now finishes its commit
+		// first, or the run would be called interrupted.
+		deadline, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTime)
+		err := a.Commit(deadline, run, res.Changes)
+		cancel()
+		refused := errors.Is(err, ErrOvertaken) || errors.Is(err, errors.NotValid) ||
+			errors.Is(err, errors.NotFound) || errors.Is(err, errors.Forbidden) || errors.Is(err, errors.QuotaLimitExceeded)
+		if err == nil || refused || try == commitTries {
+			return errors.Trace(err)
+		}
+		a.Log.Warn("cannot commit, trying again", "unit", a.Unit, "hook", run.Hook.Name(), "err", err)
+		select {
+		case <-ctx.Done():
+			return errors.Trace(ctx.Err())
+		case <-a.Clock.After(backOff(try)):
+		}
+	}
+}
+
+func (a *agent) fail(ctx context.Context, op resolver.Op, f resolver.Failure) error {
+	e := a.event(resolver.Broke)
+	f.At, e.Failure = e.At, f
+	if err := a.become(op, e, true); err != nil {
+		return errors.Trace(err)
+	}
+	a.Report(ctx, Report{Kind: HookError, Hook: op.Hook, Run: op.Run, Local: a.local, Reason: f.Message})
+	return nil
+}
+
+func (a *agent) event(k resolver.EventKind) resolver.Event {
+	return resolver.Event{Kind: k, At: a.Clock.Now(), Jitter: a.Jitter()}
+}
+
+// become takes note of what became of op; durable before it returns if store.
+func (a *agent) become(op resolver.Op, e resolver.Event, store bool) error {
+	a.local = resolver.After(a.local, op, e)
+	if !store {
+		return nil
+	}
+	if err := a.journal.Store(a.local); err != nil {
+		return errors.WithType(err, errStorage)
+	}
+	return nil
+}
+
+func (a *agent) reportIdle(ctx context.Context, op resolver.Op) {
+	r := Report{Kind: Settled, Local: a.local, Reason: op.Reason}
+	if op.Hook != (hooks.Info{}) {
+		r.Kind, r.Hook, r.Run = Waiting, op.Hook, op.Run
+	}
+	if key := string(r.Kind) + r.Reason; key != a.told {
+		a.told = key
+		a.Report(ctx, r)
+	}
+}
+
+// wait waits until the model may have changed, or until the time.
+func (a *agent) wait(ctx context.Context, until time.Time) error {
+	var timer <-chan time.Time
+	if !until.IsZero() {
+		t := a.Clock.NewTimer(until.Sub(a.Clock.Now()))
+		defer t.Stop()
+		timer = t.Chan()
+	}
+	select {
+	case <-ctx.Done():
+		return errors.Trace(ctx.Err())
+	case <-a.Changed:
+	case <-timer:
+	}
+	return nil
+}
+
+// retry says what went wrong and waits a while, longer each time.
+func (a *agent) retry(ctx context.Context, doing string, err error) error {
+	if ctx.Err() != nil {
+		return errors.Trace(ctx.Err())
+	}
+	a.trouble++
+	a.told = ""
+	a.Log.Error(doing, "unit", a.Unit, "err", err, "tries", a.trouble)
+	a.Report(ctx, Report{Kind: Trouble, Local: a.local, Reason: doing, Err: err})
+	return a.wait(ctx, a.Clock.Now().Add(backOff(a.trouble)))
+}
+
+// backOff is 100 ms doubling to 30 s.
+func backOff(try int) time.Duration {
+	d := 100 * time.Millisecond
+	for range min(try-1, 10) {
+		d *= 2
+	}
+	return min(d, 30*time.Second)
+}

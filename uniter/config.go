@@ -1,0 +1,97 @@
+package uniter
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/juju/clock"
+	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/hooks"
+	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/uniter/resolver"
+)
+
+// ErrOvertaken is returned by the Commit door when what the hook wrote no
+// longer applies, as when a leader that wrote application data leads no more.
+// Nothing was written; the hook isn't failed, and what then is due runs.
+const ErrOvertaken = errors.ConstError("the model has moved on while the hook ran")
+
+// Config has the doors of an agent. All must be set but where it says so.
+type Config struct {
+	Unit model.UnitName
+	// Dir has the unit's journal; it exists.
+	Dir   string
+	Clock clock.Clock
+	Log   *slog.Logger
+	// Jitter returns a random number from -1 to 1.
+	Jitter func() float64
+
+	// Observe reads the model and the time. deployed is the charm URL that is
+	// in the charm directory.
+	Observe func(ctx context.Context, l resolver.Local) (resolver.Remote, error)
+	// Changed gets a value when Observe may say something new. It has room for
+	// one value and is never closed.
+	Changed <-chan struct{}
+	// Deployed is the URL of the charm in the charm directory; empty: none.
+	Deployed func() (string, error)
+	// Deploy puts the charm into the charm directory, or leaves it as it was.
+	Deploy func(ctx context.Context, url string) error
+	// RunHook runs a hook to its end.
+	RunHook func(ctx context.Context, run Run) Result
+	// Commit writes what the hook changed, and the run's stamp, to the model in
+	// one transaction. It may be called again for a run that is stamped.
+	Commit func(ctx context.Context, run Run, changes model.Changes) error
+	// EndLeftover ends the processes that an interrupted run left behind.
+	EndLeftover func(run Run)
+	EnterScope  func(ctx context.Context, id model.RelationID) error
+	LeaveScope  func(ctx context.Context, id model.RelationID) error
+	MarkDying   func(ctx context.Context) error
+	MarkDead    func(ctx context.Context) error
+	// Lock waits for the unit's turn on its machine; the result gives it back.
+	Lock func(ctx context.Context) (unlock func(), err error)
+	// Report tells people what the agent is doing. It must not block for long.
+	Report func(ctx context.Context, r Report)
+}
+
+// Run is one numbered run of a hook, with what the agent remembers as it runs.
+type Run struct {
+	Hook   hooks.Info
+	Number int64
+	Local  resolver.Local
+}
+
+// Result is how a hook run ended.
+type Result struct {
+	// Changes are to be committed if the run succeeded.
+	Changes model.Changes
+	// Failure is set if it didn't.
+	Failure *resolver.Failure
+	// Stopped: it was ended because the agent stops; it will be run again.
+	Stopped bool
+}
+
+// ReportKind says what a Report tells.
+type ReportKind string
+
+// The kinds of report.
+const (
+	Deploying ReportKind = "deploying" // a charm is being put in place
+	Running   ReportKind = "running"   // a hook is about to run
+	Committed ReportKind = "committed" // a hook has committed, or was skipped
+	HookError ReportKind = "error"     // a hook has failed
+	Settled   ReportKind = "idle"      // nothing is left to do
+	Waiting   ReportKind = "waiting"   // a failed hook waits to be resolved
+	Trouble   ReportKind = "trouble"   // something but a hook went wrong; it is tried again
+)
+
+// Report tells what the agent does, for statuses, logs and history.
+type Report struct {
+	Kind ReportKind
+	Hook hooks.Info
+	Run  int64
+	// Local is what the agent remembers at that moment.
+	Local  resolver.Local
+	Reason string
+	Err    error
+}

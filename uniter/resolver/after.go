@@ -1,0 +1,124 @@
+package resolver
+
+import (
+	"time"
+
+	"github.com/unitd/unitd/hooks"
+	"github.com/unitd/unitd/relation"
+)
+
+// Retries of a failed hook: the first after RetryFirst, then twice as long
+// each time, at most RetryMost; each spread by ±RetrySpread of itself.
+const (
+	RetryFirst  = 5 * time.Second
+	RetryMost   = 5 * time.Minute
+	RetrySpread = 0.2
+	// StatusSpread is by how much of itself the interval of update-status varies.
+	StatusSpread = 0.2
+)
+
+// After is what the agent knows once e has become of op. l is not changed.
+func After(l Local, op Op, e Event) Local {
+	l = l.Clone()
+	switch op.Verb {
+	case RunHook:
+		return afterRun(l, op, e)
+	case Deploy:
+		// Not after a forced upgrade in error: the failed hook stays pending.
+		if l.Installed && l.Current == nil {
+			l.Upgraded = true
+		}
+		l.Charm = op.Charm
+	case EnterScope:
+		for _, snap := range op.Entering {
+			if _, known := l.Relations[snap.ID]; !known {
+				l.Relations[snap.ID] = relation.New(snap)
+			}
+		}
+	case LeaveScope, Forget:
+		for _, id := range op.Relations {
+			delete(l.Relations, id)
+		}
+	case Finish, Skip:
+		return committed(l, *l.Current, e)
+	case Interrupt:
+		f := Failure{Message: "interrupted: the agent was killed while the hook ran", Exit: -1, Interrupted: true, At: e.At}
+		return broke(l, Event{Kind: Broke, At: e.At, Failure: f, Jitter: e.Jitter})
+	case Discard:
+		l.Current = nil
+	case Resign:
+		l.Leader = false
+	}
+	return l
+}
+
+func afterRun(l Local, op Op, e Event) Local {
+	switch e.Kind {
+	case Began:
+		c := Current{Hook: op.Hook, Run: op.Run, Step: Pending, Seen: op.Seen}
+		if l.Current != nil {
+			c.Attempts = l.Current.Attempts
+		}
+		l.Run, l.Current = op.Run, &c
+	case Done:
+		return committed(l, *l.Current, e)
+	case Broke:
+		return broke(l, e)
+	case Requeued:
+		l.Current = nil
+	}
+	return l
+}
+
+func broke(l Local, e Event) Local {
+	c := l.Current
+	f := e.Failure
+	c.Step, c.Failure = Failed, &f
+	c.Attempts++
+	wait := RetryFirst
+	for i := 1; i < c.Attempts && wait < RetryMost; i++ {
+		wait *= 2
+	}
+	wait = min(wait, RetryMost)
+	c.RetryAt = e.At.Add(wait + time.Duration(e.Jitter*RetrySpread*float64(wait)))
+	return l
+}
+
+// committed moves on what the hook was about. A run that was skipped moves the
+// same things: the charm counts as told.
+func committed(l Local, c Current, e Event) Local {
+	l.Current = nil
+	l.Seen = c.Seen
+	switch c.Hook.Kind {
+	case hooks.Install:
+		l.Installed = true
+	case hooks.ConfigChanged:
+		l.Configured = true
+	case hooks.Start:
+		l.Started = true
+		l.StatusAt, l.StatusJitter = e.At, e.Jitter
+	case hooks.UpgradeCharm:
+		l.Upgraded = false
+		l.Seen.Config = "" // config-changed follows, whatever the configuration is
+	case hooks.Stop:
+		l.Stopped = true
+	case hooks.Remove:
+		l.Removed = true
+	case hooks.LeaderElected:
+		l.Leader = true
+	case hooks.UpdateStatus:
+		l.StatusAt, l.StatusJitter = e.At, e.Jitter
+	case hooks.RelationBroken:
+		delete(l.Relations, c.Hook.RelationID)
+	default:
+		if s, ok := l.Relations[c.Hook.RelationID]; ok && c.Hook.IsRelation() {
+			l.Relations[c.Hook.RelationID] = s.After(c.Hook)
+		}
+	}
+	return l
+}
+
+func statusDue(l Local, r Remote) time.Time {
+	spread := time.Duration(l.StatusJitter * StatusSpread * float64(r.StatusInterval))
+	return l.StatusAt.Add(r.StatusInterval + spread)
+}

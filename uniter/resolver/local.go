@@ -1,0 +1,143 @@
+package resolver
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/unitd/unitd/hooks"
+	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/relation"
+)
+
+// Local is all that a unit's agent remembers. It is one value, journalled
+// whole, and changed only by After. The zero value, with Unit, is an agent
+// that has done nothing yet; LeaderSettings of such a one is NeverTold.
+type Local struct {
+	Unit model.UnitName `json:"unit"`
+	// Run numbers the hook runs; it is the number of the newest that began.
+	Run int64 `json:"run"`
+	// Charm is the URL of the charm in the charm directory; empty: none.
+	Charm string `json:"charm,omitempty"`
+	// Current is the hook run that began and hasn't committed; nil: none.
+	Current *Current `json:"current,omitempty"`
+
+	Installed  bool `json:"installed,omitempty"`  // install has committed
+	Configured bool `json:"configured,omitempty"` // a config-changed has committed
+	Started    bool `json:"started,omitempty"`    // start has committed
+	Upgraded   bool `json:"upgraded,omitempty"`   // upgrade-charm is due
+	Stopped    bool `json:"stopped,omitempty"`    // stop has committed
+	Removed    bool `json:"removed,omitempty"`    // remove has committed
+
+	// Leader: the unit was told that it leads, by leader-elected.
+	Leader bool `json:"leader,omitempty"`
+	// Seen is what the hooks that committed have told the charm.
+	Seen Seen `json:"seen"`
+	// Relations has the relations whose scope the unit has entered.
+	Relations map[model.RelationID]relation.State `json:"relations,omitempty"`
+	// StatusAt is when update-status last ran, or start did; StatusJitter
+	// spreads the next one.
+	StatusAt     time.Time `json:"status-at,omitzero"`
+	StatusJitter float64   `json:"status-jitter,omitempty"`
+}
+
+// NeverTold is the LeaderSettings of a unit that no hook has told of any.
+const NeverTold = -1
+
+// Seen has the versions of what a charm is told by hooks of the versioned
+// kind: a hook is due while the model's differ.
+type Seen struct {
+	Config         string `json:"config,omitempty"` // hash; see state.Snapshot
+	LeaderSettings int    `json:"leader-settings"`
+}
+
+// Step says how far a hook run has come.
+type Step string
+
+// The steps of a run that hasn't committed.
+const (
+	// Pending: the run began. Found when an agent starts, it is committed if
+	// the model has its stamp, and interrupted if not.
+	Pending Step = "pending"
+	// Failed: the run ended badly, and waits for an answer.
+	Failed Step = "failed"
+)
+
+// Current is a hook run in progress.
+type Current struct {
+	Hook hooks.Info `json:"hook"`
+	Run  int64      `json:"run"`
+	Step Step       `json:"step"`
+	// Seen is what the charm will have been told once the hook commits.
+	Seen Seen `json:"seen"`
+	// Failure is set once the step is Failed.
+	Failure *Failure `json:"failure,omitempty"`
+	// Attempts counts the failures of this hook in a row.
+	Attempts int `json:"attempts,omitempty"`
+	// RetryAt is when it is run again by itself.
+	RetryAt time.Time `json:"retry-at,omitzero"`
+}
+
+// Failure says how a hook run failed.
+type Failure struct {
+	// Message is one line for people: "exit status 1".
+	Message string `json:"message"`
+	// Exit is the exit code; -1 where the hook didn't exit by itself.
+	Exit int `json:"exit"`
+	// Signal names the signal that ended the hook, if one did.
+	Signal string `json:"signal,omitempty"`
+	// Interrupted: the agent was killed while the hook ran.
+	Interrupted bool      `json:"interrupted,omitempty"`
+	At          time.Time `json:"at"`
+}
+
+// New is the Local of an agent that has done nothing yet.
+func New(unit model.UnitName) Local {
+	return Local{Unit: unit, Seen: Seen{LeaderSettings: NeverTold}}
+}
+
+// Clone is a copy that shares nothing.
+func (l Local) Clone() Local {
+	if l.Current != nil {
+		c := *l.Current
+		if c.Failure != nil {
+			f := *c.Failure
+			c.Failure = &f
+		}
+		l.Current = &c
+	}
+	rels := make(map[model.RelationID]relation.State, len(l.Relations))
+	for id, s := range l.Relations {
+		rels[id] = s.Clone()
+	}
+	l.Relations = rels
+	return l
+}
+
+// InOrder are the relations by endpoint name, then by id: the total order in
+// which relation hooks of different relations run. Source: docs/guarantees.md.
+func (l Local) InOrder() []relation.State {
+	states := slices.Collect(maps.Values(l.Relations))
+	slices.SortFunc(states, func(a, b relation.State) int {
+		return cmp.Or(strings.Compare(a.Endpoint, b.Endpoint), cmp.Compare(a.ID, b.ID))
+	})
+	return states
+}
+
+// InLeavingOrder is InOrder with the peer relations last: what a unit has
+// with its like goes when all else is gone.
+func (l Local) InLeavingOrder() []relation.State {
+	states := l.InOrder()
+	slices.SortStableFunc(states, func(a, b relation.State) int {
+		switch {
+		case a.Peer == b.Peer:
+			return 0
+		case a.Peer:
+			return 1
+		}
+		return -1
+	})
+	return states
+}

@@ -1,0 +1,88 @@
+package resolver
+
+import (
+	"time"
+
+	"github.com/unitd/unitd/hooks"
+	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/relation"
+)
+
+// Verb says what an Op does.
+type Verb string
+
+// The verbs.
+const (
+	// Idle: nothing to do until something changes, or Until.
+	Idle Verb = "idle"
+	// Terminate: the unit is gone or Dead; the agent ends.
+	Terminate Verb = "terminate"
+	// Deploy puts the charm Charm into the charm directory.
+	Deploy Verb = "deploy"
+	// RunHook runs Hook as run number Run.
+	RunHook Verb = "run-hook"
+	// EnterScope makes the unit a member of Relations.
+	EnterScope Verb = "enter-scope"
+	// LeaveScope ends the unit's membership of Relations, of which it was told
+	// nothing.
+	LeaveScope Verb = "leave-scope"
+	// MarkDying and MarkDead move the unit's life on.
+	MarkDying Verb = "mark-dying"
+	MarkDead  Verb = "mark-dead"
+
+	// The following change only what the agent remembers.
+
+	// Finish takes a pending run as committed: the model has its stamp.
+	Finish Verb = "finish"
+	// Interrupt takes a pending run as failed: the agent was killed in it.
+	Interrupt Verb = "interrupt"
+	// Skip takes a failed run as if it had succeeded, but for what it wrote.
+	Skip Verb = "skip"
+	// Discard drops a failed run of a relation that is gone.
+	Discard Verb = "discard"
+	// Forget drops relations that the model doesn't have.
+	Forget Verb = "forget"
+	// Resign takes note that the unit leads no more.
+	Resign Verb = "resign"
+)
+
+// Op is what the agent does next: a value, done by package uniter.
+type Op struct {
+	Verb      Verb
+	Hook      hooks.Info
+	Run       int64
+	Seen      Seen // RunHook: what the charm will have been told once it commits
+	Charm     string
+	Relations []model.RelationID
+	// Entering are, for EnterScope, the relations as the model has them.
+	Entering []relation.Snapshot
+	// Reason says why in a line for people.
+	Reason string
+	// Until is when an Idle agent has to look again without a change; zero: never.
+	Until time.Time
+}
+
+// EventKind says what became of an Op.
+type EventKind string
+
+// The events.
+const (
+	// Began: a run is about to start; made durable before it does.
+	Began EventKind = "began"
+	// Done: the Op was carried out; a run has committed.
+	Done EventKind = "done"
+	// Broke: a run failed, see Failure.
+	Broke EventKind = "broke"
+	// Requeued: a run was ended by an orderly stop of the agent, or its commit
+	// no longer applied; whatever then is due will be run.
+	Requeued EventKind = "requeued"
+)
+
+// Event tells After what became of an Op.
+type Event struct {
+	Kind    EventKind
+	At      time.Time
+	Failure Failure // Broke
+	// Jitter is a random number from -1 to 1 that spreads what is timed.
+	Jitter float64
+}

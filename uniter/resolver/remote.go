@@ -1,0 +1,70 @@
+package resolver
+
+import (
+	"time"
+
+	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/relation"
+)
+
+// Remote is what the model says of the unit now: one consistent snapshot, and
+// the time. Package machine makes it of the model's documents.
+type Remote struct {
+	// Now is the time to decide by.
+	Now time.Time
+	// Gone: the model has no such unit.
+	Gone bool
+	Life model.Life
+	// Orphaned: the application is Dying, or the unit is a subordinate with
+	// nothing left to be subordinate to; it has to mark itself Dying.
+	Orphaned bool
+	// OrphanReason says why, in a line.
+	OrphanReason string
+	// Charm is the URL of the charm that the application wants; Forced: even
+	// if the unit is in error.
+	Charm  string
+	Forced bool
+	// Want is what the charm should have been told.
+	Want Seen
+	// Leader: the unit holds its application's leadership.
+	Leader bool
+	// Resolved is the operator's answer to a failed run.
+	Resolved Resolved
+	// Committed is the number of the newest run that the model has committed.
+	Committed int64
+	// Relations are those of the application that the deployed charm has an
+	// endpoint for, sorted by endpoint name, then by id.
+	Relations []relation.Snapshot
+	// Subordinates are the units that have this one as their principal.
+	Subordinates []model.UnitName
+	// Retry: failed hooks are run again by themselves.
+	Retry bool
+	// StatusInterval is the time between two update-status; 0: none.
+	StatusInterval time.Duration
+}
+
+// Resolved answers one numbered run, so that an answer can be neither lost nor
+// used twice: nobody has to clear it. The zero value answers nothing.
+type Resolved struct {
+	Run  int64
+	Mode Mode
+}
+
+// Mode is how a failed run is resolved.
+type Mode string
+
+// The modes.
+const (
+	RunAgain Mode = "retry"
+	SkipIt   Mode = "skip"
+)
+
+// relation finds the snapshot of a relation.
+func (r Remote) relation(id model.RelationID) (relation.Snapshot, bool) {
+	for _, s := range r.Relations {
+		if s.ID == id {
+			return s, true
+		}
+	}
+	return relation.Snapshot{ID: id}, false
+}

@@ -1,0 +1,333 @@
+package resolver
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/unitd/unitd/hooks"
+	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/relation"
+)
+
+// Rule is one line of the table that orders what an agent does.
+type Rule struct {
+	Name string
+	// When says for people when the rule applies and what follows.
+	When string
+	// apply returns the operation, and false if the rule doesn't apply.
+	apply func(Local, Remote) (Op, bool)
+}
+
+// Rules is the order of everything: the first rule that applies wins, and it
+// is asked anew after every operation and every change. Source:
+// spec/uniter-behaviour.md §4.
+func Rules() []Rule {
+	return []Rule{
+		{"gone", "the unit is Dead or not in the model: the agent ends", gone},
+		{"pending", "a run was pending when the agent started: committed if the model has its stamp, else failed as interrupted", pending},
+		{"orphaned", "the application is Dying, or a subordinate has no principal left: the unit marks itself Dying", orphaned},
+		{"stray", "a relation is remembered that the model doesn't have: it is forgotten", stray},
+		{"failed", "a run has failed: nothing but its resolution, its retry or a forced upgrade", failed},
+		{"stillborn", "Dying before install ran: Dead without any hook", stillborn},
+		{"deploy", "no charm is deployed, or the application wants another one: it is deployed", deploy},
+		{"install", "install has not run", install},
+		{"upgrade-charm", "another charm was deployed: upgrade-charm", upgradeCharm},
+		{"start", "config-changed has run for the first time: start", start},
+		{"dying", "the unit is Dying: departed and broken of each relation, stop, remove, Dead", dying},
+		{"leave", "the scope of a relation that isn't Alive was entered and nothing told: it is left", leaveUntold},
+		{"enter", "an Alive relation is new: its scope is entered, all new ones at once", enter},
+		{"relation-created", "an entered relation's created has not run", created},
+		{"leadership", "leadership was gained: leader-elected; lost: taken note of", leadership},
+		{"leader-settings", "not the leader, and leader settings differ: leader-settings-changed", leaderSettings},
+		{"config", "configuration, trust, addresses or the charm differ: config-changed", config},
+		{"relations", "members or settings of a relation differ: its next hook", relations},
+		{"update-status", "the interval is over: update-status", updateStatus},
+	}
+}
+
+// Next is what the agent does now. It is Idle when no rule applies.
+func Next(l Local, r Remote) Op {
+	for _, rule := range Rules() {
+		if op, ok := rule.apply(l, r); ok {
+			return op
+		}
+	}
+	op := Op{Verb: Idle, Reason: "nothing to do"}
+	if l.Started && r.StatusInterval > 0 {
+		op.Until = statusDue(l, r)
+	}
+	return op
+}
+
+func run(l Local, r Remote, h hooks.Info) (Op, bool) {
+	return Op{
+		Verb: RunHook, Hook: h, Run: max(l.Run, r.Committed) + 1,
+		Seen: toldBy(h, l.Seen, r.Want), Reason: h.Cause,
+	}, true
+}
+
+// toldBy is what the charm will have been told once the hook has committed.
+func toldBy(h hooks.Info, seen, want Seen) Seen {
+	switch h.Kind {
+	case hooks.ConfigChanged:
+		seen.Config = want.Config
+	case hooks.LeaderSettingsChanged, hooks.LeaderElected:
+		// A new leader reads the settings itself and is not told of them.
+		seen.LeaderSettings = want.LeaderSettings
+	}
+	return seen
+}
+
+func unitHook(k hooks.Kind, cause string) hooks.Info {
+	return hooks.Info{Kind: k, Cause: cause}
+}
+
+func gone(_ Local, r Remote) (Op, bool) {
+	switch {
+	case r.Gone:
+		return Op{Verb: Terminate, Reason: "the unit is not in the model"}, true
+	case r.Life == model.Dead:
+		return Op{Verb: Terminate, Reason: "the unit is Dead"}, true
+	}
+	return Op{}, false
+}
+
+func pending(l Local, r Remote) (Op, bool) {
+	if l.Current == nil || l.Current.Step != Pending {
+		return Op{}, false
+	}
+	op := Op{Hook: l.Current.Hook, Run: l.Current.Run}
+	if r.Committed >= l.Current.Run {
+		op.Verb, op.Reason = Finish, "the model has the run's stamp"
+	} else {
+		op.Verb, op.Reason = Interrupt, "the agent was killed while the hook ran"
+	}
+	return op, true
+}
+
+func orphaned(_ Local, r Remote) (Op, bool) {
+	if r.Life != model.Alive || !r.Orphaned {
+		return Op{}, false
+	}
+	return Op{Verb: MarkDying, Reason: r.OrphanReason}, true
+}
+
+func stray(l Local, r Remote) (Op, bool) {
+	var ids []model.RelationID
+	for _, s := range l.InOrder() {
+		if _, ok := r.relation(s.ID); !ok {
+			ids = append(ids, s.ID)
+		}
+	}
+	// A failed hook of such a relation is the next rule's to drop first.
+	if len(ids) == 0 || l.Current != nil {
+		return Op{}, false
+	}
+	return Op{Verb: Forget, Relations: ids, Reason: "the model doesn't have the relation"}, true
+}
+
+func failed(l Local, r Remote) (Op, bool) {
+	c := l.Current
+	if c == nil {
+		return Op{}, false
+	}
+	if c.Hook.IsRelation() {
+		if _, ok := r.relation(c.Hook.RelationID); !ok {
+			return Op{Verb: Discard, Hook: c.Hook, Run: c.Run, Reason: "the relation of the failed hook is gone"}, true
+		}
+	}
+	if r.Resolved.Run == c.Run {
+		switch r.Resolved.Mode {
+		case SkipIt:
+			return Op{Verb: Skip, Hook: c.Hook, Run: c.Run, Reason: "resolved without running it again"}, true
+		case RunAgain:
+			return rerun(l, r, "resolved")
+		}
+	}
+	if r.Forced && r.Charm != l.Charm {
+		return Op{Verb: Deploy, Charm: r.Charm, Reason: "forced upgrade"}, true
+	}
+	op := Op{Verb: Idle, Hook: c.Hook, Run: c.Run}
+	if r.Retry && !c.RetryAt.IsZero() {
+		if !r.Now.Before(c.RetryAt) {
+			return rerun(l, r, "automatic retry")
+		}
+		op.Until = c.RetryAt
+	}
+	op.Reason = fmt.Sprintf("hook %q failed and waits to be resolved", c.Hook.Name())
+	return op, true
+}
+
+// rerun runs the failed hook again, with what is to be told now.
+func rerun(l Local, r Remote, why string) (Op, bool) {
+	h := l.Current.Hook
+	h.Cause = why
+	if h.Kind == hooks.RelationJoined || h.Kind == hooks.RelationChanged {
+		snap, _ := r.relation(h.RelationID)
+		if v, ok := snap.Version(h.RemoteUnit); ok {
+			h.Version = v
+		} else if h.RemoteUnit == "" {
+			h.Version = snap.Application
+		}
+	}
+	return run(l, r, h)
+}
+
+func stillborn(l Local, r Remote) (Op, bool) {
+	if r.Life != model.Dying || l.Installed {
+		return Op{}, false
+	}
+	return Op{Verb: MarkDead, Reason: "the unit is Dying and was never installed"}, true
+}
+
+func deploy(l Local, r Remote) (Op, bool) {
+	switch {
+	case l.Charm == r.Charm || r.Charm == "", r.Life != model.Alive && l.Charm != "":
+		return Op{}, false
+	case l.Charm == "":
+		return Op{Verb: Deploy, Charm: r.Charm, Reason: "no charm is deployed"}, true
+	}
+	return Op{Verb: Deploy, Charm: r.Charm, Reason: "the application wants another charm"}, true
+}
+
+func install(l Local, r Remote) (Op, bool) {
+	if l.Installed {
+		return Op{}, false
+	}
+	return run(l, r, unitHook(hooks.Install, "unit deployed"))
+}
+
+func upgradeCharm(l Local, r Remote) (Op, bool) {
+	if !l.Upgraded {
+		return Op{}, false
+	}
+	return run(l, r, unitHook(hooks.UpgradeCharm, "charm upgraded to "+l.Charm))
+}
+
+func start(l Local, r Remote) (Op, bool) {
+	if !l.Configured || l.Started {
+		return Op{}, false
+	}
+	return run(l, r, unitHook(hooks.Start, "first config-changed has run"))
+}
+
+// dying takes the unit out: relations one after the other, peers last, each
+// to its end before the next begins.
+func dying(l Local, r Remote) (Op, bool) {
+	if r.Life != model.Dying {
+		return Op{}, false
+	}
+	self := relation.Local{Unit: l.Unit, Leaving: true}
+	if states := l.InLeavingOrder(); len(states) > 0 {
+		snap, _ := r.relation(states[0].ID)
+		if h, ok := relation.Next(self, states[0], snap); ok {
+			return run(l, r, h)
+		}
+		return leave("the unit is Dying", states[0].ID), true
+	}
+	// Scopes that the model has the unit in and that the agent doesn't
+	// remember, as after the loss of its disk.
+	for _, snap := range r.Relations {
+		if snap.InScope {
+			return leave("the unit is Dying", snap.ID), true
+		}
+	}
+	switch {
+	case l.Started && !l.Stopped:
+		return run(l, r, unitHook(hooks.Stop, "unit removed"))
+	case !l.Removed:
+		return run(l, r, unitHook(hooks.Remove, "unit removed"))
+	case len(r.Subordinates) > 0:
+		return Op{Verb: Idle, Reason: fmt.Sprintf("waiting for %s to be removed", r.Subordinates[0])}, true
+	}
+	return Op{Verb: MarkDead, Reason: "all that had to run before has run"}, true
+}
+
+func leave(reason string, ids ...model.RelationID) Op {
+	return Op{Verb: LeaveScope, Relations: ids, Reason: reason}
+}
+
+func leaveUntold(l Local, r Remote) (Op, bool) {
+	for _, snap := range r.Relations {
+		s, known := l.Relations[snap.ID]
+		if !snap.Live && (snap.InScope && !known || known && !s.Created) {
+			return leave("the relation isn't Alive and the charm was told nothing of it", snap.ID), true
+		}
+	}
+	return Op{}, false
+}
+
+func enter(l Local, r Remote) (Op, bool) {
+	op := Op{Verb: EnterScope, Reason: "new relations"}
+	for _, snap := range r.Relations {
+		if _, known := l.Relations[snap.ID]; snap.Live && (!known || !snap.InScope) {
+			op.Relations = append(op.Relations, snap.ID)
+			op.Entering = append(op.Entering, snap)
+		}
+	}
+	return op, len(op.Relations) > 0
+}
+
+func created(l Local, r Remote) (Op, bool) {
+	for _, s := range l.InOrder() {
+		if s.Created {
+			continue
+		}
+		snap, _ := r.relation(s.ID)
+		if h, ok := relation.Next(relation.Local{Unit: l.Unit}, s, snap); ok {
+			return run(l, r, h)
+		}
+	}
+	return Op{}, false
+}
+
+func leadership(l Local, r Remote) (Op, bool) {
+	switch {
+	case r.Leader && !l.Leader:
+		return run(l, r, unitHook(hooks.LeaderElected, "the unit became leader"))
+	case !r.Leader && l.Leader:
+		return Op{Verb: Resign, Reason: "the unit is no longer leader"}, true
+	}
+	return Op{}, false
+}
+
+func leaderSettings(l Local, r Remote) (Op, bool) {
+	if r.Leader || l.Seen.LeaderSettings == r.Want.LeaderSettings {
+		return Op{}, false
+	}
+	return run(l, r, unitHook(hooks.LeaderSettingsChanged, "leader settings changed"))
+}
+
+func config(l Local, r Remote) (Op, bool) {
+	if l.Seen.Config == r.Want.Config {
+		return Op{}, false
+	}
+	cause := "configuration changed"
+	if !l.Configured {
+		cause = "unit installed"
+	}
+	return run(l, r, unitHook(hooks.ConfigChanged, cause))
+}
+
+func relations(l Local, r Remote) (Op, bool) {
+	states := l.InOrder()
+	// What is going goes first, in the order of leaving; then what lives.
+	leaving := slices.DeleteFunc(l.InLeavingOrder(), func(s relation.State) bool {
+		snap, _ := r.relation(s.ID)
+		return snap.Live
+	})
+	for _, s := range append(leaving, states...) {
+		snap, _ := r.relation(s.ID)
+		if h, ok := relation.Next(relation.Local{Unit: l.Unit}, s, snap); ok {
+			return run(l, r, h)
+		}
+	}
+	return Op{}, false
+}
+
+func updateStatus(l Local, r Remote) (Op, bool) {
+	if !l.Started || r.StatusInterval <= 0 || r.Now.Before(statusDue(l, r)) {
+		return Op{}, false
+	}
+	return run(l, r, unitHook(hooks.UpdateStatus, "the interval is over"))
+}
