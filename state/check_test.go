@@ -1,0 +1,230 @@
+package state
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/model"
+)
+
+// checker holds every document of a model, to compare them with each other.
+type checker struct {
+	apps      map[string]ApplicationDoc
+	units     map[model.UnitName]UnitDoc
+	machines  map[string]MachineDoc
+	relations map[model.RelationID]RelationDoc
+	inScope   map[model.RelationID]int
+	keys      []string
+	problems  []string
+}
+
+// SelfCheck lists what contradicts the rules of seed 000: wrong counts,
+// references to what isn't there, and documents that nothing refers to.
+func (m *Model) SelfCheck(ctx context.Context) ([]string, error) {
+	var c *checker
+	_, err := m.view(ctx, func(r docs) error {
+		c = &checker{
+			apps: map[string]ApplicationDoc{}, units: map[model.UnitName]UnitDoc{},
+			machines: map[string]MachineDoc{}, relations: map[model.RelationID]RelationDoc{},
+			inScope: map[model.RelationID]int{},
+		}
+		kvs, err := r.List(m.prefix())
+		if err != nil {
+			return errors.Trace(err)
+		}
+		for _, kv := range kvs {
+			key := strings.TrimPrefix(kv.Key, m.prefix())
+			c.keys = append(c.keys, key)
+			if err := c.load(key, kv.Value); err != nil {
+				return errors.Annotatef(err, "document %s", key)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	c.applications()
+	c.unitsAndMachines()
+	c.relationDocs()
+	c.orphans()
+	return c.problems, nil
+}
+
+func (c *checker) bad(format string, args ...any) {
+	c.problems = append(c.problems, fmt.Sprintf(format, args...))
+}
+
+func loadInto[K comparable, T any](m map[K]T, value []byte, key func(T) K) error {
+	var doc T
+	if err := json.Unmarshal(value, &doc); err != nil {
+		return errors.Trace(err)
+	}
+	m[key(doc)] = doc
+	return nil
+}
+
+func (c *checker) load(key string, value []byte) error {
+	kind, rest := splitKey(key)
+	switch kind {
+	case "app":
+		return loadInto(c.apps, value, func(d ApplicationDoc) string { return d.Name })
+	case "unit":
+		return loadInto(c.units, value, func(d UnitDoc) model.UnitName { return d.Name })
+	case "machine":
+		return loadInto(c.machines, value, func(d MachineDoc) string { return d.ID })
+	case "relation":
+		return loadInto(c.relations, value, func(d RelationDoc) model.RelationID { return d.ID })
+	case "scope":
+		id, _ := splitKey(rest)
+		n, err := strconv.Atoi(id)
+		c.inScope[model.RelationID(n)]++
+		return errors.Trace(err)
+	}
+	return nil
+}
+
+// applications: counts are right, and no application is seen Dead, or Dying
+// with nothing that refers to it.
+func (c *checker) applications() {
+	for name, a := range c.apps {
+		units, rels := 0, 0
+		for _, u := range c.units {
+			if u.Name.Application() == name {
+				units++
+			}
+		}
+		for _, r := range c.relations {
+			if _, _, ok := r.Endpoint(name); ok {
+				rels++
+			}
+		}
+		if a.Units != units || a.Relations != rels {
+			c.bad("application %s counts %d units and %d relations, there are %d and %d", name, a.Units, a.Relations, units, rels)
+		}
+		if a.Life == model.Dead || a.Life == model.Dying && units+rels == 0 {
+			c.bad("application %s is %s with nothing that refers to it", name, a.Life)
+		}
+	}
+}
+
+// unitsAndMachines refer to each other both ways.
+func (c *checker) unitsAndMachines() {
+	for name, u := range c.units {
+		if _, ok := c.apps[name.Application()]; !ok {
+			c.bad("unit %s has no application", name)
+		}
+		m, ok := c.machines[u.Machine]
+		if !ok {
+			c.bad("unit %s is on machine %q, which isn't there", name, u.Machine)
+		}
+		if u.Principal == "" && !contains(m.Units, name) {
+			c.bad("unit %s is not among the units of machine %s: %v", name, u.Machine, m.Units)
+		}
+		if p, ok := c.units[u.Principal]; u.Principal != "" && (!ok || !contains(p.Subordinates, name)) {
+			c.bad("unit %s is not among the subordinates of %s: %v", name, u.Principal, p.Subordinates)
+		}
+		for _, s := range u.Subordinates {
+			if c.units[s].Principal != name {
+				c.bad("unit %s has a subordinate %s, which isn't there or has another principal", name, s)
+			}
+		}
+	}
+	for id, m := range c.machines {
+		for _, u := range m.Units {
+			if c.units[u].Machine != id {
+				c.bad("machine %s has unit %s, which isn't there or is elsewhere", id, u)
+			}
+		}
+		if m.ForUnit && len(m.Units) == 0 {
+			c.bad("machine %s was made for a unit that is gone", id)
+		}
+	}
+}
+
+// relationDocs: scope counts are right, both applications are there, and no
+// relation is seen Dead, or Dying with nobody in scope.
+func (c *checker) relationDocs() {
+	for id, r := range c.relations {
+		if r.Units != c.inScope[id] {
+			c.bad("relation %d counts %d units in scope, there are %d", id, r.Units, c.inScope[id])
+		}
+		if r.Life == model.Dead || r.Life == model.Dying && r.Units == 0 {
+			c.bad("relation %d is %s with nobody in scope", id, r.Life)
+		}
+		for _, e := range r.Endpoints {
+			a, ok := c.apps[e.Application]
+			if !ok {
+				c.bad("relation %d refers to application %s, which isn't there", id, e.Application)
+			} else if a.Life != model.Alive && r.Life == model.Alive {
+				c.bad("relation %d is alive, its application %s is %s", id, e.Application, a.Life)
+			}
+		}
+	}
+}
+
+// orphans are documents about what is gone. Settings of a relation that is
+// gone may wait for the cleanup queue.
+func (c *checker) orphans() {
+	for _, key := range c.keys {
+		kind, rest := splitKey(key)
+		ok := true
+		switch kind {
+		case "config", "leader", "last-leader", "leader-settings":
+			_, ok = c.apps[rest]
+		case "charm-state":
+			_, ok = c.units[model.UnitName(rest)]
+		case "ports", "presence":
+			_, ok = c.machines[rest]
+		case "scope":
+			ok = c.scopeFits(rest)
+		case "relation-of":
+			app, id := splitKey(rest)
+			n, err := strconv.Atoi(id)
+			_, _, part := c.relations[model.RelationID(n)].Endpoint(app)
+			ok = err == nil && part
+		case "status":
+			k, name := splitKey(rest)
+			if StatusKind(k) == ApplicationStatus {
+				_, ok = c.apps[name]
+			} else {
+				_, ok = c.units[model.UnitName(name)]
+			}
+		}
+		if !ok {
+			c.bad("document %s is about what isn't there", key)
+		}
+	}
+}
+
+// scopeFits: "id/container/app/n" names a relation and a unit of one of its
+// applications.
+func (c *checker) scopeFits(rest string) bool {
+	id, rest := splitKey(rest)
+	n, err := strconv.Atoi(id)
+	if err != nil {
+		return false
+	}
+	parts := strings.Split(rest, "/")
+	if len(parts) < 2 {
+		return false
+	}
+	u := model.UnitName(strings.Join(parts[len(parts)-2:], "/"))
+	_, there := c.units[u]
+	_, _, part := c.relations[model.RelationID(n)].Endpoint(u.Application())
+	return there && part
+}
+
+func contains(units []model.UnitName, u model.UnitName) bool {
+	for _, v := range units {
+		if v == u {
+			return true
+		}
+	}
+	return false
+}

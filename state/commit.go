@@ -1,0 +1,192 @@
+package state
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/model"
+)
+
+// ErrNotLeader is returned by CommitHook where the hook wrote what only a
+// leader may and its unit is the leader no more. Nothing was committed.
+const ErrNotLeader = errors.ConstError("the unit is not the leader")
+
+// MaxCharmState is how many bytes of keys and values the charm of one unit may
+// keep by state-set.
+const MaxCharmState = 900 << 10
+
+// HookCommit is what CommitHook writes.
+type HookCommit struct {
+	Unit model.UnitName
+	// Run is the number of the hook run, greater than all before it.
+	Run     int64
+	Changes model.Changes
+	// LeaveScope is the relation whose broken hook it is; model.NoRelation: none.
+	LeaveScope model.RelationID
+}
+
+// CommitHook writes all that a hook changed, and the unit's stamp, in one
+// transaction (design §2). A run that is stamped already is left as it is. What
+// the hook wrote to a relation that is gone meanwhile is dropped. Errors:
+// ErrNotLeader, NotValid for ports in conflict, QuotaLimitExceeded.
+func (m *Model) CommitHook(ctx context.Context, c HookCommit) error {
+	_, err := m.update(ctx, func(tx *txn) error {
+		u, err := tx.unit(c.Unit)
+		if err != nil || u.Run >= c.Run {
+			return errors.Trace(err)
+		}
+		u.Run, u.Failed = c.Run, 0
+		if c.Changes.WorkloadVersion != nil {
+			u.WorkloadVersion = *c.Changes.WorkloadVersion
+		}
+		if err := tx.put(unitKey(u.Name), u); err != nil {
+			return errors.Trace(err)
+		}
+		if err := tx.apply(u, c.Changes); err != nil {
+			return errors.Trace(err)
+		}
+		if c.LeaveScope == model.NoRelation {
+			return nil
+		}
+		return tx.leaveScope(u, c.LeaveScope)
+	})
+	return errors.Trace(err)
+}
+
+func (t *txn) apply(u UnitDoc, c model.Changes) error {
+	leads, err := t.isLeader(u.Name)
+	if err != nil {
+		return errors.Trace(err)
+	}
+	app := u.Name.Application()
+	for _, id := range slices.Sorted(maps.Keys(c.Relations)) {
+		change := c.Relations[id]
+		if len(change.Application) > 0 && !leads {
+			return errors.Annotatef(ErrNotLeader, "cannot write the settings of %q in relation %d", app, id)
+		}
+		if err := t.applyRelation(u, id, change); err != nil {
+			return errors.Trace(err)
+		}
+	}
+	if len(c.LeaderSettings) > 0 {
+		if !leads {
+			return errors.Annotatef(ErrNotLeader, "cannot write the leader settings of %q", app)
+		}
+		if _, err := t.changeSettings(leaderSettingsKey(app), c.LeaderSettings); err != nil {
+			return errors.Trace(err)
+		}
+	}
+	if err := t.applyPorts(u, c.Ports); err != nil {
+		return errors.Trace(err)
+	}
+	return t.applyState(u, c.State)
+}
+
+func (t *txn) applyRelation(u UnitDoc, id model.RelationID, change model.RelationChange) error {
+	r, err := t.relation(id)
+	if errors.Is(err, errors.NotFound) {
+		return nil
+	}
+	if err != nil {
+		return errors.Trace(err)
+	}
+	if _, _, ours := r.Endpoint(u.Name.Application()); !ours {
+		return errors.NotValidf("settings of %s in relation %d, which is not its", u.Name, id)
+	}
+	if len(change.Application) > 0 {
+		if _, err := t.changeSettings(appSettingsKey(id, u.Name.Application()), change.Application); err != nil {
+			return errors.Trace(err)
+		}
+	}
+	if len(change.Unit) == 0 {
+		return nil
+	}
+	version, err := t.changeSettings(unitSettingsKey(id, u.Name), change.Unit)
+	if err != nil {
+		return errors.Trace(err)
+	}
+	var s scopeDoc
+	in, err := t.find(scopeKey(r, u), &s)
+	if err != nil || !in || s.Version == version {
+		return errors.Trace(err)
+	}
+	s.Version = version
+	return t.put(scopeKey(r, u), s)
+}
+
+func (t *txn) applyPorts(u UnitDoc, changes []model.PortChange) error {
+	if len(changes) == 0 {
+		return nil
+	}
+	doc := portsDoc{}
+	if _, err := t.find(portsKey(u.Machine), &doc); err != nil {
+		return errors.Trace(err)
+	}
+	if doc.Units == nil {
+		doc.Units = map[model.UnitName]model.Ports{}
+	}
+	mine := doc.Units[u.Name].Apply(changes)
+	for _, p := range mine.All() {
+		for _, other := range slices.SortedFunc(maps.Keys(doc.Units), model.CompareUnits) {
+			for _, q := range doc.Units[other].All() {
+				if other != u.Name && p.Conflicts(q) {
+					return errors.NewNotValid(nil, fmt.Sprintf("cannot open %s (unit %q): port range conflicts with %s (unit %q)", p, u.Name, q, other))
+				}
+			}
+		}
+	}
+	doc.Units[u.Name] = mine
+	if len(mine) == 0 {
+		delete(doc.Units, u.Name)
+	}
+	return t.put(portsKey(u.Machine), doc)
+}
+
+func (t *txn) applyState(u UnitDoc, changes map[string]*string) error {
+	if len(changes) == 0 {
+		return nil
+	}
+	values := map[string]string{}
+	if _, err := t.find(charmStateKey(u.Name), &values); err != nil {
+		return errors.Trace(err)
+	}
+	for k, v := range changes {
+		if v == nil {
+			delete(values, k)
+		} else {
+			values[k] = *v
+		}
+	}
+	size := 0
+	for k, v := range values {
+		size += len(k) + len(v)
+	}
+	if size > MaxCharmState {
+		return errors.NewQuotaLimitExceeded(nil, fmt.Sprintf("max allowed state size (%d) exceeded by %d", MaxCharmState, size-MaxCharmState))
+	}
+	return t.put(charmStateKey(u.Name), values)
+}
+
+// CharmState is what the unit's charm keeps by state-set.
+func (m *Model) CharmState(ctx context.Context, unit model.UnitName) (map[string]string, error) {
+	values := map[string]string{}
+	_, err := m.view(ctx, func(r docs) error {
+		_, err := r.find(charmStateKey(unit), &values)
+		return errors.Trace(err)
+	})
+	return values, errors.Trace(err)
+}
+
+// Ports are the ports open on a machine, by unit.
+func (m *Model) Ports(ctx context.Context, machine string) (map[model.UnitName]model.Ports, error) {
+	var doc portsDoc
+	_, err := m.view(ctx, func(r docs) error {
+		_, err := r.find(portsKey(machine), &doc)
+		return errors.Trace(err)
+	})
+	return doc.Units, errors.Trace(err)
+}

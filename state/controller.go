@@ -1,0 +1,224 @@
+package state
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/juju/clock"
+	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/state/store"
+)
+
+// Controller is a store with its models.
+type Controller struct {
+	store store.Store
+	clock clock.Clock
+}
+
+const modelsPrefix = "models/"
+
+// NewController opens the models in s. The store stays the caller's to close.
+func NewController(s store.Store, c clock.Clock) *Controller {
+	return &Controller{store: s, clock: c}
+}
+
+// Store is the store that the models are in.
+func (c *Controller) Store() store.Store { return c.store }
+
+// AddModel makes an empty model. Errors: NotValid for a bad name,
+// AlreadyExists.
+func (c *Controller) AddModel(ctx context.Context, name string) (*Model, error) {
+	if !model.ValidModelName(name) {
+		return nil, errors.NewNotValid(nil, fmt.Sprintf(
+			"%q is not a valid name: model names may only contain lowercase letters, digits and hyphens", name))
+	}
+	id, err := uuid.NewRandom()
+	if err != nil {
+		return nil, errors.Annotate(err, "cannot make a model's id")
+	}
+	info := ModelInfo{Name: name, UUID: id.String(), Created: c.clock.Now().UTC()}
+	_, err = c.store.Update(ctx, func(tx store.Tx) error {
+		_, err := tx.Get(modelsPrefix + name)
+		if err == nil {
+			return errors.NewAlreadyExists(nil, fmt.Sprintf(
+				"failed to create new model: model %q for admin already exists (already exists)", name))
+		}
+		if !errors.Is(err, errors.NotFound) {
+			return errors.Trace(err)
+		}
+		return putInfo(tx, info)
+	})
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	return c.open(info), nil
+}
+
+func putInfo(tx store.Tx, info ModelInfo) error {
+	b, err := json.Marshal(info)
+	if err != nil {
+		return errors.Trace(err)
+	}
+	return errors.Trace(tx.Put(modelsPrefix+info.Name, b))
+}
+
+func (c *Controller) open(info ModelInfo) *Model {
+	return &Model{info: info, store: c.store, clock: c.clock, charms: &charmCache{docs: map[string]CharmDoc{}}}
+}
+
+// Models are all models by name.
+func (c *Controller) Models(ctx context.Context) ([]ModelInfo, error) {
+	var infos []ModelInfo
+	_, err := c.store.View(ctx, func(r store.Reader) error {
+		infos = nil
+		kvs, err := r.List(modelsPrefix)
+		if err != nil {
+			return errors.Trace(err)
+		}
+		for _, kv := range kvs {
+			var info ModelInfo
+			if err := json.Unmarshal(kv.Value, &info); err != nil {
+				return errors.Annotatef(err, "document %s", kv.Key)
+			}
+			infos = append(infos, info)
+		}
+		return nil
+	})
+	slices.SortFunc(infos, func(a, b ModelInfo) int { return strings.Compare(a.Name, b.Name) })
+	return infos, errors.Trace(err)
+}
+
+// Model opens a model by name; errors.NotFound if there is none.
+func (c *Controller) Model(ctx context.Context, name string) (*Model, error) {
+	infos, err := c.Models(ctx)
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	for _, info := range infos {
+		if info.Name == name {
+			return c.open(info), nil
+		}
+	}
+	return nil, errors.NewNotFound(nil, fmt.Sprintf("model unitd:admin/%s not found", name))
+}
+
+// Open is the model with that document, as Models lists it.
+func (c *Controller) Open(info ModelInfo) *Model { return c.open(info) }
+
+// Watch tells when models are added, change their life, or go; see
+// store.Store.Watch for from and the channel.
+func (c *Controller) Watch(ctx context.Context, from int64) (<-chan store.Batch, error) {
+	ch, err := c.store.Watch(ctx, modelsPrefix, from)
+	return ch, errors.Trace(err)
+}
+
+// Info reads the model's document; errors.NotFound once it is gone.
+func (m *Model) Info(ctx context.Context) (ModelInfo, error) {
+	var info ModelInfo
+	_, err := m.store.View(ctx, func(r store.Reader) (err error) {
+		info, err = readInfo(r, m.info)
+		return errors.Trace(err)
+	})
+	return info, errors.Trace(err)
+}
+
+// readInfo reads the document of the model that was opened as of. A newer
+// model of the same name isn't it.
+func readInfo(r store.Reader, of ModelInfo) (ModelInfo, error) {
+	var info ModelInfo
+	kv, err := r.Get(modelsPrefix + of.Name)
+	if err != nil && !errors.Is(err, errors.NotFound) {
+		return info, errors.Trace(err)
+	}
+	if err == nil {
+		if err := json.Unmarshal(kv.Value, &info); err != nil {
+			return info, errors.Annotatef(err, "document %s", kv.Key)
+		}
+	}
+	if info.UUID != of.UUID {
+		return info, errors.NewNotFound(nil, fmt.Sprintf("model unitd:admin/%s not found", of.Name))
+	}
+	return info, nil
+}
+
+// Destroy makes the model Dying and destroys its applications. Their units'
+// agents run stop and remove; RemoveIfEmpty takes the model away in the end.
+// With force units are removed without a hook.
+func (m *Model) Destroy(ctx context.Context, force bool) error {
+	_, err := m.store.Update(ctx, func(tx store.Tx) error {
+		info := m.info
+		info.Life = model.Dying
+		return putInfo(tx, info)
+	})
+	if err != nil {
+		return errors.Annotatef(err, "cannot destroy model %s", m.info.Name)
+	}
+	apps, err := m.Applications(ctx)
+	if err != nil {
+		return errors.Trace(err)
+	}
+	for _, a := range apps {
+		if _, err := m.DestroyApplication(ctx, a.Name); err != nil && !errors.Is(err, errors.NotFound) {
+			return errors.Trace(err)
+		}
+	}
+	if !force {
+		return nil
+	}
+	return errors.Trace(m.forceUnits(ctx))
+}
+
+// forceUnits removes every unit and relation without waiting for an agent.
+func (m *Model) forceUnits(ctx context.Context) error {
+	for {
+		units, err := m.Units(ctx)
+		if err != nil {
+			return errors.Trace(err)
+		}
+		// Subordinates first: a principal with one can't be Dead.
+		slices.SortStableFunc(units, func(a, b UnitDoc) int { return len(a.Subordinates) - len(b.Subordinates) })
+		if len(units) == 0 {
+			return nil
+		}
+		if err := m.ForceRemoveUnit(ctx, units[0].Name); err != nil {
+			return errors.Annotatef(err, "cannot remove %s by force", units[0].Name)
+		}
+	}
+}
+
+// RemoveIfEmpty takes a Dying model away once nothing is in it, and says
+// whether it has. Its remaining documents go in pages.
+func (m *Model) RemoveIfEmpty(ctx context.Context) (bool, error) {
+	info, err := m.Info(ctx)
+	if errors.Is(err, errors.NotFound) {
+		return true, nil
+	}
+	if err != nil || info.Life == model.Alive {
+		return false, errors.Trace(err)
+	}
+	empty := true
+	_, err = m.view(ctx, func(r docs) error {
+		for _, kind := range []string{"app/", "unit/"} {
+			kvs, err := r.Page(m.prefix()+kind, "", 1)
+			if err != nil {
+				return errors.Trace(err)
+			}
+			empty = empty && len(kvs) == 0
+		}
+		return nil
+	})
+	if err != nil || !empty {
+		return false, errors.Trace(err)
+	}
+	if err := m.deleteBelow(ctx, m.prefix()); err != nil {
+		return false, errors.Trace(err)
+	}
+	_, err = m.store.Update(ctx, func(tx store.Tx) error { return tx.Delete(modelsPrefix + m.info.Name) })
+	return err == nil, errors.Trace(err)
+}

@@ -1,0 +1,156 @@
+package state
+
+import (
+	"time"
+
+	"github.com/unitd/unitd/model"
+)
+
+// ModelInfo is the document of one model.
+type ModelInfo struct {
+	Name    string     `json:"name"`
+	UUID    string     `json:"uuid"`
+	Life    model.Life `json:"life"`
+	Created time.Time  `json:"created"`
+}
+
+// CharmDoc is the document of one revision of a charm; it never changes. The
+// archive is stored apart, in chunks, by its hash.
+type CharmDoc struct {
+	URL      string      `json:"url"`
+	Revision int         `json:"revision"`
+	SHA256   string      `json:"sha256"`
+	Size     int64       `json:"size"`
+	Charm    model.Charm `json:"charm"`
+	Removed  bool        `json:"-"`
+}
+
+// ApplicationDoc is the document of an application.
+type ApplicationDoc struct {
+	Name        string     `json:"name"`
+	Life        model.Life `json:"life"`
+	Charm       string     `json:"charm"` // URL of the revision that its units should have
+	Forced      bool       `json:"forced,omitempty"`
+	Subordinate bool       `json:"subordinate,omitempty"`
+	Exposed     bool       `json:"exposed,omitempty"`
+	Trust       bool       `json:"trust,omitempty"`
+	Constraints string     `json:"constraints,omitempty"`
+	// Units and Relations count what refers to the application.
+	Units     int `json:"units"`
+	Relations int `json:"relations"`
+	// NextUnit is the number that the next unit gets.
+	NextUnit int `json:"next-unit"`
+	// StatusSet: the leader has set a status; else it is derived of the units'.
+	StatusSet bool `json:"status-set,omitempty"`
+}
+
+// UnitDoc is the document of a unit.
+type UnitDoc struct {
+	Name         model.UnitName   `json:"name"`
+	Life         model.Life       `json:"life"`
+	Machine      string           `json:"machine"` // a subordinate's is its principal's
+	Principal    model.UnitName   `json:"principal,omitempty"`
+	Subordinates []model.UnitName `json:"subordinates,omitempty"`
+	// Deployed: an agent has taken the unit on, so it must be taken away by one.
+	Deployed bool `json:"deployed,omitempty"`
+	// Charm is the URL of the charm that the unit's agent has deployed.
+	Charm string `json:"charm,omitempty"`
+	// Run is the stamp: the number of the newest hook run that has committed.
+	Run int64 `json:"run"`
+	// Failed is the number of the run that has put the unit in error; 0: none.
+	Failed int64 `json:"failed,omitempty"`
+	// Resolved answers the run with that number.
+	Resolved        Resolved `json:"resolved,omitzero"`
+	WorkloadVersion string   `json:"workload-version,omitempty"`
+}
+
+// Resolved is an operator's answer to the failed run with that number. Mode is
+// "retry" or "skip".
+type Resolved struct {
+	Run  int64  `json:"run,omitempty"`
+	Mode string `json:"mode,omitempty"`
+}
+
+// MachineDoc is the document of a machine.
+type MachineDoc struct {
+	ID        string           `json:"id"`
+	Life      model.Life       `json:"life"`
+	Units     []model.UnitName `json:"units,omitempty"` // principals
+	Hostname  string           `json:"hostname,omitempty"`
+	Addresses []string         `json:"addresses,omitempty"`
+	// ForUnit: the machine was made for one unit, and goes with it.
+	ForUnit bool      `json:"for-unit,omitempty"`
+	Started time.Time `json:"started,omitzero"`
+}
+
+// RelationDoc is the document of a relation.
+type RelationDoc struct {
+	ID        model.RelationID `json:"id"`
+	Key       string           `json:"key"`
+	Endpoints []model.Endpoint `json:"endpoints"` // one for a peer relation, else two
+	Life      model.Life       `json:"life"`
+	Suspended bool             `json:"suspended,omitempty"`
+	// Units counts the units in scope.
+	Units int `json:"units"`
+	// Since is when it was made.
+	Since time.Time `json:"since"`
+}
+
+// Scope is the relation's scope: container if either endpoint says so.
+func (r RelationDoc) Scope() model.Scope {
+	for _, e := range r.Endpoints {
+		if e.Scope == model.Container {
+			return model.Container
+		}
+	}
+	return model.Global
+}
+
+// IsPeer says whether it is a peer relation.
+func (r RelationDoc) IsPeer() bool { return len(r.Endpoints) == 1 }
+
+// Endpoint is the application's own endpoint, and Other the counterpart; for
+// a peer relation both are the same. ok is false where the application has no
+// part in the relation.
+func (r RelationDoc) Endpoint(application string) (own, other model.Endpoint, ok bool) {
+	for i, e := range r.Endpoints {
+		if e.Application == application {
+			return e, r.Endpoints[len(r.Endpoints)-1-i], true
+		}
+	}
+	return model.Endpoint{}, model.Endpoint{}, false
+}
+
+// scopeDoc says that a unit is in the scope of a relation. Version is that of
+// its settings: whoever watches who is in scope need not read what they say.
+type scopeDoc struct {
+	Unit    model.UnitName `json:"unit"`
+	Version int            `json:"version"`
+}
+
+// settingsDoc is a databag. It stays when its unit leaves the scope.
+type settingsDoc struct {
+	Version int            `json:"version"`
+	Values  model.Settings `json:"values"`
+}
+
+// configDoc has the options of an application that were set.
+type configDoc struct {
+	Values map[string]any `json:"values"`
+}
+
+// portsDoc has the ports open on a machine.
+type portsDoc struct {
+	Units map[model.UnitName]model.Ports `json:"units"`
+}
+
+// statusDoc is a current status; Seq counts those before it, for the history.
+type statusDoc struct {
+	model.Status
+	Seq int `json:"seq"`
+}
+
+// cleanupDoc is work left for the cleanup queue: all keys below Prefix.
+type cleanupDoc struct {
+	Prefix string `json:"prefix"`
+}

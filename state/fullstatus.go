@@ -1,0 +1,266 @@
+package state
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/model"
+)
+
+// FullStatus is the whole picture of a model, read in one view.
+type FullStatus struct {
+	Model        ModelInfo
+	Rev          int64
+	Timestamp    time.Time
+	Machines     []MachineView
+	Applications []ApplicationView
+	Relations    []RelationDoc
+}
+
+// MachineView is a machine as people see it.
+type MachineView struct {
+	MachineDoc
+	// Present: its agent is there.
+	Present bool
+}
+
+// ApplicationView is an application as people see it.
+type ApplicationView struct {
+	ApplicationDoc
+	CharmDoc CharmDoc
+	Status   model.Status
+	Version  string
+	// Relations has the other application of each relation, by own endpoint.
+	Relations map[string][]RelatedView
+	// SubordinateTo are the principal applications of a subordinate.
+	SubordinateTo []string
+	Endpoints     []model.Endpoint
+	Units         []UnitView
+}
+
+// RelatedView is a relation from one application's side.
+type RelatedView struct {
+	Application string
+	Interface   string
+	Scope       model.Scope
+	ID          model.RelationID
+}
+
+// UnitView is a unit as people see it.
+type UnitView struct {
+	UnitDoc
+	Workload, Agent model.Status
+	Leader          bool
+	Address         string
+	Ports           model.Ports
+}
+
+// Status reads the whole picture.
+func (m *Model) Status(ctx context.Context) (*FullStatus, error) {
+	s := &FullStatus{}
+	rev, err := m.view(ctx, func(r docs) error {
+		*s = FullStatus{Timestamp: m.clock.Now()}
+		info, err := readInfo(r.Reader, m.info)
+		if err != nil {
+			return errors.Trace(err)
+		}
+		s.Model = info
+		return s.read(r)
+	})
+	s.Rev = rev
+	return s, errors.Trace(err)
+}
+
+func (s *FullStatus) read(r docs) error {
+	machines, err := list[MachineDoc](r, "machine/")
+	if err != nil {
+		return errors.Trace(err)
+	}
+	slices.SortFunc(machines, func(a, b MachineDoc) int { return compareIDs(a.ID, b.ID) })
+	byID := map[string]MachineView{}
+	for _, doc := range machines {
+		v := MachineView{MachineDoc: doc}
+		if v.Present, err = r.present(doc.ID); err != nil {
+			return errors.Trace(err)
+		}
+		byID[doc.ID] = v
+		s.Machines = append(s.Machines, v)
+	}
+	if s.Relations, err = list[RelationDoc](r, "relation/"); err != nil {
+		return errors.Trace(err)
+	}
+	slices.SortFunc(s.Relations, func(a, b RelationDoc) int { return int(a.ID - b.ID) })
+	apps, err := list[ApplicationDoc](r, "app/")
+	if err != nil {
+		return errors.Trace(err)
+	}
+	for _, doc := range apps {
+		v, err := s.application(r, doc, byID)
+		if err != nil {
+			return errors.Annotatef(err, "application %s", doc.Name)
+		}
+		s.Applications = append(s.Applications, v)
+	}
+	return nil
+}
+
+func (s *FullStatus) application(r docs, doc ApplicationDoc, machines map[string]MachineView) (ApplicationView, error) {
+	v := ApplicationView{ApplicationDoc: doc, Relations: map[string][]RelatedView{}}
+	var err error
+	if v.CharmDoc, err = r.charm(doc.Charm); err != nil {
+		return v, errors.Trace(err)
+	}
+	v.Endpoints = v.CharmDoc.Charm.EndpointsOf(doc.Name)
+	principals := map[string]bool{}
+	for _, rel := range s.Relations {
+		own, other, ok := rel.Endpoint(doc.Name)
+		if !ok {
+			continue
+		}
+		v.Relations[own.Name] = append(v.Relations[own.Name], RelatedView{other.Application, own.Interface, rel.Scope(), rel.ID})
+		if doc.Subordinate && rel.Scope() == model.Container {
+			principals[other.Application] = true
+		}
+	}
+	v.SubordinateTo = slices.Sorted(maps.Keys(principals))
+	units, err := r.unitsOf(doc.Name)
+	if err != nil {
+		return v, errors.Trace(err)
+	}
+	var leader model.UnitName
+	if _, err := r.find(leaderKey(doc.Name), &leader); err != nil {
+		return v, errors.Trace(err)
+	}
+	var shown []model.Status
+	for _, u := range units {
+		uv, err := r.unitView(u, machines[u.Machine])
+		if err != nil {
+			return v, errors.Trace(err)
+		}
+		uv.Leader = u.Name == leader
+		v.Units = append(v.Units, uv)
+		shown = append(shown, uv.Workload)
+		if u.WorkloadVersion != "" {
+			v.Version = u.WorkloadVersion
+		}
+	}
+	v.Status, err = r.applicationStatus(doc, shown)
+	return v, errors.Trace(err)
+}
+
+func (d docs) unitView(u UnitDoc, m MachineView) (UnitView, error) {
+	v := UnitView{UnitDoc: u}
+	if len(m.Addresses) > 0 {
+		v.Address = m.Addresses[0]
+	}
+	var ports portsDoc
+	if _, err := d.find(portsKey(u.Machine), &ports); err != nil {
+		return v, errors.Trace(err)
+	}
+	v.Ports = ports.Units[u.Name]
+	var err error
+	v.Workload, v.Agent, err = d.unitStatus(u, m.Present)
+	return v, errors.Trace(err)
+}
+
+// UnitDetail is what show-unit shows.
+type UnitDetail struct {
+	UnitView
+	Charm     string
+	Relations []UnitRelation
+}
+
+// UnitRelation is one relation of a unit with everybody's settings.
+type UnitRelation struct {
+	ID          model.RelationID
+	Own, Other  model.Endpoint
+	Application model.Settings // the other application's
+	InScope     bool
+	Local       model.Settings
+	Remote      []RemoteUnit
+}
+
+// RemoteUnit is a unit on the other side with its settings.
+type RemoteUnit struct {
+	Unit     model.UnitName
+	Settings model.Settings
+}
+
+// ShowUnit reads one unit with its relations; errors.NotFound if there is none.
+func (m *Model) ShowUnit(ctx context.Context, name model.UnitName) (*UnitDetail, error) {
+	d := &UnitDetail{}
+	_, err := m.view(ctx, func(r docs) error {
+		*d = UnitDetail{}
+		u, err := r.unit(name)
+		if err != nil {
+			return errors.Trace(err)
+		}
+		app, err := r.application(name.Application())
+		if err != nil {
+			return errors.Trace(err)
+		}
+		d.Charm = app.Charm
+		doc, err := r.machine(u.Machine)
+		if err != nil && !errors.Is(err, errors.NotFound) {
+			return errors.Trace(err)
+		}
+		mv := MachineView{MachineDoc: doc}
+		if mv.Present, err = r.present(u.Machine); err != nil {
+			return errors.Trace(err)
+		}
+		if d.UnitView, err = r.unitView(u, mv); err != nil {
+			return errors.Trace(err)
+		}
+		if d.Leader, err = r.isLeader(name); err != nil {
+			return errors.Trace(err)
+		}
+		return errors.Trace(d.readRelations(r))
+	})
+	return d, errors.Trace(err)
+}
+
+func (d *UnitDetail) readRelations(r docs) error {
+	rels, err := r.relationsOf(d.Name.Application())
+	if err != nil {
+		return errors.Trace(err)
+	}
+	for _, rel := range rels {
+		v, err := r.relationView(rel, d.UnitDoc)
+		if err != nil {
+			return errors.Trace(err)
+		}
+		ur := UnitRelation{ID: rel.ID, Own: v.Own, Other: v.Other, InScope: v.InScope}
+		if ur.Application, err = r.bag(appSettingsKey(rel.ID, v.Other.Application)); err != nil {
+			return errors.Trace(err)
+		}
+		if ur.Local, err = r.bag(unitSettingsKey(rel.ID, d.Name)); err != nil {
+			return errors.Trace(err)
+		}
+		for _, m := range v.Members {
+			settings, err := r.bag(unitSettingsKey(rel.ID, m.Unit))
+			if err != nil {
+				return errors.Trace(err)
+			}
+			ur.Remote = append(ur.Remote, RemoteUnit{m.Unit, settings})
+		}
+		d.Relations = append(d.Relations, ur)
+	}
+	slices.SortFunc(d.Relations, func(a, b UnitRelation) int {
+		if c := strings.Compare(a.Own.Name, b.Own.Name); c != 0 {
+			return c
+		}
+		return int(a.ID - b.ID)
+	})
+	return nil
+}
+
+func (d docs) bag(key string) (model.Settings, error) {
+	doc := settingsDoc{Values: model.Settings{}}
+	_, err := d.find(key, &doc)
+	return doc.Values, errors.Trace(err)
+}

@@ -1,0 +1,74 @@
+package state
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/unitd/unitd/model"
+)
+
+// Keys of documents, below the model's prefix "m/<uuid>/". Unit names have a
+// slash in them, so "unit/mysql/" lists the units of mysql.
+func applicationKey(app string) string { return "app/" + app }
+func configKey(app string) string      { return "config/" + app }
+func unitKey(u model.UnitName) string  { return "unit/" + string(u) }
+func unitsOf(app string) string        { return "unit/" + app + "/" }
+func machineKey(id string) string      { return "machine/" + id }
+func charmKey(url string) string       { return "charm/" + url }
+func relationKey(id model.RelationID) string {
+	return "relation/" + strconv.Itoa(int(id))
+}
+func relationNameKey(key string) string { return "relation-key/" + key }
+func relationOfKey(app string, id model.RelationID) string {
+	return relationsOf(app) + strconv.Itoa(int(id))
+}
+func relationsOf(app string) string { return "relation-of/" + app + "/" }
+
+func scopesOf(id model.RelationID) string { return fmt.Sprintf("scope/%d/", id) }
+func containerScope(id model.RelationID, container string) string {
+	return scopesOf(id) + container + "/"
+}
+
+// global is the container of the one scope of a global relation.
+const global = "-"
+
+func settingsOf(id model.RelationID) string { return fmt.Sprintf("settings/%d/", id) }
+func unitSettingsKey(id model.RelationID, u model.UnitName) string {
+	return settingsOf(id) + "unit/" + string(u)
+}
+func appSettingsKey(id model.RelationID, app string) string {
+	return settingsOf(id) + "app/" + app
+}
+
+func leaderKey(app string) string           { return "leader/" + app }
+func lastLeaderKey(app string) string       { return "last-leader/" + app }
+func leaderSettingsKey(app string) string   { return "leader-settings/" + app }
+func charmStateKey(u model.UnitName) string { return "charm-state/" + string(u) }
+func portsKey(machine string) string        { return "ports/" + machine }
+func presenceKey(machine string) string     { return "presence/" + machine }
+func sequenceKey(name string) string        { return "sequence/" + name }
+func cleanupKey(n int) string               { return fmt.Sprintf("cleanup/%09d", n) }
+
+const modelConfigKey = "model-config"
+
+// StatusKind says whose status it is.
+type StatusKind string
+
+// The statuses that are kept. The name is a unit's or an application's.
+const (
+	WorkloadStatus    StatusKind = "workload"
+	AgentStatus       StatusKind = "agent"
+	ApplicationStatus StatusKind = "application"
+)
+
+func statusKey(k StatusKind, name string) string { return "status/" + string(k) + "/" + name }
+func historyOf(k StatusKind, name string) string {
+	return "status-history/" + string(k) + "/" + name + "/"
+}
+
+// splitKey takes a key apart: "unit/mysql/0" is "unit" and "mysql/0".
+func splitKey(key string) (kind, rest string) {
+	kind, rest, _ = strings.Cut(key, "/")
+	return kind, rest
+}

@@ -1,0 +1,112 @@
+package state
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/state/store"
+)
+
+// ClaimLeadership makes a unit its application's leader for as long as the
+// lease lives, if it is Alive and nobody else leads, and says whether it leads
+// now.
+func (m *Model) ClaimLeadership(ctx context.Context, unit model.UnitName, lease store.LeaseID) (bool, error) {
+	leads := false
+	app := unit.Application()
+	_, err := m.update(ctx, func(tx *txn) error {
+		leads = false
+		u, err := tx.unit(unit)
+		if err != nil {
+			return errors.Trace(err)
+		}
+		kv, err := tx.Get(m.prefix() + leaderKey(app))
+		if err != nil && !errors.Is(err, errors.NotFound) {
+			return errors.Trace(err)
+		}
+		if err == nil {
+			var holder model.UnitName
+			if err := json.Unmarshal(kv.Value, &holder); err != nil {
+				return errors.Annotatef(err, "document %s", leaderKey(app))
+			}
+			leads = holder == unit
+			if !leads || kv.Lease == lease {
+				return nil
+			}
+		} else if u.Life != model.Alive {
+			return nil
+		}
+		leads = true
+		value, err := json.Marshal(unit)
+		if err != nil {
+			return errors.Trace(err)
+		}
+		if err := tx.tx.PutLease(m.prefix()+leaderKey(app), value, lease); err != nil {
+			return errors.Trace(err)
+		}
+		return tx.put(lastLeaderKey(app), unit)
+	}, store.Relaxed)
+	return leads && err == nil, errors.Annotatef(err, "cannot claim the leadership of %s for %s", app, unit)
+}
+
+// Leadership says who leads an application and who led it last; both are empty
+// where nobody does, or did.
+func (m *Model) Leadership(ctx context.Context, application string) (now, last model.UnitName, err error) {
+	_, err = m.view(ctx, func(r docs) error {
+		if _, err := r.find(leaderKey(application), &now); err != nil {
+			return errors.Trace(err)
+		}
+		_, err := r.find(lastLeaderKey(application), &last)
+		return errors.Trace(err)
+	})
+	return now, last, errors.Trace(err)
+}
+
+// ReleaseLeadership ends the unit's leadership, if it has it.
+func (m *Model) ReleaseLeadership(ctx context.Context, unit model.UnitName) error {
+	_, err := m.update(ctx, func(tx *txn) error {
+		leads, err := tx.isLeader(unit)
+		if err != nil || !leads {
+			return errors.Trace(err)
+		}
+		return tx.delete(leaderKey(unit.Application()))
+	}, store.Relaxed)
+	return errors.Trace(err)
+}
+
+// IsLeader says whether the unit leads its application.
+func (m *Model) IsLeader(ctx context.Context, unit model.UnitName) (bool, error) {
+	leads := false
+	_, err := m.view(ctx, func(r docs) (err error) {
+		leads, err = r.isLeader(unit)
+		return errors.Trace(err)
+	})
+	return leads, errors.Trace(err)
+}
+
+func (d docs) isLeader(unit model.UnitName) (bool, error) {
+	var holder model.UnitName
+	_, err := d.find(leaderKey(unit.Application()), &holder)
+	return holder == unit, errors.Trace(err)
+}
+
+// LeaderSettings are what the application's leaders have set by leader-set.
+func (m *Model) LeaderSettings(ctx context.Context, application string) (model.Settings, error) {
+	doc := settingsDoc{Values: model.Settings{}}
+	_, err := m.view(ctx, func(r docs) error {
+		_, err := r.find(leaderSettingsKey(application), &doc)
+		return errors.Trace(err)
+	})
+	return doc.Values, errors.Trace(err)
+}
+
+// SetPresence says that the machine's agent is there, for as long as the lease
+// lives.
+func (m *Model) SetPresence(ctx context.Context, machine string, lease store.LeaseID) error {
+	_, err := m.store.Update(ctx, func(tx store.Tx) error {
+		return tx.PutLease(m.prefix()+presenceKey(machine), []byte(`true`), lease)
+	}, store.Relaxed)
+	return errors.Annotatef(err, "cannot show that machine %s is there", machine)
+}

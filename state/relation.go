@@ -1,0 +1,321 @@
+package state
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/model"
+)
+
+// addRelation makes a relation between endpoints, whose applications' counts
+// are the caller's to see to.
+func (t *txn) addRelation(eps []model.Endpoint) (RelationDoc, error) {
+	n, err := t.next("relation")
+	if err != nil {
+		return RelationDoc{}, errors.Trace(err)
+	}
+	r := RelationDoc{ID: model.RelationID(n), Key: model.RelationKey(eps), Endpoints: eps, Since: t.now()}
+	for _, e := range eps {
+		if err := t.put(relationOfKey(e.Application, r.ID), n); err != nil {
+			return r, errors.Trace(err)
+		}
+	}
+	if err := t.put(relationNameKey(r.Key), n); err != nil {
+		return r, errors.Trace(err)
+	}
+	return r, t.put(relationKey(r.ID), r)
+}
+
+// AddRelation relates two Alive applications. Each argument is "application"
+// or "application:endpoint". Errors have the texts of spec/cli-juju.md §6:
+// NotFound for an application and for "no relations found", NotValid for an
+// ambiguity, which lists the candidates, AlreadyExists.
+func (m *Model) AddRelation(ctx context.Context, a, b string) (RelationDoc, error) {
+	var rel RelationDoc
+	_, err := m.update(ctx, func(tx *txn) error {
+		if err := tx.alive(); err != nil {
+			return errors.Trace(err)
+		}
+		eps, err := tx.inferEndpoints(a, b)
+		if err != nil {
+			return errors.Trace(err)
+		}
+		key := model.RelationKey(eps)
+		id := 0
+		found, err := tx.find(relationNameKey(key), &id)
+		if err != nil {
+			return errors.Trace(err)
+		}
+		if found {
+			return tx.alreadyRelated(key, model.RelationID(id))
+		}
+		for _, e := range eps {
+			if err := tx.join(e); err != nil {
+				return errors.Trace(err)
+			}
+		}
+		rel, err = tx.addRelation(eps)
+		return errors.Trace(err)
+	})
+	return rel, errors.Trace(err)
+}
+
+func (t *txn) alreadyRelated(key string, id model.RelationID) error {
+	r, err := t.relation(id)
+	if err != nil {
+		return errors.Trace(err)
+	}
+	if r.Life != model.Alive {
+		return errors.NewNotValid(nil, fmt.Sprintf("cannot add relation %q: the one of the same name is still being removed", key))
+	}
+	return errors.NewAlreadyExists(nil, fmt.Sprintf("cannot add relation %q: relation %s already exists", key, key))
+}
+
+// join counts a new relation in the endpoint's application, which has to be
+// Alive, and below the endpoint's limit.
+func (t *txn) join(e model.Endpoint) error {
+	app, err := t.application(e.Application)
+	if err != nil {
+		return errors.Trace(err)
+	}
+	if app.Life != model.Alive {
+		return errors.NewNotValid(nil, fmt.Sprintf("cannot add relation: application %q is not alive", e.Application))
+	}
+	if e.Limit > 0 {
+		rels, err := t.relationsOf(e.Application)
+		if err != nil {
+			return errors.Trace(err)
+		}
+		n := 0
+		for _, r := range rels {
+			if own, _, _ := r.Endpoint(e.Application); own.Name == e.Name {
+				n++
+			}
+		}
+		if n >= e.Limit {
+			return errors.NewQuotaLimitExceeded(nil, fmt.Sprintf("cannot add relation: establishing a new relation for %s would exceed its maximum relation limit of %d", e, e.Limit))
+		}
+	}
+	app.Relations++
+	return t.put(applicationKey(app.Name), app)
+}
+
+// inferEndpoints finds the one pair of endpoints that the arguments can mean.
+func (d docs) inferEndpoints(a, b string) ([]model.Endpoint, error) {
+	left, err := d.candidates(a)
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	right, err := d.candidates(b)
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	var explicit, implicit [][]model.Endpoint
+	for _, x := range left {
+		for _, y := range right {
+			fits, err := d.fit(x, y)
+			if err != nil {
+				return nil, errors.Trace(err)
+			}
+			switch {
+			case !fits:
+			case x.Implicit() || y.Implicit():
+				implicit = append(implicit, []model.Endpoint{x, y})
+			default:
+				explicit = append(explicit, []model.Endpoint{x, y})
+			}
+		}
+	}
+	found := explicit
+	if len(found) == 0 {
+		found = implicit
+	}
+	switch len(found) {
+	case 0:
+		return nil, errors.NewNotFound(nil, "no relations found")
+	case 1:
+		return found[0], nil
+	}
+	keys := make([]string, len(found))
+	for i, eps := range found {
+		keys[i] = fmt.Sprintf("%q", model.RelationKey(eps))
+	}
+	slices.Sort(keys)
+	return nil, errors.NewNotValid(nil, fmt.Sprintf("ambiguous relation: %q could refer to %s", a+" "+b, strings.Join(keys, "; ")))
+}
+
+// fit says whether two endpoints can be related. A container relation needs a
+// principal and a subordinate.
+func (d docs) fit(x, y model.Endpoint) (bool, error) {
+	if !x.CanRelate(y) {
+		return false, nil
+	}
+	if x.Scope != model.Container && y.Scope != model.Container {
+		return true, nil
+	}
+	a, err := d.application(x.Application)
+	if err != nil {
+		return false, errors.Trace(err)
+	}
+	b, err := d.application(y.Application)
+	return a.Subordinate || b.Subordinate, errors.Trace(err)
+}
+
+// candidates are the endpoints that "application" or "application:endpoint"
+// can mean.
+func (d docs) candidates(arg string) ([]model.Endpoint, error) {
+	name, endpoint, chosen := strings.Cut(arg, ":")
+	app, err := d.application(name)
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	charm, err := d.charm(app.Charm)
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	eps := charm.Charm.EndpointsOf(name)
+	if !chosen {
+		return eps, nil
+	}
+	for _, e := range eps {
+		if e.Name == endpoint {
+			return []model.Endpoint{e}, nil
+		}
+	}
+	return nil, errors.NewNotFound(nil, fmt.Sprintf("application %q has no %q relation", name, endpoint))
+}
+
+// DestroyRelation removes the relation between two applications (seed 000,
+// "remove-relation"). The arguments are those of AddRelation.
+func (m *Model) DestroyRelation(ctx context.Context, a, b string) error {
+	_, err := m.update(ctx, func(tx *txn) error {
+		r, err := tx.findRelation(a, b)
+		if err != nil {
+			return errors.Trace(err)
+		}
+		return tx.destroyRelation(r.ID)
+	})
+	return errors.Trace(err)
+}
+
+// DestroyRelationID is DestroyRelation by the relation's id.
+func (m *Model) DestroyRelationID(ctx context.Context, id model.RelationID) error {
+	_, err := m.update(ctx, func(tx *txn) error {
+		r, err := tx.relation(id)
+		if err != nil {
+			return errors.NewNotFound(nil, fmt.Sprintf("relation %d not found (not found)", id))
+		}
+		if r.IsPeer() {
+			return errors.NewNotValid(nil, fmt.Sprintf("cannot remove relation %q: it is a peer relation and goes with its application", r.Key))
+		}
+		return tx.destroyRelation(id)
+	})
+	return errors.Trace(err)
+}
+
+// findRelation finds the one existing relation that the arguments mean.
+func (d docs) findRelation(a, b string) (RelationDoc, error) {
+	name, _, _ := strings.Cut(a, ":")
+	if _, err := d.application(name); err != nil {
+		return RelationDoc{}, errors.Trace(err)
+	}
+	rels, err := d.relationsOf(name)
+	if err != nil {
+		return RelationDoc{}, errors.Trace(err)
+	}
+	var found []RelationDoc
+	for _, r := range rels {
+		own, other, _ := r.Endpoint(name)
+		if !r.IsPeer() && means(a, own) && means(b, other) {
+			found = append(found, r)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return RelationDoc{}, errors.NewNotFound(nil, fmt.Sprintf("relation matching %q not found (not found)", a+" "+b))
+	case 1:
+		return found[0], nil
+	}
+	keys := make([]string, len(found))
+	for i, r := range found {
+		keys[i] = fmt.Sprintf("%q", r.Key)
+	}
+	return RelationDoc{}, errors.NewNotValid(nil, fmt.Sprintf("ambiguous relation: %q could refer to %s", a+" "+b, strings.Join(keys, "; ")))
+}
+
+func means(arg string, e model.Endpoint) bool {
+	return arg == e.Application || arg == e.String()
+}
+
+// destroyRelation makes an Alive relation Dying; if no unit is in its scope it
+// is gone at once. One that isn't Alive, or isn't there, is left.
+func (t *txn) destroyRelation(id model.RelationID) error {
+	r, err := t.relation(id)
+	if errors.Is(err, errors.NotFound) {
+		return nil
+	}
+	if err != nil || r.Life != model.Alive {
+		return errors.Trace(err)
+	}
+	r.Life = model.Dying
+	if r.Units > 0 {
+		return t.put(relationKey(id), r)
+	}
+	return t.removeRelation(r)
+}
+
+// removeRelation takes the relation away with its last reference; that may be
+// the last one to an application that is Dying, which then goes too. Settings
+// are left to the cleanup queue: nobody can watch or refer to them any more.
+func (t *txn) removeRelation(r RelationDoc) error {
+	if err := t.delete(relationKey(r.ID), relationNameKey(r.Key)); err != nil {
+		return errors.Trace(err)
+	}
+	for _, e := range r.Endpoints {
+		if err := t.delete(relationOfKey(e.Application, r.ID)); err != nil {
+			return errors.Trace(err)
+		}
+		if err := t.referenced(e.Application, 0, -1); err != nil {
+			return errors.Trace(err)
+		}
+	}
+	return t.cleanup(settingsOf(r.ID))
+}
+
+// SetSuspended suspends or resumes a relation: its units leave its scope, or
+// enter it again, as if it were removed and made anew with the same id.
+func (m *Model) SetSuspended(ctx context.Context, id model.RelationID, suspended bool) error {
+	_, err := m.update(ctx, func(tx *txn) error {
+		r, err := tx.relation(id)
+		if err != nil {
+			return errors.Trace(err)
+		}
+		r.Suspended = suspended
+		return tx.put(relationKey(id), r)
+	})
+	return errors.Trace(err)
+}
+
+// RelationsOf are an application's relations by endpoint name, then by id.
+func (m *Model) RelationsOf(ctx context.Context, application string) ([]RelationDoc, error) {
+	var rels []RelationDoc
+	_, err := m.view(ctx, func(r docs) (err error) {
+		rels, err = r.relationsOf(application)
+		return errors.Trace(err)
+	})
+	return rels, errors.Trace(err)
+}
+
+// Relation reads a relation; errors.NotFound if there is none.
+func (m *Model) Relation(ctx context.Context, id model.RelationID) (RelationDoc, error) {
+	var rel RelationDoc
+	_, err := m.view(ctx, func(r docs) (err error) {
+		rel, err = r.relation(id)
+		return errors.Trace(err)
+	})
+	return rel, errors.Trace(err)
+}

@@ -1,0 +1,223 @@
+package state
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/model"
+)
+
+const (
+	// ErrCannotEnterScope is returned by EnterScope where the unit or the
+	// relation isn't Alive, or the relation is suspended.
+	ErrCannotEnterScope = errors.ConstError("cannot enter scope: unit or relation is not alive")
+	// ErrCannotEnterScopeYet is returned by EnterScope while the subordinate
+	// that the principal used to have is still going.
+	ErrCannotEnterScopeYet = errors.ConstError("cannot enter scope yet: a subordinate of the same application is still being removed")
+)
+
+// container is the part of a relation's scope that a unit is in: all of it in
+// a global relation, its principal's family in a container one.
+func container(r RelationDoc, u UnitDoc) string {
+	if r.Scope() == model.Global {
+		return global
+	}
+	if u.Principal != "" {
+		return u.Principal.Tag()
+	}
+	return u.Name.Tag()
+}
+
+func scopeKey(r RelationDoc, u UnitDoc) string {
+	return containerScope(r.ID, container(r, u)) + string(u.Name)
+}
+
+// EnterScope makes a unit a member of a relation, with settings that are there
+// before it shows itself (seed 004, "scope"). A principal that enters a
+// container relation gets a subordinate unit in the same transaction, if it
+// has none of that application. It is no error to enter twice.
+func (m *Model) EnterScope(ctx context.Context, unit model.UnitName, id model.RelationID, settings model.Settings) error {
+	_, err := m.update(ctx, func(tx *txn) error {
+		u, err := tx.unit(unit)
+		if err != nil {
+			return errors.Trace(err)
+		}
+		r, err := tx.relation(id)
+		if err != nil {
+			return errors.Trace(err)
+		}
+		var s scopeDoc
+		if in, err := tx.find(scopeKey(r, u), &s); err != nil || in {
+			return errors.Trace(err)
+		}
+		if u.Life != model.Alive || r.Life != model.Alive || r.Suspended {
+			return errors.Trace(ErrCannotEnterScope)
+		}
+		if err := tx.provideSubordinate(r, u); err != nil {
+			return errors.Trace(err)
+		}
+		version, err := tx.changeSettings(unitSettingsKey(id, unit), settings)
+		if err != nil {
+			return errors.Trace(err)
+		}
+		r.Units++
+		if err := tx.put(relationKey(id), r); err != nil {
+			return errors.Trace(err)
+		}
+		return tx.put(scopeKey(r, u), scopeDoc{Unit: unit, Version: version})
+	})
+	return errors.Trace(err)
+}
+
+// provideSubordinate makes the subordinate unit that a principal needs in a
+// container relation. New ones come only of an Alive subordinate application.
+func (t *txn) provideSubordinate(r RelationDoc, u UnitDoc) error {
+	_, other, ok := r.Endpoint(u.Name.Application())
+	if !ok || r.Scope() != model.Container || u.Principal != "" {
+		return nil
+	}
+	app, err := t.application(other.Application)
+	if err != nil {
+		return errors.Trace(err)
+	}
+	if !app.Subordinate || app.Life != model.Alive {
+		return nil
+	}
+	for _, name := range u.Subordinates {
+		if name.Application() != app.Name {
+			continue
+		}
+		s, err := t.unit(name)
+		if err != nil {
+			return errors.Trace(err)
+		}
+		if s.Life != model.Alive {
+			return errors.Trace(ErrCannotEnterScopeYet)
+		}
+		return nil
+	}
+	if _, err := t.addUnit(&app, u.Name); err != nil {
+		return errors.Trace(err)
+	}
+	return t.put(applicationKey(app.Name), app)
+}
+
+// LeaveScope ends a unit's membership of a relation. The last unit to leave a
+// Dying relation removes it, and with it perhaps the other application (seed
+// 000). It is no error to leave twice; the settings stay readable.
+func (m *Model) LeaveScope(ctx context.Context, unit model.UnitName, id model.RelationID) error {
+	_, err := m.update(ctx, func(tx *txn) error {
+		u, err := tx.unit(unit)
+		if err != nil {
+			return errors.Trace(err)
+		}
+		return tx.leaveScope(u, id)
+	})
+	return errors.Trace(err)
+}
+
+func (t *txn) leaveScope(u UnitDoc, id model.RelationID) error {
+	r, err := t.relation(id)
+	if errors.Is(err, errors.NotFound) {
+		return nil
+	}
+	if err != nil {
+		return errors.Trace(err)
+	}
+	var s scopeDoc
+	key := scopeKey(r, u)
+	if in, err := t.find(key, &s); err != nil || !in {
+		return errors.Trace(err)
+	}
+	if err := t.delete(key); err != nil {
+		return errors.Trace(err)
+	}
+	r.Units--
+	if r.Life == model.Dying && r.Units == 0 {
+		return t.removeRelation(r)
+	}
+	return t.put(relationKey(id), r)
+}
+
+// inScope says which of the relations the unit is in.
+func (d docs) inScope(u UnitDoc, rels []RelationDoc) ([]RelationDoc, error) {
+	var in []RelationDoc
+	for _, r := range rels {
+		var s scopeDoc
+		found, err := d.find(scopeKey(r, u), &s)
+		if err != nil {
+			return nil, errors.Trace(err)
+		}
+		if found {
+			in = append(in, r)
+		}
+	}
+	return in, nil
+}
+
+// Member is a unit in a relation's scope with the version of its settings.
+type Member struct {
+	Unit    model.UnitName
+	Version int
+}
+
+// members are the units in scope that u may see, sorted, and whether u is in
+// scope itself. Providers see requirers and the other way round, peers all
+// other peers; in a container relation only those of one family.
+func (d docs) members(r RelationDoc, u UnitDoc) (members []Member, self bool, err error) {
+	scopes, err := list[scopeDoc](d, containerScope(r.ID, container(r, u)))
+	if err != nil {
+		return nil, false, errors.Trace(err)
+	}
+	for _, s := range scopes {
+		switch {
+		case s.Unit == u.Name:
+			self = true
+		case r.IsPeer() || s.Unit.Application() != u.Name.Application():
+			members = append(members, Member(s))
+		}
+	}
+	slices.SortFunc(members, func(a, b Member) int { return model.CompareUnits(a.Unit, b.Unit) })
+	return members, self, nil
+}
+
+// changeSettings lays a change over a databag and returns its version, which
+// moves only if something differs. A bag begins with version 1.
+func (t *txn) changeSettings(key string, change model.Settings) (int, error) {
+	var doc settingsDoc
+	found, err := t.find(key, &doc)
+	if err != nil {
+		return 0, errors.Trace(err)
+	}
+	values, changed := doc.Values.Apply(change)
+	if found && !changed {
+		return doc.Version, nil
+	}
+	doc.Version++
+	doc.Values = values
+	return doc.Version, t.put(key, doc)
+}
+
+// Settings are a unit's settings in a relation, also after it has left;
+// errors.NotFound where it never was in it, or the relation is gone.
+func (m *Model) Settings(ctx context.Context, id model.RelationID, unit model.UnitName) (model.Settings, error) {
+	var doc settingsDoc
+	_, err := m.view(ctx, func(r docs) error {
+		return named(r.get(unitSettingsKey(id, unit), &doc), "settings", fmt.Sprintf("%s in relation %d", unit, id))
+	})
+	return doc.Values, errors.Trace(err)
+}
+
+// ApplicationSettings are an application's settings in a relation; empty where
+// it has set none.
+func (m *Model) ApplicationSettings(ctx context.Context, id model.RelationID, application string) (model.Settings, error) {
+	doc := settingsDoc{Values: model.Settings{}}
+	_, err := m.view(ctx, func(r docs) error {
+		_, err := r.find(appSettingsKey(id, application), &doc)
+		return errors.Trace(err)
+	})
+	return doc.Values, errors.Trace(err)
+}

@@ -1,0 +1,237 @@
+package state
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/state/store"
+)
+
+// historyLength is how many former statuses are kept of each entity.
+const historyLength = 50
+
+// SetStatus sets the workload or agent status of a unit, or that of an
+// application; the zero Since is now. Nothing is written for a status that is
+// there already, but for a workload's or application's, whose time moves.
+func (m *Model) SetStatus(ctx context.Context, kind StatusKind, name string, s model.Status) error {
+	_, err := m.update(ctx, func(tx *txn) error {
+		if kind == ApplicationStatus {
+			app, err := tx.application(name)
+			if err != nil {
+				return errors.Trace(err)
+			}
+			app.StatusSet = true
+			if err := tx.put(applicationKey(name), app); err != nil {
+				return errors.Trace(err)
+			}
+		} else if _, err := tx.unit(model.UnitName(name)); err != nil {
+			return errors.Trace(err)
+		}
+		return tx.setStatus(kind, name, s)
+	}, store.Relaxed)
+	return errors.Trace(err)
+}
+
+func (t *txn) setStatus(kind StatusKind, name string, s model.Status) error {
+	var doc statusDoc
+	if _, err := t.find(statusKey(kind, name), &doc); err != nil {
+		return errors.Trace(err)
+	}
+	same := doc.Status.Status == s.Status && doc.Message == s.Message && len(doc.Data) == 0 && len(s.Data) == 0
+	if same && kind == AgentStatus {
+		return nil
+	}
+	if s.Since.IsZero() {
+		s.Since = t.now()
+	}
+	doc.Status = s
+	if !same {
+		doc.Seq++
+		if err := t.put(historyOf(kind, name)+fmt.Sprintf("%03d", doc.Seq%historyLength), s); err != nil {
+			return errors.Trace(err)
+		}
+	}
+	return t.put(statusKey(kind, name), doc)
+}
+
+func (d docs) status(kind StatusKind, name string) (model.Status, error) {
+	var doc statusDoc
+	_, err := d.find(statusKey(kind, name), &doc)
+	return doc.Status, errors.Trace(err)
+}
+
+// StatusOf reads a status as it was set; the zero Status where none was.
+func (m *Model) StatusOf(ctx context.Context, kind StatusKind, name string) (model.Status, error) {
+	var s model.Status
+	_, err := m.view(ctx, func(r docs) (err error) {
+		s, err = r.status(kind, name)
+		return errors.Trace(err)
+	})
+	return s, errors.Trace(err)
+}
+
+// StatusHistory are the newest statuses of an entity, oldest first.
+func (m *Model) StatusHistory(ctx context.Context, kind StatusKind, name string) ([]model.Status, error) {
+	var all []model.Status
+	_, err := m.view(ctx, func(r docs) (err error) {
+		all, err = list[model.Status](r, historyOf(kind, name))
+		return errors.Trace(err)
+	})
+	slices.SortStableFunc(all, func(a, b model.Status) int { return a.Since.Compare(b.Since) })
+	return all, errors.Trace(err)
+}
+
+// UnitStatuses are the workload statuses of an application's units, and the
+// application's own: what its leader set, else derived of the units'.
+func (m *Model) UnitStatuses(ctx context.Context, application string) (app model.Status, units map[model.UnitName]model.Status, err error) {
+	_, err = m.view(ctx, func(r docs) error {
+		doc, err := r.application(application)
+		if err != nil {
+			return errors.Trace(err)
+		}
+		members, err := r.unitsOf(application)
+		if err != nil {
+			return errors.Trace(err)
+		}
+		units = map[model.UnitName]model.Status{}
+		var shown []model.Status
+		for _, u := range members {
+			workload, _, err := r.unitStatus(u, true)
+			if err != nil {
+				return errors.Trace(err)
+			}
+			units[u.Name] = workload
+			shown = append(shown, workload)
+		}
+		app, err = r.applicationStatus(doc, shown)
+		return errors.Trace(err)
+	})
+	return app, units, errors.Trace(err)
+}
+
+func (d docs) applicationStatus(app ApplicationDoc, units []model.Status) (model.Status, error) {
+	if app.StatusSet {
+		return d.status(ApplicationStatus, app.Name)
+	}
+	return model.DeriveStatus(units), nil
+}
+
+// unitStatus is a unit's workload and agent status as people see them: a hook
+// that failed is the agent's error, shown as the workload's, while the agent
+// is idle; an agent that isn't there is lost (spec/uniter-behaviour.md §9).
+func (d docs) unitStatus(u UnitDoc, present bool) (workload, agent model.Status, err error) {
+	if workload, err = d.status(WorkloadStatus, string(u.Name)); err != nil {
+		return workload, agent, errors.Trace(err)
+	}
+	if agent, err = d.status(AgentStatus, string(u.Name)); err != nil {
+		return workload, agent, errors.Trace(err)
+	}
+	if agent.Status == model.StatusError {
+		workload = agent
+		if workload.Message, err = d.errorMessage(u, agent); err != nil {
+			return workload, agent, errors.Trace(err)
+		}
+		agent = model.Status{Status: model.StatusIdle, Since: agent.Since}
+	}
+	if !present && u.Deployed && u.Life != model.Dead {
+		agent = model.Status{Status: model.StatusLost, Message: "agent is not communicating with the server", Since: agent.Since}
+	}
+	return workload, agent, nil
+}
+
+// errorMessage adds to the message of a failed relation hook which endpoint of
+// which other application it was about: ` for mysql:db`.
+func (d docs) errorMessage(u UnitDoc, agent model.Status) (string, error) {
+	id, ok := agent.Data["relation-id"].(float64)
+	if !ok {
+		return agent.Message, nil
+	}
+	r, err := d.relation(model.RelationID(id))
+	if errors.Is(err, errors.NotFound) {
+		return agent.Message, nil
+	}
+	if err != nil {
+		return "", errors.Trace(err)
+	}
+	_, other, _ := r.Endpoint(u.Name.Application())
+	return agent.Message + " for " + other.String(), nil
+}
+
+// present says whether the agent of the machine is there.
+func (d docs) present(machine string) (bool, error) {
+	var there bool
+	_, err := d.find(presenceKey(machine), &there)
+	return there, errors.Trace(err)
+}
+
+// GoalState is the model's plan for an application: its units, and for each of
+// its endpoints the remote applications and units, with their statuses.
+type GoalState struct {
+	Units     map[string]Goal
+	Relations map[string]map[string]Goal
+}
+
+// Goal is a status word and since when it holds.
+type Goal struct {
+	Status string
+	Since  time.Time
+}
+
+// GoalState reads the plan for the unit's application.
+func (m *Model) GoalState(ctx context.Context, unit model.UnitName) (GoalState, error) {
+	g := GoalState{Units: map[string]Goal{}, Relations: map[string]map[string]Goal{}}
+	app := unit.Application()
+	_, err := m.view(ctx, func(r docs) error {
+		if err := r.goals(app, g.Units); err != nil {
+			return errors.Trace(err)
+		}
+		rels, err := r.relationsOf(app)
+		if err != nil {
+			return errors.Trace(err)
+		}
+		for _, rel := range rels {
+			own, other, _ := rel.Endpoint(app)
+			if rel.Suspended || rel.IsPeer() {
+				continue
+			}
+			goals := g.Relations[own.Name]
+			if goals == nil {
+				goals = map[string]Goal{}
+				g.Relations[own.Name] = goals
+			}
+			status := "joined"
+			if rel.Life != model.Alive {
+				status = "dying"
+			}
+			goals[other.Application] = Goal{status, rel.Since}
+			if err := r.goals(other.Application, goals); err != nil {
+				return errors.Trace(err)
+			}
+		}
+		return nil
+	})
+	return g, errors.Trace(err)
+}
+
+func (d docs) goals(app string, into map[string]Goal) error {
+	units, err := d.unitsOf(app)
+	if err != nil {
+		return errors.Trace(err)
+	}
+	for _, u := range units {
+		s, _, err := d.unitStatus(u, true)
+		if err != nil {
+			return errors.Trace(err)
+		}
+		if u.Life != model.Alive {
+			s.Status = u.Life.String()
+		}
+		into[string(u.Name)] = Goal{s.Status, s.Since}
+	}
+	return nil
+}

@@ -1,0 +1,208 @@
+package state
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/juju/clock"
+	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/state/store"
+)
+
+// Model is one model of a controller. It is safe for use by many goroutines.
+type Model struct {
+	info   ModelInfo
+	store  store.Store
+	clock  clock.Clock
+	charms *charmCache
+}
+
+// charmCache remembers charm documents, which never change.
+type charmCache struct {
+	mu   sync.Mutex
+	docs map[string]CharmDoc
+}
+
+// Name is the model's name, and UUID what its documents are found by.
+func (m *Model) Name() string { return m.info.Name }
+
+// UUID is the model's unique id.
+func (m *Model) UUID() string { return m.info.UUID }
+
+func (m *Model) prefix() string { return "m/" + m.info.UUID + "/" }
+
+// docs is a store.Reader that speaks documents.
+type docs struct {
+	store.Reader
+	m *Model
+}
+
+// txn is docs that can be written to.
+type txn struct {
+	docs
+	tx store.Tx
+}
+
+func (m *Model) view(ctx context.Context, fn func(r docs) error) (int64, error) {
+	return m.store.View(ctx, func(r store.Reader) error { return fn(docs{r, m}) })
+}
+
+func (m *Model) update(ctx context.Context, fn func(tx *txn) error, opts ...store.Option) (int64, error) {
+	return m.store.Update(ctx, func(tx store.Tx) error { return fn(&txn{docs{tx, m}, tx}) }, opts...)
+}
+
+// get reads the document at key; errors.NotFound where there is none.
+func (d docs) get(key string, doc any) error {
+	kv, err := d.Get(d.m.prefix() + key)
+	if err != nil {
+		return errors.Trace(err)
+	}
+	return errors.Annotatef(json.Unmarshal(kv.Value, doc), "document %s", key)
+}
+
+// find is get for what need not be there; it says whether it is.
+func (d docs) find(key string, doc any) (bool, error) {
+	err := d.get(key, doc)
+	if errors.Is(err, errors.NotFound) {
+		return false, nil
+	}
+	return err == nil, errors.Trace(err)
+}
+
+// list reads all documents below the prefix.
+func list[T any](d docs, prefix string) ([]T, error) {
+	kvs, err := d.List(d.m.prefix() + prefix)
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	out := make([]T, len(kvs))
+	for i, kv := range kvs {
+		if err := json.Unmarshal(kv.Value, &out[i]); err != nil {
+			return nil, errors.Annotatef(err, "document %s", kv.Key)
+		}
+	}
+	return out, nil
+}
+
+func (t *txn) put(key string, doc any) error {
+	b, err := json.Marshal(doc)
+	if err != nil {
+		return errors.Annotatef(err, "document %s", key)
+	}
+	return errors.Trace(t.tx.Put(t.m.prefix()+key, b))
+}
+
+func (t *txn) delete(keys ...string) error {
+	for _, k := range keys {
+		if err := t.tx.Delete(t.m.prefix() + k); err != nil {
+			return errors.Trace(err)
+		}
+	}
+	return nil
+}
+
+// next draws the next number of a sequence, from 0.
+func (t *txn) next(name string) (int, error) {
+	n := 0
+	if _, err := t.find(sequenceKey(name), &n); err != nil {
+		return 0, errors.Trace(err)
+	}
+	return n, t.put(sequenceKey(name), n+1)
+}
+
+func (t *txn) now() time.Time { return t.m.clock.Now().UTC() }
+
+// application reads an application; the error says `application "x" not found`.
+func (d docs) application(name string) (ApplicationDoc, error) {
+	var a ApplicationDoc
+	err := d.get(applicationKey(name), &a)
+	return a, named(err, "application", name)
+}
+
+// unit reads a unit; the error says `unit "x/0" not found`.
+func (d docs) unit(name model.UnitName) (UnitDoc, error) {
+	var u UnitDoc
+	err := d.get(unitKey(name), &u)
+	return u, named(err, "unit", string(name))
+}
+
+func (d docs) relation(id model.RelationID) (RelationDoc, error) {
+	var r RelationDoc
+	err := d.get(relationKey(id), &r)
+	return r, named(err, "relation", strconv.Itoa(int(id)))
+}
+
+func (d docs) machine(id string) (MachineDoc, error) {
+	var m MachineDoc
+	err := d.get(machineKey(id), &m)
+	return m, named(err, "machine", id)
+}
+
+func named(err error, kind, name string) error {
+	if errors.Is(err, errors.NotFound) {
+		return errors.NewNotFound(nil, fmt.Sprintf("%s %q not found", kind, name))
+	}
+	return errors.Trace(err)
+}
+
+// unitsOf are an application's units in order of their numbers.
+func (d docs) unitsOf(app string) ([]UnitDoc, error) {
+	units, err := list[UnitDoc](d, unitsOf(app))
+	slices.SortFunc(units, func(a, b UnitDoc) int { return model.CompareUnits(a.Name, b.Name) })
+	return units, errors.Trace(err)
+}
+
+// relationsOf are an application's relations by endpoint name, then id.
+func (d docs) relationsOf(app string) ([]RelationDoc, error) {
+	kvs, err := d.List(d.m.prefix() + relationsOf(app))
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	rels := make([]RelationDoc, 0, len(kvs))
+	for _, kv := range kvs {
+		id, err := strconv.Atoi(kv.Key[strings.LastIndexByte(kv.Key, '/')+1:])
+		if err != nil {
+			return nil, errors.Annotatef(err, "key %s", kv.Key)
+		}
+		r, err := d.relation(model.RelationID(id))
+		if err != nil {
+			return nil, errors.Trace(err)
+		}
+		rels = append(rels, r)
+	}
+	slices.SortFunc(rels, func(a, b RelationDoc) int {
+		x, _, _ := a.Endpoint(app)
+		y, _, _ := b.Endpoint(app)
+		if c := strings.Compare(x.Name, y.Name); c != 0 {
+			return c
+		}
+		return int(a.ID - b.ID)
+	})
+	return rels, nil
+}
+
+// charm reads a charm's document.
+func (d docs) charm(url string) (CharmDoc, error) {
+	c := d.m.charms
+	c.mu.Lock()
+	doc, ok := c.docs[url]
+	c.mu.Unlock()
+	if ok {
+		return doc, nil
+	}
+	if err := d.get(charmKey(url), &doc); err != nil {
+		return doc, named(err, "charm", url)
+	}
+	c.mu.Lock()
+	c.docs[url] = doc
+	c.mu.Unlock()
+	return doc, nil
+}

@@ -1,0 +1,366 @@
+package state
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/state/store"
+)
+
+// Unit reads a unit; errors.NotFound if there is none.
+func (m *Model) Unit(ctx context.Context, name model.UnitName) (UnitDoc, error) {
+	var u UnitDoc
+	_, err := m.view(ctx, func(r docs) (err error) {
+		u, err = r.unit(name)
+		return errors.Trace(err)
+	})
+	return u, errors.Trace(err)
+}
+
+// Units are all units by application, then by number.
+func (m *Model) Units(ctx context.Context) ([]UnitDoc, error) {
+	var units []UnitDoc
+	_, err := m.view(ctx, func(r docs) (err error) {
+		units, err = list[UnitDoc](r, "unit/")
+		return errors.Trace(err)
+	})
+	slices.SortFunc(units, func(a, b UnitDoc) int { return model.CompareUnits(a.Name, b.Name) })
+	return units, errors.Trace(err)
+}
+
+// DestroyUnit removes a principal unit (seed 000, "remove-unit"): it becomes
+// Dying, and so do its subordinates. One that isn't Alive is left as it is,
+// and one that no agent has taken on is gone at once.
+func (m *Model) DestroyUnit(ctx context.Context, name model.UnitName) error {
+	_, err := m.update(ctx, func(tx *txn) error {
+		u, err := tx.unit(name)
+		if errors.Is(err, errors.NotFound) {
+			return errors.NewNotFound(nil, fmt.Sprintf("unit %q does not exist", name))
+		}
+		if err != nil {
+			return errors.Trace(err)
+		}
+		if u.Principal != "" {
+			return errors.NewNotValid(nil, fmt.Sprintf("unit %q is a subordinate, to remove use remove-relation. Note: this will remove all relations to %s", name, name.Application()))
+		}
+		if err := tx.setDying(u); err != nil {
+			return errors.Trace(err)
+		}
+		return tx.removeUndeployed(name)
+	})
+	return errors.Trace(err)
+}
+
+// SetDying marks a unit Dying, with its subordinates: what an agent does with
+// its own unit when its application is Dying.
+func (m *Model) SetDying(ctx context.Context, name model.UnitName) error {
+	_, err := m.update(ctx, func(tx *txn) error {
+		u, err := tx.unit(name)
+		if err != nil {
+			return errors.Trace(err)
+		}
+		return tx.setDying(u)
+	})
+	return errors.Trace(err)
+}
+
+func (t *txn) setDying(u UnitDoc) error {
+	if u.Life != model.Alive {
+		return nil
+	}
+	for _, name := range u.Subordinates {
+		s, err := t.unit(name)
+		if err != nil {
+			return errors.Trace(err)
+		}
+		if err := t.setDying(s); err != nil {
+			return errors.Trace(err)
+		}
+	}
+	// A subordinate may have gone with its mark, and changed its principal.
+	u, err := t.unit(u.Name)
+	if err != nil {
+		return errors.Trace(err)
+	}
+	u.Life = model.Dying
+	return t.put(unitKey(u.Name), u)
+}
+
+// removeUndeployed takes away a unit that is Dying, or whose application is,
+// and that no agent has taken on; others it leaves.
+func (t *txn) removeUndeployed(name model.UnitName) error {
+	u, err := t.unit(name)
+	if errors.Is(err, errors.NotFound) {
+		return nil
+	}
+	if err != nil || u.Deployed || len(u.Subordinates) > 0 {
+		return errors.Trace(err)
+	}
+	u.Life = model.Dead
+	return t.removeUnit(u)
+}
+
+// SetDead marks a Dying unit Dead. It is refused while the unit is in the
+// scope of a relation or has subordinates.
+func (m *Model) SetDead(ctx context.Context, name model.UnitName) error {
+	_, err := m.update(ctx, func(tx *txn) error {
+		u, err := tx.unit(name)
+		if err != nil || u.Life == model.Dead {
+			return errors.Trace(err)
+		}
+		if len(u.Subordinates) > 0 {
+			return errors.NewNotValid(nil, fmt.Sprintf("unit %q has subordinates", name))
+		}
+		rels, err := tx.relationsOf(name.Application())
+		if err != nil {
+			return errors.Trace(err)
+		}
+		in, err := tx.inScope(u, rels)
+		if err != nil {
+			return errors.Trace(err)
+		}
+		if len(in) > 0 {
+			return errors.NewNotValid(nil, fmt.Sprintf("unit %q is in the scope of relation %q", name, in[0].Key))
+		}
+		u.Life = model.Dead
+		return tx.put(unitKey(name), u)
+	})
+	return errors.Trace(err)
+}
+
+// RemoveUnit takes a Dead unit away (seed 000): from its machine or principal,
+// and from its application, which goes with its last unit if it is Dying. It
+// is no error if the unit is gone.
+func (m *Model) RemoveUnit(ctx context.Context, name model.UnitName) error {
+	_, err := m.update(ctx, func(tx *txn) error {
+		u, err := tx.unit(name)
+		if errors.Is(err, errors.NotFound) {
+			return nil
+		}
+		if err != nil {
+			return errors.Trace(err)
+		}
+		if u.Life != model.Dead {
+			return errors.NewNotValid(nil, fmt.Sprintf("cannot remove unit %q: it is not dead", name))
+		}
+		return tx.removeUnit(u)
+	})
+	return errors.Trace(err)
+}
+
+// ForceRemoveUnit removes a unit whatever state it is in, its subordinates
+// first, without any hook.
+func (m *Model) ForceRemoveUnit(ctx context.Context, name model.UnitName) error {
+	u, err := m.Unit(ctx, name)
+	if errors.Is(err, errors.NotFound) {
+		return nil
+	}
+	if err != nil {
+		return errors.Trace(err)
+	}
+	for _, s := range u.Subordinates {
+		if err := m.ForceRemoveUnit(ctx, s); err != nil {
+			return errors.Trace(err)
+		}
+	}
+	rels, err := m.RelationsOf(ctx, name.Application())
+	if err != nil {
+		return errors.Trace(err)
+	}
+	for _, r := range rels {
+		if err := m.LeaveScope(ctx, name, r.ID); err != nil {
+			return errors.Trace(err)
+		}
+	}
+	_, err = m.update(ctx, func(tx *txn) error {
+		u, err := tx.unit(name)
+		if errors.Is(err, errors.NotFound) {
+			return nil
+		}
+		if err != nil {
+			return errors.Trace(err)
+		}
+		u.Life = model.Dead
+		return tx.removeUnit(u)
+	})
+	return errors.Trace(err)
+}
+
+func (t *txn) removeUnit(u UnitDoc) error {
+	if u.Principal != "" {
+		if err := t.unassignFromPrincipal(u); err != nil {
+			return errors.Trace(err)
+		}
+	}
+	if err := t.unassignFromMachine(u); err != nil {
+		return errors.Trace(err)
+	}
+	var leader model.UnitName
+	if _, err := t.find(leaderKey(u.Name.Application()), &leader); err != nil {
+		return errors.Trace(err)
+	}
+	if leader == u.Name {
+		if err := t.delete(leaderKey(u.Name.Application())); err != nil {
+			return errors.Trace(err)
+		}
+	}
+	name := string(u.Name)
+	err := t.delete(unitKey(u.Name), charmStateKey(u.Name), statusKey(AgentStatus, name), statusKey(WorkloadStatus, name))
+	if err != nil {
+		return errors.Trace(err)
+	}
+	for _, k := range []StatusKind{AgentStatus, WorkloadStatus} {
+		if err := t.cleanup(historyOf(k, name)); err != nil {
+			return errors.Trace(err)
+		}
+	}
+	return t.referenced(u.Name.Application(), -1, 0)
+}
+
+func (t *txn) unassignFromPrincipal(u UnitDoc) error {
+	p, err := t.unit(u.Principal)
+	if errors.Is(err, errors.NotFound) {
+		return nil
+	}
+	if err != nil {
+		return errors.Trace(err)
+	}
+	p.Subordinates = slices.DeleteFunc(p.Subordinates, func(n model.UnitName) bool { return n == u.Name })
+	return t.put(unitKey(p.Name), p)
+}
+
+// unassignFromMachine takes the unit off its machine, which goes with it if it
+// was made for it.
+func (t *txn) unassignFromMachine(u UnitDoc) error {
+	var ports portsDoc
+	found, err := t.find(portsKey(u.Machine), &ports)
+	if err != nil {
+		return errors.Trace(err)
+	}
+	if _, open := ports.Units[u.Name]; found && open {
+		delete(ports.Units, u.Name)
+		if err := t.put(portsKey(u.Machine), ports); err != nil {
+			return errors.Trace(err)
+		}
+	}
+	m, err := t.machine(u.Machine)
+	if errors.Is(err, errors.NotFound) || u.Principal != "" {
+		return nil
+	}
+	if err != nil {
+		return errors.Trace(err)
+	}
+	m.Units = slices.DeleteFunc(m.Units, func(n model.UnitName) bool { return n == u.Name })
+	if m.ForUnit && len(m.Units) == 0 {
+		return t.delete(machineKey(m.ID), portsKey(m.ID), presenceKey(m.ID))
+	}
+	return t.put(machineKey(m.ID), m)
+}
+
+// SetDeployed says that an agent has taken the unit on; from then on an agent
+// has to take it away. errors.NotFound if the unit is gone.
+func (m *Model) SetDeployed(ctx context.Context, name model.UnitName) error {
+	return m.changeUnit(ctx, name, func(u *UnitDoc) bool {
+		was := u.Deployed
+		u.Deployed = true
+		return !was
+	})
+}
+
+// SetUnitCharm says which charm the unit's agent has deployed.
+func (m *Model) SetUnitCharm(ctx context.Context, name model.UnitName, url string) error {
+	return m.changeUnit(ctx, name, func(u *UnitDoc) bool {
+		was := u.Charm
+		u.Charm = url
+		return was != url
+	})
+}
+
+// SetFailed says which run has put the unit in error; 0: none.
+func (m *Model) SetFailed(ctx context.Context, name model.UnitName, run int64) error {
+	return m.changeUnit(ctx, name, func(u *UnitDoc) bool {
+		was := u.Failed
+		u.Failed = run
+		return was != run
+	})
+}
+
+func (m *Model) changeUnit(ctx context.Context, name model.UnitName, change func(*UnitDoc) bool) error {
+	_, err := m.update(ctx, func(tx *txn) error {
+		u, err := tx.unit(name)
+		if err != nil {
+			return errors.Trace(err)
+		}
+		if !change(&u) {
+			return nil
+		}
+		return tx.put(unitKey(name), u)
+	}, store.Relaxed)
+	return errors.Trace(err)
+}
+
+// Resolve answers the failed hook of a unit: run it again, or go on as if it
+// had succeeded. The answer names the failed run, so it can't be taken for
+// another one's. The error is NotValid for a unit that isn't in error.
+func (m *Model) Resolve(ctx context.Context, name model.UnitName, retry bool) error {
+	_, err := m.update(ctx, func(tx *txn) error {
+		u, err := tx.unit(name)
+		if err != nil {
+			return errors.Trace(err)
+		}
+		if u.Failed == 0 {
+			return errors.NewNotValid(nil, fmt.Sprintf("unit %q is not in an error state", name))
+		}
+		if u.Resolved.Run == u.Failed {
+			return errors.NewAlreadyExists(nil, fmt.Sprintf("cannot set resolved mode for unit %q: already resolved", name))
+		}
+		u.Resolved = Resolved{Run: u.Failed, Mode: "skip"}
+		if retry {
+			u.Resolved.Mode = "retry"
+		}
+		return tx.put(unitKey(name), u)
+	})
+	return errors.Trace(err)
+}
+
+// Machines are all machines, by number where their ids are numbers.
+func (m *Model) Machines(ctx context.Context) ([]MachineDoc, error) {
+	var ms []MachineDoc
+	_, err := m.view(ctx, func(r docs) (err error) {
+		ms, err = list[MachineDoc](r, "machine/")
+		return errors.Trace(err)
+	})
+	slices.SortFunc(ms, func(a, b MachineDoc) int { return compareIDs(a.ID, b.ID) })
+	return ms, errors.Trace(err)
+}
+
+// SetMachine says what an agent knows of the machine it runs on.
+func (m *Model) SetMachine(ctx context.Context, id, hostname string, addresses []string) error {
+	_, err := m.update(ctx, func(tx *txn) error {
+		doc, err := tx.machine(id)
+		if err != nil {
+			return errors.Trace(err)
+		}
+		if doc.Hostname == hostname && slices.Equal(doc.Addresses, addresses) && !doc.Started.IsZero() {
+			return nil
+		}
+		doc.Hostname, doc.Addresses = hostname, addresses
+		if doc.Started.IsZero() {
+			doc.Started = tx.now()
+		}
+		return tx.put(machineKey(id), doc)
+	}, store.Relaxed)
+	return errors.Trace(err)
+}
+
+// compareIDs orders "2" before "10".
+func compareIDs(a, b string) int {
+	if len(a) != len(b) {
+		return len(a) - len(b)
+	}
+	return slices.Compare([]byte(a), []byte(b))
+}

@@ -1,0 +1,154 @@
+package state_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/juju/clock"
+
+	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/state"
+	"github.com/unitd/unitd/state/store/sqlite"
+)
+
+// stopped is a clock that moves when told to.
+type stopped struct {
+	clock.Clock
+	mu  sync.Mutex
+	now time.Time
+}
+
+func (c *stopped) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *stopped) advance(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}
+
+// world is a model in a database of its own, checked for dangling documents
+// and wrong counts when the test ends.
+type world struct {
+	testing.TB
+	ctx        context.Context
+	store      *sqlite.Store
+	clock      *stopped
+	controller *state.Controller
+	*state.Model
+}
+
+func newWorld(t testing.TB) *world {
+	t.Helper()
+	s, err := sqlite.Open(filepath.Join(t.TempDir(), "model.db"), sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{
+		TB: t, ctx: context.Background(), store: s,
+		clock: &stopped{Clock: clock.WallClock, now: time.Date(2026, 3, 3, 9, 0, 0, 0, time.UTC)},
+	}
+	w.controller = state.NewController(s, w.clock)
+	if w.Model, err = w.controller.AddModel(w.ctx, "shop"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		w.check()
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return w
+}
+
+// check fails the test for every document that contradicts another.
+func (w *world) check() {
+	w.Helper()
+	problems, err := w.SelfCheck(w.ctx)
+	if err != nil {
+		w.Errorf("self-check: %v", err)
+	}
+	for _, p := range problems {
+		w.Errorf("self-check: %s", p)
+	}
+}
+
+// ok ends the test on an error.
+func (w *world) ok(err error) {
+	w.Helper()
+	if err != nil {
+		w.Fatal(err)
+	}
+}
+
+// fails checks that err has exactly that text.
+func (w *world) fails(err error, text string) {
+	w.Helper()
+	if err == nil {
+		w.Errorf("no error, want %q", text)
+	} else if err.Error() != text {
+		w.Errorf("error %q, want %q", err, text)
+	}
+}
+
+// charms are described in one line: a name, "subordinate", and endpoints as
+// "endpoint=role:interface" with "@container" or "#limit" after it.
+func charm(line string) model.Charm {
+	words := strings.Fields(line)
+	c := model.Charm{Name: words[0], Endpoints: map[string]model.CharmRel{}}
+	for _, word := range words[1:] {
+		if word == "subordinate" {
+			c.Subordinate = true
+			continue
+		}
+		name, rest, _ := strings.Cut(word, "=")
+		role, iface, _ := strings.Cut(rest, ":")
+		rel := model.CharmRel{Role: model.Role(role), Scope: model.Global}
+		if i, ok := strings.CutSuffix(iface, "@container"); ok {
+			iface, rel.Scope = i, model.Container
+		}
+		if i, ok := strings.CutSuffix(iface, "#1"); ok {
+			iface, rel.Limit = i, 1
+		}
+		rel.Interface = iface
+		c.Endpoints[name] = rel
+	}
+	return c
+}
+
+// The charms that most tests deploy.
+const (
+	wordpress = "wordpress db=requirer:mysql cache=requirer:memcache"
+	mysql     = "mysql server=provider:mysql cluster=peer:mysql-cluster"
+	logging   = "logging subordinate info=requirer:juju-info@container logs=provider:logs"
+	monitor   = "monitor subordinate watch=requirer:juju-info@container db=requirer:mysql"
+)
+
+func hashOf(content string) string {
+	sum := sha256.Sum256([]byte(content))
+	return hex.EncodeToString(sum[:])
+}
+
+// addCharm stores a charm, with its name as the archive's content.
+func (w *world) addCharm(c model.Charm) string {
+	w.Helper()
+	url, err := w.AddCharm(w.ctx, c, hashOf(c.Name), strings.NewReader(c.Name))
+	w.ok(err)
+	return url
+}
+
+// deploy deploys a charm under its own name.
+func (w *world) deploy(line string, units int) {
+	w.Helper()
+	c := charm(line)
+	w.ok(w.Deploy(w.ctx, state.DeployArgs{Application: c.Name, Charm: w.addCharm(c), Units: units}))
+}
