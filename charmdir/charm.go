@@ -1,0 +1,206 @@
+package charmdir
+
+import (
+	"archive/zip"
+	"bytes"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/juju/errors"
+	"gopkg.in/yaml.v3"
+
+	"github.com/unitd/unitd/model"
+)
+
+// Limits of an archive or tree.
+const (
+	maxEntries  = 100_000
+	maxFile     = 1 << 30
+	maxTotal    = 2 << 30
+	maxMetadata = 4 << 20
+)
+
+// Charm is a charm that was read from files.
+type Charm struct {
+	model.Charm
+	// Path is the tree or archive that it was read from.
+	Path string
+	// Dir says whether Path is a tree.
+	Dir bool
+	// generated are files that the charm reads when it runs and that the tree
+	// lacks, since it has them all in charmcraft.yaml.
+	generated map[string][]byte
+}
+
+// Read reads the charm at path, a tree or an archive. Errors: NotFound where
+// there is nothing, NotValid, naming file, line and key, for what isn't a
+// charm.
+func Read(path string) (*Charm, error) {
+	st, err := os.Stat(path)
+	switch {
+	case os.IsNotExist(err):
+		return nil, errors.NewNotFound(nil, fmt.Sprintf("no charm was found at %q", path))
+	case err != nil:
+		return nil, errors.Annotate(err, "cannot read the charm")
+	case st.IsDir():
+		return ReadDir(path)
+	}
+	return ReadArchive(path)
+}
+
+// ReadDir reads an unpacked charm.
+func ReadDir(path string) (*Charm, error) {
+	c, err := read(os.DirFS(path))
+	if err != nil {
+		return nil, errors.Annotatef(err, "cannot read charm %s", path)
+	}
+	c.Path, c.Dir = path, true
+	return c, nil
+}
+
+// ReadArchive reads a ".charm" file, a zip archive, and checks all its entries.
+func ReadArchive(path string) (*Charm, error) {
+	z, err := zip.OpenReader(path)
+	if err != nil {
+		if errors.Is(err, zip.ErrFormat) || errors.Is(err, zip.ErrInsecurePath) {
+			return nil, errors.NewNotValid(nil, fmt.Sprintf("cannot read charm %s: %v", path, err))
+		}
+		return nil, errors.Annotatef(err, "cannot read charm %s", path)
+	}
+	defer z.Close()
+	if _, err := checkEntries(z.File); err != nil {
+		return nil, errors.Annotatef(err, "cannot read charm %s", path)
+	}
+	c, err := read(z)
+	if err != nil {
+		return nil, errors.Annotatef(err, "cannot read charm %s", path)
+	}
+	c.Path = path
+	return c, nil
+}
+
+// read reads the metadata in files.
+func read(files fs.FS) (*Charm, error) {
+	c := &Charm{generated: map[string][]byte{}}
+	meta, found, err := readYAML(files, "metadata.yaml")
+	if err != nil {
+		return nil, err
+	}
+	config, hasConfig, err := readYAML(files, "config.yaml")
+	if err != nil {
+		return nil, err
+	}
+	actions, hasActions, err := readYAML(files, "actions.yaml")
+	if err != nil {
+		return nil, err
+	}
+	craft, unified, err := readYAML(files, "charmcraft.yaml")
+	switch {
+	case err != nil:
+		return nil, err
+	case !found && !unified:
+		return nil, errors.NewNotValid(nil, "it has no metadata.yaml and no charmcraft.yaml")
+	case !found:
+		meta = craft
+		if err := c.generate("metadata.yaml", pick(craft, metadataKeys())); err != nil {
+			return nil, err
+		}
+	}
+	if unified && !hasConfig && !craft.get("config").null() {
+		config = craft.get("config")
+		if err := c.generate("config.yaml", config.value()); err != nil {
+			return nil, err
+		}
+	}
+	if unified && !hasActions && !craft.get("actions").null() {
+		actions = craft.get("actions")
+		if err := c.generate("actions.yaml", actions.value()); err != nil {
+			return nil, err
+		}
+	}
+	for _, part := range []struct {
+		n    node
+		read func(node, *model.Charm) error
+	}{{meta, readMetadata}, {config, readConfig}, {actions, readActions}} {
+		if err := part.read(part.n, &c.Charm); err != nil {
+			return nil, err
+		}
+	}
+	version, _, err := readFile(files, "version")
+	c.Version = strings.TrimSpace(string(version))
+	return c, err
+}
+
+func readYAML(files fs.FS, name string) (node, bool, error) {
+	data, found, err := readFile(files, name)
+	if err != nil || !found {
+		return node{file: name}, false, err
+	}
+	n, err := parse(name, data)
+	return n, true, err
+}
+
+func readFile(files fs.FS, name string) ([]byte, bool, error) {
+	f, err := files.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, errors.Annotate(err, name)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxMetadata+1))
+	if err == nil && len(data) > maxMetadata {
+		err = errors.NewNotValid(nil, fmt.Sprintf("larger than %d bytes", maxMetadata))
+	}
+	return data, true, errors.Annotate(err, name)
+}
+
+// pick is a map with some of n's keys.
+func pick(n node, keys []string) *yaml.Node {
+	out := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
+	for _, k := range keys {
+		if v := n.get(k); v.n != nil {
+			out.Content = append(out.Content, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: k}, v.n)
+		}
+	}
+	return out
+}
+
+func (c *Charm) generate(name string, v *yaml.Node) error {
+	var b bytes.Buffer
+	enc := yaml.NewEncoder(&b)
+	if err := enc.Encode(v); err != nil {
+		return errors.Annotate(err, name)
+	}
+	c.generated[name] = b.Bytes()
+	return nil
+}
+
+// checkName refuses a path that isn't one below the charm's directory.
+func checkName(name string) error {
+	clean := strings.TrimSuffix(name, "/")
+	if !fs.ValidPath(clean) || clean == "." || strings.ContainsAny(name, "\\\x00") {
+		return errors.NewNotValid(nil, fmt.Sprintf("entry %q: not a path inside the charm", name))
+	}
+	return nil
+}
+
+// checkLink refuses a symbolic link that doesn't stay below the charm's
+// directory.
+func checkLink(name, target string) error {
+	to := filepath.Join(filepath.Dir(name), target)
+	if filepath.IsAbs(target) || target == "" || to == ".." || strings.HasPrefix(to, "../") || strings.ContainsRune(target, 0) {
+		return errors.NewNotValid(nil, fmt.Sprintf("entry %q: link to %q leads out of the charm", name, target))
+	}
+	return nil
+}
+
+func errSize(name string) error {
+	return errors.NewNotValid(nil, fmt.Sprintf("entry %q: the charm is too large (at most %d MiB a file, %d MiB in all, %d entries)",
+		name, maxFile>>20, maxTotal>>20, maxEntries))
+}

@@ -1,0 +1,326 @@
+package charmdir
+
+import (
+	"archive/zip"
+	"context"
+	"encoding/json"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/juju/errors"
+)
+
+// The names in a unit's directory. The charm is always at charmName, a real
+// directory; the others are there only while a deployment is on its way.
+const (
+	charmName   = "charm"
+	stagingName = "charm.new"
+	formerName  = "charm.old"
+	// markerName is the file in a charm's tree that says which charm it is: it
+	// is switched with the tree, so the two can't differ.
+	markerName = ".unitd-charm"
+)
+
+// Deployer owns the charm directory of one unit. Nobody else may write to the
+// directory while Deploy or Recover runs; in particular no hook may.
+//
+// A kill or power cut at any moment leaves the old tree or the new one, after
+// Recover.
+type Deployer struct {
+	dir string
+	// before is called before each step that changes the disk; an error stops
+	// the deployment there. Tests "kill" with it.
+	before func(step string) error
+}
+
+// marker says which charm a tree has, and which of its files are the charm's.
+type marker struct {
+	URL   string   `json:"url"`
+	Files []string `json:"files"`
+}
+
+// NewDeployer is the deployer of the charm in dir, the unit's directory, which
+// has to exist when Deploy is called.
+func NewDeployer(dir string) *Deployer {
+	return &Deployer{dir: dir, before: func(string) error { return nil }}
+}
+
+// Path is the charm directory.
+func (d *Deployer) Path() string { return filepath.Join(d.dir, charmName) }
+
+func (d *Deployer) path(name string) string { return filepath.Join(d.dir, name) }
+
+// Deployed is the URL of the charm that is in place; empty if there is none.
+func (d *Deployer) Deployed() (string, error) {
+	m, err := d.marker()
+	return m.URL, errors.Trace(err)
+}
+
+func (d *Deployer) marker() (marker, error) {
+	var m marker
+	path := filepath.Join(d.Path(), markerName)
+	b, err := os.ReadFile(path)
+	if os.IsNotExist(err) {
+		return m, nil
+	}
+	if err != nil {
+		return m, errors.Annotate(err, "cannot tell which charm is deployed")
+	}
+	// A marker that a hook has damaged: the charm is taken as missing and will
+	// be deployed again over what is there.
+	if json.Unmarshal(b, &m) != nil {
+		return marker{}, nil
+	}
+	return m, nil
+}
+
+// Recover puts in order what a killed Deploy has left: the old tree is back in
+// its place if it was being switched, and what was staged is gone.
+func (d *Deployer) Recover() error {
+	if _, err := os.Lstat(d.Path()); os.IsNotExist(err) {
+		if _, err := os.Lstat(d.path(formerName)); err == nil {
+			if err := d.step("put back", func() error { return os.Rename(d.path(formerName), d.Path()) }); err != nil {
+				return errors.Annotate(err, "cannot put the charm directory back in place")
+			}
+		}
+	}
+	for _, name := range []string{stagingName, formerName} {
+		if err := d.remove(name); err != nil {
+			return errors.Annotate(err, "cannot clear away a deployment that was not finished")
+		}
+	}
+	return nil
+}
+
+func (d *Deployer) remove(name string) error {
+	if _, err := os.Lstat(d.path(name)); os.IsNotExist(err) {
+		return nil
+	}
+	return d.step("remove "+name, func() error { return os.RemoveAll(d.path(name)) })
+}
+
+func (d *Deployer) step(name string, do func() error) error {
+	if err := d.before(name); err != nil {
+		return errors.Trace(err)
+	}
+	return errors.Trace(do())
+}
+
+// Deploy puts the charm in the archive, with that URL, in place of what is
+// there: files of the former charm that the new one lacks are gone, files that
+// hooks have made stay. Where a hook has made a file that the new charm has
+// too, the charm's is taken, and the hook's kept beside it as "<name>.kept".
+// When it fails the old tree is in place, untouched.
+func (d *Deployer) Deploy(ctx context.Context, archive, url string) error {
+	if err := d.Recover(); err != nil {
+		return errors.Trace(err)
+	}
+	if err := d.stage(ctx, archive, url); err != nil {
+		_ = d.remove(stagingName)
+		return errors.Annotatef(err, "cannot unpack charm %s", url)
+	}
+	if err := d.switchTrees(); err != nil {
+		return errors.Annotatef(err, "cannot put charm %s in place", url)
+	}
+	return nil
+}
+
+// stage makes the whole new tree beside the old one, and makes it durable.
+func (d *Deployer) stage(ctx context.Context, archive, url string) error {
+	z, err := zip.OpenReader(archive)
+	if err != nil {
+		return errors.Trace(err)
+	}
+	defer z.Close()
+	names, err := checkEntries(z.File)
+	if err != nil {
+		return errors.Trace(err)
+	}
+	staging := d.path(stagingName)
+	if err := d.step("make staging", func() error { return os.Mkdir(staging, 0o755) }); err != nil {
+		return errors.Trace(err)
+	}
+	x := &extractor{deployer: d, left: maxTotal}
+	for _, f := range z.File {
+		if err := ctx.Err(); err != nil {
+			return errors.Trace(err)
+		}
+		if err := x.extract(f, staging); err != nil {
+			return errors.Annotatef(err, "entry %q", f.Name)
+		}
+	}
+	if err := d.keep(names); err != nil {
+		return errors.Annotate(err, "cannot keep what hooks have made")
+	}
+	m, err := json.Marshal(marker{URL: url, Files: names})
+	if err != nil {
+		return errors.Trace(err)
+	}
+	err = d.step("write marker", func() error { return os.WriteFile(filepath.Join(staging, markerName), m, 0o600) })
+	if err != nil {
+		return errors.Trace(err)
+	}
+	return d.step("sync staging", func() error { return syncTree(staging) })
+}
+
+// extractor unpacks entries, with what is left of the size that all may have
+// together: what the archive says of its sizes isn't believed.
+type extractor struct {
+	deployer *Deployer
+	left     int64
+}
+
+func (x *extractor) extract(f *zip.File, staging string) error {
+	path := filepath.Join(staging, filepath.FromSlash(f.Name))
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return errors.Trace(err)
+	}
+	switch f.Mode().Type() {
+	case fs.ModeDir:
+		return errors.Trace(os.MkdirAll(path, 0o755))
+	case fs.ModeSymlink:
+		target, err := linkTarget(f)
+		if err != nil {
+			return errors.Trace(err)
+		}
+		return x.deployer.step("link "+f.Name, func() error { return os.Symlink(target, path) })
+	}
+	return x.deployer.step("write "+f.Name, func() error { return x.write(f, path) })
+}
+
+func (x *extractor) write(f *zip.File, path string) error {
+	in, err := f.Open()
+	if err != nil {
+		return errors.Trace(err)
+	}
+	defer in.Close()
+	perm := fs.FileMode(0o644)
+	if f.Mode()&0o111 != 0 {
+		perm = 0o755
+	}
+	out, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, perm)
+	if err != nil {
+		return errors.Trace(err)
+	}
+	n, err := io.Copy(out, io.LimitReader(in, min(x.left, maxFile)+1))
+	if cerr := out.Close(); err == nil {
+		err = cerr
+	}
+	if x.left -= n; err == nil && (x.left < 0 || n > maxFile) {
+		err = errSize(f.Name)
+	}
+	return errors.Trace(err)
+}
+
+// keep brings what hooks have made over from the old tree to the new one.
+func (d *Deployer) keep(charmFiles []string) error {
+	old, err := d.marker()
+	if err != nil || old.URL == "" {
+		return errors.Trace(err)
+	}
+	return filepath.WalkDir(d.Path(), func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return errors.Trace(err)
+		}
+		name, err := filepath.Rel(d.Path(), path)
+		if err != nil || name == "." || name == markerName {
+			return errors.Trace(err)
+		}
+		slash := filepath.ToSlash(name)
+		if _, charms := slices.BinarySearch(old.Files, slash); charms {
+			return nil
+		}
+		to := filepath.Join(d.path(stagingName), name)
+		if e.IsDir() {
+			return keepDir(path, to)
+		}
+		if _, err := os.Lstat(to); err == nil {
+			to += ".kept"
+		}
+		return d.step("keep "+slash, func() error { return keepFile(path, to, e) })
+	})
+}
+
+// keepDir makes a directory of a hook's; one of the old charm's that the new
+// one lacks comes along only if a hook has made something below it.
+func keepDir(from, to string) error {
+	st, err := os.Lstat(to)
+	if err == nil && !st.IsDir() {
+		return fs.SkipDir // the new charm has a file of that name
+	}
+	if err == nil {
+		return nil
+	}
+	entries, err := os.ReadDir(from)
+	if err != nil || len(entries) > 0 {
+		return errors.Trace(err)
+	}
+	return errors.Trace(os.MkdirAll(to, 0o755))
+}
+
+func keepFile(from, to string, e fs.DirEntry) error {
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return errors.Trace(err)
+	}
+	switch e.Type() {
+	case 0:
+		return errors.Trace(os.Link(from, to))
+	case fs.ModeSymlink:
+		target, err := os.Readlink(from)
+		if err != nil {
+			return errors.Trace(err)
+		}
+		return errors.Trace(os.Symlink(target, to))
+	}
+	return nil // a socket or the like: whoever serves it makes it again
+}
+
+// switchTrees puts the staged tree in place of the old one.
+func (d *Deployer) switchTrees() error {
+	staging, charm := d.path(stagingName), d.Path()
+	if _, err := os.Lstat(charm); os.IsNotExist(err) {
+		if err := d.step("rename", func() error { return os.Rename(staging, charm) }); err != nil {
+			return errors.Trace(err)
+		}
+		return d.step("sync", func() error { return syncDir(d.dir) })
+	}
+	done := false
+	err := d.step("exchange", func() error {
+		var err error
+		done, err = exchange(staging, charm)
+		return err
+	})
+	if err != nil {
+		return errors.Trace(err)
+	}
+	if !done {
+		// Not in one step here: Recover puts back the old tree in between.
+		if err := d.step("set aside", func() error { return os.Rename(charm, d.path(formerName)) }); err != nil {
+			return errors.Trace(err)
+		}
+		if err := d.step("rename", func() error { return os.Rename(staging, charm) }); err != nil {
+			return errors.Trace(err)
+		}
+	}
+	if err := d.step("sync", func() error { return syncDir(d.dir) }); err != nil {
+		return errors.Trace(err)
+	}
+	for _, name := range []string{stagingName, formerName} {
+		if err := d.remove(name); err != nil {
+			return errors.Trace(err)
+		}
+	}
+	return nil
+}
+
+func syncDir(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return errors.Trace(err)
+	}
+	defer f.Close()
+	return errors.Trace(f.Sync())
+}

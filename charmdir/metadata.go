@@ -1,0 +1,317 @@
+package charmdir
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/unitd/unitd/model"
+)
+
+var (
+	validName     = regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]*[a-z][a-z0-9]*)*$`)
+	validEndpoint = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9_-]*$`)
+	validAction   = regexp.MustCompile(`^[a-z](?:[a-z0-9-_]*[a-z0-9])?$`)
+	validStorage  = regexp.MustCompile(`^[a-z]+(-[a-z0-9]*[a-z][a-z0-9]*)*$`)
+)
+
+// readMetadata reads what metadata.yaml has, or the same keys of a
+// charmcraft.yaml.
+func readMetadata(n node, c *model.Charm) (err error) {
+	if c.Name, err = n.get("name").text(); err != nil {
+		return err
+	}
+	if c.Name == "" {
+		return n.errorf("name: missing")
+	}
+	if !validName.MatchString(c.Name) {
+		return n.get("name").errorf("invalid charm name %q", c.Name)
+	}
+	if c.Summary, err = n.get("summary").text(); err != nil {
+		return err
+	}
+	if c.Description, err = n.get("description").text(); err != nil {
+		return err
+	}
+	if c.Subordinate, err = n.get("subordinate").boolean(); err != nil {
+		return err
+	}
+	if err := readEndpoints(n, c); err != nil {
+		return err
+	}
+	if err := readStorage(n.get("storage"), c); err != nil {
+		return err
+	}
+	if err := readResources(n.get("resources"), c); err != nil {
+		return err
+	}
+	bindings, err := n.get("extra-bindings").entries()
+	for _, e := range bindings {
+		c.Bindings = append(c.Bindings, e.key)
+	}
+	return err
+}
+
+func readEndpoints(n node, c *model.Charm) error {
+	c.Endpoints = map[string]model.CharmRel{}
+	for _, section := range []struct {
+		key  string
+		role model.Role
+	}{{"provides", model.Provider}, {"requires", model.Requirer}, {"peers", model.Peer}} {
+		entries, err := n.get(section.key).entries()
+		if err != nil {
+			return err
+		}
+		for _, e := range entries {
+			rel, err := readEndpoint(e, section.role)
+			if err != nil {
+				return err
+			}
+			if _, twice := c.Endpoints[e.key]; twice {
+				return e.errorf("duplicate endpoint name %q", e.key)
+			}
+			c.Endpoints[e.key] = rel
+		}
+	}
+	if !c.Subordinate {
+		return nil
+	}
+	for _, rel := range c.Endpoints {
+		if rel.Role == model.Requirer && rel.Scope == model.Container {
+			return nil
+		}
+	}
+	return n.errorf("subordinate charm %q lacks a \"requires\" relation with container scope", c.Name)
+}
+
+func readEndpoint(e entry, role model.Role) (rel model.CharmRel, err error) {
+	rel = model.CharmRel{Role: role, Scope: model.Global}
+	if !validEndpoint.MatchString(e.key) {
+		return rel, e.errorf("invalid endpoint name %q", e.key)
+	}
+	if reserved(e.key) && role != model.Requirer {
+		return rel, e.errorf("reserved relation name %q: \"juju\" and names that begin with \"juju-\" are Juju's own", e.key)
+	}
+	if e.value().Tag == "!!str" {
+		rel.Interface = e.value().Value // the short form, "db: mysql"
+	} else {
+		if err := readLongEndpoint(e, &rel); err != nil {
+			return rel, err
+		}
+	}
+	switch {
+	case rel.Interface == "":
+		return rel, e.errorf("no interface")
+	case reserved(rel.Interface) && role != model.Requirer:
+		return rel, e.errorf("reserved interface %q", rel.Interface)
+	}
+	return rel, nil
+}
+
+func readLongEndpoint(e entry, rel *model.CharmRel) (err error) {
+	if rel.Interface, err = e.get("interface").text(); err != nil {
+		return err
+	}
+	if rel.Limit, err = e.get("limit").integer(0); err != nil {
+		return err
+	}
+	if rel.Limit < 0 {
+		return e.get("limit").errorf("expected a number from 0 up, got %d", rel.Limit)
+	}
+	if rel.Optional, err = e.get("optional").boolean(); err != nil {
+		return err
+	}
+	scope, err := e.get("scope").text()
+	if err != nil {
+		return err
+	}
+	switch scope {
+	case "", string(model.Global):
+	case string(model.Container):
+		rel.Scope = model.Container
+	default:
+		return e.get("scope").errorf("unknown scope %q, expected global or container", scope)
+	}
+	return nil
+}
+
+func reserved(name string) bool { return name == "juju" || strings.HasPrefix(name, "juju-") }
+
+// readConfig reads the options of config.yaml, or of "config" in a
+// charmcraft.yaml.
+func readConfig(n node, c *model.Charm) error {
+	c.Options = map[string]model.ConfigOption{}
+	entries, err := n.get("options").entries()
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		o := model.ConfigOption{}
+		if o.Type, err = e.get("type").text(); err != nil {
+			return err
+		}
+		if o.Type == "" {
+			o.Type = "string"
+		}
+		if !slices.Contains(model.ConfigTypes(), o.Type) {
+			return e.get("type").errorf("unknown type %q, expected one of %s", o.Type, strings.Join(model.ConfigTypes(), ", "))
+		}
+		if o.Description, err = e.get("description").text(); err != nil {
+			return err
+		}
+		def := e.get("default")
+		v, err := def.any()
+		if err != nil {
+			return err
+		}
+		if v != nil {
+			if o.Default, err = o.Coerce(e.key, v); err != nil {
+				return def.errorf("expected %s, got %s", o.Type, describe(def.value()))
+			}
+		}
+		c.Options[e.key] = o
+	}
+	return nil
+}
+
+// readActions reads actions.yaml, or "actions" in a charmcraft.yaml, and makes
+// a JSON schema of each action's parameters.
+func readActions(n node, c *model.Charm) error {
+	c.Actions = map[string]model.ActionSpec{}
+	entries, err := n.entries()
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if !validAction.MatchString(e.key) || reserved(e.key) {
+			return e.errorf("invalid action name %q", e.key)
+		}
+		if _, err := e.entries(); err != nil {
+			return err
+		}
+		a := model.ActionSpec{}
+		if a.Description, err = e.get("description").text(); err != nil {
+			return err
+		}
+		if a.Params, err = readParams(e); err != nil {
+			return err
+		}
+		c.Actions[e.key] = a
+	}
+	return nil
+}
+
+func readParams(e entry) (map[string]any, error) {
+	schema := map[string]any{"type": "object", "properties": map[string]any{}, "additionalProperties": false}
+	if _, err := e.get("params").entries(); err != nil {
+		return nil, err
+	}
+	for from, to := range map[string]string{"params": "properties", "required": "required", "additionalProperties": "additionalProperties"} {
+		v, err := e.get(from).any()
+		if err != nil {
+			return nil, err
+		}
+		if v != nil {
+			schema[to] = v
+		}
+	}
+	return schema, nil
+}
+
+func readStorage(n node, c *model.Charm) error {
+	entries, err := n.entries()
+	if err != nil {
+		return err
+	}
+	c.Storage = map[string]model.StorageSpec{}
+	for _, e := range entries {
+		s := model.StorageSpec{CountMin: 1, CountMax: 1}
+		if !validStorage.MatchString(e.key) {
+			return e.errorf("invalid storage name %q", e.key)
+		}
+		if s.Type, err = e.get("type").text(); err != nil {
+			return err
+		}
+		if s.Type != "filesystem" && s.Type != "block" {
+			return e.get("type").errorf("unknown storage type %q, expected filesystem or block", s.Type)
+		}
+		for key, to := range map[string]*string{"description": &s.Description, "location": &s.Location} {
+			if *to, err = e.get(key).text(); err != nil {
+				return err
+			}
+		}
+		s.MinimumSize = e.get("minimum-size").value().Value
+		for key, to := range map[string]*bool{"read-only": &s.ReadOnly, "shared": &s.Shared} {
+			if *to, err = e.get(key).boolean(); err != nil {
+				return err
+			}
+		}
+		if err := readRange(e.get("multiple").get("range"), &s); err != nil {
+			return err
+		}
+		c.Storage[e.key] = s
+	}
+	return nil
+}
+
+// readRange reads "2", "1-3", "0-" or "2+".
+func readRange(n node, s *model.StorageSpec) error {
+	text := n.value().Value
+	if n.null() {
+		return nil
+	}
+	low, high, isRange := strings.Cut(strings.Replace(text, "+", "-", 1), "-")
+	min, err := strconv.Atoi(low)
+	if err != nil || min < 0 {
+		return n.errorf("invalid count range %q", text)
+	}
+	s.CountMin, s.CountMax = min, min
+	switch {
+	case isRange && high == "":
+		s.CountMax = -1
+	case isRange:
+		if s.CountMax, err = strconv.Atoi(high); err != nil || s.CountMax < min {
+			return n.errorf("invalid count range %q", text)
+		}
+	}
+	return nil
+}
+
+func readResources(n node, c *model.Charm) error {
+	entries, err := n.entries()
+	if err != nil {
+		return err
+	}
+	c.Resources = map[string]model.ResourceSpec{}
+	for _, e := range entries {
+		r := model.ResourceSpec{}
+		for _, f := range []struct {
+			key string
+			to  *string
+		}{{"type", &r.Type}, {"filename", &r.Filename}, {"description", &r.Description}} {
+			if *f.to, err = e.get(f.key).text(); err != nil {
+				return err
+			}
+		}
+		switch {
+		case r.Type != "file" && r.Type != "oci-image":
+			return e.get("type").errorf("unknown resource type %q, expected file or oci-image", r.Type)
+		case r.Type == "file" && r.Filename == "":
+			return e.errorf("no filename")
+		}
+		c.Resources[e.key] = r
+	}
+	return nil
+}
+
+// metadataKeys are the keys of a charmcraft.yaml that belong in metadata.yaml.
+func metadataKeys() []string {
+	return []string{
+		"name", "summary", "description", "subordinate", "provides",
+		"requires", "peers", "storage", "resources", "extra-bindings",
+		"containers", "assumes", "devices", "payloads", "terms",
+		"title", "tags", "series", "min-juju-version", "display-name",
+		"maintainers", "docs", "issues", "source", "website", "links", "charm-user",
+	}
+}
