@@ -32,10 +32,12 @@ type View interface {
 	UnitStatus() (model.Status, error)
 	// ApplicationStatus is the application's status and its units'.
 	ApplicationStatus() (ApplicationStatus, error)
-	// SetUnitStatus and SetApplicationStatus are immediate.
+	// SetUnitStatus and SetApplicationStatus are immediate. The View sets the
+	// time: Since is zero.
 	SetUnitStatus(model.Status) error
 	SetApplicationStatus(model.Status) error
-	// Network is what the unit's machine offers an endpoint.
+	// Network is what the unit's machine offers an endpoint or extra binding;
+	// the empty name is the default binding. errors.NotFound for any other.
 	Network(endpoint string) (Network, error)
 	// PublicAddress is the address for the world; errors.NotFound without one.
 	PublicAddress() (string, error)

@@ -233,7 +233,7 @@ func (t *txn) putOrRemove(app ApplicationDoc) error {
 	if err != nil {
 		return errors.Trace(err)
 	}
-	return t.cleanup(historyOf(ApplicationStatus, app.Name))
+	return t.cleanupHistory(ApplicationStatus, app.Name)
 }
 
 // referenced changes an application's counts and removes it with its last

@@ -47,6 +47,7 @@ func (m *Model) AddCharm(ctx context.Context, c model.Charm, sha string, r io.Re
 func (m *Model) storeBlob(ctx context.Context, sha string, r io.Reader) (int64, error) {
 	sum := sha256.New()
 	var size int64
+	var written []string
 	buf := make([]byte, chunk)
 	for n := 0; ; n++ {
 		read, err := io.ReadFull(r, buf)
@@ -59,23 +60,46 @@ func (m *Model) storeBlob(ctx context.Context, sha string, r io.Reader) (int64, 
 		part := buf[:read]
 		sum.Write(part)
 		size += int64(read)
-		_, uerr := m.store.Update(ctx, func(tx store.Tx) error {
-			if _, err := tx.Get(blobKey(sha, n)); err == nil || !errors.Is(err, errors.NotFound) {
-				return errors.Trace(err)
-			}
-			return tx.Put(blobKey(sha, n), part)
-		})
+		isNew, uerr := m.storeChunk(ctx, blobKey(sha, n), part)
 		if uerr != nil {
 			return 0, errors.Trace(uerr)
+		}
+		if isNew {
+			written = append(written, blobKey(sha, n))
 		}
 		if err != nil {
 			break
 		}
 	}
 	if got := hex.EncodeToString(sum.Sum(nil)); got != sha {
-		return 0, errors.NotValidf("archive with hash %s, expected %s: it", got, sha)
+		// What is there stays in the way of the right content.
+		if err := m.deleteChunks(ctx, written); err != nil {
+			return 0, errors.Trace(err)
+		}
+		return 0, errors.NewNotValid(nil, fmt.Sprintf("the archive's hash is %s, not %s", got, sha))
 	}
 	return size, nil
+}
+
+// storeChunk writes a chunk unless it is there, and says whether it has.
+func (m *Model) storeChunk(ctx context.Context, key string, part []byte) (isNew bool, err error) {
+	_, err = m.store.Update(ctx, func(tx store.Tx) error {
+		_, err := tx.Get(key)
+		if isNew = errors.Is(err, errors.NotFound); !isNew {
+			return errors.Trace(err)
+		}
+		return tx.Put(key, part)
+	})
+	return isNew, errors.Trace(err)
+}
+
+func (m *Model) deleteChunks(ctx context.Context, keys []string) error {
+	for _, key := range keys {
+		if _, err := m.store.Update(ctx, func(tx store.Tx) error { return tx.Delete(key) }); err != nil {
+			return errors.Trace(err)
+		}
+	}
+	return nil
 }
 
 // Charm is the document of a charm; errors.NotFound if the model has no such.
@@ -116,7 +140,7 @@ func (m *Model) CharmContent(ctx context.Context, url string, w io.Writer) error
 		done = len(page) == 0
 	}
 	if got := hex.EncodeToString(sum.Sum(nil)); got != doc.SHA256 {
-		return errors.NotValidf("charm %s with hash %s, expected %s: it", url, got, doc.SHA256)
+		return errors.NewNotValid(nil, fmt.Sprintf("the hash of charm %s is %s, not %s", url, got, doc.SHA256))
 	}
 	return nil
 }

@@ -18,6 +18,16 @@ func (t *txn) cleanup(prefix string) error {
 	return t.put(cleanupKey(n), cleanupDoc{Prefix: prefix})
 }
 
+// cleanupHistory leaves a status history to the cleanup queue. Its name can be
+// used again before the queue is run, so only what is there now goes.
+func (t *txn) cleanupHistory(kind StatusKind, name string) error {
+	n, err := t.next("cleanup")
+	if err != nil {
+		return errors.Trace(err)
+	}
+	return t.put(cleanupKey(n), cleanupDoc{Prefix: historyOf(kind, name), Upto: t.Rev()})
+}
+
 // RunCleanups empties the cleanup queue: the mass of documents that what was
 // removed has left behind, in pages, so that no transaction is large. It can
 // be stopped and run again at any point, and by several agents at once.
@@ -41,7 +51,7 @@ func (m *Model) RunCleanups(ctx context.Context) error {
 			return errors.Trace(err)
 		}
 		if doc.Prefix != "" {
-			if err := m.deleteBelow(ctx, m.prefix()+doc.Prefix); err != nil {
+			if err := m.deleteBelow(ctx, m.prefix()+doc.Prefix, doc.Upto); err != nil {
 				return errors.Trace(err)
 			}
 		}
@@ -52,25 +62,32 @@ func (m *Model) RunCleanups(ctx context.Context) error {
 	return errors.Trace(m.RunCleanups(ctx))
 }
 
-// deleteBelow deletes all keys that begin with prefix, page by page.
-func (m *Model) deleteBelow(ctx context.Context, prefix string) error {
-	for {
-		n := 0
+// deleteBelow deletes all keys that begin with prefix, page by page; if upto
+// isn't 0, only those last written up to that revision.
+func (m *Model) deleteBelow(ctx context.Context, prefix string, upto int64) error {
+	for after, done := "", false; !done; {
+		last := after
 		_, err := m.store.Update(ctx, func(tx store.Tx) error {
-			page, err := tx.Page(prefix, "", store.MaxWrites)
+			page, err := tx.Page(prefix, after, store.MaxWrites)
 			if err != nil {
 				return errors.Trace(err)
 			}
-			n = len(page)
+			done = len(page) == 0
 			for _, kv := range page {
+				last = kv.Key
+				if upto != 0 && kv.Rev > upto {
+					continue
+				}
 				if err := tx.Delete(kv.Key); err != nil {
 					return errors.Trace(err)
 				}
 			}
 			return nil
 		})
-		if err != nil || n == 0 {
+		if err != nil {
 			return errors.Annotate(err, "cannot clean up")
 		}
+		after = last
 	}
+	return nil
 }

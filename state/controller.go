@@ -152,7 +152,10 @@ func readInfo(r store.Reader, of ModelInfo) (ModelInfo, error) {
 // With force units are removed without a hook.
 func (m *Model) Destroy(ctx context.Context, force bool) error {
 	_, err := m.store.Update(ctx, func(tx store.Tx) error {
-		info := m.info
+		info, err := readInfo(tx, m.info)
+		if err != nil || info.Life != model.Alive {
+			return errors.Trace(err)
+		}
 		info.Life = model.Dying
 		return putInfo(tx, info)
 	})
@@ -216,9 +219,18 @@ func (m *Model) RemoveIfEmpty(ctx context.Context) (bool, error) {
 	if err != nil || !empty {
 		return false, errors.Trace(err)
 	}
-	if err := m.deleteBelow(ctx, m.prefix()); err != nil {
+	if err := m.deleteBelow(ctx, m.prefix(), 0); err != nil {
 		return false, errors.Trace(err)
 	}
-	_, err = m.store.Update(ctx, func(tx store.Tx) error { return tx.Delete(modelsPrefix + m.info.Name) })
+	_, err = m.store.Update(ctx, func(tx store.Tx) error {
+		// Somebody else may have been faster, and the name be another model's.
+		if _, err := readInfo(tx, m.info); err != nil {
+			return errors.Trace(err)
+		}
+		return tx.Delete(modelsPrefix + m.info.Name)
+	})
+	if errors.Is(err, errors.NotFound) {
+		return true, nil
+	}
 	return err == nil, errors.Trace(err)
 }

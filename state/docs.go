@@ -62,6 +62,8 @@ type UnitDoc struct {
 	// Resolved answers the run with that number.
 	Resolved        Resolved `json:"resolved,omitzero"`
 	WorkloadVersion string   `json:"workload-version,omitempty"`
+	// StatusSet: the charm has set a workload status.
+	StatusSet bool `json:"status-set,omitempty"`
 }
 
 // Resolved is an operator's answer to the failed run with that number. Mode is
@@ -150,7 +152,9 @@ type statusDoc struct {
 	Seq int `json:"seq"`
 }
 
-// cleanupDoc is work left for the cleanup queue: all keys below Prefix.
+// cleanupDoc is work left for the cleanup queue: all keys below Prefix, or
+// those of them that were last written up to revision Upto.
 type cleanupDoc struct {
 	Prefix string `json:"prefix"`
+	Upto   int64  `json:"upto,omitempty"`
 }

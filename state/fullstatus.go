@@ -230,6 +230,13 @@ func (d *UnitDetail) readRelations(r docs) error {
 		return errors.Trace(err)
 	}
 	for _, rel := range rels {
+		ours, err := r.concerns(rel, d.UnitDoc)
+		if err != nil {
+			return errors.Trace(err)
+		}
+		if !ours {
+			continue
+		}
 		v, err := r.relationView(rel, d.UnitDoc)
 		if err != nil {
 			return errors.Trace(err)

@@ -12,7 +12,7 @@ import (
 
 const (
 	// ErrCannotEnterScope is returned by EnterScope where the unit or the
-	// relation isn't Alive, or the relation is suspended.
+	// relation isn't Alive, the relation is suspended, or isn't the unit's.
 	ErrCannotEnterScope = errors.ConstError("cannot enter scope: unit or relation is not alive")
 	// ErrCannotEnterScopeYet is returned by EnterScope while the subordinate
 	// that the principal used to have is still going.
@@ -35,6 +35,19 @@ func scopeKey(r RelationDoc, u UnitDoc) string {
 	return containerScope(r.ID, container(r, u)) + string(u.Name)
 }
 
+// concerns says whether the unit has a part in the relation. A subordinate has
+// none in a container relation with a principal application that isn't its
+// own principal's.
+func (d docs) concerns(r RelationDoc, u UnitDoc) (bool, error) {
+	_, other, ok := r.Endpoint(u.Name.Application())
+	if !ok || r.Scope() == model.Global || r.IsPeer() || u.Principal == "" ||
+		other.Application == u.Principal.Application() {
+		return ok, nil
+	}
+	app, err := d.application(other.Application)
+	return app.Subordinate, errors.Trace(err)
+}
+
 // EnterScope makes a unit a member of a relation, with settings that are there
 // before it shows itself (seed 004, "scope"). A principal that enters a
 // container relation gets a subordinate unit in the same transaction, if it
@@ -53,7 +66,11 @@ func (m *Model) EnterScope(ctx context.Context, unit model.UnitName, id model.Re
 		if in, err := tx.find(scopeKey(r, u), &s); err != nil || in {
 			return errors.Trace(err)
 		}
-		if u.Life != model.Alive || r.Life != model.Alive || r.Suspended {
+		ours, err := tx.concerns(r, u)
+		if err != nil {
+			return errors.Trace(err)
+		}
+		if !ours || u.Life != model.Alive || r.Life != model.Alive || r.Suspended {
 			return errors.Trace(ErrCannotEnterScope)
 		}
 		if err := tx.provideSubordinate(r, u); err != nil {
@@ -142,8 +159,12 @@ func (t *txn) leaveScope(u UnitDoc, id model.RelationID) error {
 	return t.put(relationKey(id), r)
 }
 
-// inScope says which of the relations the unit is in.
-func (d docs) inScope(u UnitDoc, rels []RelationDoc) ([]RelationDoc, error) {
+// inScopes are the relations that the unit is in the scope of.
+func (d docs) inScopes(u UnitDoc) ([]RelationDoc, error) {
+	rels, err := d.relationsOf(u.Name.Application())
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
 	var in []RelationDoc
 	for _, r := range rels {
 		var s scopeDoc

@@ -32,7 +32,8 @@ type Snapshot struct {
 	LeaderSettings int
 	Retry          bool
 	StatusInterval time.Duration
-	// Relations are the application's, by endpoint name, then by id.
+	// Relations are those of the application that concern the unit, by endpoint
+	// name, then by id.
 	Relations []RelationView
 }
 
@@ -88,6 +89,13 @@ func (s *Snapshot) read(r docs, unit model.UnitName) (err error) {
 		return errors.Trace(err)
 	}
 	for _, rel := range rels {
+		ours, err := r.concerns(rel, s.Unit)
+		if err != nil {
+			return errors.Trace(err)
+		}
+		if !ours {
+			continue
+		}
 		v, err := r.relationView(rel, s.Unit)
 		if err != nil {
 			return errors.Trace(err)

@@ -2,6 +2,7 @@ package state
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -25,14 +26,35 @@ func (m *Model) SetStatus(ctx context.Context, kind StatusKind, name string, s m
 			if err != nil {
 				return errors.Trace(err)
 			}
-			app.StatusSet = true
-			if err := tx.put(applicationKey(name), app); err != nil {
-				return errors.Trace(err)
+			if !app.StatusSet {
+				app.StatusSet = true
+				if err := tx.put(applicationKey(name), app); err != nil {
+					return errors.Trace(err)
+				}
 			}
 		} else if _, err := tx.unit(model.UnitName(name)); err != nil {
 			return errors.Trace(err)
 		}
 		return tx.setStatus(kind, name, s)
+	}, store.Relaxed)
+	return errors.Trace(err)
+}
+
+// SetCharmStatus sets the workload status of a unit as its charm wants it, and
+// remembers that the charm has: then the agent leaves it alone.
+func (m *Model) SetCharmStatus(ctx context.Context, unit model.UnitName, s model.Status) error {
+	_, err := m.update(ctx, func(tx *txn) error {
+		u, err := tx.unit(unit)
+		if err != nil {
+			return errors.Trace(err)
+		}
+		if !u.StatusSet {
+			u.StatusSet = true
+			if err := tx.put(unitKey(unit), u); err != nil {
+				return errors.Trace(err)
+			}
+		}
+		return tx.setStatus(WorkloadStatus, string(unit), s)
 	}, store.Relaxed)
 	return errors.Trace(err)
 }
@@ -52,7 +74,7 @@ func (t *txn) setStatus(kind StatusKind, name string, s model.Status) error {
 	doc.Status = s
 	if !same {
 		doc.Seq++
-		if err := t.put(historyOf(kind, name)+fmt.Sprintf("%03d", doc.Seq%historyLength), s); err != nil {
+		if err := t.put(historyOf(kind, name)+fmt.Sprintf("%03d", doc.Seq%historyLength), doc); err != nil {
 			return errors.Trace(err)
 		}
 	}
@@ -77,13 +99,49 @@ func (m *Model) StatusOf(ctx context.Context, kind StatusKind, name string) (mod
 
 // StatusHistory are the newest statuses of an entity, oldest first.
 func (m *Model) StatusHistory(ctx context.Context, kind StatusKind, name string) ([]model.Status, error) {
-	var all []model.Status
+	var history []statusDoc
 	_, err := m.view(ctx, func(r docs) (err error) {
-		all, err = list[model.Status](r, historyOf(kind, name))
+		history, err = r.statusHistory(kind, name)
 		return errors.Trace(err)
 	})
-	slices.SortStableFunc(all, func(a, b model.Status) int { return a.Since.Compare(b.Since) })
+	all := make([]model.Status, len(history))
+	for i, doc := range history {
+		all[i] = doc.Status
+	}
 	return all, errors.Trace(err)
+}
+
+func (d docs) statusHistory(kind StatusKind, name string) ([]statusDoc, error) {
+	owner := unitKey(model.UnitName(name))
+	if kind == ApplicationStatus {
+		owner = applicationKey(name)
+	}
+	entity, err := d.Get(d.m.prefix() + owner)
+	if errors.Is(err, errors.NotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	kvs, err := d.List(d.m.prefix() + historyOf(kind, name))
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	var history []statusDoc
+	for _, kv := range kvs {
+		// Until the cleanup queue is run there may be some of a former entity
+		// of the same name.
+		if kv.Rev < entity.CreateRev {
+			continue
+		}
+		var doc statusDoc
+		if err := json.Unmarshal(kv.Value, &doc); err != nil {
+			return nil, errors.Annotatef(err, "document %s", kv.Key)
+		}
+		history = append(history, doc)
+	}
+	slices.SortFunc(history, func(a, b statusDoc) int { return a.Seq - b.Seq })
+	return history, nil
 }
 
 // UnitStatuses are the workload statuses of an application's units, and the

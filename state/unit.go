@@ -100,6 +100,10 @@ func (t *txn) removeUndeployed(name model.UnitName) error {
 	if err != nil || u.Deployed || len(u.Subordinates) > 0 {
 		return errors.Trace(err)
 	}
+	// Who is in a scope has an agent, even if it hasn't said so.
+	if in, err := t.inScopes(u); err != nil || len(in) > 0 {
+		return errors.Trace(err)
+	}
 	u.Life = model.Dead
 	return t.removeUnit(u)
 }
@@ -115,11 +119,7 @@ func (m *Model) SetDead(ctx context.Context, name model.UnitName) error {
 		if len(u.Subordinates) > 0 {
 			return errors.NewNotValid(nil, fmt.Sprintf("unit %q has subordinates", name))
 		}
-		rels, err := tx.relationsOf(name.Application())
-		if err != nil {
-			return errors.Trace(err)
-		}
-		in, err := tx.inScope(u, rels)
+		in, err := tx.inScopes(u)
 		if err != nil {
 			return errors.Trace(err)
 		}
@@ -153,12 +153,21 @@ func (m *Model) RemoveUnit(ctx context.Context, name model.UnitName) error {
 }
 
 // ForceRemoveUnit removes a unit whatever state it is in, its subordinates
-// first, without any hook.
+// first, without any hook. It is no error if the unit is gone.
 func (m *Model) ForceRemoveUnit(ctx context.Context, name model.UnitName) error {
-	u, err := m.Unit(ctx, name)
+	// Being Dying, it can't enter a scope or get a subordinate meanwhile.
+	err := m.SetDying(ctx, name)
+	if err == nil {
+		err = m.forceRemove(ctx, name)
+	}
 	if errors.Is(err, errors.NotFound) {
 		return nil
 	}
+	return errors.Trace(err)
+}
+
+func (m *Model) forceRemove(ctx context.Context, name model.UnitName) error {
+	u, err := m.Unit(ctx, name)
 	if err != nil {
 		return errors.Trace(err)
 	}
@@ -178,9 +187,6 @@ func (m *Model) ForceRemoveUnit(ctx context.Context, name model.UnitName) error 
 	}
 	_, err = m.update(ctx, func(tx *txn) error {
 		u, err := tx.unit(name)
-		if errors.Is(err, errors.NotFound) {
-			return nil
-		}
 		if err != nil {
 			return errors.Trace(err)
 		}
@@ -214,7 +220,7 @@ func (t *txn) removeUnit(u UnitDoc) error {
 		return errors.Trace(err)
 	}
 	for _, k := range []StatusKind{AgentStatus, WorkloadStatus} {
-		if err := t.cleanup(historyOf(k, name)); err != nil {
+		if err := t.cleanupHistory(k, name); err != nil {
 			return errors.Trace(err)
 		}
 	}

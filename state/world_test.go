@@ -11,9 +11,11 @@ import (
 	"time"
 
 	"github.com/juju/clock"
+	"github.com/juju/errors"
 
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
+	"github.com/unitd/unitd/state/store"
 	"github.com/unitd/unitd/state/store/sqlite"
 )
 
@@ -151,4 +153,87 @@ func (w *world) deploy(line string, units int) {
 	w.Helper()
 	c := charm(line)
 	w.ok(w.Deploy(w.ctx, state.DeployArgs{Application: c.Name, Charm: w.addCharm(c), Units: units}))
+}
+
+// keys are the keys of the store below a prefix.
+func (w *world) keys(prefix string) []string {
+	w.Helper()
+	var keys []string
+	_, err := w.store.View(w.ctx, func(r store.Reader) error {
+		kvs, err := r.List(prefix)
+		keys = nil
+		for _, kv := range kvs {
+			keys = append(keys, kv.Key)
+		}
+		return err
+	})
+	w.ok(err)
+	return keys
+}
+
+// relate makes a relation.
+func (w *world) relate(a, b string) model.RelationID {
+	w.Helper()
+	r, err := w.AddRelation(w.ctx, a, b)
+	w.ok(err)
+	return r.ID
+}
+
+// enter has an agent take the unit on and enter the relations.
+func (w *world) enter(unit model.UnitName, relations ...model.RelationID) {
+	w.Helper()
+	w.ok(w.SetDeployed(w.ctx, unit))
+	for _, id := range relations {
+		w.ok(w.EnterScope(w.ctx, unit, id, model.Settings{"private-address": "10.0.0.1"}))
+	}
+}
+
+// leave has the unit leave the relations.
+func (w *world) leave(unit model.UnitName, relations ...model.RelationID) {
+	w.Helper()
+	for _, id := range relations {
+		w.ok(w.LeaveScope(w.ctx, unit, id))
+	}
+}
+
+// remove does what agents do with a unit that leaves no relation behind.
+func (w *world) remove(unit model.UnitName) {
+	w.Helper()
+	w.ok(w.SetDying(w.ctx, unit))
+	w.ok(w.SetDead(w.ctx, unit))
+	w.ok(w.RemoveUnit(w.ctx, unit))
+}
+
+// life is "alive", "dying", "dead" or "gone", of what a getter returned.
+func life(l model.Life, err error) string {
+	if errors.Is(err, errors.NotFound) {
+		return "gone"
+	}
+	if err != nil {
+		return err.Error()
+	}
+	return l.String()
+}
+
+func (w *world) unitLife(name model.UnitName) string {
+	u, err := w.Unit(w.ctx, name)
+	return life(u.Life, err)
+}
+
+func (w *world) appLife(name string) string {
+	a, err := w.Application(w.ctx, name)
+	return life(a.Life, err)
+}
+
+func (w *world) relationLife(id model.RelationID) string {
+	r, err := w.Relation(w.ctx, id)
+	return life(r.Life, err)
+}
+
+// is compares what was seen with what the rule says.
+func (w *world) is(what, got, want string) {
+	w.Helper()
+	if got != want {
+		w.Errorf("%s is %s, want %s", what, got, want)
+	}
 }

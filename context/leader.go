@@ -1,0 +1,77 @@
+package hookcontext
+
+import (
+	"maps"
+
+	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/model"
+)
+
+// IsLeader asks, each time, whether the unit leads its application; but once
+// the answer was no it stays no for this hook, so that a hook that has taken
+// the non-leader's way isn't confused on it. Source: spec/hook-tools.md §4.
+func (c *Context) IsLeader() (bool, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.isLeader()
+}
+
+func (c *Context) isLeader() (bool, error) {
+	if c.notLeader {
+		return false, nil
+	}
+	leader, err := c.p.View.IsLeader()
+	if err != nil {
+		return false, errors.Trace(err)
+	}
+	c.notLeader = !leader
+	return leader, nil
+}
+
+// requireLeader is ErrNotLeader unless the unit leads.
+func (c *Context) requireLeader() error {
+	leader, err := c.isLeader()
+	if err != nil {
+		return errors.Annotate(err, "cannot determine leadership status")
+	}
+	if !leader {
+		return ErrNotLeader
+	}
+	return nil
+}
+
+// LeaderSettings are the application's leader settings as the hook has left
+// them.
+func (c *Context) LeaderSettings() (model.Settings, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	settings, err := c.leaderSettings.get(c.p.View.LeaderSettings)
+	if err != nil && !errors.Is(err, errors.NotFound) {
+		return nil, errors.Annotate(err, "cannot read leadership settings")
+	}
+	seen, _ := settings.Apply(c.leaderWrites)
+	return seen, nil
+}
+
+// SetLeaderSettings lays a change over the leader settings. The error is
+// Forbidden, with the contract's text, for any unit but the leader.
+func (c *Context) SetLeaderSettings(change model.Settings) error {
+	if _, ok := change[""]; ok {
+		return errors.NewNotValid(nil, "empty key in leadership settings")
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	leader, err := c.isLeader()
+	if err != nil {
+		return errors.Annotate(err, "cannot write leadership settings: cannot determine leadership status")
+	}
+	if !leader {
+		return errors.NewForbidden(nil, "cannot write leadership settings: cannot write settings: not the leader")
+	}
+	if c.leaderWrites == nil {
+		c.leaderWrites = model.Settings{}
+	}
+	maps.Copy(c.leaderWrites, change)
+	return nil
+}

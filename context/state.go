@@ -1,0 +1,85 @@
+package hookcontext
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/juju/errors"
+)
+
+// The limits of the charm's key-value state, in bytes. Source:
+// spec/hook-tools.md §7.1.
+const (
+	MaxStateKey   = 256
+	MaxStateValue = 65536
+)
+
+// State is the charm's key-value state as the hook has left it; empty, not
+// nil, where there is none.
+func (c *Context) State() (map[string]string, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	committed, err := c.state.get(c.p.View.State)
+	if err != nil && !errors.Is(err, errors.NotFound) {
+		return nil, errors.Annotate(err, "cannot read charm state")
+	}
+	seen := make(map[string]string, len(committed))
+	maps.Copy(seen, committed)
+	for k, v := range c.stateWrites {
+		if v == nil {
+			delete(seen, k)
+		} else {
+			seen[k] = *v
+		}
+	}
+	return seen, nil
+}
+
+// SetState writes some keys of the state; unlike in relation settings an empty
+// value is a value. The error is NotValid for a key or value that is too long,
+// and then nothing is written.
+func (c *Context) SetState(values map[string]string) error {
+	for _, k := range slices.Sorted(maps.Keys(values)) {
+		switch {
+		case k == "":
+			return errors.NewNotValid(nil, "empty key in charm state")
+		case len(k) > MaxStateKey:
+			return errors.NewNotValid(nil, fmt.Sprintf("max allowed key length (%d) exceeded", MaxStateKey))
+		case len(values[k]) > MaxStateValue:
+			return errors.NewNotValid(nil, fmt.Sprintf("max allowed value length (%d) exceeded", MaxStateValue))
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for k, v := range values {
+		c.stateWrites[k] = &v
+	}
+	return nil
+}
+
+// DeleteState deletes a key of the state; it need not be there.
+func (c *Context) DeleteState(key string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stateWrites[key] = nil
+}
+
+func (c *Context) stateChanges() map[string]*string {
+	out := map[string]*string{}
+	for k, v := range c.stateWrites {
+		old, had := c.state.value[k]
+		if c.state.known && (v == nil && !had || v != nil && had && *v == old) {
+			continue
+		}
+		if v != nil {
+			value := *v
+			v = &value
+		}
+		out[k] = v
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	return out
+}

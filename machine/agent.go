@@ -1,0 +1,202 @@
+package machine
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/juju/clock"
+	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/state"
+	"github.com/unitd/unitd/state/store"
+	"github.com/unitd/unitd/tools"
+)
+
+// leaseTime is how long leadership and presence outlive an agent that was
+// killed; they are kept alive at a third of it. Source: the field's minute,
+// spec/hook-tools.md §4 ("guarantee 30 s").
+const leaseTime = time.Minute
+
+// Config says what an agent runs with.
+type Config struct {
+	Controller *state.Controller
+	// Dir has the agent's files: models/<uuid>/agents/unit-x-0, and others.
+	Dir string
+	// Client is the program that hook tool names are linked to.
+	Client string
+	Clock  clock.Clock
+	Log    *slog.Logger
+	Host   Host
+	// Observer is told of hook runs and log lines as they happen; may be nil.
+	// It must be quick, and may be called many times at once.
+	Observer func(Event)
+}
+
+// Run hosts the units of all models until ctx ends; then hooks that run are
+// stopped, to be run again later, and it returns once everything has ended.
+func Run(ctx context.Context, c Config) error {
+	toolsDir := filepath.Join(c.Dir, "tools")
+	if err := os.MkdirAll(toolsDir, 0o700); err != nil {
+		return errors.Annotate(err, "cannot make the tools directory")
+	}
+	if err := tools.Link(toolsDir, c.Client); err != nil {
+		return errors.Annotate(err, "cannot link the hook tools")
+	}
+	a := &agent{Config: c, toolsDir: toolsDir, models: map[string]*hosted{}}
+	a.lease = &lease{store: c.Controller.Store(), clock: c.Clock}
+	if err := a.lease.renew(ctx); err != nil {
+		return errors.Trace(err)
+	}
+	defer a.lease.end()
+	return a.loop(ctx)
+}
+
+type agent struct {
+	Config
+	toolsDir string
+	lease    *lease
+	models   map[string]*hosted // by uuid
+	wait     sync.WaitGroup
+}
+
+// hosted is a model whose units run here.
+type hosted struct {
+	stop   context.CancelFunc
+	ended  chan struct{}
+	leases chan struct{} // has room for one: "the lease is a new one"
+}
+
+func (a *agent) loop(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer a.wait.Wait()
+	defer cancel()
+	watch, err := a.Controller.Watch(ctx, 0)
+	if err != nil {
+		return errors.Trace(err)
+	}
+	for {
+		if err := a.reconcile(ctx); err != nil && ctx.Err() == nil {
+			a.Log.Error("cannot read the models", "err", err)
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Trace(ctx.Err())
+		case _, ok := <-watch:
+			if !ok {
+				return errors.Trace(store.ErrClosed)
+			}
+		case <-a.Clock.After(leaseTime / 3):
+			a.keepAlive(ctx)
+		}
+	}
+}
+
+// keepAlive keeps the lease; where it was lost, as on a laptop that slept, a
+// new one is taken, and what it held is claimed again.
+func (a *agent) keepAlive(ctx context.Context) {
+	err := a.lease.keep(ctx)
+	if errors.Is(err, errors.NotFound) {
+		a.Log.Warn("presence and leadership had expired", "err", err)
+		if err = a.lease.renew(ctx); err == nil {
+			for _, h := range a.models {
+				select {
+				case h.leases <- struct{}{}:
+				default:
+				}
+			}
+		}
+	}
+	if err != nil && ctx.Err() == nil {
+		a.Log.Error("cannot keep presence and leadership", "err", err)
+	}
+}
+
+// reconcile hosts the models that there are.
+func (a *agent) reconcile(ctx context.Context) error {
+	infos, err := a.Controller.Models(ctx)
+	if err != nil {
+		return errors.Trace(err)
+	}
+	there := map[string]bool{}
+	for _, info := range infos {
+		there[info.UUID] = true
+		if _, ok := a.models[info.UUID]; !ok {
+			a.host(ctx, a.Controller.Open(info))
+		}
+	}
+	for uuid, h := range a.models {
+		if !there[uuid] {
+			h.stop()
+			<-h.ended
+			delete(a.models, uuid)
+			if err := os.RemoveAll(filepath.Join(a.Dir, "models", uuid, "agents")); err != nil {
+				a.Log.Error("cannot remove what is left of a model", "err", err)
+			}
+		}
+	}
+	return nil
+}
+
+func (a *agent) host(ctx context.Context, m *state.Model) {
+	ctx, stop := context.WithCancel(ctx)
+	h := &hosted{stop: stop, ended: make(chan struct{}), leases: make(chan struct{}, 1)}
+	a.models[m.UUID()] = h
+	a.wait.Add(1)
+	go func() {
+		defer a.wait.Done()
+		defer close(h.ended)
+		defer stop()
+		for ctx.Err() == nil {
+			ma := newModelAgent(a.Config, m, a.toolsDir, a.lease, h.leases)
+			if err := ma.run(ctx); err != nil && ctx.Err() == nil {
+				a.Log.Error("cannot run the units of a model", "model", m.Name(), "err", err)
+				select {
+				case <-ctx.Done():
+				case <-a.Clock.After(trouble):
+				}
+			}
+		}
+	}()
+}
+
+// lease is the one lease of this agent: its presence, and the leadership of
+// its units, hang on it.
+type lease struct {
+	store store.Store
+	clock clock.Clock
+	mu    sync.Mutex
+	id    store.LeaseID
+}
+
+func (l *lease) current() store.LeaseID {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.id
+}
+
+func (l *lease) renew(ctx context.Context) error {
+	id, err := l.store.Grant(ctx, leaseTime)
+	if err != nil {
+		return errors.Trace(err)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.id = id
+	return nil
+}
+
+func (l *lease) keep(ctx context.Context) error {
+	return l.store.KeepAlive(ctx, l.current())
+}
+
+// end gives up presence and leadership at once. The agent's own context has
+// ended by then.
+func (l *lease) end() {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	_ = l.store.Revoke(ctx, l.current()) // it expires by itself otherwise
+}

@@ -1,0 +1,25 @@
+package machine
+
+import (
+	"github.com/unitd/unitd/debuglog"
+	"github.com/unitd/unitd/history"
+	"github.com/unitd/unitd/model"
+)
+
+// EventKind says what an Event tells.
+type EventKind string
+
+// The kinds of event.
+const (
+	HookRun EventKind = "hook" // a hook run has ended: Run
+	LogLine EventKind = "log"  // a line of the unit's log: Log
+)
+
+// Event is something that a person who watches an agent may want to see.
+type Event struct {
+	Kind  EventKind
+	Model string
+	Unit  model.UnitName
+	Run   history.Entry
+	Log   debuglog.Entry
+}

@@ -1,0 +1,231 @@
+package machine
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+
+	"github.com/juju/errors"
+
+	hookcontext "github.com/unitd/unitd/context"
+	"github.com/unitd/unitd/debuglog"
+	"github.com/unitd/unitd/history"
+	"github.com/unitd/unitd/hooks"
+	"github.com/unitd/unitd/hooks/runner"
+	"github.com/unitd/unitd/tools"
+	"github.com/unitd/unitd/uniter"
+	"github.com/unitd/unitd/uniter/resolver"
+)
+
+// runHook is the RunHook door: a context, the hook tools opened for it, and
+// the charm's executable run to its end.
+func (u *unit) runHook(ctx context.Context, run uniter.Run) uniter.Result {
+	entry := history.Entry{Unit: u.name, Run: run.Number, Hook: run.Hook, Started: u.clock.Now()}
+	var calls counter
+	u.server.OnCall(func(tools.Call) { calls.add() })
+	hctx, res := u.execute(ctx, run, &entry)
+	entry.Duration = u.clock.Now().Sub(entry.Started)
+	entry.Tools = calls.get()
+	switch {
+	case res.Stopped:
+		entry.Outcome = history.Stopped
+	case res.Failure != nil:
+		entry.Outcome, entry.Exit, entry.Message = history.Failed, res.Failure.Exit, res.Failure.Message
+	default:
+		res.Changes = hctx.Changes()
+		entry.Outcome = history.Committed
+	}
+	u.running = entry
+	if entry.Outcome == history.Stopped {
+		u.record(entry)
+	}
+	return res
+}
+
+type counter struct {
+	mu sync.Mutex
+	n  int
+}
+
+func (c *counter) add() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.n++
+}
+
+func (c *counter) get() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.n
+}
+
+func (u *unit) execute(ctx context.Context, run uniter.Run, entry *history.Entry) (*hookcontext.Context, uniter.Result) {
+	charm, err := u.model.Charm(ctx, run.Local.Charm)
+	if err != nil {
+		return nil, u.failure(errors.Annotate(err, "cannot read the charm"))
+	}
+	runCtx, end := context.WithCancel(ctx)
+	defer end()
+	hctx := hookcontext.New(hookcontext.Params{
+		Unit: u.name, ModelUUID: u.model.UUID(), Hook: run.Hook, Charm: charm.Charm,
+		Relations: u.relationsOf(run), MayReboot: true,
+		View: liveView{ctx: context.WithoutCancel(runCtx), u: u, hook: run.Hook, machine: u.machine},
+	})
+	id := u.server.Begin(hctx)
+	defer u.server.End()
+	path, err := u.lookup(run.Hook)
+	if err != nil {
+		return hctx, u.failure(err)
+	}
+	if path == "" {
+		entry.Missing = true
+		u.logLine(debuglog.Entry{Level: "INFO", Module: "unitd.hooks", Message: fmt.Sprintf("hook %s is missing, counted as run", run.Hook.Name())})
+		return hctx, uniter.Result{}
+	}
+	tail := &lastLines{}
+	o := u.runner.Run(runCtx, runner.Cmd{
+		Path: path, Dir: u.charm.Path(), Env: u.environ(run, id),
+		Output: func(s runner.Stream, line string) {
+			level := "DEBUG"
+			if s == runner.Stderr {
+				level = "WARNING"
+				tail.add(line)
+			}
+			u.logLine(debuglog.Entry{Level: level, Module: "unit." + string(u.name) + "." + run.Hook.Name(), Message: line})
+		},
+	})
+	return hctx, u.result(path, o, tail)
+}
+
+func (u *unit) result(path string, o runner.Outcome, tail *lastLines) uniter.Result {
+	switch {
+	case o.Stopped:
+		return uniter.Result{Stopped: true}
+	case o.Err != nil:
+		return u.failure(errors.New(startError(path, o.Err)))
+	case o.Signal != 0:
+		return uniter.Result{Failure: &resolver.Failure{Message: tail.with("ended by signal " + signalName(o.Signal)), Exit: -1, Signal: signalName(o.Signal)}}
+	case o.Exit != 0:
+		return uniter.Result{Failure: &resolver.Failure{Message: tail.with(fmt.Sprintf("exit status %d", o.Exit)), Exit: o.Exit}}
+	}
+	return uniter.Result{}
+}
+
+func (u *unit) failure(err error) uniter.Result {
+	u.logLine(debuglog.Entry{Level: "ERROR", Module: "unitd.hooks", Message: err.Error()})
+	return uniter.Result{Failure: &resolver.Failure{Message: err.Error(), Exit: -1}}
+}
+
+// startError says why a hook could not be started; the system's own words
+// don't tell a missing hook from a missing interpreter.
+func startError(path string, err error) string {
+	name := filepath.Base(path)
+	switch {
+	case errors.Is(err, os.ErrPermission):
+		return fmt.Sprintf("cannot run %s: it is not executable (chmod +x it in the charm)", name)
+	case errors.Is(err, os.ErrNotExist):
+		return fmt.Sprintf("cannot run %s: the interpreter in its first line is not on this machine", name)
+	case errors.Is(err, syscall.ETXTBSY):
+		return fmt.Sprintf("cannot run %s: somebody is still writing to it", name)
+	case errors.Is(err, syscall.ENOEXEC):
+		return fmt.Sprintf("cannot run %s: it is neither a program for this machine nor a script that begins with #!", name)
+	}
+	return fmt.Sprintf("cannot run %s: %v", name, err)
+}
+
+func signalName(s syscall.Signal) string {
+	names := map[syscall.Signal]string{
+		syscall.SIGKILL: "SIGKILL", syscall.SIGTERM: "SIGTERM", syscall.SIGSEGV: "SIGSEGV", syscall.SIGINT: "SIGINT",
+		syscall.SIGABRT: "SIGABRT", syscall.SIGHUP: "SIGHUP", syscall.SIGPIPE: "SIGPIPE", syscall.SIGQUIT: "SIGQUIT",
+	}
+	if n, ok := names[s]; ok {
+		return n
+	}
+	return fmt.Sprintf("%d (%s)", int(s), s)
+}
+
+// lookup finds the hook's executable: dispatch for everything, else
+// hooks/NAME; empty if there is neither. It is asked for each run, as hooks
+// may make and remove hooks.
+func (u *unit) lookup(h hooks.Info) (string, error) {
+	for _, name := range []string{"dispatch", filepath.Join("hooks", h.Name())} {
+		path := filepath.Join(u.charm.Path(), name)
+		st, err := os.Stat(path)
+		switch {
+		case os.IsNotExist(err):
+			continue
+		case err != nil:
+			return "", errors.Annotatef(err, "cannot run %s", name)
+		case st.IsDir():
+			return "", errors.Errorf("cannot run %s: it is a directory", name)
+		}
+		return path, nil
+	}
+	return "", nil
+}
+
+// relationsOf are the unit's relations as the hook sees them.
+func (u *unit) relationsOf(run uniter.Run) []hookcontext.Relation {
+	live := map[int]bool{}
+	for _, s := range u.seen.Relations {
+		live[int(s.ID)] = s.Live
+	}
+	leaving := u.seen.Life != 0
+	var out []hookcontext.Relation
+	for _, s := range run.Local.InOrder() {
+		members := s.During(run.Hook)
+		out = append(out, hookcontext.Relation{
+			ID: s.ID, Endpoint: s.Endpoint, Peer: s.Peer, RemoteApp: s.RemoteApp, Members: members,
+			Broken: (!live[int(s.ID)] || leaving) && len(members) == 0 && run.Hook.RelationID != s.ID,
+		})
+	}
+	return out
+}
+
+func (u *unit) environ(run uniter.Run, contextID string) []string {
+	env := hooks.Environ(run.Hook, hooks.Place{
+		Unit: u.name, Principal: u.principal, ModelName: u.model.Name(), ModelUUID: u.model.UUID(),
+		MachineID: u.machine, CharmDir: u.charm.Path(), ToolsDir: u.toolsDir,
+		Socket: u.server.Addr(), ContextID: contextID, APIAddresses: []string{"localhost:17070"},
+		Path: u.host.Path, Debian: u.host.Debian, Ubuntu: u.host.Ubuntu, Proxy: u.proxy,
+	})
+	return append(env, u.runMark(run))
+}
+
+// runMark is a variable that all processes of a run have and no others: by it
+// what an interrupted run has left behind is found.
+func (u *unit) runMark(run uniter.Run) string {
+	return fmt.Sprintf("UNITD_RUN=%s/%s/%d", u.model.UUID(), u.name, run.Number)
+}
+
+// lastLines keeps the end of a hook's error output for its failure message.
+type lastLines struct {
+	mu   sync.Mutex
+	last string
+}
+
+func (l *lastLines) add(line string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if line != "" {
+		l.last = line
+	}
+}
+
+// with adds the last line to what happened, cut to a length that a status
+// table can take.
+func (l *lastLines) with(what string) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.last == "" {
+		return what
+	}
+	line := l.last
+	if len(line) > 200 {
+		line = line[:200] + "…"
+	}
+	return what + ": " + line
+}

@@ -1,0 +1,66 @@
+package machine
+
+import (
+	"bufio"
+	"os"
+	"strings"
+
+	hookcontext "github.com/unitd/unitd/context"
+)
+
+// Host is what an agent tells the model, and hooks, of the host that it runs on.
+type Host struct {
+	Hostname string
+	// Addresses are those by which the units on this host are reached, the
+	// preferred one first.
+	Addresses []string
+	// Network is what network-get tells.
+	Network hookcontext.Network
+	// Path is the PATH that hooks get after the hook tools.
+	Path           string
+	Debian, Ubuntu bool
+	// Base is the host's operating system: "ubuntu" and "24.04".
+	BaseName, BaseChannel string
+}
+
+// LocalHost describes this host. All units of a local model are on it, so the
+// address that each can reach the others by, with or without a network, is the
+// loopback one; it stays the same wherever a laptop is carried.
+func LocalHost() Host {
+	h := Host{
+		Addresses: []string{"127.0.0.1"},
+		Network: hookcontext.Network{
+			Interfaces: []hookcontext.Interface{{
+				Name:      "lo",
+				Addresses: []hookcontext.Address{{Value: "127.0.0.1", CIDR: "127.0.0.0/8"}},
+			}},
+			Ingress: []string{"127.0.0.1"},
+			Egress:  []string{"127.0.0.1/32"},
+		},
+		Path: os.Getenv("PATH"),
+	}
+	if h.Path == "" {
+		h.Path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+	}
+	h.Hostname, _ = os.Hostname() // without a name it stays empty
+	h.readOSRelease("/etc/os-release")
+	return h
+}
+
+func (h *Host) readOSRelease(path string) {
+	f, err := os.Open(path)
+	if err != nil {
+		return // not on macOS, for one
+	}
+	defer f.Close()
+	values := map[string]string{}
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		if k, v, ok := strings.Cut(lines.Text(), "="); ok {
+			values[k] = strings.Trim(v, `"'`)
+		}
+	}
+	family := " " + values["ID"] + " " + values["ID_LIKE"] + " "
+	h.Ubuntu = values["ID"] == "ubuntu"
+	h.Debian = strings.Contains(family, " debian ") || strings.Contains(family, " ubuntu ")
+	h.BaseName, h.BaseChannel = values["ID"], values["VERSION_ID"]
+}

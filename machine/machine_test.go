@@ -1,0 +1,242 @@
+package machine_test
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/juju/clock"
+
+	"github.com/unitd/unitd/charmdir"
+	"github.com/unitd/unitd/history"
+	"github.com/unitd/unitd/machine"
+	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/state"
+	"github.com/unitd/unitd/state/store/sqlite"
+)
+
+// client builds the hook tool client once for all tests.
+var client = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "unitd-test-")
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "hooktool")
+	out, err := exec.Command("go", "build", "-o", path, "../cmd/hooktool").CombinedOutput()
+	if err != nil {
+		return "", &exec.Error{Name: string(out), Err: err}
+	}
+	return path, nil
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if path, err := client(); err == nil {
+		os.RemoveAll(filepath.Dir(path))
+	}
+	os.Exit(code)
+}
+
+// world is one model with an agent.
+type world struct {
+	t     testing.TB
+	ctx   context.Context
+	dir   string
+	model *state.Model
+	stop  func()
+}
+
+func newWorld(t testing.TB) *world {
+	t.Helper()
+	dir := t.TempDir()
+	s, err := sqlite.Open(filepath.Join(dir, "store.db"), sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	t.Cleanup(cancel)
+	c := state.NewController(s, clock.WallClock)
+	m, err := c.AddModel(ctx, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{t: t, ctx: ctx, dir: dir, model: m}
+	w.start(c)
+	return w
+}
+
+// start starts the agent; stop ends it and waits.
+func (w *world) start(c *state.Controller) {
+	path, err := client()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(w.ctx)
+	done := make(chan error, 1)
+	go func() {
+		done <- machine.Run(ctx, machine.Config{
+			Controller: c, Dir: w.dir, Client: path, Clock: clock.WallClock, Host: machine.LocalHost(),
+			Log: slog.New(slog.NewTextHandler(testWriter{w.t}, nil)),
+		})
+	}()
+	w.stop = sync.OnceFunc(func() {
+		cancel()
+		<-done
+	})
+	w.t.Cleanup(w.stop)
+}
+
+type testWriter struct{ t testing.TB }
+
+func (w testWriter) Write(b []byte) (int, error) {
+	w.t.Log(strings.TrimSpace(string(b)))
+	return len(b), nil
+}
+
+// charm makes a charm whose dispatch is the script.
+func (w *world) charm(metadata, dispatch string) string {
+	w.t.Helper()
+	dir := w.t.TempDir()
+	for name, body := range map[string]string{"metadata.yaml": metadata, "dispatch": "#!/bin/sh\nset -eu\n" + dispatch} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(body), 0o755); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	return w.add(dir)
+}
+
+func (w *world) add(dir string) string {
+	w.t.Helper()
+	c, err := charmdir.Read(dir)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var b bytes.Buffer
+	sum, err := c.Archive(&b)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	url, err := w.model.AddCharm(w.ctx, c.Charm, sum, &b)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return url
+}
+
+func (w *world) deploy(app, url string, units int) {
+	w.t.Helper()
+	if err := w.model.Deploy(w.ctx, state.DeployArgs{Application: app, Charm: url, Units: units}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// until waits until the model is as wanted.
+func (w *world) until(what string, ok func(*state.FullStatus) bool) {
+	w.t.Helper()
+	watch, err := w.model.Watch(w.ctx, 0)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for {
+		s, err := w.model.Status(w.ctx)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if ok(s) {
+			return
+		}
+		if _, more := <-watch; !more {
+			w.t.Fatalf("waiting until %s: %+v", what, s.Applications)
+		}
+	}
+}
+
+func (w *world) hooks(unit model.UnitName) []string {
+	w.t.Helper()
+	entries, err := history.Read(machine.HistoryDir(w.dir, w.model.UUID()), unit)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var names []string
+	for _, e := range entries {
+		name := e.Name
+		if e.Hook.RemoteUnit != "" {
+			name += "(" + string(e.Hook.RemoteUnit) + ")"
+		}
+		if e.Outcome != history.Committed {
+			name += " " + string(e.Outcome)
+		}
+		names = append(names, name)
+	}
+	return names
+}
+
+func (w *world) wantHooks(unit model.UnitName, want ...string) {
+	w.t.Helper()
+	if got := w.hooks(unit); !slices.Equal(got, want) {
+		w.t.Errorf("%s ran\n  %s\nwant\n  %s", unit, strings.Join(got, " "), strings.Join(want, " "))
+	}
+}
+
+func settled(apps ...string) func(*state.FullStatus) bool {
+	return func(s *state.FullStatus) bool {
+		for _, a := range s.Applications {
+			for _, u := range a.Units {
+				if slices.Contains(apps, a.Name) && (u.Agent.Status != model.StatusIdle || u.Workload.Status == model.StatusWaiting) {
+					return false
+				}
+			}
+		}
+		return len(s.Applications) >= len(apps)
+	}
+}
+
+func TestTwoRelatedUnitsRunTheirHooksInOrder(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	db := w.charm("name: db\nsummary: s\nprovides: {server: {interface: x}}\n", `
+case "$JUJU_HOOK_NAME" in
+server-relation-joined) relation-set password=secret-for-$JUJU_REMOTE_APP;;
+esac
+status-set active
+`)
+	app := w.charm("name: app\nsummary: s\nrequires: {db: {interface: x}}\n", `
+case "$JUJU_HOOK_NAME" in
+db-relation-changed) p=$(relation-get password); if [ -n "$p" ]; then status-set active "got $p"; fi;;
+start) status-set active;;
+esac
+`)
+	w.deploy("db", db, 1)
+	w.deploy("app", app, 1)
+	w.until("both are settled", settled("db", "app"))
+	if _, err := w.model.AddRelation(w.ctx, "app", "db"); err != nil {
+		t.Fatal(err)
+	}
+	w.until("the password arrives", func(s *state.FullStatus) bool {
+		return s.Applications[0].Units[0].Workload.Message == "got secret-for-app" && settled("db", "app")(s)
+	})
+	w.wantHooks("db/0", "install", "leader-elected", "config-changed", "start",
+		"server-relation-created", "server-relation-joined(app/0)", "server-relation-changed(app/0)")
+	w.wantHooks("app/0", "install", "leader-elected", "config-changed", "start",
+		"db-relation-created", "db-relation-joined(db/0)", "db-relation-changed(db/0)", "db-relation-changed(db/0)")
+	if _, err := w.model.DestroyApplication(w.ctx, "db"); err != nil {
+		t.Fatal(err)
+	}
+	w.until("db is gone", func(s *state.FullStatus) bool { return len(s.Applications) == 1 })
+	w.until("app is settled", settled("app"))
+	if _, err := w.model.DestroyApplication(w.ctx, "app"); err != nil {
+		t.Fatal(err)
+	}
+	w.until("app is gone", func(s *state.FullStatus) bool { return len(s.Applications) == 0 && len(s.Machines) == 0 })
+	t.Log(w.hooks("db/0"))
+	t.Log(w.hooks("app/0"))
+}

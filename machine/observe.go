@@ -1,0 +1,53 @@
+package machine
+
+import (
+	"time"
+
+	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/relation"
+	"github.com/unitd/unitd/state"
+	"github.com/unitd/unitd/uniter/resolver"
+)
+
+// remote turns what the model says of a unit into what the resolver reads.
+// endpoints are those of the charm that is deployed: a relation on one that
+// the charm doesn't have yet is left out until an upgrade brings it.
+func remote(s *state.Snapshot, endpoints []model.Endpoint, now time.Time) resolver.Remote {
+	r := resolver.Remote{
+		Now:            now,
+		Life:           s.Unit.Life,
+		Orphaned:       s.Orphaned,
+		OrphanReason:   s.OrphanReason,
+		Charm:          s.Application.Charm,
+		Forced:         s.Application.Forced,
+		Want:           resolver.Seen{Config: s.ConfigHash, LeaderSettings: s.LeaderSettings},
+		Leader:         s.Leader,
+		Resolved:       resolver.Resolved{Run: s.Unit.Resolved.Run, Mode: resolver.Mode(s.Unit.Resolved.Mode)},
+		Committed:      s.Unit.Run,
+		Subordinates:   s.Unit.Subordinates,
+		Retry:          s.Retry,
+		StatusInterval: s.StatusInterval,
+	}
+	has := map[string]bool{}
+	for _, e := range endpoints {
+		has[e.Name] = true
+	}
+	for _, v := range s.Relations {
+		if has[v.Own.Name] {
+			r.Relations = append(r.Relations, snapshot(v))
+		}
+	}
+	return r
+}
+
+func snapshot(v state.RelationView) relation.Snapshot {
+	s := relation.Snapshot{
+		ID: v.ID, Endpoint: v.Own.Name, RemoteApp: v.Other.Application, Peer: v.IsPeer(),
+		Implicit: v.Own.Implicit(), Live: v.Life == model.Alive && !v.Suspended,
+		InScope: v.InScope, Application: v.ApplicationVersion,
+	}
+	for _, m := range v.Members {
+		s.Members = append(s.Members, relation.Member(m))
+	}
+	return s
+}

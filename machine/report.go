@@ -1,0 +1,141 @@
+package machine
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/history"
+	"github.com/unitd/unitd/hooks"
+	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/state"
+	"github.com/unitd/unitd/uniter"
+	"github.com/unitd/unitd/uniter/resolver"
+)
+
+// report is the Report door: it turns what the agent does into the statuses of
+// spec/uniter-behaviour.md §9, and into history. A status that can't be
+// written is no reason to stop: it will be said again, or overtaken.
+func (u *unit) report(ctx context.Context, r uniter.Report) {
+	ctx = context.WithoutCancel(ctx)
+	var err error
+	switch r.Kind {
+	case uniter.Deploying:
+		err = u.reportDeploying(ctx, r)
+	case uniter.Running:
+		err = u.reportRunning(ctx, r.Hook)
+	case uniter.Committed:
+		err = u.reportCommitted(ctx, r)
+	case uniter.HookError, uniter.Waiting:
+		err = u.reportError(ctx, r)
+	case uniter.Settled:
+		err = u.agentStatus(ctx, model.StatusIdle, "", nil)
+	case uniter.Trouble:
+		err = u.agentStatus(ctx, model.StatusFailed, fmt.Sprintf("%s: %v", r.Reason, r.Err), nil)
+	}
+	if err != nil && !errors.Is(err, errors.NotFound) {
+		u.log.Error("cannot set a status", "unit", u.name, "err", err)
+	}
+}
+
+func (u *unit) agentStatus(ctx context.Context, word, message string, data map[string]any) error {
+	return u.model.SetStatus(ctx, state.AgentStatus, string(u.name), model.Status{Status: word, Message: message, Data: data})
+}
+
+// workload sets the workload status, as the agent does around some hooks.
+func (u *unit) workload(ctx context.Context, word, message string) error {
+	return u.model.SetStatus(ctx, state.WorkloadStatus, string(u.name), model.Status{Status: word, Message: message})
+}
+
+// unlessCharm sets the workload status if the charm hasn't set one itself.
+func (u *unit) unlessCharm(ctx context.Context, word, message string) error {
+	doc, err := u.model.Unit(ctx, u.name)
+	if err != nil || doc.StatusSet {
+		return errors.Trace(err)
+	}
+	return u.workload(ctx, word, message)
+}
+
+func (u *unit) reportDeploying(ctx context.Context, r uniter.Report) error {
+	if r.Local.Installed {
+		return nil
+	}
+	return u.unlessCharm(ctx, model.StatusWaiting, "agent initialising")
+}
+
+func (u *unit) reportRunning(ctx context.Context, h hooks.Info) error {
+	var err error
+	switch h.Kind {
+	case hooks.Install:
+		err = u.unlessCharm(ctx, model.StatusMaintenance, "installing charm software")
+	case hooks.Stop:
+		err = u.workload(ctx, model.StatusMaintenance, "stopping charm software")
+	case hooks.Remove:
+		err = u.workload(ctx, model.StatusMaintenance, "cleaning up prior to charm deletion")
+	case hooks.UpdateStatus:
+		return nil // the agent counts as idle meanwhile
+	}
+	if err != nil {
+		return errors.Trace(err)
+	}
+	message := fmt.Sprintf("running %s hook", h.Name())
+	if h.RemoteUnit != "" {
+		message += " for " + string(h.RemoteUnit)
+	}
+	return u.agentStatus(ctx, model.StatusExecuting, message, nil)
+}
+
+func (u *unit) reportCommitted(ctx context.Context, r uniter.Report) error {
+	e := u.running
+	if e.Run != r.Run {
+		// Not run now: skipped, or committed before the agent was killed.
+		e = history.Entry{Unit: u.name, Run: r.Run, Hook: r.Hook, Outcome: history.Committed, Message: r.Reason}
+		if doc, err := u.model.Unit(ctx, u.name); err == nil && doc.Run < r.Run {
+			e.Outcome = history.Skipped
+		}
+	}
+	u.record(e)
+	switch r.Hook.Kind {
+	case hooks.Start:
+		return u.unlessCharm(ctx, model.StatusUnknown, "")
+	case hooks.Stop:
+		return u.workload(ctx, model.StatusMaintenance, "")
+	case hooks.Remove:
+		return u.workload(ctx, model.StatusTerminated, "")
+	}
+	return nil
+}
+
+func (u *unit) reportError(ctx context.Context, r uniter.Report) error {
+	c := r.Local.Current
+	if c == nil || c.Failure == nil {
+		return nil
+	}
+	if r.Kind == uniter.HookError {
+		u.recordFailure(r, *c.Failure)
+	}
+	data := map[string]any{"hook": r.Hook.Name(), "run": r.Run, "exit": c.Failure.Exit, "reason": c.Failure.Message}
+	if r.Hook.IsRelation() {
+		data["relation-id"] = int(r.Hook.RelationID)
+		if r.Hook.RemoteUnit != "" {
+			data["remote-unit"] = string(r.Hook.RemoteUnit)
+		}
+	}
+	if err := u.model.SetFailed(ctx, u.name, r.Run); err != nil {
+		return errors.Trace(err)
+	}
+	return u.agentStatus(ctx, model.StatusError, fmt.Sprintf("hook failed: %q", r.Hook.Name()), data)
+}
+
+func (u *unit) recordFailure(r uniter.Report, f resolver.Failure) {
+	e := u.running
+	if e.Run != r.Run {
+		e = history.Entry{Unit: u.name, Run: r.Run, Hook: r.Hook}
+	}
+	e.Outcome, e.Exit, e.Message = history.Failed, f.Exit, f.Message
+	if f.Interrupted {
+		e.Outcome = history.Interrupted
+	}
+	u.record(e)
+}

@@ -1,0 +1,227 @@
+package machine
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/juju/clock"
+	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/charmdir"
+	"github.com/unitd/unitd/debuglog"
+	"github.com/unitd/unitd/history"
+	"github.com/unitd/unitd/hooks"
+	"github.com/unitd/unitd/hooks/runner"
+	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/state"
+	"github.com/unitd/unitd/tools"
+	"github.com/unitd/unitd/uniter"
+	"github.com/unitd/unitd/uniter/resolver"
+)
+
+// unit is one unit on this machine: what the doors of its agent work with.
+// Everything but poke is for the goroutine of the agent.
+type unit struct {
+	name      model.UnitName
+	principal model.UnitName
+	machine   string
+	model     *state.Model
+	clock     clock.Clock
+	log       *slog.Logger
+	debugLog  *debuglog.Log
+	host      Host
+	proxy     hooks.Proxy
+	dir       string // agents/unit-x-0
+	toolsDir  string
+	history   string
+	charm     *charmdir.Deployer
+	runner    *runner.Runner
+	server    *tools.Server
+	turn      chan struct{} // the machine's lock: has room for one
+	changed   chan struct{} // has room for one
+	observer  func(Event)
+
+	// seen is what the model said when it was last looked at.
+	seen resolver.Remote
+	// running is the run that has ended and isn't in the history yet.
+	running history.Entry
+}
+
+// poke makes the unit's agent look at the model again.
+func (u *unit) poke() {
+	select {
+	case u.changed <- struct{}{}:
+	default:
+	}
+}
+
+// run is the unit's agent until the unit is gone or Dead, or ctx ends.
+func (u *unit) run(ctx context.Context) error {
+	if err := os.MkdirAll(u.dir, 0o700); err != nil {
+		return errors.Annotatef(err, "cannot make the directory of %s", u.name)
+	}
+	if err := u.model.SetDeployed(ctx, u.name); err != nil {
+		return errors.Trace(err)
+	}
+	var err error
+	u.server, err = tools.Listen(filepath.Join(u.dir, "agent.socket"), u.log)
+	if err != nil {
+		return errors.Trace(err)
+	}
+	defer u.server.Close()
+	u.charm = charmdir.NewDeployer(u.dir)
+	if err := u.charm.Recover(); err != nil {
+		return errors.Trace(err)
+	}
+	u.runner = &runner.Runner{}
+	defer u.runner.Close()
+	return errors.Trace(u.config().Run(ctx))
+}
+
+func (u *unit) config() uniter.Config {
+	return uniter.Config{
+		Unit: u.name, Dir: u.dir, Clock: u.clock, Log: u.log,
+		Jitter:   func() float64 { return 2*rand.Float64() - 1 },
+		Observe:  u.observe,
+		Changed:  u.changed,
+		Deployed: u.charm.Deployed,
+		Deploy:   u.deploy,
+		RunHook:  u.runHook,
+		Commit:   u.commit,
+		EndLeftover: func(run uniter.Run) {
+			if n := runner.EndLeftover(u.runMark(run)); n > 0 {
+				u.log.Warn("ended what an interrupted hook had left running", "unit", u.name, "hook", run.Hook.Name(), "processes", n)
+			}
+		},
+		EnterScope: func(ctx context.Context, id model.RelationID) error {
+			err := u.model.EnterScope(ctx, u.name, id, u.initialSettings())
+			if errors.Is(err, state.ErrCannotEnterScope) {
+				return nil // it is going already: the next look will show
+			}
+			return errors.Trace(err)
+		},
+		LeaveScope: func(ctx context.Context, id model.RelationID) error { return u.model.LeaveScope(ctx, u.name, id) },
+		MarkDying:  func(ctx context.Context) error { return u.model.SetDying(ctx, u.name) },
+		MarkDead:   func(ctx context.Context) error { return u.model.SetDead(ctx, u.name) },
+		Lock:       u.lock,
+		Report:     u.report,
+	}
+}
+
+func (u *unit) observe(ctx context.Context, l resolver.Local) (resolver.Remote, error) {
+	s, err := u.model.Snapshot(ctx, u.name)
+	if errors.Is(err, errors.NotFound) {
+		return resolver.Remote{Now: u.clock.Now(), Gone: true}, nil
+	}
+	if err != nil {
+		return resolver.Remote{}, errors.Trace(err)
+	}
+	var endpoints []model.Endpoint
+	if l.Charm != "" {
+		charm, err := u.model.Charm(ctx, l.Charm)
+		if err != nil {
+			return resolver.Remote{}, errors.Trace(err)
+		}
+		endpoints = charm.Charm.EndpointsOf(u.name.Application())
+	}
+	u.seen = remote(s, endpoints, u.clock.Now())
+	return u.seen, nil
+}
+
+// deploy gets the charm's archive from the model and puts it in place.
+func (u *unit) deploy(ctx context.Context, url string) error {
+	f, err := os.CreateTemp(u.dir, "archive-*")
+	if err != nil {
+		return errors.Trace(err)
+	}
+	defer os.Remove(f.Name())
+	defer f.Close()
+	if err := u.model.CharmContent(ctx, url, f); err != nil {
+		return errors.Trace(err)
+	}
+	if err := f.Close(); err != nil {
+		return errors.Trace(err)
+	}
+	if err := u.charm.Deploy(ctx, f.Name(), url); err != nil {
+		return errors.Trace(err)
+	}
+	return u.model.SetUnitCharm(ctx, u.name, url)
+}
+
+func (u *unit) commit(ctx context.Context, run uniter.Run, changes model.Changes) error {
+	c := state.HookCommit{Unit: u.name, Run: run.Number, Changes: changes, LeaveScope: model.NoRelation}
+	if run.Hook.Kind == hooks.RelationBroken {
+		c.LeaveScope = run.Hook.RelationID
+	}
+	err := u.model.CommitHook(ctx, c)
+	if errors.Is(err, state.ErrNotLeader) {
+		return errors.WithType(err, uniter.ErrOvertaken)
+	}
+	if err == nil && changes.Reboot != model.NoReboot {
+		u.log.Warn("the charm asks for a reboot of its machine; it is noted, not carried out", "unit", u.name, "when", string(changes.Reboot))
+	}
+	return errors.Trace(err)
+}
+
+// initialSettings are in a unit's databag before any remote unit sees it
+// (seed 004, "scope"; spec/uniter-behaviour.md §5).
+func (u *unit) initialSettings() model.Settings {
+	if len(u.host.Addresses) == 0 {
+		return model.Settings{}
+	}
+	address := u.host.Addresses[0]
+	s := model.Settings{"private-address": address, "ingress-address": address}
+	if len(u.host.Network.Egress) > 0 {
+		s["egress-subnets"] = u.host.Network.Egress[0]
+	}
+	return s
+}
+
+// lock waits until no other unit of the same machine runs a hook.
+func (u *unit) lock(ctx context.Context) (func(), error) {
+	select {
+	case u.turn <- struct{}{}:
+		return func() { <-u.turn }, nil
+	case <-ctx.Done():
+		return nil, errors.Trace(ctx.Err())
+	}
+}
+
+func (u *unit) logLine(e debuglog.Entry) {
+	e.Entity = u.name.Tag()
+	if e.Time.IsZero() {
+		e.Time = u.clock.Now()
+	}
+	if err := u.debugLog.Write(e); err != nil {
+		u.log.Error("cannot write the log", "err", err)
+	}
+	if u.observer != nil {
+		u.observer(Event{Kind: LogLine, Unit: u.name, Model: u.model.Name(), Log: e})
+	}
+}
+
+// record writes a run to the history, where there is one to be written.
+func (u *unit) record(e history.Entry) {
+	u.running = history.Entry{}
+	if e.Outcome == "" {
+		return
+	}
+	if err := history.Append(u.history, e); err != nil {
+		u.log.Error("cannot write the history", "unit", u.name, "err", err)
+	}
+	if u.observer != nil {
+		u.observer(Event{Kind: HookRun, Unit: u.name, Model: u.model.Name(), Run: e})
+	}
+}
+
+// remove takes away what is left of a Dead unit on this machine.
+func (u *unit) remove() error {
+	return errors.Annotatef(os.RemoveAll(u.dir), "cannot remove the directory of %s", u.name)
+}
+
+// trouble is how long an agent that failed waits before it is started again.
+const trouble = 10 * time.Second

@@ -1,0 +1,101 @@
+package machine
+
+import (
+	"context"
+
+	"github.com/juju/errors"
+
+	hookcontext "github.com/unitd/unitd/context"
+	"github.com/unitd/unitd/debuglog"
+	"github.com/unitd/unitd/hooks"
+	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/state"
+)
+
+// liveView is the hookcontext.View of one hook run on the live model. ctx ends
+// with the run.
+type liveView struct {
+	ctx  context.Context
+	u    *unit
+	hook hooks.Info
+	// machine is the id of the unit's machine.
+	machine string
+}
+
+var _ hookcontext.View = liveView{}
+
+func (v liveView) Config() (map[string]any, error) {
+	c, err := v.u.model.Config(v.ctx, v.u.name.Application())
+	return c.Values, errors.Trace(err)
+}
+
+func (v liveView) Settings(id model.RelationID, unit model.UnitName) (model.Settings, error) {
+	return v.u.model.Settings(v.ctx, id, unit)
+}
+
+func (v liveView) ApplicationSettings(id model.RelationID, app string) (model.Settings, error) {
+	return v.u.model.ApplicationSettings(v.ctx, id, app)
+}
+
+func (v liveView) LeaderSettings() (model.Settings, error) {
+	return v.u.model.LeaderSettings(v.ctx, v.u.name.Application())
+}
+
+func (v liveView) State() (map[string]string, error) {
+	return v.u.model.CharmState(v.ctx, v.u.name)
+}
+
+func (v liveView) IsLeader() (bool, error) {
+	return v.u.model.IsLeader(v.ctx, v.u.name)
+}
+
+func (v liveView) Ports() (map[model.UnitName]model.Ports, error) {
+	return v.u.model.Ports(v.ctx, v.machine)
+}
+
+func (v liveView) UnitStatus() (model.Status, error) {
+	return v.u.model.StatusOf(v.ctx, state.WorkloadStatus, string(v.u.name))
+}
+
+func (v liveView) ApplicationStatus() (hookcontext.ApplicationStatus, error) {
+	app, units, err := v.u.model.UnitStatuses(v.ctx, v.u.name.Application())
+	return hookcontext.ApplicationStatus{Application: app, Units: units}, errors.Trace(err)
+}
+
+func (v liveView) SetUnitStatus(s model.Status) error {
+	return v.u.model.SetCharmStatus(v.ctx, v.u.name, s)
+}
+
+func (v liveView) SetApplicationStatus(s model.Status) error {
+	return v.u.model.SetStatus(v.ctx, state.ApplicationStatus, v.u.name.Application(), s)
+}
+
+func (v liveView) Network(string) (hookcontext.Network, error) { return v.u.host.Network, nil }
+
+func (v liveView) PublicAddress() (string, error) {
+	if len(v.u.host.Addresses) == 0 {
+		return "", errors.NotFoundf("public address")
+	}
+	return v.u.host.Addresses[0], nil
+}
+
+func (v liveView) GoalState() (hookcontext.GoalState, error) {
+	g, err := v.u.model.GoalState(v.ctx, v.u.name)
+	out := hookcontext.GoalState{Units: goals(g.Units), Relations: map[string]map[string]hookcontext.Goal{}}
+	for endpoint, m := range g.Relations {
+		out.Relations[endpoint] = goals(m)
+	}
+	return out, errors.Trace(err)
+}
+
+func goals(from map[string]state.Goal) map[string]hookcontext.Goal {
+	out := make(map[string]hookcontext.Goal, len(from))
+	for k, g := range from {
+		out[k] = hookcontext.Goal(g)
+	}
+	return out
+}
+
+func (v liveView) Log(level, message string) {
+	v.u.logLine(debuglog.Entry{Level: level, Module: "unit." + string(v.u.name) + ".juju-log", Message: message})
+}

@@ -1,0 +1,126 @@
+package state_test
+
+import (
+	"bytes"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/state/store"
+)
+
+func TestAddCharmNumbersRevisionsByNameAndModel(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	other, err := w.controller.AddModel(w.ctx, "art")
+	w.ok(err)
+	for _, want := range []string{"local:mysql-0", "local:mysql-1"} {
+		if url := w.addCharm(charm(mysql)); url != want {
+			t.Errorf("got %s, want %s", url, want)
+		}
+	}
+	if url := w.addCharm(charm(wordpress)); url != "local:wordpress-0" {
+		t.Errorf("got %s", url)
+	}
+	url, err := other.AddCharm(w.ctx, charm(mysql), hashOf("mysql"), strings.NewReader("mysql"))
+	w.ok(err)
+	if url != "local:mysql-0" {
+		t.Errorf("in another model: got %s", url)
+	}
+}
+
+func TestCharmContent(t *testing.T) {
+	t.Parallel()
+	chunk := strings.Repeat("x", 512<<10)
+	for _, tt := range []struct{ name, content string }{
+		{"an empty archive", ""},
+		{"an archive of one byte", "x"},
+		{"an archive of exactly one chunk", chunk},
+		{"an archive of exactly two chunks", chunk + chunk},
+		{"an archive of a chunk and a byte", chunk + "y"},
+		{"an archive of more chunks than one page has", strings.Repeat(chunk, 9) + "end"},
+	} {
+		t.Run(tt.name+" comes back whole", func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			url, err := w.AddCharm(w.ctx, charm(mysql), hashOf(tt.content), iotestReader{strings.NewReader(tt.content)})
+			w.ok(err)
+			var out bytes.Buffer
+			w.ok(w.CharmContent(w.ctx, url, &out))
+			if out.String() != tt.content {
+				t.Errorf("got %d bytes, want %d", out.Len(), len(tt.content))
+			}
+			doc, err := w.Charm(w.ctx, url)
+			w.ok(err)
+			if doc.Size != int64(len(tt.content)) || doc.SHA256 != hashOf(tt.content) || doc.Charm.Name != "mysql" {
+				t.Errorf("document %+v", doc)
+			}
+		})
+	}
+}
+
+// iotestReader hands out a few bytes at a time, as a network does.
+type iotestReader struct{ r io.Reader }
+
+func (r iotestReader) Read(p []byte) (int, error) { return r.r.Read(p[:min(len(p), 100_003)]) }
+
+func TestCharmContentOfOneHashIsStoredOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	content := strings.Repeat("x", 1<<20)
+	for range 3 {
+		_, err := w.AddCharm(w.ctx, charm(mysql), hashOf(content), strings.NewReader(content))
+		w.ok(err)
+	}
+	if n := len(w.keys("blob/")); n != 2 {
+		t.Errorf("%d chunks are stored, want 2", n)
+	}
+}
+
+func TestCharmWithAnotherHashIsRefused(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	_, err := w.AddCharm(w.ctx, charm(mysql), hashOf("good"), strings.NewReader("bad"))
+	if !errors.Is(err, errors.NotValid) {
+		t.Fatalf("got %v", err)
+	}
+	if keys := w.keys("m/" + w.UUID() + "/charm/"); len(keys) > 0 {
+		t.Errorf("a document was written: %v", keys)
+	}
+	// Neither does what was refused stand in the way of the right content.
+	url, err := w.AddCharm(w.ctx, charm(mysql), hashOf("good"), strings.NewReader("good"))
+	w.ok(err)
+	var out bytes.Buffer
+	w.ok(w.CharmContent(w.ctx, url, &out))
+	if out.String() != "good" {
+		t.Errorf("got %q", out.String())
+	}
+}
+
+func TestCharmContentThatWasDamagedIsRefused(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	url := w.addCharm(charm(mysql))
+	_, err := w.store.Update(w.ctx, func(tx store.Tx) error {
+		return tx.Put(w.keys("blob/")[0], []byte("mysqI"))
+	})
+	w.ok(err)
+	if err := w.CharmContent(w.ctx, url, io.Discard); !errors.Is(err, errors.NotValid) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestCharmThatIsNotThere(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	_, err := w.Charm(w.ctx, "local:mysql-0")
+	w.fails(err, `charm "local:mysql-0" not found`)
+	if !errors.Is(err, errors.NotFound) {
+		t.Error("error is not NotFound")
+	}
+	if err := w.CharmContent(w.ctx, "local:mysql-0", io.Discard); !errors.Is(err, errors.NotFound) {
+		t.Errorf("content: %v", err)
+	}
+}

@@ -1,0 +1,366 @@
+package state_test
+
+import (
+	"maps"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/state"
+	"github.com/unitd/unitd/state/store"
+)
+
+func tcp(from, to int) model.PortRange {
+	return model.PortRange{From: from, To: to, Protocol: "tcp"}
+}
+
+func open(r model.PortRange) model.PortChange { return model.PortChange{Range: r} }
+
+func ptr(s string) *string { return &s }
+
+// pair is wordpress/0 and mysql/0, who leads, in relation 1; mysql's peer
+// relation is 0.
+func pair(t *testing.T) (*world, model.RelationID) {
+	w := newWorld(t)
+	w.deploy(mysql, 2)
+	w.deploy(wordpress, 1)
+	id := w.relate("wordpress", "mysql")
+	w.enter("mysql/0", 0, id)
+	w.enter("mysql/1", 0, id)
+	w.enter("wordpress/0", id)
+	w.lead("mysql/0")
+	return w, id
+}
+
+// lead makes the unit the leader for an hour and returns the lease.
+func (w *world) lead(unit model.UnitName) store.LeaseID {
+	w.Helper()
+	lease, err := w.store.Grant(w.ctx, time.Hour)
+	w.ok(err)
+	leads, err := w.ClaimLeadership(w.ctx, unit, lease)
+	w.ok(err)
+	if !leads {
+		w.Fatalf("%s doesn't lead", unit)
+	}
+	return lease
+}
+
+// everything is one change of each kind.
+func everything(id model.RelationID) model.Changes {
+	return model.Changes{
+		Relations: map[model.RelationID]model.RelationChange{id: {
+			Unit:        model.Settings{"port": "3306"},
+			Application: model.Settings{"database": "shop"},
+		}},
+		Ports:           []model.PortChange{open(tcp(3306, 3306))},
+		State:           map[string]*string{"primary": ptr("yes")},
+		LeaderSettings:  model.Settings{"password": "x"},
+		WorkloadVersion: ptr("8.0"),
+		Reboot:          model.RebootAfter,
+	}
+}
+
+// written is what the model has of everything, in the order of its fields.
+func (w *world) written(unit model.UnitName, id model.RelationID) []string {
+	w.Helper()
+	app := unit.Application()
+	settings, err := w.Settings(w.ctx, id, unit)
+	w.ok(err)
+	appSettings, err := w.ApplicationSettings(w.ctx, id, app)
+	w.ok(err)
+	u, err := w.Unit(w.ctx, unit)
+	w.ok(err)
+	ports, err := w.Ports(w.ctx, u.Machine)
+	w.ok(err)
+	charmState, err := w.CharmState(w.ctx, unit)
+	w.ok(err)
+	leader, err := w.LeaderSettings(w.ctx, app)
+	w.ok(err)
+	var open []string
+	for _, p := range ports[unit].All() {
+		open = append(open, p.String())
+	}
+	return []string{settings["port"], appSettings["database"], strings.Join(open, " "), charmState["primary"], leader["password"], u.WorkloadVersion}
+}
+
+func TestCommitHook(t *testing.T) {
+	t.Parallel()
+	nothing := []string{"", "", "", "", "", ""}
+	all := []string{"3306", "shop", "3306/tcp", "yes", "x", "8.0"}
+
+	t.Run("every kind of change is written, and the run stamped", func(t *testing.T) {
+		t.Parallel()
+		// A new field of Changes needs a line in everything and in written.
+		for i, v := 0, reflect.ValueOf(everything(1)); i < v.NumField(); i++ {
+			if v.Field(i).IsZero() {
+				t.Errorf("Changes.%s isn't tried", v.Type().Field(i).Name)
+			}
+		}
+		w, id := pair(t)
+		w.ok(w.CommitHook(w.ctx, state.HookCommit{Unit: "mysql/0", Run: 5, Changes: everything(id), LeaveScope: model.NoRelation}))
+		if got := w.written("mysql/0", id); !reflect.DeepEqual(got, all) {
+			t.Errorf("written: %q", got)
+		}
+		if run := w.snapshot("mysql/0").Unit.Run; run != 5 {
+			t.Errorf("stamped with run %d", run)
+		}
+		w.members("wordpress/0", id, state.Member{Unit: "mysql/0", Version: 2}, state.Member{Unit: "mysql/1", Version: 1})
+	})
+
+	t.Run("a run that was stamped is committed already", func(t *testing.T) {
+		t.Parallel()
+		w, id := pair(t)
+		w.ok(w.CommitHook(w.ctx, state.HookCommit{Unit: "mysql/0", Run: 5, LeaveScope: model.NoRelation}))
+		for _, run := range []int64{5, 4} {
+			w.ok(w.CommitHook(w.ctx, state.HookCommit{Unit: "mysql/0", Run: run, Changes: everything(id), LeaveScope: id}))
+		}
+		if got := w.written("mysql/0", id); !reflect.DeepEqual(got, nothing) {
+			t.Errorf("written: %q", got)
+		}
+		if s := w.snapshot("mysql/0"); s.Unit.Run != 5 || !s.Relations[1].InScope {
+			t.Errorf("run %d, in scope %v", s.Unit.Run, s.Relations[1].InScope)
+		}
+	})
+
+	t.Run("the broken hook's commit leaves the scope", func(t *testing.T) {
+		t.Parallel()
+		w, id := pair(t)
+		w.ok(w.DestroyRelationID(w.ctx, id))
+		w.leave("mysql/1", id)
+		w.leave("wordpress/0", id)
+		w.ok(w.CommitHook(w.ctx, state.HookCommit{Unit: "mysql/0", Run: 5, Changes: everything(id), LeaveScope: id}))
+		w.is("relation", w.relationLife(id), "gone")
+		w.ok(w.RunCleanups(w.ctx))
+		if keys := w.keys("m/" + w.UUID() + "/settings/1/"); len(keys) > 0 {
+			t.Errorf("settings left: %v", keys)
+		}
+	})
+
+	t.Run("what was written to a relation that is gone is dropped, the rest is not", func(t *testing.T) {
+		t.Parallel()
+		w, id := pair(t)
+		w.ok(w.DestroyRelationID(w.ctx, id))
+		for _, u := range []model.UnitName{"mysql/0", "mysql/1", "wordpress/0"} {
+			w.leave(u, id)
+		}
+		c := everything(id)
+		w.ok(w.CommitHook(w.ctx, state.HookCommit{Unit: "mysql/0", Run: 5, Changes: c, LeaveScope: id}))
+		w.ok(w.RunCleanups(w.ctx))
+		if keys := w.keys("m/" + w.UUID() + "/settings/1/"); len(keys) > 0 {
+			t.Errorf("settings of what is gone: %v", keys)
+		}
+		u, err := w.Unit(w.ctx, "mysql/0")
+		w.ok(err)
+		w.is("workload version", u.WorkloadVersion, "8.0")
+	})
+
+	for _, tt := range []struct {
+		name   string
+		spoil  func(*world, model.RelationID, *model.Changes)
+		is     error
+		fails  string
+		before []string
+	}{
+		{name: "application settings of one who leads no more",
+			spoil: func(w *world, _ model.RelationID, c *model.Changes) {
+				w.ok(w.ReleaseLeadership(w.ctx, "mysql/0"))
+				c.LeaderSettings = nil
+			},
+			is: state.ErrNotLeader, fails: `cannot write the settings of "mysql" in relation 1: the unit is not the leader`},
+		{name: "leader settings of one who leads no more",
+			spoil: func(w *world, id model.RelationID, c *model.Changes) {
+				w.ok(w.ReleaseLeadership(w.ctx, "mysql/0"))
+				w.lead("mysql/1")
+				c.Relations = map[model.RelationID]model.RelationChange{id: {Unit: model.Settings{"port": "3306"}}}
+			},
+			is: state.ErrNotLeader, fails: `cannot write the leader settings of "mysql": the unit is not the leader`},
+		{name: "more state than a charm may keep",
+			spoil: func(_ *world, _ model.RelationID, c *model.Changes) {
+				c.State["big"] = ptr(strings.Repeat("x", state.MaxCharmState))
+			},
+			is: errors.QuotaLimitExceeded, fails: "max allowed state size (921600) exceeded by 13"},
+		{name: "settings of a relation of others",
+			spoil: func(w *world, _ model.RelationID, c *model.Changes) {
+				w.deploy("other cluster=peer:other", 0)
+				c.Relations[2] = model.RelationChange{Unit: model.Settings{"a": "b"}}
+			},
+			is: errors.NotValid, fails: "settings of mysql/0 in relation 2, which is not its not valid"},
+	} {
+		t.Run("nothing is written, and no run stamped, with "+tt.name, func(t *testing.T) {
+			t.Parallel()
+			w, id := pair(t)
+			c := everything(id)
+			tt.spoil(w, id, &c)
+			err := w.CommitHook(w.ctx, state.HookCommit{Unit: "mysql/0", Run: 5, Changes: c, LeaveScope: id})
+			w.fails(err, tt.fails)
+			if !errors.Is(err, tt.is) {
+				t.Errorf("error is not %v", tt.is)
+			}
+			if got := w.written("mysql/0", id); !reflect.DeepEqual(got, nothing) {
+				t.Errorf("written: %q", got)
+			}
+			if s := w.snapshot("mysql/0"); s.Unit.Run != 0 || !s.Relations[1].InScope {
+				t.Errorf("run %d, in scope %v", s.Unit.Run, s.Relations[1].InScope)
+			}
+		})
+	}
+
+	t.Run("a unit that is gone is not found", func(t *testing.T) {
+		t.Parallel()
+		w, _ := pair(t)
+		err := w.CommitHook(w.ctx, state.HookCommit{Unit: "mysql/9", Run: 1, LeaveScope: model.NoRelation})
+		w.fails(err, `unit "mysql/9" not found`)
+	})
+}
+
+func TestSettingsVersions(t *testing.T) {
+	t.Parallel()
+	w, id := pair(t)
+	run := int64(0)
+	commit := func(unit, app, leader model.Settings) {
+		run++
+		w.ok(w.CommitHook(w.ctx, state.HookCommit{Unit: "mysql/0", Run: run, LeaveScope: model.NoRelation, Changes: model.Changes{
+			Relations:      map[model.RelationID]model.RelationChange{id: {Unit: unit, Application: app}},
+			LeaderSettings: leader,
+		}}))
+	}
+	for _, tt := range []struct {
+		name   string
+		change model.Settings
+		unit   int // the version of the unit's settings; it entered with version 1
+		others int // of the application's in the relation, and of the leader settings
+	}{
+		{"nothing", nil, 1, 0},
+		{"a new key", model.Settings{"a": "1"}, 2, 1},
+		{"the same value", model.Settings{"a": "1"}, 2, 1},
+		{"another value", model.Settings{"a": "2"}, 3, 2},
+		{"an empty value for a key that isn't there", model.Settings{"b": ""}, 3, 2},
+		{"an empty value for a key that is", model.Settings{"a": ""}, 4, 3},
+		{"several keys at once", model.Settings{"a": "1", "b": "2"}, 5, 4},
+	} {
+		commit(tt.change, tt.change, tt.change)
+		s := w.snapshot("wordpress/0").Relations[0]
+		if got := s.Members[0].Version; got != tt.unit {
+			t.Errorf("%s: unit settings have version %d, want %d", tt.name, got, tt.unit)
+		}
+		if s.ApplicationVersion != tt.others {
+			t.Errorf("%s: application settings have version %d, want %d", tt.name, s.ApplicationVersion, tt.others)
+		}
+		if got := w.snapshot("mysql/1").LeaderSettings; got != tt.others {
+			t.Errorf("%s: leader settings have version %d, want %d", tt.name, got, tt.others)
+		}
+	}
+	got, err := w.Settings(w.ctx, id, "mysql/0")
+	w.ok(err)
+	if want := (model.Settings{"private-address": "10.0.0.1", "a": "1", "b": "2"}); !maps.Equal(got, want) {
+		t.Errorf("settings %v, want %v", got, want)
+	}
+}
+
+func TestPorts(t *testing.T) {
+	t.Parallel()
+	// A principal and its subordinate are on one machine.
+	family := func(t *testing.T) *world {
+		w := newWorld(t)
+		w.deploy(wordpress, 1)
+		w.deploy(logging, 0)
+		w.enter("wordpress/0", w.relate("wordpress", "logging:info"))
+		w.ok(w.SetDeployed(w.ctx, "logging/0"))
+		w.ok(w.CommitHook(w.ctx, state.HookCommit{Unit: "wordpress/0", Run: 1, LeaveScope: model.NoRelation,
+			Changes: model.Changes{Ports: []model.PortChange{open(tcp(80, 90))}}}))
+		return w
+	}
+	for _, tt := range []struct {
+		name    string
+		changes []model.PortChange
+		fails   string
+		want    string
+	}{
+		{name: "ports of different units on one machine are kept apart", changes: []model.PortChange{open(tcp(91, 95))}, want: "91-95/tcp"},
+		{name: "the same port of another protocol is another port",
+			changes: []model.PortChange{open(model.PortRange{From: 85, To: 85, Protocol: "udp"})}, want: "85/udp"},
+		{name: "a port that another unit on the machine has is refused", changes: []model.PortChange{open(tcp(85, 85))},
+			fails: `cannot open 85/tcp (unit "logging/0"): port range conflicts with 80-90/tcp (unit "wordpress/0")`},
+		{name: "what is opened and closed in one hook needs nothing",
+			changes: []model.PortChange{open(tcp(85, 85)), {Range: tcp(85, 85), Close: true}}},
+		{name: "closing what isn't open is no error", changes: []model.PortChange{{Range: tcp(80, 90), Close: true}}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			w := family(t)
+			err := w.CommitHook(w.ctx, state.HookCommit{Unit: "logging/0", Run: 1, LeaveScope: model.NoRelation,
+				Changes: model.Changes{Ports: tt.changes}})
+			if tt.fails != "" {
+				w.fails(err, tt.fails)
+				if !errors.Is(err, errors.NotValid) {
+					t.Error("error is not NotValid")
+				}
+			} else {
+				w.ok(err)
+			}
+			ports, err := w.Ports(w.ctx, "0")
+			w.ok(err)
+			var got []string
+			for _, p := range ports["logging/0"].All() {
+				got = append(got, p.String())
+			}
+			w.is("ports of logging/0", strings.Join(got, " "), tt.want)
+			if p := ports["wordpress/0"].All(); len(p) != 1 || p[0] != tcp(80, 90) {
+				t.Errorf("ports of wordpress/0: %v", p)
+			}
+		})
+	}
+
+	t.Run("what is open on another machine doesn't matter", func(t *testing.T) {
+		t.Parallel()
+		w := family(t)
+		w.deploy(mysql, 1)
+		w.ok(w.CommitHook(w.ctx, state.HookCommit{Unit: "mysql/0", Run: 1, LeaveScope: model.NoRelation,
+			Changes: model.Changes{Ports: []model.PortChange{open(tcp(85, 85))}}}))
+	})
+
+	t.Run("the ports of a subordinate go with it", func(t *testing.T) {
+		t.Parallel()
+		w := family(t)
+		w.ok(w.CommitHook(w.ctx, state.HookCommit{Unit: "logging/0", Run: 1, LeaveScope: model.NoRelation,
+			Changes: model.Changes{Ports: []model.PortChange{open(tcp(443, 443))}}}))
+		w.ok(w.ForceRemoveUnit(w.ctx, "logging/0"))
+		ports, err := w.Ports(w.ctx, "0")
+		w.ok(err)
+		if len(ports) != 1 || len(ports["wordpress/0"]) != 1 {
+			t.Errorf("ports %v", ports)
+		}
+	})
+}
+
+func TestCharmState(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.deploy(mysql, 1)
+	for i, tt := range []struct {
+		change, want map[string]string // "-" deletes
+	}{
+		{map[string]string{"a": "1", "b": "2"}, map[string]string{"a": "1", "b": "2"}},
+		{map[string]string{"a": "", "b": "-"}, map[string]string{"a": ""}},
+		{map[string]string{"nope": "-"}, map[string]string{"a": ""}},
+	} {
+		change := map[string]*string{}
+		for k, v := range tt.change {
+			change[k] = &v
+			if v == "-" {
+				change[k] = nil
+			}
+		}
+		w.ok(w.CommitHook(w.ctx, state.HookCommit{Unit: "mysql/0", Run: int64(i + 1), LeaveScope: model.NoRelation,
+			Changes: model.Changes{State: change}}))
+		got, err := w.CharmState(w.ctx, "mysql/0")
+		w.ok(err)
+		if !maps.Equal(got, tt.want) {
+			t.Errorf("after %v: %v, want %v", tt.change, got, tt.want)
+		}
+	}
+}

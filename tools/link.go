@@ -1,0 +1,37 @@
+package tools
+
+import (
+	"os"
+	"path/filepath"
+
+	"github.com/juju/errors"
+)
+
+// Link makes the tools' names in dir links to the client's binary. What is
+// right already is left alone; what isn't is replaced in one step, so that a
+// hook that runs meanwhile always finds its tools.
+func Link(dir, client string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return errors.Annotate(err, "cannot link hook tools")
+	}
+	for _, t := range Table() {
+		if err := link(filepath.Join(dir, t.Name), client); err != nil {
+			return errors.Annotatef(err, "cannot link hook tool %q", t.Name)
+		}
+	}
+	return nil
+}
+
+func link(name, target string) error {
+	if now, err := os.Readlink(name); err == nil && now == target {
+		return nil
+	}
+	temporary := name + ".new"
+	if err := os.Remove(temporary); err != nil && !os.IsNotExist(err) {
+		return errors.Trace(err)
+	}
+	if err := os.Symlink(target, temporary); err != nil {
+		return errors.Trace(err)
+	}
+	return errors.Trace(os.Rename(temporary, name))
+}

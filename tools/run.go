@@ -1,0 +1,91 @@
+package tools
+
+import (
+	"bytes"
+	"fmt"
+	"path/filepath"
+
+	"github.com/juju/errors"
+
+	hookcontext "github.com/unitd/unitd/context"
+	"github.com/unitd/unitd/tools/wire"
+)
+
+// The exit codes of tools; charms tell them apart (spec/hook-tools.md §1.3).
+const (
+	exitOK     = 0
+	exitFailed = 1 // the tool ran and failed
+	exitUsage  = 2 // the tool was called wrongly and didn't run
+)
+
+// errNeedStdin is returned by a tool that wants the standard input of its
+// caller and hasn't been sent it. The tool has changed nothing so far.
+const errNeedStdin = errors.ConstError("hook tool requires stdin, none supplied")
+
+// call is what a running tool has of its caller.
+type call struct {
+	dir      string
+	stdin    []byte
+	stdinSet bool
+	out, err bytes.Buffer
+}
+
+// path is a path as the caller means it.
+func (c *call) path(p string) string {
+	if filepath.IsAbs(p) {
+		return p
+	}
+	return filepath.Join(c.dir, p)
+}
+
+// Run runs one tool for the hook of c and returns all that its caller will see
+// of it. Whose request it is has been checked; Request.Context isn't looked at.
+// The reply's code is wire.NeedStdin for a request to be made again.
+func Run(c *hookcontext.Context, req wire.Request) wire.Reply {
+	switch {
+	case len(req.Args) == 0 || req.Args[0] == "":
+		return badRequest("command not specified")
+	case !filepath.IsAbs(req.Dir):
+		return badRequest("Dir is not absolute")
+	}
+	tool, ok := find(req.Args[0])
+	if !ok {
+		return badRequest("unknown command: " + req.Args[0])
+	}
+	cmd := tool.make(c)
+	f := newFlags(tool.Name, c)
+	cmd.declare(f)
+	help := f.help(tool) // before parsing: it shows defaults, not values
+	args, err := f.parse(req.Args[1:])
+	if f.wantHelp {
+		return wire.Reply{Stdout: []byte(help)}
+	}
+	if err == nil {
+		err = cmd.parse(args)
+	}
+	if err != nil {
+		return failure(exitUsage, err)
+	}
+	in := &call{dir: req.Dir, stdin: req.Stdin, stdinSet: req.StdinSet}
+	if f.deadFormat != "" {
+		fmt.Fprintf(&in.err, "--format flag deprecated for command %q", tool.Name)
+	}
+	err = cmd.run(in)
+	switch {
+	case errors.Is(err, errNeedStdin):
+		return wire.Reply{Code: wire.NeedStdin}
+	case err != nil:
+		reply := failure(exitFailed, err)
+		reply.Stderr = append(in.err.Bytes(), reply.Stderr...)
+		return reply
+	}
+	return wire.Reply{Code: exitOK, Stdout: in.out.Bytes(), Stderr: in.err.Bytes()}
+}
+
+func failure(code int, err error) wire.Reply {
+	return wire.Reply{Code: code, Stderr: fmt.Appendf(nil, "ERROR %v\n", err)}
+}
+
+func badRequest(text string) wire.Reply {
+	return failure(exitFailed, errors.New("bad request: "+text))
+}

@@ -1,0 +1,287 @@
+package tools
+
+import (
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/hex"
+	"log/slog"
+	"net"
+	"os"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/juju/errors"
+
+	hookcontext "github.com/unitd/unitd/context"
+	"github.com/unitd/unitd/tools/wire"
+)
+
+const (
+	// maxConnections bounds how many callers are served at a time, and with
+	// that the memory they can take; more of them queue.
+	maxConnections = 128
+	// patience is how long a caller may take for the next piece of its request
+	// or of its reply.
+	patience = 10 * time.Second
+)
+
+// Server is a unit's socket for hook tools. It lives as long as the unit's
+// agent, and serves one hook run after the other: Begin opens it for a run and
+// End closes it. Calls of one run are served at once, except where its Context
+// makes them wait for each other.
+//
+// Only processes of the agent's own user, and root's, are served, and only
+// those that know the run's context id.
+type Server struct {
+	log      *slog.Logger
+	socket   *socket
+	patience time.Duration
+	slots    chan struct{} // one for each connection that is being served
+	serving  sync.WaitGroup
+
+	mu      sync.Mutex
+	run     *run // nil between hooks
+	onCall  func(Call)
+	clients map[net.Conn]bool
+	closed  bool
+}
+
+// run is one hook run that calls are taken for.
+type run struct {
+	id    string
+	ctx   *hookcontext.Context
+	calls sync.WaitGroup
+}
+
+// Call tells of one tool call, for history. It has no values: neither what
+// key=value arguments gave, nor standard input, nor output.
+type Call struct {
+	Tool     string
+	Args     []string
+	Code     int
+	Duration time.Duration
+}
+
+// Listen makes the socket and serves it until Close. Whatever socket was at
+// path, left by an agent that was killed, is replaced; the error is
+// AlreadyExists if something else is there. Where path is too long for the
+// system, the socket is in a new directory below os.TempDir; see Addr.
+func Listen(path string, log *slog.Logger) (*Server, error) {
+	return listen(path, log, patience)
+}
+
+func listen(path string, log *slog.Logger, patience time.Duration) (*Server, error) {
+	socket, err := openSocket(path)
+	if err != nil {
+		return nil, errors.Annotate(err, "cannot listen for hook tools")
+	}
+	s := &Server{
+		log:      log,
+		socket:   socket,
+		patience: patience,
+		slots:    make(chan struct{}, maxConnections),
+		clients:  map[net.Conn]bool{},
+	}
+	s.serving.Add(1)
+	go s.accept()
+	return s, nil
+}
+
+// Addr is where the socket is: JUJU_AGENT_SOCKET_ADDRESS.
+func (s *Server) Addr() string { return s.socket.path }
+
+// OnCall has f told of each call from now on, before its caller has the reply.
+// f must be quick, and may be called many times at once.
+func (s *Server) OnCall(f func(Call)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.onCall = f
+}
+
+// Begin opens the server for a run with that context and returns the run's
+// id, JUJU_CONTEXT_ID: 128 bits of chance that only the hook is told. A run
+// that was still open is ended first.
+func (s *Server) Begin(c *hookcontext.Context) (contextID string) {
+	s.End()
+	secret := make([]byte, 16)
+	rand.Read(secret) // never fails: see its documentation
+	id := string(c.Unit()) + "-" + c.Hook().Name() + "-" + hex.EncodeToString(secret)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.run = &run{id: id, ctx: c}
+	return id
+}
+
+// End closes the server for the run: it waits for the calls that have begun,
+// and refuses all others of that id, however late they come. Afterwards the
+// context is nobody's but the caller's.
+func (s *Server) End() {
+	s.mu.Lock()
+	ended := s.run
+	s.run = nil
+	s.mu.Unlock()
+	if ended != nil {
+		ended.calls.Wait()
+	}
+}
+
+// Close ends the run, hangs up on whoever is connected, and removes the
+// socket. It returns when nothing is running any more.
+func (s *Server) Close() error {
+	s.End()
+	s.mu.Lock()
+	s.closed = true
+	for c := range s.clients {
+		c.Close()
+	}
+	s.mu.Unlock()
+	err := s.socket.Close()
+	s.serving.Wait()
+	return errors.Trace(err)
+}
+
+func (s *Server) accept() {
+	defer s.serving.Done()
+	for {
+		s.slots <- struct{}{}
+		conn, err := s.socket.AcceptUnix()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil {
+			// Out of descriptors, most likely: others must give theirs back first.
+			s.log.Error("cannot accept a hook tool call", "err", err)
+			<-s.slots
+			time.Sleep(100 * time.Millisecond)
+			continue
+		}
+		s.serving.Add(1)
+		go func() {
+			defer s.serving.Done()
+			defer func() { <-s.slots }()
+			s.serve(conn)
+		}()
+	}
+}
+
+func (s *Server) serve(conn *net.UnixConn) {
+	defer conn.Close()
+	if !s.add(conn) {
+		return
+	}
+	defer s.remove(conn)
+	reply, ok := s.answer(conn)
+	if !ok {
+		return
+	}
+	// A failure is the caller's: it is gone, or it doesn't read.
+	_, _ = (&patient{conn, s.patience}).Write(wire.AppendReply(nil, reply))
+}
+
+// answer reads the request and runs it. It is false for a peer that sends
+// none.
+func (s *Server) answer(conn *net.UnixConn) (wire.Reply, bool) {
+	uid, err := peerUID(conn)
+	if err != nil {
+		s.log.Error("cannot tell who calls a hook tool", "err", err)
+		return badRequest("permission denied"), true
+	}
+	if !mayCall(uid, os.Geteuid()) {
+		s.log.Warn("hook tool call refused", "uid", uid)
+		return badRequest("permission denied"), true
+	}
+	req, err := wire.ReadRequest(&patient{conn, s.patience})
+	switch {
+	case errors.Is(err, wire.ErrTooLarge), errors.Is(err, wire.ErrVersion), errors.Is(err, wire.ErrFormat):
+		return badRequest(err.Error()), true
+	case err != nil:
+		return wire.Reply{}, false
+	}
+	current := s.join(req.Context)
+	if current == nil {
+		return badRequest("the context id is not that of a running hook"), true
+	}
+	defer current.calls.Done()
+	return s.call(current.ctx, req), true
+}
+
+// call runs the tool and tells of it. A tool that panics fails alone.
+func (s *Server) call(c *hookcontext.Context, req wire.Request) (reply wire.Reply) {
+	began := time.Now()
+	defer func() {
+		if p := recover(); p != nil {
+			s.log.Error("hook tool panicked", "panic", p, "stack", string(debug.Stack()))
+			reply = failure(exitFailed, errors.New("hook tool panicked; see the agent's log"))
+		}
+		s.tell(req.Args, reply.Code, time.Since(began))
+	}()
+	return Run(c, req)
+}
+
+func (s *Server) tell(args []string, code int, took time.Duration) {
+	s.mu.Lock()
+	onCall := s.onCall
+	s.mu.Unlock()
+	if onCall == nil || code == wire.NeedStdin || len(args) == 0 {
+		return
+	}
+	tool, _ := find(args[0])
+	onCall(Call{Tool: args[0], Args: withoutValues(tool, args[1:]), Code: code, Duration: took})
+}
+
+// join counts a call in with the run of that id; nil if there is none.
+func (s *Server) join(id string) *run {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.run == nil || subtle.ConstantTimeCompare([]byte(id), []byte(s.run.id)) == 0 {
+		return nil
+	}
+	s.run.calls.Add(1)
+	return s.run
+}
+
+func (s *Server) add(c net.Conn) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.clients[c] = !s.closed
+	return !s.closed
+}
+
+func (s *Server) remove(c net.Conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.clients, c)
+}
+
+// patient reads and writes a connection, and gives up when nothing has moved
+// for that long.
+type patient struct {
+	net.Conn
+	limit time.Duration
+}
+
+// Read is io.Reader's.
+func (p *patient) Read(b []byte) (int, error) {
+	if err := p.SetReadDeadline(time.Now().Add(p.limit)); err != nil {
+		return 0, err
+	}
+	return p.Conn.Read(b)
+}
+
+// Write is io.Writer's.
+func (p *patient) Write(b []byte) (int, error) {
+	const piece = 256 << 10
+	written := 0
+	for written < len(b) {
+		if err := p.SetWriteDeadline(time.Now().Add(p.limit)); err != nil {
+			return written, err
+		}
+		n, err := p.Conn.Write(b[written:min(len(b), written+piece)])
+		written += n
+		if err != nil {
+			return written, err
+		}
+	}
+	return written, nil
+}

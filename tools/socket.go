@@ -1,0 +1,80 @@
+package tools
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+
+	"github.com/juju/errors"
+)
+
+// maxSocketPath is how long the path of a socket can be everywhere: Darwin's
+// sun_path has 104 bytes, the last of them zero.
+const maxSocketPath = 103
+
+// socket is a listener at a path in the file system.
+type socket struct {
+	*net.UnixListener
+	path string
+	dir  string      // of our own, to be removed; empty if none
+	info os.FileInfo // of the socket's file
+}
+
+// openSocket makes the socket beside its place and moves it there, so that
+// nobody finds one that isn't restricted to its owner yet, and a caller finds
+// the old or the new one.
+func openSocket(path string) (_ *socket, err error) {
+	const beside = ".new"
+	s := &socket{path: path}
+	if len(path+beside) > maxSocketPath {
+		if s.dir, err = os.MkdirTemp("", "unitd-"); err != nil {
+			return nil, errors.Trace(err)
+		}
+		s.path = filepath.Join(s.dir, "agent.socket")
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Trace(err)
+			s.cleanUp()
+		}
+	}()
+	if info, err := os.Lstat(s.path); err == nil && info.Mode().Type() != os.ModeSocket {
+		return nil, errors.AlreadyExistsf("%s, which is no socket,", s.path)
+	}
+	temporary := s.path + beside
+	if err := os.Remove(temporary); err != nil && !os.IsNotExist(err) {
+		return nil, err
+	}
+	s.UnixListener, err = net.ListenUnix("unix", &net.UnixAddr{Name: temporary, Net: "unix"})
+	if err != nil {
+		return nil, err
+	}
+	s.SetUnlinkOnClose(false) // it would look at the temporary place
+	if err := os.Chmod(temporary, 0o600); err != nil {
+		return nil, err
+	}
+	if s.info, err = os.Lstat(temporary); err != nil {
+		return nil, err
+	}
+	return s, os.Rename(temporary, s.path)
+}
+
+// Close stops listening and removes the socket, unless somebody else's has
+// taken its place.
+func (s *socket) Close() error {
+	err := s.UnixListener.Close()
+	s.cleanUp()
+	return errors.Trace(err)
+}
+
+func (s *socket) cleanUp() {
+	if s.UnixListener != nil {
+		_ = s.UnixListener.Close()
+	}
+	if now, err := os.Lstat(s.path); err == nil && s.info != nil && os.SameFile(now, s.info) {
+		_ = os.Remove(s.path)
+	}
+	if s.dir != "" {
+		_ = os.RemoveAll(s.dir)
+	}
+}
