@@ -1,6 +1,8 @@
 package hookcontext
 
 import (
+	"cmp"
+
 	"github.com/juju/errors"
 )
 
@@ -23,11 +25,9 @@ func (c *Context) PrivateAddress() (string, error) {
 		return "", errors.Trace(err)
 	}
 	for _, nic := range network.Interfaces {
-		for _, a := range nic.Addresses {
-			if a.Hostname != "" {
-				return a.Hostname, nil
-			}
-			return a.Value, nil
+		if len(nic.Addresses) > 0 {
+			first := nic.Addresses[0]
+			return cmp.Or(first.Hostname, first.Value), nil
 		}
 	}
 	return "", errors.NewNotFound(nil, "private address not found")

@@ -160,6 +160,31 @@ func (w *world) until(what string, ok func(*state.FullStatus) bool) {
 	}
 }
 
+// settle waits until nothing is left to do.
+func (w *world) settle() {
+	w.t.Helper()
+	watch, err := w.model.Watch(w.ctx, 0)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	rev, err := w.model.AskSettled(w.ctx)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for {
+		ok, err := w.model.Settled(w.ctx, rev)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if ok {
+			return
+		}
+		if _, more := <-watch; !more {
+			w.t.Fatal("nothing has settled")
+		}
+	}
+}
+
 func (w *world) hooks(unit model.UnitName) []string {
 	w.t.Helper()
 	entries, err := history.Read(machine.HistoryDir(w.dir, w.model.UUID()), unit)
@@ -187,19 +212,6 @@ func (w *world) wantHooks(unit model.UnitName, want ...string) {
 	}
 }
 
-func settled(apps ...string) func(*state.FullStatus) bool {
-	return func(s *state.FullStatus) bool {
-		for _, a := range s.Applications {
-			for _, u := range a.Units {
-				if slices.Contains(apps, a.Name) && (u.Agent.Status != model.StatusIdle || u.Workload.Status == model.StatusWaiting) {
-					return false
-				}
-			}
-		}
-		return len(s.Applications) >= len(apps)
-	}
-}
-
 func TestTwoRelatedUnitsRunTheirHooksInOrder(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -217,12 +229,13 @@ esac
 `)
 	w.deploy("db", db, 1)
 	w.deploy("app", app, 1)
-	w.until("both are settled", settled("db", "app"))
+	w.settle()
 	if _, err := w.model.AddRelation(w.ctx, "app", "db"); err != nil {
 		t.Fatal(err)
 	}
-	w.until("the password arrives", func(s *state.FullStatus) bool {
-		return s.Applications[0].Units[0].Workload.Message == "got secret-for-app" && settled("db", "app")(s)
+	w.settle()
+	w.until("the password has arrived", func(s *state.FullStatus) bool {
+		return s.Applications[0].Units[0].Workload.Message == "got secret-for-app"
 	})
 	w.wantHooks("db/0", "install", "leader-elected", "config-changed", "start",
 		"server-relation-created", "server-relation-joined(app/0)", "server-relation-changed(app/0)")
@@ -231,8 +244,8 @@ esac
 	if _, err := w.model.DestroyApplication(w.ctx, "db"); err != nil {
 		t.Fatal(err)
 	}
+	w.settle()
 	w.until("db is gone", func(s *state.FullStatus) bool { return len(s.Applications) == 1 })
-	w.until("app is settled", settled("app"))
 	if _, err := w.model.DestroyApplication(w.ctx, "app"); err != nil {
 		t.Fatal(err)
 	}

@@ -30,6 +30,12 @@ type modelAgent struct {
 	debugLog *debuglog.Log
 	units    map[model.UnitName]*running
 	ended    chan model.UnitName
+	idle     chan struct{} // has room for one: "a unit has found nothing to do"
+	// rev is the revision up to which the agent has reacted; mark that of the
+	// mark that hasn't come back yet, see tellSettled; dirty says that there
+	// were changes since.
+	rev, mark int64
+	dirty     bool
 	// turns are the machines' locks, by machine.
 	turns map[string]chan struct{}
 	// related are the applications of a relation, which never change.
@@ -49,7 +55,7 @@ func newModelAgent(c Config, m *state.Model, toolsDir string, l *lease, leases <
 	return &modelAgent{
 		Config: c, model: m, toolsDir: toolsDir, lease: l, leases: leases,
 		dir:   ModelDir(c.Dir, m.UUID()),
-		units: map[model.UnitName]*running{}, ended: make(chan model.UnitName),
+		units: map[model.UnitName]*running{}, ended: make(chan model.UnitName), idle: make(chan struct{}, 1),
 		turns: map[string]chan struct{}{}, related: map[model.RelationID][]string{},
 	}
 }
@@ -96,8 +102,7 @@ func (a *modelAgent) drain() {
 }
 
 func (a *modelAgent) loop(ctx context.Context, changes <-chan state.Change) error {
-	all := state.Change{Resync: true, Cleanups: true}
-	if err := a.react(ctx, all); err != nil {
+	if err := a.react(ctx, state.Change{Resync: true, Cleanups: true}); err != nil {
 		return errors.Trace(err)
 	}
 	for {
@@ -112,8 +117,12 @@ func (a *modelAgent) loop(ctx context.Context, changes <-chan state.Change) erro
 			err = a.react(ctx, c)
 		case name := <-a.ended:
 			err = a.unitEnded(ctx, name)
+		case <-a.idle:
 		case <-a.leases:
 			err = a.claimFor(ctx, slices.Collect(maps.Values(a.units)))
+		}
+		if err == nil {
+			err = a.tellSettled(ctx)
 		}
 		if err != nil {
 			return errors.Trace(err)
@@ -121,12 +130,39 @@ func (a *modelAgent) loop(ctx context.Context, changes <-chan state.Change) erro
 	}
 }
 
+// tellSettled says that all is done, once nobody here has anything to do: what
+// "unitd wait" waits for. What a unit has written just before it had nothing
+// more to do may concern another one and not have come back by the watch yet;
+// so a mark is written first, and counts once it has come back and everybody
+// still has nothing to do.
+func (a *modelAgent) tellSettled(ctx context.Context) (err error) {
+	for _, u := range a.units {
+		if !u.settled() {
+			return nil
+		}
+	}
+	switch {
+	case a.mark == 0 && a.dirty:
+		a.dirty = false
+		a.mark, err = a.model.Mark(ctx)
+	case a.mark > 0 && a.rev >= a.mark && a.dirty:
+		a.dirty = false
+		a.mark, err = a.model.Mark(ctx)
+	case a.mark > 0 && a.rev >= a.mark:
+		err = a.model.SetSettled(ctx, a.mark)
+		a.mark = 0
+	}
+	return errors.Trace(err)
+}
+
 // react does what a change asks of the agent itself, and pokes the units that
 // it may concern.
 func (a *modelAgent) react(ctx context.Context, c state.Change) error {
+	a.rev = max(a.rev, c.Rev)
 	if c.Status && !c.Resync {
 		return nil
 	}
+	a.dirty = true
 	if c.Resync || a.hasNew(c) {
 		if err := a.reconcile(ctx); err != nil {
 			return errors.Trace(err)
@@ -293,7 +329,14 @@ func (a *modelAgent) add(doc state.UnitDoc) *running {
 		dir: filepath.Join(a.dir, "agents", doc.Name.Tag()), toolsDir: a.toolsDir,
 		history: HistoryDir(a.Dir, a.model.UUID()),
 		turn:    turn, changed: make(chan struct{}, 1), observer: a.Observer,
+		idle: func() {
+			select {
+			case a.idle <- struct{}{}:
+			default:
+			}
+		},
 	}}
+	u.idleAt.Store(-1)
 	a.units[doc.Name] = u
 	return u
 }

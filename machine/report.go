@@ -19,6 +19,12 @@ import (
 // written is no reason to stop: it will be said again, or overtaken.
 func (u *unit) report(ctx context.Context, r uniter.Report) {
 	ctx = context.WithoutCancel(ctx)
+	if r.Kind == uniter.Settled || r.Kind == uniter.Waiting {
+		defer u.settle()
+	}
+	if r.Again {
+		return
+	}
 	var err error
 	switch r.Kind {
 	case uniter.Deploying:

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"github.com/juju/clock"
@@ -45,6 +46,12 @@ type unit struct {
 	changed   chan struct{} // has room for one
 	observer  func(Event)
 
+	// pokes counts the pokes; idleAt is how many of them the agent had heard
+	// of when it last found nothing to do. idle is told then.
+	pokes, idleAt atomic.Int64
+	looking       int64
+	idle          func()
+
 	// seen is what the model said when it was last looked at.
 	seen resolver.Remote
 	// running is the run that has ended and isn't in the history yet.
@@ -53,11 +60,22 @@ type unit struct {
 
 // poke makes the unit's agent look at the model again.
 func (u *unit) poke() {
+	u.pokes.Add(1)
 	select {
 	case u.changed <- struct{}{}:
 	default:
 	}
 }
+
+// settle notes that the agent has nothing to do, as of when it last looked.
+func (u *unit) settle() {
+	u.idleAt.Store(u.looking)
+	u.idle()
+}
+
+// settled says whether the agent has looked since it was last poked, and has
+// found nothing to do.
+func (u *unit) settled() bool { return u.idleAt.Load() == u.pokes.Load() }
 
 // run is the unit's agent until the unit is gone or Dead, or ctx ends.
 func (u *unit) run(ctx context.Context) error {
@@ -113,6 +131,7 @@ func (u *unit) config() uniter.Config {
 }
 
 func (u *unit) observe(ctx context.Context, l resolver.Local) (resolver.Remote, error) {
+	u.looking = u.pokes.Load()
 	s, err := u.model.Snapshot(ctx, u.name)
 	if errors.Is(err, errors.NotFound) {
 		return resolver.Remote{Now: u.clock.Now(), Gone: true}, nil

@@ -95,7 +95,7 @@ func (t *txn) applyRelation(u UnitDoc, id model.RelationID, change model.Relatio
 		return errors.Trace(err)
 	}
 	if _, _, ours := r.Endpoint(u.Name.Application()); !ours {
-		return errors.NotValidf("settings of %s in relation %d, which is not its", u.Name, id)
+		return errors.NewNotValid(nil, fmt.Sprintf("cannot write the settings of %q in relation %d: it has no part in it", u.Name, id))
 	}
 	if len(change.Application) > 0 {
 		if _, err := t.changeSettings(appSettingsKey(id, u.Name.Application()), change.Application); err != nil {

@@ -159,11 +159,10 @@ func TestCommitHook(t *testing.T) {
 	})
 
 	for _, tt := range []struct {
-		name   string
-		spoil  func(*world, model.RelationID, *model.Changes)
-		is     error
-		fails  string
-		before []string
+		name  string
+		spoil func(*world, model.RelationID, *model.Changes)
+		is    error
+		fails string
 	}{
 		{name: "application settings of one who leads no more",
 			spoil: func(w *world, _ model.RelationID, c *model.Changes) {
@@ -188,7 +187,7 @@ func TestCommitHook(t *testing.T) {
 				w.deploy("other cluster=peer:other", 0)
 				c.Relations[2] = model.RelationChange{Unit: model.Settings{"a": "b"}}
 			},
-			is: errors.NotValid, fails: "settings of mysql/0 in relation 2, which is not its not valid"},
+			is: errors.NotValid, fails: `cannot write the settings of "mysql/0" in relation 2: it has no part in it`},
 	} {
 		t.Run("nothing is written, and no run stamped, with "+tt.name, func(t *testing.T) {
 			t.Parallel()

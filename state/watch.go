@@ -24,7 +24,7 @@ type Change struct {
 	Machines     map[string]bool
 	// Model: its configuration changed.
 	Model bool
-	// Status: nothing but statuses changed.
+	// Status: nothing but statuses, and marks that all is settled, changed.
 	Status bool
 	// Cleanups: there may be work for RunCleanups.
 	Cleanups bool
@@ -63,7 +63,9 @@ func (m *Model) change(b store.Batch) Change {
 	}
 	for _, e := range b.Events {
 		kind, rest := splitKey(strings.TrimPrefix(e.Key, m.prefix()))
-		if kind != "status" && kind != "status-history" {
+		switch kind {
+		case settledKey, markKey, "status", "status-history":
+		default:
 			c.Status = false
 		}
 		switch kind {
@@ -88,4 +90,46 @@ func (m *Model) change(b store.Batch) Change {
 		}
 	}
 	return c
+}
+
+const (
+	settledKey = "settled"
+	markKey    = "mark"
+	askKey     = "ask-settled"
+)
+
+// settledDoc says up to which revision the model's agent has done all there was.
+type settledDoc struct {
+	Rev int64 `json:"rev"`
+}
+
+// Mark writes something that nobody reads and returns its revision: once a
+// watch has come to it, all that was written before has come too.
+func (m *Model) Mark(ctx context.Context) (int64, error) {
+	rev, err := m.update(ctx, func(tx *txn) error { return tx.put(markKey, tx.now()) }, store.Relaxed)
+	return rev, errors.Trace(err)
+}
+
+// SetSettled says that all that the model asked for up to a revision is done,
+// or waits for a person.
+func (m *Model) SetSettled(ctx context.Context, rev int64) error {
+	_, err := m.update(ctx, func(tx *txn) error { return tx.put(settledKey, settledDoc{rev}) }, store.Relaxed)
+	return errors.Trace(err)
+}
+
+// AskSettled asks the agent to say anew when all is settled. It returns the
+// revision that Settled is to be asked about.
+func (m *Model) AskSettled(ctx context.Context) (int64, error) {
+	rev, err := m.update(ctx, func(tx *txn) error { return tx.put(askKey, tx.now()) }, store.Relaxed)
+	return rev, errors.Trace(err)
+}
+
+// Settled says whether all up to rev, which AskSettled gave, is settled.
+func (m *Model) Settled(ctx context.Context, rev int64) (bool, error) {
+	var doc settledDoc
+	_, err := m.view(ctx, func(r docs) error {
+		_, err := r.find(settledKey, &doc)
+		return errors.Trace(err)
+	})
+	return doc.Rev >= rev, errors.Trace(err)
 }

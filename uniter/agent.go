@@ -229,10 +229,10 @@ func (a *agent) reportIdle(ctx context.Context, op resolver.Op) {
 	if op.Hook != (hooks.Info{}) {
 		r.Kind, r.Hook, r.Run = Waiting, op.Hook, op.Run
 	}
-	if key := string(r.Kind) + r.Reason; key != a.told {
-		a.told = key
-		a.Report(ctx, r)
-	}
+	key := string(r.Kind) + r.Reason
+	r.Again = key == a.told
+	a.told = key
+	a.Report(ctx, r)
 }
 
 // wait waits until the model may have changed, or until the time.

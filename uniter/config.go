@@ -94,4 +94,7 @@ type Report struct {
 	Local  resolver.Local
 	Reason string
 	Err    error
+	// Again: Settled or Waiting was said before, and nothing was done since. It
+	// is said all the same: the agent has looked at the model meanwhile.
+	Again bool
 }

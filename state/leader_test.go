@@ -1,0 +1,142 @@
+package state_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/model"
+)
+
+func TestLeadership(t *testing.T) {
+	t.Parallel()
+	three := func(t *testing.T) *world {
+		w := newWorld(t)
+		w.deploy(mysql, 3)
+		for _, u := range []model.UnitName{"mysql/0", "mysql/1", "mysql/2"} {
+			w.enter(u)
+		}
+		return w
+	}
+	claim := func(w *world, unit model.UnitName) bool {
+		w.Helper()
+		lease, err := w.store.Grant(w.ctx, time.Hour)
+		w.ok(err)
+		leads, err := w.ClaimLeadership(w.ctx, unit, lease)
+		w.ok(err)
+		asked, err := w.IsLeader(w.ctx, unit)
+		w.ok(err)
+		if leads != asked || leads != w.snapshot(unit).Leader {
+			w.Errorf("%s: claim says %v, IsLeader %v", unit, leads, asked)
+		}
+		return leads
+	}
+
+	t.Run("nobody leads before somebody has claimed it", func(t *testing.T) {
+		t.Parallel()
+		w := three(t)
+		w.leaders("mysql", "", "")
+		if leads, err := w.IsLeader(w.ctx, "mysql/0"); leads || err != nil {
+			t.Errorf("got %v, %v", leads, err)
+		}
+	})
+
+	t.Run("the first to claim it leads, and the others don't", func(t *testing.T) {
+		t.Parallel()
+		w := three(t)
+		if !claim(w, "mysql/1") || claim(w, "mysql/0") || !claim(w, "mysql/1") || claim(w, "mysql/2") {
+			t.Error("a claim had another result")
+		}
+		w.leaders("mysql", "mysql/1", "mysql/1")
+	})
+
+	t.Run("leadership ends with its lease, and who had it is remembered", func(t *testing.T) {
+		t.Parallel()
+		w := three(t)
+		lease := w.lead("mysql/0")
+		w.ok(w.store.Revoke(w.ctx, lease))
+		w.leaders("mysql", "", "mysql/0")
+		if !claim(w, "mysql/2") {
+			t.Error("nobody could claim it")
+		}
+		w.leaders("mysql", "mysql/2", "mysql/2")
+	})
+
+	t.Run("a leader that comes back with a new lease keeps leading", func(t *testing.T) {
+		t.Parallel()
+		w := three(t)
+		old := w.lead("mysql/0")
+		w.lead("mysql/0")
+		w.ok(w.store.Revoke(w.ctx, old))
+		w.leaders("mysql", "mysql/0", "mysql/0")
+	})
+
+	t.Run("it can be released by who has it only", func(t *testing.T) {
+		t.Parallel()
+		w := three(t)
+		w.lead("mysql/0")
+		w.ok(w.ReleaseLeadership(w.ctx, "mysql/1"))
+		w.leaders("mysql", "mysql/0", "mysql/0")
+		w.ok(w.ReleaseLeadership(w.ctx, "mysql/0"))
+		w.leaders("mysql", "", "mysql/0")
+	})
+
+	t.Run("a unit that is dying keeps it but can't get it", func(t *testing.T) {
+		t.Parallel()
+		w := three(t)
+		w.ok(w.SetDying(w.ctx, "mysql/1"))
+		if claim(w, "mysql/1") {
+			t.Error("a dying unit got it")
+		}
+		w.lead("mysql/0")
+		w.ok(w.SetDying(w.ctx, "mysql/0"))
+		if !claim(w, "mysql/0") {
+			t.Error("a dying unit lost it")
+		}
+	})
+
+	t.Run("a unit that is removed leads no more, and the others may", func(t *testing.T) {
+		t.Parallel()
+		w := three(t)
+		w.lead("mysql/0")
+		w.remove("mysql/0")
+		if !claim(w, "mysql/1") {
+			t.Error("the next couldn't claim it")
+		}
+		w.remove("mysql/2") // who doesn't lead
+		w.leaders("mysql", "mysql/1", "mysql/1")
+	})
+
+	t.Run("a lease that is over is no use", func(t *testing.T) {
+		t.Parallel()
+		w := three(t)
+		lease, err := w.store.Grant(w.ctx, time.Hour)
+		w.ok(err)
+		w.ok(w.store.Revoke(w.ctx, lease))
+		leads, err := w.ClaimLeadership(w.ctx, "mysql/0", lease)
+		if leads || !errors.Is(err, errors.NotFound) {
+			t.Errorf("got %v, %v", leads, err)
+		}
+		w.leaders("mysql", "", "")
+	})
+
+	t.Run("applications have leaders of their own", func(t *testing.T) {
+		t.Parallel()
+		w := three(t)
+		w.deploy(wordpress, 1)
+		w.lead("mysql/0")
+		w.lead("wordpress/0")
+		w.leaders("mysql", "mysql/0", "mysql/0")
+		w.leaders("wordpress", "wordpress/0", "wordpress/0")
+	})
+}
+
+func (w *world) leaders(app string, now, last model.UnitName) {
+	w.Helper()
+	gotNow, gotLast, err := w.Leadership(w.ctx, app)
+	w.ok(err)
+	if gotNow != now || gotLast != last {
+		w.Errorf("%s is led by %q, last by %q; want %q and %q", app, gotNow, gotLast, now, last)
+	}
+}
