@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"gopkg.in/yaml.v3"
+
 	"github.com/unitd/unitd/model"
 )
 
@@ -13,7 +15,8 @@ var (
 	validName     = regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]*[a-z][a-z0-9]*)*$`)
 	validEndpoint = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9_-]*$`)
 	validAction   = regexp.MustCompile(`^[a-z](?:[a-z0-9-_]*[a-z0-9])?$`)
-	validStorage  = regexp.MustCompile(`^[a-z]+(-[a-z0-9]*[a-z][a-z0-9]*)*$`)
+	validStorage  = regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]*[a-z][a-z0-9]*)*$`)
+	validSize     = regexp.MustCompile(`^[0-9]+(\.[0-9]+)?([MGTPEZY](i?B)?)?$`)
 )
 
 // readMetadata reads what metadata.yaml has, or the same keys of a
@@ -110,6 +113,9 @@ func readEndpoint(e entry, role model.Role) (rel model.CharmRel, err error) {
 }
 
 func readLongEndpoint(e entry, rel *model.CharmRel) (err error) {
+	if err := e.mapping(); err != nil {
+		return err
+	}
 	if rel.Interface, err = e.get("interface").text(); err != nil {
 		return err
 	}
@@ -142,37 +148,55 @@ func reserved(name string) bool { return name == "juju" || strings.HasPrefix(nam
 // charmcraft.yaml.
 func readConfig(n node, c *model.Charm) error {
 	c.Options = map[string]model.ConfigOption{}
+	if err := n.mapping(); err != nil {
+		return err
+	}
 	entries, err := n.get("options").entries()
 	if err != nil {
 		return err
 	}
 	for _, e := range entries {
-		o := model.ConfigOption{}
-		if o.Type, err = e.get("type").text(); err != nil {
-			return err
-		}
-		if o.Type == "" {
-			o.Type = "string"
-		}
-		if !slices.Contains(model.ConfigTypes(), o.Type) {
-			return e.get("type").errorf("unknown type %q, expected one of %s", o.Type, strings.Join(model.ConfigTypes(), ", "))
-		}
-		if o.Description, err = e.get("description").text(); err != nil {
-			return err
-		}
-		def := e.get("default")
-		v, err := def.any()
+		o, err := readOption(e)
 		if err != nil {
 			return err
-		}
-		if v != nil {
-			if o.Default, err = o.Coerce(e.key, v); err != nil {
-				return def.errorf("expected %s, got %s", o.Type, describe(def.value()))
-			}
 		}
 		c.Options[e.key] = o
 	}
 	return nil
+}
+
+func readOption(e entry) (o model.ConfigOption, err error) {
+	if err := e.mapping(); err != nil {
+		return o, err
+	}
+	if o.Type, err = e.get("type").text(); err != nil {
+		return o, err
+	}
+	if o.Type == "" {
+		o.Type = "string"
+	}
+	if !slices.Contains(model.ConfigTypes(), o.Type) {
+		return o, e.get("type").errorf("unknown type %q, expected one of %s", o.Type, strings.Join(model.ConfigTypes(), ", "))
+	}
+	if o.Description, err = e.get("description").text(); err != nil {
+		return o, err
+	}
+	def := e.get("default")
+	v, err := def.any()
+	if err != nil || v == nil {
+		return o, err
+	}
+	// "yes" and "off" without quotes are booleans in the YAML that charms are
+	// written in, and text in today's.
+	if o.Type == "boolean" && def.value().Style == 0 {
+		if b, err := def.boolean(); err == nil {
+			v = b
+		}
+	}
+	if o.Default, err = o.Coerce(e.key, v); err != nil {
+		return o, def.errorf("expected %s, got %s", o.Type, describe(def.value()))
+	}
+	return o, nil
 }
 
 // readActions reads actions.yaml, or "actions" in a charmcraft.yaml, and makes
@@ -187,7 +211,7 @@ func readActions(n node, c *model.Charm) error {
 		if !validAction.MatchString(e.key) || reserved(e.key) {
 			return e.errorf("invalid action name %q", e.key)
 		}
-		if _, err := e.entries(); err != nil {
+		if err := e.mapping(); err != nil {
 			return err
 		}
 		a := model.ActionSpec{}
@@ -203,18 +227,37 @@ func readActions(n node, c *model.Charm) error {
 }
 
 func readParams(e entry) (map[string]any, error) {
-	schema := map[string]any{"type": "object", "properties": map[string]any{}, "additionalProperties": false}
-	if _, err := e.get("params").entries(); err != nil {
+	params, err := e.get("params").entries()
+	if err != nil {
 		return nil, err
 	}
-	for from, to := range map[string]string{"params": "properties", "required": "required", "additionalProperties": "additionalProperties"} {
-		v, err := e.get(from).any()
+	properties := map[string]any{}
+	for _, p := range params {
+		if p.value().Kind != yaml.MappingNode {
+			return nil, p.errorf("expected a map, the parameter's schema, got %s", describe(p.value()))
+		}
+		if properties[p.key], err = p.any(); err != nil {
+			return nil, err
+		}
+	}
+	schema := map[string]any{"type": "object", "properties": properties, "additionalProperties": false}
+	required, err := e.get("required").texts()
+	if err != nil {
+		return nil, err
+	}
+	if len(required) > 0 {
+		schema["required"] = required
+	}
+	additional := e.get("additionalProperties")
+	switch v, err := additional.any(); v.(type) {
+	case bool, map[string]any:
+		schema["additionalProperties"] = v
+	case nil:
 		if err != nil {
 			return nil, err
 		}
-		if v != nil {
-			schema[to] = v
-		}
+	default:
+		return nil, additional.errorf("expected true, false or a map, got %s", describe(additional.value()))
 	}
 	return schema, nil
 }
@@ -226,33 +269,50 @@ func readStorage(n node, c *model.Charm) error {
 	}
 	c.Storage = map[string]model.StorageSpec{}
 	for _, e := range entries {
-		s := model.StorageSpec{CountMin: 1, CountMax: 1}
-		if !validStorage.MatchString(e.key) {
-			return e.errorf("invalid storage name %q", e.key)
-		}
-		if s.Type, err = e.get("type").text(); err != nil {
-			return err
-		}
-		if s.Type != "filesystem" && s.Type != "block" {
-			return e.get("type").errorf("unknown storage type %q, expected filesystem or block", s.Type)
-		}
-		for key, to := range map[string]*string{"description": &s.Description, "location": &s.Location} {
-			if *to, err = e.get(key).text(); err != nil {
-				return err
-			}
-		}
-		s.MinimumSize = e.get("minimum-size").value().Value
-		for key, to := range map[string]*bool{"read-only": &s.ReadOnly, "shared": &s.Shared} {
-			if *to, err = e.get(key).boolean(); err != nil {
-				return err
-			}
-		}
-		if err := readRange(e.get("multiple").get("range"), &s); err != nil {
+		s, err := readStore(e)
+		if err != nil {
 			return err
 		}
 		c.Storage[e.key] = s
 	}
 	return nil
+}
+
+func readStore(e entry) (s model.StorageSpec, err error) {
+	s = model.StorageSpec{CountMin: 1, CountMax: 1}
+	if !validStorage.MatchString(e.key) {
+		return s, e.errorf("invalid storage name %q", e.key)
+	}
+	for _, n := range []node{e.node, e.get("multiple")} {
+		if err := n.mapping(); err != nil {
+			return s, err
+		}
+	}
+	for _, f := range []struct {
+		key string
+		to  *string
+	}{{"type", &s.Type}, {"description", &s.Description}, {"location", &s.Location}} {
+		if *f.to, err = e.get(f.key).text(); err != nil {
+			return s, err
+		}
+	}
+	if s.Type != "filesystem" && s.Type != "block" {
+		return s, e.get("type").errorf("unknown storage type %q, expected filesystem or block", s.Type)
+	}
+	for _, f := range []struct {
+		key string
+		to  *bool
+	}{{"read-only", &s.ReadOnly}, {"shared", &s.Shared}} {
+		if *f.to, err = e.get(f.key).boolean(); err != nil {
+			return s, err
+		}
+	}
+	if size := e.get("minimum-size"); !size.null() {
+		if s.MinimumSize = size.value().Value; !validSize.MatchString(s.MinimumSize) {
+			return s, size.errorf("expected a size such as 512M or 1.5G, got %s", describe(size.value()))
+		}
+	}
+	return s, readRange(e.get("multiple").get("range"), &s)
 }
 
 // readRange reads "2", "1-3", "0-" or "2+".
@@ -286,6 +346,9 @@ func readResources(n node, c *model.Charm) error {
 	c.Resources = map[string]model.ResourceSpec{}
 	for _, e := range entries {
 		r := model.ResourceSpec{}
+		if err := e.mapping(); err != nil {
+			return err
+		}
 		for _, f := range []struct {
 			key string
 			to  *string

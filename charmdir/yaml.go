@@ -1,7 +1,10 @@
 package charmdir
 
 import (
+	"encoding/json"
 	"fmt"
+	"strconv"
+	"strings"
 
 	"github.com/juju/errors"
 	"gopkg.in/yaml.v3"
@@ -24,24 +27,21 @@ func parse(file string, data []byte) (node, error) {
 	}
 	n := node{file: file}
 	if len(doc.Content) > 0 {
-		n.n = doc.Content[0]
+		plain, err := expand(file, doc.Content[0])
+		if err != nil {
+			return node{}, err
+		}
+		n.n = plain
 	}
-	if !n.null() && n.value().Kind != yaml.MappingNode {
-		return n, n.errorf("expected a map")
-	}
-	return n, nil
+	return n, n.mapping()
 }
 
-// value is the node with aliases followed; never nil.
+// value is the node; never nil.
 func (n node) value() *yaml.Node {
-	v := n.n
-	for v != nil && v.Kind == yaml.AliasNode {
-		v = v.Alias
-	}
-	if v == nil {
+	if n.n == nil {
 		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null"}
 	}
-	return v
+	return n.n
 }
 
 func (n node) null() bool { return n.value().Tag == "!!null" }
@@ -51,7 +51,10 @@ func (n node) errorf(format string, args ...any) error {
 	if n.n != nil && n.n.Line > 0 {
 		where = fmt.Sprintf("%s:%d", n.file, n.n.Line)
 	}
-	if n.path != "" {
+	switch {
+	case strings.ContainsFunc(n.path, isControl):
+		where += ": " + strconv.Quote(n.path) // an error is one line
+	case n.path != "":
 		where += ": " + n.path
 	}
 	return errors.NewNotValid(nil, where+": "+fmt.Sprintf(format, args...))
@@ -78,22 +81,20 @@ func (n node) entries() ([]entry, error) {
 		return nil, nil
 	}
 	if v.Kind != yaml.MappingNode {
-		return nil, n.errorf("expected a map")
+		return nil, n.errorf("expected a map, got %s", describe(v))
 	}
 	var out []entry
-	seen := map[string]bool{}
 	for i := 0; i+1 < len(v.Content); i += 2 {
-		k := v.Content[i]
-		if k.Kind != yaml.ScalarNode {
-			return nil, n.errorf("expected keys that are plain words")
-		}
-		if seen[k.Value] {
-			return nil, n.child(k.Value, k).errorf("given twice")
-		}
-		seen[k.Value] = true
-		out = append(out, entry{k.Value, n.child(k.Value, v.Content[i+1])})
+		key := v.Content[i].Value
+		out = append(out, entry{key, n.child(key, v.Content[i+1])})
 	}
 	return out, nil
+}
+
+// mapping is an error for what is neither a map nor null.
+func (n node) mapping() error {
+	_, err := n.entries()
+	return err
 }
 
 // get is the value at key; not there, and no error, if n has no such.
@@ -119,6 +120,27 @@ func (n node) text() (string, error) {
 		return "", n.errorf("expected text, got %s", describe(v))
 	}
 	return v.Value, nil
+}
+
+// texts is a list of strings, as JSON would decode it; empty for what isn't
+// there.
+func (n node) texts() ([]any, error) {
+	v := n.value()
+	if n.null() {
+		return nil, nil
+	}
+	if v.Kind != yaml.SequenceNode {
+		return nil, n.errorf("expected a list, got %s", describe(v))
+	}
+	var out []any
+	for _, e := range v.Content {
+		s, err := node{file: n.file, path: n.path, n: e}.text()
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, s)
+	}
+	return out, nil
 }
 
 func (n node) boolean() (bool, error) {
@@ -150,9 +172,14 @@ func (n node) any() (any, error) {
 	}
 	var v any
 	if err := n.value().Decode(&v); err != nil {
-		return nil, n.errorf("%v", err)
+		return nil, n.errorf("cannot read the value %s", describe(n.value()))
 	}
-	return stringKeys(v), nil
+	v = stringKeys(v)
+	// A charm is stored as JSON, which has no ".inf" and no ".nan".
+	if _, err := json.Marshal(v); err != nil {
+		return nil, n.errorf("cannot be said in JSON: %v", err)
+	}
+	return v, nil
 }
 
 // stringKeys turns maps with keys of any kind, which YAML has and JSON hasn't,
@@ -178,12 +205,24 @@ func stringKeys(v any) any {
 	return v
 }
 
+// describe shows a value in an error, in one line.
 func describe(v *yaml.Node) string {
-	switch v.Kind {
-	case yaml.MappingNode:
+	switch {
+	case v.Kind == yaml.MappingNode:
 		return "a map"
-	case yaml.SequenceNode:
+	case v.Kind == yaml.SequenceNode:
 		return "a list"
+	case v.Tag == "!!null":
+		return "nothing"
+	case v.Tag == "!!int", v.Tag == "!!float", v.Tag == "!!bool":
+		if !strings.ContainsFunc(v.Value, isControl) {
+			return v.Value
+		}
 	}
-	return v.Value
+	if text := []rune(v.Value); len(text) > 40 {
+		return strconv.Quote(string(text[:40]) + "…")
+	}
+	return strconv.Quote(v.Value)
 }
+
+func isControl(r rune) bool { return r < ' ' || r == 0x7f }

@@ -38,10 +38,20 @@ func (c *stopped) advance(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
+// tester is what a test and a rapid check have in common.
+type tester interface {
+	Helper()
+	Error(args ...any)
+	Errorf(format string, args ...any)
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+	Cleanup(func())
+}
+
 // world is a model in a database of its own, checked for dangling documents
 // and wrong counts when the test ends.
 type world struct {
-	testing.TB
+	tester
 	ctx        context.Context
 	store      *sqlite.Store
 	clock      *stopped
@@ -51,12 +61,18 @@ type world struct {
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	s, err := sqlite.Open(filepath.Join(t.TempDir(), "model.db"), sqlite.Options{})
+	return worldIn(t, t.TempDir())
+}
+
+// worldIn makes a world with its database in dir.
+func worldIn(t tester, dir string) *world {
+	t.Helper()
+	s, err := sqlite.Open(filepath.Join(dir, "model.db"), sqlite.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	w := &world{
-		TB: t, ctx: context.Background(), store: s,
+		tester: t, ctx: context.Background(), store: s,
 		clock: &stopped{Clock: clock.WallClock, now: time.Date(2026, 3, 3, 9, 0, 0, 0, time.UTC)},
 	}
 	w.controller = state.NewController(s, w.clock)

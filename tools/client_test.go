@@ -9,6 +9,10 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	// The tests build the client: imported, it is part of what a cached result
+	// of theirs is valid for.
+	_ "github.com/unitd/unitd/tools/client"
 )
 
 // buildClient builds a program of this module as it is shipped.
@@ -126,13 +130,16 @@ func TestTheClient(t *testing.T) {
 		}
 	})
 	t.Run("a pipe that doesn't block is written whole", func(t *testing.T) {
-		read, write, err := os.Pipe()
-		if err != nil {
+		var fds [2]int
+		if err := syscall.Pipe(fds[:]); err != nil {
 			t.Fatal(err)
 		}
-		if err := syscall.SetNonblock(int(write.Fd()), true); err != nil {
+		if err := syscall.SetNonblock(fds[1], true); err != nil {
 			t.Fatal(err)
 		}
+		// Made of a descriptor that doesn't block, the file is left as it is.
+		read, write := os.NewFile(uintptr(fds[0]), "read"), os.NewFile(uintptr(fds[1]), "write")
+		defer read.Close()
 		cmd := tool("config-get", "huge")
 		cmd.Stdout = write
 		if err := cmd.Start(); err != nil {

@@ -1,0 +1,105 @@
+package charmdir
+
+import (
+	"fmt"
+
+	"github.com/juju/errors"
+	"gopkg.in/yaml.v3"
+)
+
+// The limits of one metadata file: no charm comes near them, and a file whose
+// aliases refer to aliases can't grow beyond them.
+const (
+	maxNodes = 100_000
+	maxDepth = 500
+)
+
+// expand copies a document with its aliases and merge keys ("<<") carried out,
+// so that each part of it can be read and written by itself: an anchor may be
+// in a part of charmcraft.yaml that metadata.yaml doesn't get. Errors are
+// NotValid: keys that are given twice or aren't words, and files too large.
+func expand(file string, v *yaml.Node) (*yaml.Node, error) {
+	x := &expander{file: file, left: maxNodes}
+	return x.expand(v, 0)
+}
+
+type expander struct {
+	file string
+	left int
+}
+
+func (x *expander) errorf(v *yaml.Node, format string, args ...any) error {
+	return errors.NewNotValid(nil, fmt.Sprintf("%s:%d: ", x.file, v.Line)+fmt.Sprintf(format, args...))
+}
+
+func (x *expander) expand(v *yaml.Node, depth int) (*yaml.Node, error) {
+	if x.left--; x.left < 0 || depth > maxDepth {
+		return nil, x.errorf(v, "too many values, or too deep (does an alias lead to itself?)")
+	}
+	switch v.Kind {
+	case yaml.AliasNode:
+		out, err := x.expand(v.Alias, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		out.Line, out.Column = v.Line, v.Column // where it is used
+		return out, nil
+	case yaml.MappingNode:
+		return x.mapping(v, depth)
+	}
+	out := &yaml.Node{Kind: v.Kind, Style: v.Style, Tag: v.Tag, Value: v.Value, Line: v.Line, Column: v.Column}
+	if v.Tag == "!!timestamp" {
+		out.Tag = "!!str" // a date without quotes is text here, as in Juju
+	}
+	for _, c := range v.Content {
+		e, err := x.expand(c, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		out.Content = append(out.Content, e)
+	}
+	return out, nil
+}
+
+func (x *expander) mapping(v *yaml.Node, depth int) (*yaml.Node, error) {
+	out := &yaml.Node{Kind: v.Kind, Style: v.Style, Tag: v.Tag, Line: v.Line, Column: v.Column}
+	seen := map[string]bool{}
+	var merged []*yaml.Node
+	for i := 0; i+1 < len(v.Content); i += 2 {
+		key, err := x.expand(v.Content[i], depth+1)
+		if err != nil {
+			return nil, err
+		}
+		val, err := x.expand(v.Content[i+1], depth+1)
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case key.Kind != yaml.ScalarNode:
+			return nil, x.errorf(key, "expected a word as key, got %s", describe(key))
+		case key.Tag == "!!merge" && val.Kind == yaml.SequenceNode:
+			merged = append(merged, val.Content...)
+			continue
+		case key.Tag == "!!merge":
+			merged = append(merged, val)
+			continue
+		case seen[key.Value]:
+			return nil, x.errorf(key, "key %q is given twice", key.Value)
+		}
+		seen[key.Value] = true
+		out.Content = append(out.Content, key, val)
+	}
+	// A map's own keys win, then those of the first map that is merged.
+	for _, m := range merged {
+		if m.Kind != yaml.MappingNode {
+			return nil, x.errorf(m, "expected a map after <<, got %s", describe(m))
+		}
+		for i := 0; i+1 < len(m.Content); i += 2 {
+			if key := m.Content[i]; !seen[key.Value] {
+				seen[key.Value] = true
+				out.Content = append(out.Content, key, m.Content[i+1])
+			}
+		}
+	}
+	return out, nil
+}
