@@ -12,7 +12,6 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"io"
 	"os"
 	"path"
@@ -36,11 +35,6 @@ type Entry struct {
 // Levels are the levels from the least to the most severe.
 func Levels() []string {
 	return []string{"TRACE", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"}
-}
-
-// String is the entry as debug-log prints it, in the time zone of loc.
-func (e Entry) String() string {
-	return fmt.Sprintf("%s: %s %s %s %s", e.Entity, e.Time.Format("15:04:05"), e.Level, e.Module, e.Message)
 }
 
 // rotateAt is the size in bytes at which a log is set aside as "<path>.1".

@@ -82,7 +82,6 @@ func (u *unit) execute(ctx context.Context, run uniter.Run, entry *history.Entry
 	}
 	if path == "" {
 		entry.Missing = true
-		u.logLine(debuglog.Entry{Level: "INFO", Module: "unitd.hooks", Message: fmt.Sprintf("hook %s is missing, counted as run", run.Hook.Name())})
 		return hctx, uniter.Result{}
 	}
 	tail := &lastLines{}

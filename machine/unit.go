@@ -2,6 +2,7 @@ package machine
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"os"
@@ -229,12 +230,30 @@ func (u *unit) record(e history.Entry) {
 	if e.Outcome == "" {
 		return
 	}
+	e.Name = e.Hook.Name()
 	if err := history.Append(u.history, e); err != nil {
 		u.log.Error("cannot write the history", "unit", u.name, "err", err)
 	}
+	u.logRun(e)
 	if u.observer != nil {
 		u.observer(Event{Kind: HookRun, Unit: u.name, Model: u.model.Name(), Run: e})
 	}
+}
+
+// logRun says in the log how a run has ended.
+func (u *unit) logRun(e history.Entry) {
+	line := debuglog.Entry{Level: "INFO", Module: "unitd.hooks"}
+	switch {
+	case e.Missing:
+		line.Level, line.Message = "DEBUG", fmt.Sprintf("the charm has no %q hook", e.Name)
+	case e.Outcome == history.Committed:
+		line.Message = fmt.Sprintf("ran %q hook in %s", e.Name, e.Duration.Round(time.Millisecond))
+	case e.Outcome == history.Failed:
+		line.Level, line.Message = "ERROR", fmt.Sprintf("hook %q failed: %s", e.Name, e.Message)
+	default:
+		line.Level, line.Message = "WARNING", fmt.Sprintf("hook %q was %s", e.Name, e.Outcome)
+	}
+	u.logLine(line)
 }
 
 // remove takes away what is left of a Dead unit on this machine.

@@ -57,10 +57,8 @@ func (d docs) modelConfig() (map[string]string, map[string]bool, error) {
 // SetModelConfig sets and resets settings. Unknown ones are kept for whoever
 // knows them. The error is NotValid for a value that isn't of its kind.
 func (m *Model) SetModelConfig(ctx context.Context, set map[string]string, reset []string) error {
-	for _, k := range slices.Sorted(maps.Keys(set)) {
-		if err := checkModelSetting(k, set[k]); err != nil {
-			return errors.Trace(err)
-		}
+	if err := CheckModelConfig(set); err != nil {
+		return errors.Trace(err)
 	}
 	_, err := m.update(ctx, func(tx *txn) error {
 		values := map[string]string{}
@@ -74,6 +72,17 @@ func (m *Model) SetModelConfig(ctx context.Context, set map[string]string, reset
 		return tx.put(modelConfigKey, values)
 	})
 	return errors.Annotate(err, "cannot change the model's configuration")
+}
+
+// CheckModelConfig says whether the settings have values of their kinds; the
+// error is NotValid.
+func CheckModelConfig(set map[string]string) error {
+	for _, k := range slices.Sorted(maps.Keys(set)) {
+		if err := checkModelSetting(k, set[k]); err != nil {
+			return errors.Trace(err)
+		}
+	}
+	return nil
 }
 
 func checkModelSetting(k, v string) error {

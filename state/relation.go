@@ -3,7 +3,6 @@ package state
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/juju/errors"
@@ -106,87 +105,29 @@ func (t *txn) join(e model.Endpoint) error {
 
 // inferEndpoints finds the one pair of endpoints that the arguments can mean.
 func (d docs) inferEndpoints(a, b string) ([]model.Endpoint, error) {
-	left, err := d.candidates(a)
+	left, err := d.side(a)
 	if err != nil {
 		return nil, errors.Trace(err)
 	}
-	right, err := d.candidates(b)
+	right, err := d.side(b)
 	if err != nil {
 		return nil, errors.Trace(err)
 	}
-	var explicit, implicit [][]model.Endpoint
-	for _, x := range left {
-		for _, y := range right {
-			fits, err := d.fit(x, y)
-			if err != nil {
-				return nil, errors.Trace(err)
-			}
-			switch {
-			case !fits:
-			case x.Implicit() || y.Implicit():
-				implicit = append(implicit, []model.Endpoint{x, y})
-			default:
-				explicit = append(explicit, []model.Endpoint{x, y})
-			}
-		}
-	}
-	found := explicit
-	if len(found) == 0 {
-		found = implicit
-	}
-	switch len(found) {
-	case 0:
-		return nil, errors.NewNotFound(nil, "no relations found")
-	case 1:
-		return found[0], nil
-	}
-	keys := make([]string, len(found))
-	for i, eps := range found {
-		keys[i] = fmt.Sprintf("%q", model.RelationKey(eps))
-	}
-	slices.Sort(keys)
-	return nil, errors.NewNotValid(nil, fmt.Sprintf("ambiguous relation: %q could refer to %s", a+" "+b, strings.Join(keys, "; ")))
+	eps, err := model.MatchEndpoints(left, right)
+	return eps, errors.Trace(err)
 }
 
-// fit says whether two endpoints can be related. A container relation needs a
-// principal and a subordinate.
-func (d docs) fit(x, y model.Endpoint) (bool, error) {
-	if !x.CanRelate(y) {
-		return false, nil
-	}
-	if x.Scope != model.Container && y.Scope != model.Container {
-		return true, nil
-	}
-	a, err := d.application(x.Application)
+// side reads what "application" or "application:endpoint" refers to.
+func (d docs) side(arg string) (model.Side, error) {
+	s := model.Side{}
+	s.Application, s.Endpoint, _ = strings.Cut(arg, ":")
+	app, err := d.application(s.Application)
 	if err != nil {
-		return false, errors.Trace(err)
-	}
-	b, err := d.application(y.Application)
-	return a.Subordinate || b.Subordinate, errors.Trace(err)
-}
-
-// candidates are the endpoints that "application" or "application:endpoint"
-// can mean.
-func (d docs) candidates(arg string) ([]model.Endpoint, error) {
-	name, endpoint, chosen := strings.Cut(arg, ":")
-	app, err := d.application(name)
-	if err != nil {
-		return nil, errors.Trace(err)
+		return s, errors.Trace(err)
 	}
 	charm, err := d.charm(app.Charm)
-	if err != nil {
-		return nil, errors.Trace(err)
-	}
-	eps := charm.Charm.EndpointsOf(name)
-	if !chosen {
-		return eps, nil
-	}
-	for _, e := range eps {
-		if e.Name == endpoint {
-			return []model.Endpoint{e}, nil
-		}
-	}
-	return nil, errors.NewNotFound(nil, fmt.Sprintf("application %q has no %q relation", name, endpoint))
+	s.Charm = charm.Charm
+	return s, errors.Trace(err)
 }
 
 // DestroyRelation removes the relation between two applications (seed 000,

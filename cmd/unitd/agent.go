@@ -1,0 +1,105 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"syscall"
+	"time"
+
+	"github.com/juju/clock"
+	"github.com/juju/errors"
+	"github.com/spf13/cobra"
+
+	"github.com/unitd/unitd/hooks"
+	"github.com/unitd/unitd/machine"
+)
+
+func (a *app) agentCmd() *cobra.Command {
+	return &cobra.Command{
+		Use:   "agent",
+		Short: "Run the agent in the foreground, for a service manager",
+		Long: `Run the hooks of all units of all models, until told to stop by SIGTERM or
+Ctrl-C: then hooks that run are ended, to be run again by the next agent. There is
+one agent for a data directory; other commands start one in the background if
+there is none.`,
+		Example: "  unitd agent\n  UNITD_DATA=/var/lib/unitd unitd agent",
+		Args:    args(0, 0, ""),
+		RunE:    func(*cobra.Command, []string) error { return a.agent() },
+	}
+}
+
+func (a *app) agent() error {
+	lock, err := takeLock()
+	if err != nil {
+		return err
+	}
+	defer lock.release()
+	c, err := a.agentConfig()
+	if err != nil {
+		return err
+	}
+	tellReady()
+	c.Log.Info("the agent runs", "version", hooks.Version)
+	err = machine.Run(a.ctx, c)
+	if errors.Is(err, context.Canceled) {
+		c.Log.Info("the agent has stopped")
+		return nil
+	}
+	return err
+}
+
+// agentConfig is what an agent in this process runs with.
+func (a *app) agentConfig() (machine.Config, error) {
+	dir, err := dataDir()
+	if err != nil {
+		return machine.Config{}, err
+	}
+	controller, err := a.open()
+	if err != nil {
+		return machine.Config{}, err
+	}
+	client, err := toolClient(dir)
+	if err != nil {
+		return machine.Config{}, err
+	}
+	return machine.Config{
+		Controller: controller, Dir: dir, Client: client, Clock: clock.WallClock,
+		Log:  slog.New(slog.NewTextHandler(a.stderr, nil)),
+		Host: machine.LocalHost(),
+	}, nil
+}
+
+func (a *app) shutdownCmd() *cobra.Command {
+	var timeout time.Duration
+	cmd := &cobra.Command{
+		Use:   "shutdown",
+		Short: "End the agent of this data directory",
+		Long: `End the agent. Hooks that run are ended, with time to finish, and run again when
+there is an agent again; units and their workloads stay as they are.`,
+		Example: "  unitd shutdown",
+		Args:    args(0, 0, ""),
+		RunE:    func(*cobra.Command, []string) error { return a.shutdown(timeout) },
+	}
+	cmd.Flags().DurationVar(&timeout, "timeout", shutdownTime, "give up waiting after this long")
+	return cmd
+}
+
+func (a *app) shutdown(timeout time.Duration) error {
+	pid, err := runningAgent()
+	if err != nil {
+		return err
+	}
+	if pid == 0 {
+		a.note("no agent is running")
+		return nil
+	}
+	if err := syscall.Kill(pid, syscall.SIGTERM); err != nil && err != syscall.ESRCH {
+		return errors.Annotatef(err, "cannot end the agent (process %d)", pid)
+	}
+	ctx, cancel := context.WithTimeout(a.ctx, timeout)
+	defer cancel()
+	if err := waitForEnd(ctx); err != nil {
+		return errors.Errorf("the agent (process %d) has not ended after %s", pid, timeout)
+	}
+	return nil
+}

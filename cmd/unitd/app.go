@@ -1,0 +1,204 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/juju/clock"
+	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/state"
+	"github.com/unitd/unitd/state/store/sqlite"
+)
+
+// app is one run of the command line.
+type app struct {
+	ctx            context.Context
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	modelFlag      string
+
+	store      *sqlite.Store
+	controller *state.Controller
+}
+
+// defaultModel is the model that there is without anybody having made one.
+const defaultModel = "default"
+
+func (a *app) close() {
+	if a.store != nil {
+		if err := a.store.Close(); err != nil {
+			fmt.Fprintln(a.stderr, "WARNING", err)
+		}
+	}
+}
+
+// dataDirPath is where unitd keeps everything.
+func dataDirPath() (string, error) {
+	dir := os.Getenv("UNITD_DATA")
+	if dir == "" {
+		base := os.Getenv("XDG_DATA_HOME")
+		if base == "" {
+			home, err := os.UserHomeDir()
+			if err != nil {
+				return "", errors.New("cannot tell where to keep data: set HOME or UNITD_DATA")
+			}
+			base = filepath.Join(home, ".local", "share")
+		}
+		dir = filepath.Join(base, "unitd")
+	}
+	dir, err := filepath.Abs(dir)
+	return dir, errors.Annotate(err, "cannot find the data directory")
+}
+
+// dataDir is where unitd keeps everything; it is made, for its owner alone, if
+// it isn't there.
+func dataDir() (string, error) {
+	dir, err := dataDirPath()
+	if err != nil {
+		return "", errors.Trace(err)
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", errors.Annotate(err, "cannot make the data directory (UNITD_DATA)")
+	}
+	return dir, nil
+}
+
+// open opens the store.
+func (a *app) open() (*state.Controller, error) {
+	if a.controller != nil {
+		return a.controller, nil
+	}
+	dir, err := dataDir()
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	a.store, err = sqlite.Open(filepath.Join(dir, "store.db"), sqlite.Options{Log: slog.Default()})
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	a.controller = state.NewController(a.store, clock.WallClock)
+	return a.controller, nil
+}
+
+// errNoModel marks that there are several models and none was chosen.
+const errNoModel = errors.ConstError("no model in focus")
+
+// model opens the model that the command is about: that of --model, of the
+// environment, the current one, or the default one, which is made if there is
+// no such.
+func (a *app) model() (*state.Model, error) {
+	c, err := a.open()
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	infos, err := c.Models(a.ctx)
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	name, err := a.focus(infos)
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	if name == "" {
+		return nil, errors.WithType(
+			errors.New(`No model in focus: choose one with "unitd switch MODEL" or --model; "unitd models" lists them`), errNoModel)
+	}
+	m, err := c.Model(a.ctx, name)
+	if !errors.Is(err, errors.NotFound) || name != defaultModel {
+		return m, errors.Trace(err)
+	}
+	m, err = c.AddModel(a.ctx, defaultModel)
+	if errors.Is(err, errors.AlreadyExists) {
+		return c.Model(a.ctx, defaultModel) // another command was faster
+	}
+	return m, errors.Trace(err)
+}
+
+// focus is the name of the model that a command is about, of those that there
+// are: the one that was chosen, else the default one, else the only one. It is
+// empty where nobody can tell.
+func (a *app) focus(infos []state.ModelInfo) (string, error) {
+	name, err := a.modelName()
+	if err != nil || name != "" {
+		return name, errors.Trace(err)
+	}
+	switch len(infos) {
+	case 0:
+		return defaultModel, nil
+	case 1:
+		return infos[0].Name, nil
+	}
+	for _, info := range infos {
+		if info.Name == defaultModel {
+			return defaultModel, nil
+		}
+	}
+	return "", nil
+}
+
+// modelName is the name of the model that was chosen; empty if none was. A
+// reference may name a controller and an owner, which there are not here:
+// "[controller:][owner/]model".
+func (a *app) modelName() (string, error) {
+	for _, ref := range []string{a.modelFlag, os.Getenv("UNITD_MODEL"), os.Getenv("JUJU_MODEL")} {
+		if ref != "" {
+			return modelRef(ref)
+		}
+	}
+	return a.currentModel()
+}
+
+func modelRef(ref string) (string, error) {
+	name := ref[strings.LastIndexAny(ref, ":/")+1:]
+	if !model.ValidModelName(name) {
+		return "", usagef("%q is not a valid name: model names may only contain lowercase letters, digits and hyphens", name)
+	}
+	return name, nil
+}
+
+func currentModelPath() (string, error) {
+	dir, err := dataDir()
+	return filepath.Join(dir, "current-model"), errors.Trace(err)
+}
+
+func (a *app) currentModel() (string, error) {
+	path, err := currentModelPath()
+	if err != nil {
+		return "", errors.Trace(err)
+	}
+	b, err := os.ReadFile(path)
+	if os.IsNotExist(err) {
+		return "", nil
+	}
+	return strings.TrimSpace(string(b)), errors.Annotate(err, "cannot tell which model is the current one")
+}
+
+func setCurrentModel(name string) error {
+	path, err := currentModelPath()
+	if err != nil {
+		return errors.Trace(err)
+	}
+	if name == "" {
+		if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
+			return errors.Trace(err)
+		}
+		return nil
+	}
+	temp := fmt.Sprintf("%s.%d", path, os.Getpid())
+	if err := os.WriteFile(temp, []byte(name+"\n"), 0o600); err != nil {
+		return errors.Annotate(err, "cannot remember the current model")
+	}
+	return errors.Annotate(os.Rename(temp, path), "cannot remember the current model")
+}
+
+func (a *app) printf(format string, args ...any) { fmt.Fprintf(a.stdout, format, args...) }
+
+// note tells a person something beside the result.
+func (a *app) note(format string, args ...any) { fmt.Fprintf(a.stderr, format+"\n", args...) }

@@ -1,0 +1,231 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/juju/errors"
+)
+
+// agentLock is the lock file that a running agent holds; its content is the
+// agent's process id. The kernel gives it back however the agent ends.
+type agentLock struct{ file *os.File }
+
+func lockPath() (string, error) {
+	dir, err := dataDir()
+	return filepath.Join(dir, "agent.lock"), errors.Trace(err)
+}
+
+// takeLock takes the lock for this process. The error is AlreadyExists, and
+// names the process, if another agent has it.
+func takeLock() (*agentLock, error) {
+	path, err := lockPath()
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, errors.Annotate(err, "cannot lock the data directory")
+	}
+	// Whoever asks whether an agent runs holds the lock for a moment too.
+	for try := 0; ; try++ {
+		if err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err == nil || try == 20 {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if err != nil {
+		pid := readPid(f)
+		f.Close()
+		return nil, errors.NewAlreadyExists(nil, fmt.Sprintf("an agent is running already (process %d)", pid))
+	}
+	if err := f.Truncate(0); err != nil {
+		f.Close()
+		return nil, errors.Annotate(err, "cannot lock the data directory")
+	}
+	if _, err := f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0); err != nil {
+		f.Close()
+		return nil, errors.Annotate(err, "cannot lock the data directory")
+	}
+	return &agentLock{f}, nil
+}
+
+func readPid(f *os.File) int {
+	b, _ := io.ReadAll(io.NewSectionReader(f, 0, 32))
+	pid, _ := strconv.Atoi(strings.TrimSpace(string(b)))
+	return pid
+}
+
+func (l *agentLock) release() { l.file.Close() }
+
+// runningAgent is the process id of the agent that holds the lock; 0: none.
+func runningAgent() (int, error) {
+	path, err := lockPath()
+	if err != nil {
+		return 0, errors.Trace(err)
+	}
+	f, err := os.Open(path)
+	if os.IsNotExist(err) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, errors.Trace(err)
+	}
+	defer f.Close()
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB); err == nil {
+		return 0, nil
+	}
+	return readPid(f), nil
+}
+
+// ensureAgent starts an agent in the background if none runs, and says so.
+func (a *app) ensureAgent() error {
+	pid, err := runningAgent()
+	if err != nil || pid != 0 {
+		return errors.Trace(err)
+	}
+	dir, err := dataDir()
+	if err != nil {
+		return errors.Trace(err)
+	}
+	self, err := stableSelf(dir)
+	if err != nil {
+		return errors.Trace(err)
+	}
+	log, err := os.OpenFile(filepath.Join(dir, "agent.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return errors.Annotate(err, "cannot start an agent")
+	}
+	defer log.Close()
+	ready, tell, err := os.Pipe()
+	if err != nil {
+		return errors.Annotate(err, "cannot start an agent")
+	}
+	defer ready.Close()
+	cmd := exec.Command(self, "agent")
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "UNITD_DATA="+dir, readyVariable+"=3")
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.ExtraFiles = []*os.File{tell}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		tell.Close()
+		return errors.Annotate(err, "cannot start an agent")
+	}
+	tell.Close()
+	pid = cmd.Process.Pid
+	if err := cmd.Process.Release(); err != nil {
+		return errors.Trace(err)
+	}
+	// The agent closes its end when it is ready, or when it has ended.
+	said, err := io.ReadAll(ready)
+	if err != nil || string(said) != readyWord {
+		if other, _ := runningAgent(); other != 0 {
+			return nil // somebody else's was faster
+		}
+		return errors.Errorf("cannot start an agent: see %s", log.Name())
+	}
+	a.note("started an agent in the background (process %d); \"unitd shutdown\" ends it", pid)
+	return nil
+}
+
+// A background agent says that it is ready by writing readyWord to the file
+// whose number is in readyVariable.
+const (
+	readyVariable = "UNITD_READY_FD"
+	readyWord     = "ready"
+)
+
+// tellReady tells who started this agent that it is ready.
+func tellReady() {
+	fd, err := strconv.Atoi(os.Getenv(readyVariable))
+	if err != nil || fd < 3 {
+		return
+	}
+	os.Unsetenv(readyVariable)
+	f := os.NewFile(uintptr(fd), "ready")
+	_, _ = io.WriteString(f, readyWord) // nobody listens any more: so be it
+	f.Close()
+}
+
+// stableSelf is this program at a path that stays: what "go run" has built is
+// removed when it ends, so that is copied into the data directory first.
+func stableSelf(dir string) (string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return "", errors.Annotate(err, "cannot find this program")
+	}
+	if !strings.Contains(self, string(filepath.Separator)+"go-build") {
+		return self, nil
+	}
+	b, err := os.ReadFile(self)
+	if err != nil {
+		return "", errors.Annotate(err, "cannot read this program")
+	}
+	sum := sha256.Sum256(b)
+	bin := filepath.Join(dir, "bin", hex.EncodeToString(sum[:6]))
+	path := filepath.Join(bin, "unitd")
+	if _, err := os.Stat(path); err == nil {
+		return path, nil
+	}
+	if err := os.MkdirAll(bin, 0o700); err != nil {
+		return "", errors.Annotate(err, "cannot keep this program")
+	}
+	temp := fmt.Sprintf("%s.%d", path, os.Getpid())
+	if err := os.WriteFile(temp, b, 0o700); err != nil {
+		return "", errors.Annotate(err, "cannot keep this program")
+	}
+	return path, errors.Annotate(os.Rename(temp, path), "cannot keep this program")
+}
+
+// toolClient is the program that hook tool names are linked to: the small
+// client beside unitd, else unitd itself.
+func toolClient(dir string) (string, error) {
+	self, err := stableSelf(dir)
+	if err != nil {
+		return "", errors.Trace(err)
+	}
+	for _, name := range []string{"unitd-hooktool", "hooktool"} {
+		path := filepath.Join(filepath.Dir(self), name)
+		if st, err := os.Stat(path); err == nil && st.Mode().IsRegular() && st.Mode()&0o111 != 0 {
+			return path, nil
+		}
+	}
+	return self, nil
+}
+
+// waitForEnd waits until no agent holds the lock.
+func waitForEnd(ctx context.Context) error {
+	path, err := lockPath()
+	if err != nil {
+		return errors.Trace(err)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return errors.Trace(err)
+	}
+	free := make(chan error, 1)
+	go func() {
+		defer f.Close()
+		free <- syscall.Flock(int(f.Fd()), syscall.LOCK_SH)
+	}()
+	select {
+	case err := <-free:
+		return errors.Trace(err)
+	case <-ctx.Done():
+		return errors.Trace(ctx.Err())
+	}
+}
+
+// shutdownTime is how long an agent has to end its hooks.
+const shutdownTime = 30 * time.Second

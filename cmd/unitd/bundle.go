@@ -1,0 +1,227 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/bundle"
+	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/state"
+)
+
+// isBundle says whether a path names a bundle: a YAML file, or a directory
+// with a bundle.yaml.
+func isBundle(path string) bool {
+	if ext := filepath.Ext(path); ext == ".yaml" || ext == ".yml" {
+		return true
+	}
+	_, err := os.Stat(filepath.Join(path, "bundle.yaml"))
+	return err == nil
+}
+
+// plan is a bundle of which everything was read and checked, so that what is
+// wrong with it is said before anything is changed.
+type plan struct {
+	*bundle.Bundle
+	apps []plannedApp
+}
+
+type plannedApp struct {
+	bundle.Application
+	*packed
+	values map[string]any
+	units  int
+}
+
+func (p *plan) drop() {
+	for _, app := range p.apps {
+		app.packed.drop()
+	}
+}
+
+// planBundle reads the bundle and its charms. The caller drops the plan.
+func (a *app) planBundle(path string) (_ *plan, err error) {
+	b, err := bundle.Read(path)
+	if err != nil {
+		return nil, err
+	}
+	p := &plan{Bundle: b}
+	defer func() {
+		if err != nil {
+			p.drop()
+		}
+	}()
+	for _, app := range b.Applications {
+		planned, err := planApp(app)
+		if err != nil {
+			return nil, errors.Annotatef(err, "%s: application %q", filepath.Base(b.Path), app.Name)
+		}
+		p.apps = append(p.apps, planned)
+	}
+	for _, r := range b.Relations {
+		if _, err := model.MatchEndpoints(p.side(r[0]), p.side(r[1])); err != nil {
+			return nil, errors.Annotatef(err, "%s: relation %s %s", filepath.Base(b.Path), r[0], r[1])
+		}
+	}
+	if len(b.Ignored) > 0 {
+		a.note("noted, and not followed on this machine: %s", strings.Join(b.Ignored, ", "))
+	}
+	return p, nil
+}
+
+func planApp(app bundle.Application) (plannedApp, error) {
+	planned := plannedApp{Application: app, units: app.Units}
+	charm, err := readCharm(app.Charm)
+	if err != nil {
+		return planned, err
+	}
+	if planned.values, err = charm.ParseConfig(app.Set); err != nil {
+		return planned, err
+	}
+	switch {
+	case charm.Subordinate && app.Units > 0:
+		return planned, errors.NewNotValid(nil, "a subordinate has no units of its own: leave num_units out")
+	case charm.Subordinate:
+		planned.units = 0
+	case app.Units < 0:
+		planned.units = 1
+	}
+	planned.packed, err = pack(charm)
+	return planned, err
+}
+
+// side is one end of a relation of the bundle, which is known to name one of
+// its applications.
+func (p *plan) side(end string) model.Side {
+	name, endpoint, _ := strings.Cut(end, ":")
+	s := model.Side{Application: name, Endpoint: endpoint}
+	for _, app := range p.apps {
+		if app.Application.Name == name {
+			s.Charm = app.packed.Charm.Charm
+		}
+	}
+	return s
+}
+
+// apply makes the model what the bundle asks for. What is there already is
+// brought up to date; nothing is removed.
+func (a *app) apply(m *state.Model, p *plan) error {
+	there := map[string]state.ApplicationDoc{}
+	for _, app := range p.apps {
+		name := app.Application.Name
+		doc, err := m.Application(a.ctx, name)
+		if errors.Is(err, errors.NotFound) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		old, err := m.Charm(a.ctx, doc.Charm)
+		if err != nil {
+			return err
+		}
+		if old.Charm.Name != app.packed.Name {
+			return errors.NewAlreadyExists(nil, fmt.Sprintf("application %q is there with another charm, %q", name, old.Charm.Name))
+		}
+		if doc.Life != model.Alive {
+			return errors.NewNotValid(nil, fmt.Sprintf("application %q is still being removed", name))
+		}
+		there[name] = doc
+	}
+	for _, app := range p.apps {
+		doc, ok := there[app.Application.Name]
+		var err error
+		if ok {
+			err = a.bringUpToDate(m, doc, app)
+		} else {
+			err = a.deployPlanned(m, app)
+		}
+		if err != nil {
+			return errors.Annotatef(err, "cannot deploy application %q", app.Application.Name)
+		}
+	}
+	for _, r := range p.Relations {
+		if _, err := m.AddRelation(a.ctx, r[0], r[1]); err != nil && !errors.Is(err, errors.AlreadyExists) {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *app) deployPlanned(m *state.Model, app plannedApp) error {
+	url, err := app.store(a.ctx, m)
+	if err != nil {
+		return err
+	}
+	name := app.Application.Name
+	a.note("Deploying %q from local charm %q, revision %s", name, app.packed.Name, revision(url))
+	err = m.Deploy(a.ctx, state.DeployArgs{
+		Application: name, Charm: url, Config: app.values, Units: app.units, Trust: app.Trust, Constraints: app.Constraints,
+	})
+	if err != nil || !app.Exposed {
+		return err
+	}
+	return m.SetExposed(a.ctx, name, true)
+}
+
+// bringUpToDate gives an application that is there the bundle's charm, options
+// and, where it has fewer, units.
+func (a *app) bringUpToDate(m *state.Model, doc state.ApplicationDoc, app plannedApp) error {
+	old, err := m.Charm(a.ctx, doc.Charm)
+	if err != nil {
+		return err
+	}
+	if old.SHA256 != app.sum {
+		url, err := app.store(a.ctx, m)
+		if err != nil {
+			return err
+		}
+		a.note("Refreshing %q to revision %s", doc.Name, revision(url))
+		if err := m.SetCharm(a.ctx, doc.Name, url, false); err != nil {
+			return err
+		}
+	}
+	if len(app.Set) > 0 {
+		if err := m.SetConfig(a.ctx, doc.Name, app.Set, nil); err != nil {
+			return err
+		}
+	}
+	if doc.Trust != app.Trust {
+		if err := m.SetTrust(a.ctx, doc.Name, app.Trust); err != nil {
+			return err
+		}
+	}
+	if doc.Exposed != app.Exposed {
+		if err := m.SetExposed(a.ctx, doc.Name, app.Exposed); err != nil {
+			return err
+		}
+	}
+	if missing := app.units - doc.Units; missing > 0 {
+		_, err = m.AddUnits(a.ctx, doc.Name, missing)
+	}
+	return err
+}
+
+// deployBundle is deploy with a bundle.
+func (a *app) deployBundle(path, name string, f deployFlags) error {
+	if name != "" || f.units != -1 || len(f.config) > 0 || f.trust || f.constraints != "" {
+		return usagef("a bundle names its applications, and says their units and options itself")
+	}
+	p, err := a.planBundle(path)
+	if err != nil {
+		return err
+	}
+	defer p.drop()
+	m, err := a.model()
+	if err != nil {
+		return err
+	}
+	if err := a.apply(m, p); err != nil {
+		return err
+	}
+	return a.ensureAgent()
+}

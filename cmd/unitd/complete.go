@@ -1,0 +1,190 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/state"
+)
+
+func (a *app) completionCmd() *cobra.Command {
+	return &cobra.Command{
+		Use:   "completion bash|zsh|fish",
+		Short: "Print a script by which a shell completes unitd's commands and names",
+		Example: `  source <(unitd completion bash)
+  unitd completion zsh > "${fpath[1]}/_unitd"
+  unitd completion fish > ~/.config/fish/completions/unitd.fish`,
+		Args:      args(1, 1, "no shell specified: bash, zsh or fish"),
+		ValidArgs: []string{"bash", "zsh", "fish"},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch root := cmd.Root(); args[0] {
+			case "bash":
+				return root.GenBashCompletionV2(a.stdout, true)
+			case "zsh":
+				return root.GenZshCompletion(a.stdout)
+			case "fish":
+				return root.GenFishCompletion(a.stdout, true)
+			}
+			return usagef("unknown shell %q: bash, zsh and fish are known", args[0])
+		},
+	}
+}
+
+// completing is the status of the model in focus, for completing names. Where
+// there is no store, none is made: a key pressed changes nothing.
+func (a *app) completing() *state.FullStatus {
+	none := &state.FullStatus{}
+	dir, err := dataDirPath()
+	if err != nil {
+		return none
+	}
+	if _, err := os.Stat(filepath.Join(dir, "store.db")); err != nil {
+		return none
+	}
+	c, err := a.open()
+	if err != nil {
+		return none
+	}
+	infos, err := c.Models(a.ctx)
+	if err != nil {
+		return none
+	}
+	name, err := a.focus(infos)
+	if err != nil {
+		return none
+	}
+	m, err := c.Model(a.ctx, name)
+	if err != nil {
+		return none
+	}
+	s, err := m.Status(a.ctx)
+	if err != nil {
+		return none
+	}
+	return s
+}
+
+// completer completes positional arguments of a command.
+type completer = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective)
+
+// completeWith completes what begins with the word, leaving out what has been
+// given already.
+func completeWith(names, args []string, word string, directive cobra.ShellCompDirective) ([]string, cobra.ShellCompDirective) {
+	var out []string
+	for _, name := range names {
+		if strings.HasPrefix(name, word) && !slices.Contains(args, name) {
+			out = append(out, name)
+		}
+	}
+	return out, directive | cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeApplications completes application names for the first most
+// arguments; -1: for all.
+func (a *app) completeApplications(most int) completer {
+	return func(_ *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+		if most >= 0 && len(args) >= most {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return completeWith(applicationNames(a.completing()), args, word, 0)
+	}
+}
+
+func applicationNames(s *state.FullStatus) []string {
+	var names []string
+	for _, app := range s.Applications {
+		names = append(names, app.Name)
+	}
+	return names
+}
+
+// completeUnits completes unit names.
+func (a *app) completeUnits(_ *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+	return completeWith(unitNamesOf(a.completing()), args, word, 0)
+}
+
+func unitNamesOf(s *state.FullStatus) []string {
+	var names []string
+	for _, app := range s.Applications {
+		for _, u := range app.Units {
+			names = append(names, string(u.Name))
+		}
+	}
+	return names
+}
+
+// completeEither completes names of applications and units.
+func (a *app) completeEither(_ *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+	s := a.completing()
+	return completeWith(append(applicationNames(s), unitNamesOf(s)...), args, word, 0)
+}
+
+// completeEndpoints completes the two sides of a relation: application names
+// and, after a colon, their endpoints. For the second side only those that can
+// be related to the first.
+func (a *app) completeEndpoints(_ *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+	if len(args) >= 2 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	s := a.completing()
+	var first []model.Endpoint
+	if len(args) == 1 {
+		name, endpoint, chosen := strings.Cut(args[0], ":")
+		for _, e := range endpointsOf(s, name) {
+			if !chosen || e.Name == endpoint {
+				first = append(first, e)
+			}
+		}
+	}
+	var names []string
+	for _, app := range s.Applications {
+		whole := false
+		for _, e := range app.Endpoints {
+			if len(args) == 1 && !slices.ContainsFunc(first, e.CanRelate) || e.Role == model.Peer || e.Implicit() {
+				continue
+			}
+			if strings.Contains(word, ":") {
+				names = append(names, e.String())
+			} else {
+				whole = true
+			}
+		}
+		if whole {
+			names = append(names, app.Name)
+		}
+	}
+	if len(names) == 0 && !strings.Contains(word, ":") {
+		names = applicationNames(s)
+	}
+	return completeWith(names, args, word, 0)
+}
+
+func endpointsOf(s *state.FullStatus, name string) []model.Endpoint {
+	for _, app := range s.Applications {
+		if app.Name == name {
+			return app.Endpoints
+		}
+	}
+	return nil
+}
+
+// completeModels completes model names.
+func (a *app) completeModels(_ *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 || a.completing().Model.Name == "" {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	infos, err := a.controller.Models(a.ctx)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var names []string
+	for _, info := range infos {
+		names = append(names, info.Name)
+	}
+	return completeWith(names, args, word, 0)
+}

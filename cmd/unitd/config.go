@@ -1,0 +1,219 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/juju/errors"
+	"github.com/spf13/cobra"
+	"gopkg.in/yaml.v3"
+
+	"github.com/unitd/unitd/state"
+)
+
+func (a *app) configCmd() *cobra.Command {
+	var format, file, output string
+	var reset []string
+	cmd := &cobra.Command{
+		Use:   "config APPLICATION [KEY | KEY=VALUE …]",
+		Short: "Show or change an application's configuration",
+		Example: `  unitd config ledger
+  unitd config ledger port
+  unitd config ledger port=5433 title="My ledger"
+  unitd config ledger --reset port,title
+  unitd config ledger --file ledger.yaml`,
+		Args:              args(1, -1, "no application name specified"),
+		ValidArgsFunction: a.completeApplications(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return a.config(args[0], args[1:], reset, file, format, output)
+		},
+	}
+	cmd.Flags().StringVar(&format, "format", "yaml", "output format: yaml or json")
+	cmd.Flags().StringVarP(&output, "output", "o", "", "write to this file")
+	cmd.Flags().StringVar(&file, "file", "", "YAML file with options; - is standard input")
+	cmd.Flags().StringSliceVar(&reset, "reset", nil, "options to be reset to their defaults")
+	a.formats(cmd, "yaml", "json")
+	return cmd
+}
+
+func (a *app) config(name string, args, reset []string, file, format, output string) error {
+	var keys, pairs []string
+	for _, arg := range args {
+		if strings.Contains(arg, "=") {
+			pairs = append(pairs, arg)
+		} else {
+			keys = append(keys, arg)
+		}
+	}
+	switch {
+	case len(keys) > 1, len(keys) == 1 && len(pairs)+len(reset) > 0:
+		return usagef("can only retrieve a single value, or all values")
+	case len(pairs)+len(reset) == 0 && file == "":
+		return a.showConfig(name, keys, format, output)
+	}
+	set, err := configArgs(name, pairs)
+	if err != nil {
+		return err
+	}
+	if file != "" {
+		fromFile, err := a.configFile(name, file)
+		if err != nil {
+			return err
+		}
+		maps.Copy(fromFile, set)
+		set = fromFile
+	}
+	for _, k := range reset {
+		if _, both := set[k]; both {
+			return usagef("cannot set and reset key %q simultaneously", k)
+		}
+	}
+	m, err := a.model()
+	if err != nil {
+		return err
+	}
+	if v, ok := set["trust"]; ok {
+		delete(set, "trust")
+		if err := m.SetTrust(a.ctx, name, v == "true"); err != nil {
+			return err
+		}
+	}
+	if err := m.SetConfig(a.ctx, name, set, reset); err != nil {
+		return err
+	}
+	return a.ensureAgent()
+}
+
+func (a *app) showConfig(name string, keys []string, format, output string) error {
+	m, err := a.model()
+	if err != nil {
+		return err
+	}
+	c, err := m.Config(a.ctx, name)
+	if errors.Is(err, errors.NotFound) {
+		return errors.NewNotFound(nil, err.Error()+" (not found)")
+	}
+	if err != nil {
+		return err
+	}
+	if len(keys) == 0 {
+		return a.write(format, output, configTree(c))
+	}
+	v, ok := c.Values[keys[0]]
+	if keys[0] == "trust" {
+		v, ok = c.Trust, true
+	}
+	if !ok {
+		return errors.NewNotFound(nil, fmt.Sprintf("key %q not found in %q application config or charm settings.", keys[0], name))
+	}
+	if v != nil {
+		a.printf("%v\n", v)
+	}
+	return nil
+}
+
+// configTree is what "config --format json" shows. Source: spec/cli-juju.md §2.4.
+func configTree(c state.ApplicationConfig) any {
+	settings := map[string]any{}
+	for name, o := range c.Charm.Charm.Options {
+		s := map[string]any{"type": o.Type, "description": o.Description, "source": "unset"}
+		if o.Default != nil {
+			s["default"], s["source"] = o.Default, "default"
+		}
+		if _, set := c.Set[name]; set {
+			s["source"] = "user"
+		}
+		if v := c.Values[name]; v != nil {
+			s["value"] = v
+		}
+		settings[name] = s
+	}
+	trust := map[string]any{"type": "bool", "default": false, "value": c.Trust, "source": "default",
+		"description": "Does this application have access to trusted credentials"}
+	if c.Trust {
+		trust["source"] = "user"
+	}
+	return map[string]any{
+		"application": c.Application, "charm": c.Charm.Charm.Name,
+		"application-config": map[string]any{"trust": trust}, "settings": settings,
+	}
+}
+
+// configArgs reads "key=value", "key=@file" and names of YAML files.
+func configArgs(app string, args []string) (map[string]string, error) {
+	out := map[string]string{}
+	for _, arg := range args {
+		k, v, pair := strings.Cut(arg, "=")
+		switch {
+		case !pair:
+			b, err := os.ReadFile(arg)
+			if err != nil {
+				return nil, errors.Annotate(err, "cannot read the configuration")
+			}
+			values, err := configYAML(app, arg, b)
+			if err != nil {
+				return nil, err
+			}
+			maps.Copy(out, values)
+			continue
+		case k == "":
+			return nil, usagef("expected \"key=value\", got %q", arg)
+		case strings.HasPrefix(v, "@"):
+			b, err := os.ReadFile(v[1:])
+			if err != nil {
+				return nil, errors.Annotatef(err, "cannot read option %q", k)
+			}
+			v = string(b)
+		}
+		out[k] = v
+	}
+	return out, nil
+}
+
+func (a *app) configFile(app, file string) (map[string]string, error) {
+	var b []byte
+	var err error
+	if file == "-" {
+		b, err = io.ReadAll(a.stdin)
+	} else {
+		b, err = os.ReadFile(file)
+	}
+	if err != nil {
+		return nil, errors.Annotate(err, "cannot read the configuration")
+	}
+	return configYAML(app, file, b)
+}
+
+// configYAML reads options from YAML: {application: {key: value}}, {key:
+// value}, or what "config" shows.
+func configYAML(app, file string, b []byte) (map[string]string, error) {
+	var doc map[string]any
+	if err := yaml.Unmarshal(b, &doc); err != nil {
+		return nil, errors.Annotatef(err, "cannot read %s", file)
+	}
+	if own, ok := doc[app].(map[string]any); ok {
+		doc = own
+	} else if settings, ok := doc["settings"].(map[string]any); ok {
+		doc = map[string]any{}
+		for k, s := range settings {
+			if one, ok := s.(map[string]any); ok && one["source"] == "user" {
+				doc[k] = one["value"]
+			}
+		}
+	}
+	out := map[string]string{}
+	for _, k := range slices.Sorted(maps.Keys(doc)) {
+		switch v := doc[k].(type) {
+		case map[string]any, []any:
+			return nil, errors.NewNotValid(nil, fmt.Sprintf("%s: option %q is neither text, number nor boolean", file, k))
+		case nil:
+		default:
+			out[k] = fmt.Sprint(v)
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/juju/errors"
+	"github.com/spf13/cobra"
+
+	"github.com/unitd/unitd/charmdir"
+	"github.com/unitd/unitd/state"
+)
+
+// deployFlags are the flags of deploy.
+type deployFlags struct {
+	units        int
+	config       []string
+	trust        bool
+	constraints  string
+	base         string
+	ignoredForce bool
+}
+
+func (a *app) deployCmd() *cobra.Command {
+	var f deployFlags
+	cmd := &cobra.Command{
+		Use:   "deploy CHARM|BUNDLE.yaml [APPLICATION]",
+		Short: "Deploy a charm from a directory or a .charm file, or a bundle",
+		Long: `Deploy a charm as a new application, named after the charm unless another name
+is given. CHARM is a path that begins with . or /, to an unpacked charm or to a
+.charm file. A bundle deploys several applications and relates them; what is there
+already is brought up to date.`,
+		Example: `  unitd deploy ./ledger
+  unitd deploy ./ledger books -n 3 --config port=5433
+  unitd deploy /tmp/ledger.charm --config settings.yaml
+  unitd deploy ./shop.yaml`,
+		Args: args(1, 2, "no charm specified"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			name := ""
+			if len(args) == 2 {
+				name = args[1]
+			}
+			return a.deploy(args[0], name, f)
+		},
+	}
+	fs := cmd.Flags()
+	fs.IntVarP(&f.units, "num-units", "n", -1, "number of units (1; 0 for a subordinate)")
+	fs.StringArrayVar(&f.config, "config", nil, "option=value, option=@file, or a YAML file of options")
+	fs.BoolVar(&f.trust, "trust", false, "allow the application to ask for the cloud's credentials")
+	fs.StringVar(&f.constraints, "constraints", "", "noted; this machine is what it is")
+	fs.StringVar(&f.base, "base", "", "noted; this machine is what it is")
+	fs.BoolVar(&f.ignoredForce, "force", false, "noted: nothing here depends on a base")
+	return cmd
+}
+
+func (a *app) deploy(path, name string, f deployFlags) error {
+	if isBundle(path) {
+		return a.deployBundle(path, name, f)
+	}
+	charm, err := readCharm(path)
+	if err != nil {
+		return err
+	}
+	if name == "" {
+		name = charm.Name
+	}
+	units := f.units
+	switch {
+	case units < -1:
+		return usagef("--num-units must be a positive integer")
+	case units == -1 && charm.Subordinate:
+		units = 0
+	case units == -1:
+		units = 1
+	}
+	config, err := configArgs(name, f.config)
+	if err != nil {
+		return err
+	}
+	values, err := charm.ParseConfig(config)
+	if err != nil {
+		return errors.Annotate(err, "parsing settings for application")
+	}
+	m, err := a.model()
+	if err != nil {
+		return err
+	}
+	if _, err := m.Application(a.ctx, name); err == nil {
+		return errors.NewAlreadyExists(nil, `cannot add application "`+name+`": application already exists:
+deploy it under another name with "unitd deploy CHARM NAME", or remove the one that is there with "unitd remove-application `+name+`"`)
+	}
+	url, err := a.addCharm(m, charm)
+	if err != nil {
+		return err
+	}
+	a.note("Deploying %q from local charm %q, revision %s", name, charm.Name, revision(url))
+	err = m.Deploy(a.ctx, state.DeployArgs{
+		Application: name, Charm: url, Config: values, Units: units, Trust: f.trust, Constraints: f.constraints,
+	})
+	if err != nil {
+		return err
+	}
+	return a.ensureAgent()
+}
+
+// readCharm reads the charm that a person has named by path.
+func readCharm(path string) (*charmdir.Charm, error) {
+	local := strings.HasPrefix(path, ".") || filepath.IsAbs(path)
+	if !local {
+		if _, err := os.Stat(path); err == nil {
+			return nil, usagef("The charm or bundle %q is ambiguous.\nTo deploy a local charm or bundle, run `unitd deploy ./%[1]s`", path)
+		}
+		return nil, errors.NotFoundf("charm %q: only charms by path are known here, as ./%s; there is no Charmhub, so it", path, path)
+	}
+	return charmdir.Read(path)
+}
+
+// packed is a charm with its archive in a temporary file.
+type packed struct {
+	*charmdir.Charm
+	sum  string
+	file *os.File
+}
+
+// pack makes the charm's archive; the caller drops it.
+func pack(c *charmdir.Charm) (*packed, error) {
+	f, err := os.CreateTemp("", "unitd-charm-*")
+	if err != nil {
+		return nil, errors.Annotate(err, "cannot pack the charm")
+	}
+	p := &packed{Charm: c, file: f}
+	if p.sum, err = c.Archive(f); err != nil {
+		p.drop()
+		return nil, err
+	}
+	return p, nil
+}
+
+func (p *packed) drop() {
+	p.file.Close()
+	os.Remove(p.file.Name())
+}
+
+// store adds the charm to the model and returns its URL.
+func (p *packed) store(ctx context.Context, m *state.Model) (string, error) {
+	if _, err := p.file.Seek(0, 0); err != nil {
+		return "", errors.Annotate(err, "cannot pack the charm")
+	}
+	return m.AddCharm(ctx, p.Charm.Charm, p.sum, p.file)
+}
+
+// addCharm stores the charm in the model and returns its URL.
+func (a *app) addCharm(m *state.Model, c *charmdir.Charm) (string, error) {
+	p, err := pack(c)
+	if err != nil {
+		return "", err
+	}
+	defer p.drop()
+	return p.store(a.ctx, m)
+}

@@ -1,0 +1,172 @@
+// Command unitd runs charms: it is the command line by which people deploy,
+// relate and look at applications, and the agent that runs their units' hooks.
+//
+// Linked under a hook tool's name it is that hook tool, so that "go run" needs
+// no second program; package cmd/hooktool is the small one made for that.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+
+	"github.com/juju/errors"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/unitd/unitd/tools/client"
+)
+
+func main() {
+	// A hook tool by its name; nothing that unitd is called is one.
+	if filepath.Base(os.Args[0]) != "unitd" && os.Getenv("JUJU_CONTEXT_ID") != "" && os.Getenv("UNITD_RUN") != "" {
+		os.Exit(client.Main(os.Args))
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	code := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// The exit codes. Source: spec/cli-juju.md §0.
+const (
+	exitDone   = 0
+	exitFailed = 1
+	exitUsage  = 2
+	// exitInterrupted is what shells expect of a command that Ctrl-C ended.
+	exitInterrupted = 130
+)
+
+// run carries out one command line and returns its exit code.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	app := &app{ctx: ctx, stdin: stdin, stdout: stdout, stderr: stderr}
+	defer app.close()
+	root := app.root()
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return exitDone
+	}
+	var silent silentError
+	if errors.As(err, &silent) {
+		return silent.code
+	}
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		fmt.Fprintln(stderr, "interrupted")
+		return exitInterrupted
+	}
+	fmt.Fprintf(stderr, "%s %s\n", app.paint(stderr, brightRed, "ERROR"), err)
+	if errors.Is(err, errUsage) {
+		return exitUsage
+	}
+	return exitFailed
+}
+
+// errUsage marks what was wrong before anything was done.
+const errUsage = errors.ConstError("wrong usage")
+
+// usagef is an error of wrong usage.
+func usagef(format string, args ...any) error {
+	return errors.WithType(fmt.Errorf(format, args...), errUsage)
+}
+
+// silentError ends the program with a code; what there was to say was said.
+type silentError struct{ code int }
+
+// Error is part of error.
+func (e silentError) Error() string { return fmt.Sprintf("exit %d", e.code) }
+
+// root is the command line with all its verbs.
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "unitd",
+		Short: "Run charms on this machine, with no controller and no cloud",
+		Long: `unitd deploys charms, runs their hooks in a guaranteed order, and relates them,
+on this machine alone and with nothing to set up.`,
+		Example: `  unitd up bundle.yaml
+  unitd deploy ./my-charm
+  unitd integrate my-charm:db postgresql
+  unitd status --watch`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return a.unknown(cmd, args[0])
+			}
+			return cmd.Help()
+		},
+		Args: cobra.ArbitraryArgs,
+	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usagef("%s", flagError(err)) })
+	root.PersistentFlags().StringVarP(&a.modelFlag, "model", "m", "", "the model to work on, instead of the current one")
+	for _, verb := range []func() *cobra.Command{
+		a.upCmd, a.deployCmd, a.refreshCmd, a.addUnitCmd, a.removeUnitCmd, a.removeApplicationCmd,
+		a.integrateCmd, a.removeRelationCmd, a.configCmd, a.exposeCmd, a.unexposeCmd, a.resolvedCmd,
+		a.statusCmd, a.showUnitCmd, a.waitCmd, a.debugLogCmd,
+		a.addModelCmd, a.destroyModelCmd, a.modelsCmd, a.switchCmd, a.modelConfigCmd,
+		a.agentCmd, a.shutdownCmd, a.completionCmd, a.versionCmd,
+	} {
+		root.AddCommand(verb())
+	}
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.InitDefaultHelpCmd()
+	for _, cmd := range root.Commands() {
+		if cmd.Name() == "help" {
+			cmd.Example = "  unitd help deploy"
+		}
+	}
+	return root
+}
+
+// unknown is the error of a command that there isn't, with the nearest ones.
+func (a *app) unknown(cmd *cobra.Command, name string) error {
+	fmt.Fprintf(a.stderr, "%s %q is not a unitd command. See \"unitd --help\".\n", a.paint(a.stderr, brightRed, "ERROR"), name)
+	if near := cmd.SuggestionsFor(name); len(near) > 0 {
+		fmt.Fprintf(a.stderr, "\nDid you mean:\n\t%s\n", near[0])
+	}
+	return silentError{exitUsage}
+}
+
+// flagError says what is wrong with a flag in the words that scripts for the
+// field's own command line look for. Source: spec/cli-juju.md §6.
+func flagError(err error) string {
+	var unknown *pflag.NotExistError
+	var missing *pflag.ValueRequiredError
+	var invalid *pflag.InvalidValueError
+	dashes := func(name string) string {
+		if len(name) == 1 {
+			return "-" + name
+		}
+		return "--" + name
+	}
+	switch {
+	case errors.As(err, &unknown):
+		return "option provided but not defined: " + dashes(unknown.GetSpecifiedName())
+	case errors.As(err, &missing):
+		return "option needs an argument: " + dashes(missing.GetSpecifiedName())
+	case errors.As(err, &invalid):
+		return fmt.Sprintf("invalid value %q for option --%s: %v", invalid.GetValue(), invalid.GetFlag().Name, errors.Cause(invalid.Unwrap()))
+	}
+	return err.Error()
+}
+
+// args checks the number of positional arguments: few says what is missing
+// where there are less than least; more than most (-1: any number) are refused.
+func args(least, most int, few string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		switch {
+		case len(args) < least:
+			return usagef("%s", few)
+		case most >= 0 && len(args) > most:
+			return usagef("unrecognized args: %q", args[most:])
+		}
+		return nil
+	}
+}

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/juju/errors"
+	"github.com/spf13/cobra"
+
+	"github.com/unitd/unitd/state"
+)
+
+func (a *app) modelConfigCmd() *cobra.Command {
+	var format, file, output string
+	var reset []string
+	cmd := &cobra.Command{
+		Use:   "model-config [KEY | KEY=VALUE …]",
+		Short: "Show or change the model's configuration",
+		Example: `  unitd model-config
+  unitd model-config update-status-hook-interval=10s
+  unitd model-config --reset update-status-hook-interval`,
+		RunE: func(_ *cobra.Command, args []string) error {
+			return a.modelConfig(args, reset, file, format, output)
+		},
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return slices.Sorted(maps.Keys(state.ModelConfigDefaults())), cobra.ShellCompDirectiveNoFileComp
+		},
+	}
+	cmd.Flags().StringVar(&format, "format", "tabular", "output format: tabular, yaml or json")
+	cmd.Flags().StringVarP(&output, "output", "o", "", "write to this file")
+	cmd.Flags().StringVar(&file, "file", "", "YAML file with settings; - is standard input")
+	cmd.Flags().StringSliceVar(&reset, "reset", nil, "settings to be reset to their defaults")
+	a.formats(cmd, "tabular", "yaml", "json")
+	return cmd
+}
+
+func (a *app) modelConfig(args, reset []string, file, format, output string) error {
+	var keys, pairs []string
+	for _, arg := range args {
+		if strings.Contains(arg, "=") {
+			pairs = append(pairs, arg)
+		} else {
+			keys = append(keys, arg)
+		}
+	}
+	m, err := a.model()
+	if err != nil {
+		return err
+	}
+	switch {
+	case len(keys) > 1, len(keys) == 1 && len(pairs)+len(reset) > 0:
+		return usagef("can only retrieve a single value, or all values")
+	case len(pairs)+len(reset) == 0 && file == "":
+		return a.showModelConfig(m, keys, format, output)
+	}
+	set, err := configArgs(m.Name(), pairs)
+	if err != nil {
+		return err
+	}
+	if file != "" {
+		fromFile, err := a.configFile(m.Name(), file)
+		if err != nil {
+			return err
+		}
+		maps.Copy(fromFile, set)
+		set = fromFile
+	}
+	for _, k := range reset {
+		if _, both := set[k]; both {
+			return usagef("cannot set and reset key %q simultaneously", k)
+		}
+	}
+	known := state.ModelConfigDefaults()
+	for _, k := range slices.Sorted(maps.Keys(set)) {
+		if _, ok := known[k]; !ok {
+			a.note("WARNING key %q is not defined in the current model configuration: possible misspelling", k)
+		}
+	}
+	return m.SetModelConfig(a.ctx, set, reset)
+}
+
+func (a *app) showModelConfig(m *state.Model, keys []string, format, output string) error {
+	all, set, err := m.ModelConfig(a.ctx)
+	if err != nil {
+		return err
+	}
+	if len(keys) == 1 {
+		v, ok := all[keys[0]]
+		if !ok {
+			return errors.NewNotFound(nil, fmt.Sprintf("key %q not found in %q model.", keys[0], "admin/"+m.Name()))
+		}
+		a.printf("%s\n", v)
+		return nil
+	}
+	source := func(k string) string {
+		if set[k] {
+			return "model"
+		}
+		return "default"
+	}
+	if format != "tabular" {
+		tree := map[string]any{}
+		for k, v := range all {
+			tree[k] = modelSetting{typed(v), source(k)}
+		}
+		return a.write(format, output, tree)
+	}
+	rows := [][]cell{heads("Attribute", "From", "Value")}
+	for _, k := range slices.Sorted(maps.Keys(all)) {
+		rows = append(rows, []cell{{text: k}, {text: source(k)}, {text: all[k]}})
+	}
+	t := &table{colours: colourful(a.stdout) && output == ""}
+	t.block(rows)
+	if output != "" {
+		return a.writeFile(output, t.b.String())
+	}
+	a.printf("%s", t.b.String())
+	return nil
+}
+
+// modelSetting is one setting as programs read it; the capital letters are the
+// field's. Source: spec/cli-juju.md §2.5.
+type modelSetting struct {
+	Value  any    `json:"Value" yaml:"value"`
+	Source string `json:"Source" yaml:"source"`
+}
+
+// typed is a setting's value as its kind.
+func typed(v string) any {
+	switch v {
+	case "true":
+		return true
+	case "false":
+		return false
+	}
+	return v
+}

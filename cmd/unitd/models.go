@@ -1,0 +1,337 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/juju/errors"
+	"github.com/spf13/cobra"
+
+	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/state"
+)
+
+func (a *app) addModelCmd() *cobra.Command {
+	var noSwitch bool
+	var config []string
+	var ignored string
+	cmd := &cobra.Command{
+		Use:     "add-model MODEL",
+		Short:   "Make an empty model and make it the current one",
+		Example: "  unitd add-model staging\n  unitd add-model test --no-switch --config update-status-hook-interval=10s",
+		Args:    args(1, 2, "no model name specified"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return a.addModel(args[0], config, noSwitch)
+		},
+	}
+	cmd.Flags().BoolVar(&noSwitch, "no-switch", false, "leave the current model the current one")
+	cmd.Flags().StringArrayVar(&config, "config", nil, "key=value of the model's configuration, or a YAML file; may be repeated")
+	for _, name := range []string{"controller", "credential", "owner"} {
+		cmd.Flags().StringVar(&ignored, name, "", "noted: all is on this machine")
+	}
+	return cmd
+}
+
+func (a *app) addModel(name string, config []string, noSwitch bool) error {
+	if !model.ValidModelName(name) {
+		return usagef("%q is not a valid name: model names may only contain lowercase letters, digits and hyphens", name)
+	}
+	set, err := configArgs(name, config)
+	if err != nil {
+		return err
+	}
+	if err := state.CheckModelConfig(set); err != nil {
+		return err
+	}
+	c, err := a.open()
+	if err != nil {
+		return err
+	}
+	m, err := c.AddModel(a.ctx, name)
+	if err != nil {
+		return err
+	}
+	if len(set) > 0 {
+		if err := m.SetModelConfig(a.ctx, set, nil); err != nil {
+			return err
+		}
+	}
+	a.note("Added %q model on %s/%s for user 'admin'", name, cloudName, regionName)
+	if noSwitch {
+		return nil
+	}
+	return setCurrentModel(name)
+}
+
+// destroyFlags are the flags of destroy-model.
+type destroyFlags struct {
+	noPrompt, force, noWait        bool
+	destroyStorage, releaseStorage bool
+	timeout                        time.Duration
+}
+
+func (a *app) destroyModelCmd() *cobra.Command {
+	var f destroyFlags
+	cmd := &cobra.Command{
+		Use:   "destroy-model MODEL",
+		Short: "Remove a model with all that is in it",
+		Long: `Remove a model: every unit leaves its relations, runs stop and remove, and is
+gone; then the model is. It waits until that is so. A unit in error holds it up
+until it is resolved; --force runs no hook and waits for nothing.`,
+		Example:           "  unitd destroy-model staging\n  unitd destroy-model staging --no-prompt --force",
+		Args:              args(1, 1, "no model specified"),
+		ValidArgsFunction: a.completeModels,
+		RunE: func(_ *cobra.Command, args []string) error {
+			return a.destroyModel(args[0], f)
+		},
+	}
+	fs := cmd.Flags()
+	fs.BoolVar(&f.noPrompt, "no-prompt", false, "do not ask")
+	fs.BoolVar(&f.force, "force", false, "run no hook and wait for nothing")
+	fs.BoolVar(&f.noWait, "no-wait", false, "with --force: the same as --force alone")
+	fs.BoolVar(&f.destroyStorage, "destroy-storage", false, "remove the units' storage too")
+	fs.BoolVar(&f.releaseStorage, "release-storage", false, "leave the units' storage")
+	fs.DurationVarP(&f.timeout, "timeout", "t", 0, "give up waiting after this long (0: never)")
+	return cmd
+}
+
+func (a *app) destroyModel(ref string, f destroyFlags) error {
+	name, err := modelRef(ref)
+	if err != nil {
+		return err
+	}
+	switch {
+	case f.noWait && !f.force:
+		return usagef("--no-wait without --force not valid")
+	case f.destroyStorage && f.releaseStorage:
+		return usagef("--destroy-storage and --release-storage cannot both be specified")
+	}
+	c, err := a.open()
+	if err != nil {
+		return err
+	}
+	m, err := c.Model(a.ctx, name)
+	if err != nil {
+		return err
+	}
+	if !f.noPrompt {
+		if err := a.confirm(name); err != nil {
+			return err
+		}
+	}
+	if err := m.Destroy(a.ctx, f.force); err != nil {
+		return err
+	}
+	if err := a.waitUntilGone(c, m, f); err != nil {
+		return err
+	}
+	if current, err := a.currentModel(); err == nil && current == name {
+		return setCurrentModel("")
+	}
+	return nil
+}
+
+// confirm has a person type the model's name.
+func (a *app) confirm(name string) error {
+	a.note("WARNING! This command will destroy the model %q with all its applications and units.", name)
+	fmt.Fprintf(a.stderr, "To continue, enter the name of the model: ")
+	line, err := bufio.NewReader(a.stdin).ReadString('\n')
+	if err != nil && line == "" {
+		a.note("")
+		return errors.New("nobody has confirmed it: give --no-prompt in scripts")
+	}
+	if strings.TrimSpace(line) != name {
+		return errors.New("aborted: that is not the name of the model")
+	}
+	return nil
+}
+
+// waitUntilGone waits until an agent, or with force this command, has taken
+// the model away.
+func (a *app) waitUntilGone(c *state.Controller, m *state.Model, f destroyFlags) error {
+	ctx := a.ctx
+	if f.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, f.timeout)
+		defer cancel()
+	}
+	changes, err := m.Watch(ctx, 0)
+	if err != nil {
+		return err
+	}
+	models, err := c.Watch(ctx, 0)
+	if err != nil {
+		return err
+	}
+	if gone, err := m.RemoveIfEmpty(a.ctx); err != nil || gone {
+		return err
+	}
+	if err := a.ensureAgent(); err != nil {
+		return err
+	}
+	progress := a.progress(m)
+	defer progress.end()
+	told := map[string]bool{}
+	for {
+		if _, err := m.Info(a.ctx); errors.Is(err, errors.NotFound) {
+			return nil
+		}
+		progress.show()
+		failed, err := a.inError(m)
+		if err != nil && !errors.Is(err, errors.NotFound) {
+			return err
+		}
+		for _, text := range failed {
+			if !told[text] {
+				told[text] = true
+				a.note("%s: use \"unitd resolved -m %s\" on it, or --force", text, m.Name())
+			}
+		}
+		select {
+		case <-changes:
+		case <-models:
+		case <-ctx.Done():
+			return errors.Errorf("model %q is not gone after %s; it is still being destroyed", m.Name(), f.timeout)
+		}
+	}
+}
+
+func (a *app) modelsCmd() *cobra.Command {
+	var format, output string
+	cmd := &cobra.Command{
+		Use:     "models",
+		Aliases: []string{"list-models"},
+		Short:   "List the models",
+		Example: "  unitd models\n  unitd models --format json",
+		Args:    args(0, 0, ""),
+		RunE: func(*cobra.Command, []string) error {
+			return a.models(format, output)
+		},
+	}
+	cmd.Flags().StringVar(&format, "format", "tabular", "output format: tabular, json or yaml")
+	cmd.Flags().StringVarP(&output, "output", "o", "", "write to this file")
+	a.formats(cmd, "tabular", "json", "yaml")
+	return cmd
+}
+
+func (a *app) models(format, output string) error {
+	c, err := a.open()
+	if err != nil {
+		return err
+	}
+	infos, err := c.Models(a.ctx)
+	if err != nil {
+		return err
+	}
+	current, err := a.focus(infos)
+	if err != nil {
+		return err
+	}
+	rows := [][]cell{heads("Model", "Cloud/Region", "Status", "Machines", "Units")}
+	rows[0][3].right, rows[0][4].right = true, true
+	list := []any{}
+	for _, info := range infos {
+		s, err := c.Open(info).Status(a.ctx)
+		if errors.Is(err, errors.NotFound) {
+			continue // gone meanwhile
+		}
+		if err != nil {
+			return err
+		}
+		units := 0
+		for _, app := range s.Applications {
+			units += len(app.Units)
+		}
+		status, name := modelStatus(info), cell{text: info.Name}
+		if info.Name == current {
+			name = cell{text: info.Name + "*", colour: green}
+		}
+		rows = append(rows, []cell{
+			name, {text: cloudName + "/" + regionName}, statusCell(status),
+			{text: strconv.Itoa(len(s.Machines)), right: true}, {text: strconv.Itoa(units), right: true},
+		})
+		list = append(list, map[string]any{
+			"name": "admin/" + info.Name, "short-name": info.Name, "model-uuid": info.UUID, "model-type": "iaas",
+			"controller-name": controllerName, "owner": "admin", "cloud": cloudName, "region": regionName, "type": cloudName,
+			"life": info.Life.String(), "status": map[string]any{"current": status, "since": info.Created.UTC().Format(time.DateOnly)},
+			"unit-count": units, "is-controller": false,
+		})
+	}
+	if format != "tabular" {
+		return a.write(format, output, map[string]any{"models": list, "current-model": current})
+	}
+	t := &table{colours: colourful(a.stdout) && output == ""}
+	t.block(rows)
+	if output != "" {
+		return a.writeFile(output, t.b.String())
+	}
+	a.printf("%s", t.b.String())
+	return nil
+}
+
+func (a *app) switchCmd() *cobra.Command {
+	return &cobra.Command{
+		Use:               "switch [MODEL]",
+		Short:             "Make a model the current one, or name the current one",
+		Example:           "  unitd switch staging\n  unitd switch",
+		Args:              args(0, 1, ""),
+		ValidArgsFunction: a.completeModels,
+		RunE: func(_ *cobra.Command, args []string) error {
+			return a.switchModel(args)
+		},
+	}
+}
+
+func (a *app) switchModel(args []string) error {
+	if len(args) == 0 {
+		m, err := a.model()
+		if err != nil {
+			return err
+		}
+		a.printf("%s:admin/%s\n", controllerName, m.Name())
+		return nil
+	}
+	for _, name := range []string{"UNITD_MODEL", "JUJU_MODEL"} {
+		if v := os.Getenv(name); v != "" {
+			return errors.Errorf("cannot switch when %s is overriding the model (set to %q)", name, v)
+		}
+	}
+	name, err := modelRef(args[0])
+	if err != nil {
+		return err
+	}
+	c, err := a.open()
+	if err != nil {
+		return err
+	}
+	infos, err := c.Models(a.ctx)
+	if err != nil {
+		return err
+	}
+	old, err := a.focus(infos)
+	if err != nil {
+		return err
+	}
+	known := name == defaultModel && len(infos) == 0
+	for _, info := range infos {
+		known = known || info.Name == name
+	}
+	if !known {
+		return errors.NewNotFound(nil, fmt.Sprintf("%q is not the name of a model or controller", args[0]))
+	}
+	if err := setCurrentModel(name); err != nil {
+		return err
+	}
+	full := func(name string) string { return controllerName + ":admin/" + name }
+	if old == name {
+		a.note("%s (no change)", full(name))
+	} else {
+		a.note("%s -> %s", full(old), full(name))
+	}
+	return nil
+}

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/juju/errors"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+	"gopkg.in/yaml.v3"
+)
+
+// formats makes the command refuse, as wrong usage, any other --format.
+func (a *app) formats(cmd *cobra.Command, known ...string) {
+	flag := cmd.Flags().Lookup("format")
+	cmd.PreRunE = func(*cobra.Command, []string) error {
+		if v := flag.Value.String(); !slices.Contains(known, v) {
+			return usagef("invalid value %q for option --format: unknown format %q", v, v)
+		}
+		return nil
+	}
+	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(known, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// write prints a value as json or yaml, to a file if one is named.
+func (a *app) write(format, output string, v any) error {
+	var b []byte
+	var err error
+	if format == "json" {
+		b, err = json.Marshal(v)
+		b = append(b, '\n')
+	} else {
+		b, err = yaml.Marshal(v)
+	}
+	if err != nil {
+		return errors.Annotate(err, "cannot print the result")
+	}
+	if output != "" {
+		return errors.Annotate(os.WriteFile(output, b, 0o644), "cannot write the result")
+	}
+	_, err = a.stdout.Write(b)
+	return errors.Trace(err)
+}
+
+// colour is an SGR sequence. Source for which is used where: spec/cli-juju.md §2b.
+type colour string
+
+const (
+	plain     colour = ""
+	bold      colour = "39;1"
+	red       colour = "31"
+	green     colour = "32"
+	yellow    colour = "33"
+	magenta   colour = "35"
+	cyan      colour = "36"
+	grey      colour = "37"
+	brightRed colour = "91"
+	blue      colour = "94"
+	ports     colour = "95"
+)
+
+// paint colours text for w, if w is a terminal that wants colours.
+func (a *app) paint(w io.Writer, c colour, text string) string {
+	if !colourful(w) {
+		return text
+	}
+	return sgr(c, text)
+}
+
+func sgr(c colour, text string) string {
+	if c == plain || text == "" {
+		return text
+	}
+	return "\x1b[" + string(c) + "m" + text + "\x1b[0m"
+}
+
+// isTerminal says whether w is a terminal.
+func isTerminal(w any) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// colourful says whether w is a terminal that wants colours.
+func colourful(w io.Writer) bool {
+	return isTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+}
+
+// cell is one cell of a table.
+type cell struct {
+	text   string
+	colour colour
+	right  bool // aligned to the right
+}
+
+// table prints blocks of rows as spec/cli-juju.md §2b has it: two spaces
+// between columns, the last cell of a row not padded.
+type table struct {
+	colours bool
+	b       strings.Builder
+}
+
+func width(s string) int { return len([]rune(s)) }
+
+// block prints rows as one block, after an empty line if it isn't the first.
+func (t *table) block(rows [][]cell) {
+	if len(rows) == 0 {
+		return
+	}
+	if t.b.Len() > 0 {
+		t.b.WriteByte('\n')
+	}
+	var widths []int
+	for _, row := range rows {
+		for i, c := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], width(c.text))
+		}
+	}
+	for _, row := range rows {
+		for i, c := range row {
+			pad := strings.Repeat(" ", widths[i]-width(c.text))
+			text := c.text
+			if t.colours {
+				text = sgr(c.colour, text)
+			}
+			if c.right {
+				text, pad = pad+text, ""
+			}
+			t.b.WriteString(text)
+			if i < len(row)-1 {
+				t.b.WriteString(pad + "  ")
+			}
+		}
+		t.b.WriteByte('\n')
+	}
+}
+
+// heads is a row of headings.
+func heads(texts ...string) []cell {
+	row := make([]cell, len(texts))
+	for i, s := range texts {
+		row[i] = cell{text: s, colour: bold}
+	}
+	return row
+}
+
+// writeFile writes text to a file that a person has named.
+func (a *app) writeFile(path, text string) error {
+	return errors.Annotate(os.WriteFile(path, []byte(text), 0o644), "cannot write the result")
+}

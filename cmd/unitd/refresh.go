@@ -1,0 +1,99 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/juju/errors"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) refreshCmd() *cobra.Command {
+	var path string
+	var force, forceUnits, forceBase bool
+	var config []string
+	cmd := &cobra.Command{
+		Use:   "refresh APPLICATION --path CHARM",
+		Short: "Upgrade an application's charm",
+		Long: `Upgrade an application to the charm at a path. Each unit deploys it and runs
+upgrade-charm and config-changed; a unit in error waits until it is resolved,
+unless --force-units is given.`,
+		Example:           "  unitd refresh ledger --path ./ledger\n  unitd refresh ledger --path ./ledger --force-units",
+		Args:              args(1, 1, "no application specified"),
+		ValidArgsFunction: a.completeApplications(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if path == "" {
+				return errors.New("refreshing a local charm requires either --path or --switch")
+			}
+			return a.refresh(args[0], path, force || forceUnits, config)
+		},
+	}
+	cmd.Flags().StringVar(&path, "path", "", "the new charm")
+	cmd.Flags().StringVar(&path, "switch", "", "the new charm; the same as --path here")
+	cmd.Flags().StringArrayVar(&config, "config", nil, "option=value, or a YAML file of options, to be set as well")
+	cmd.Flags().BoolVar(&force, "force", false, "the same as --force-units here")
+	cmd.Flags().BoolVar(&forceUnits, "force-units", false, "upgrade units in error too")
+	cmd.Flags().BoolVar(&forceBase, "force-base", false, "noted: nothing here depends on a base")
+	cmd.Flags().BoolVar(&forceBase, "force-series", false, "noted: nothing here depends on a base")
+	return cmd
+}
+
+func (a *app) refresh(name, path string, force bool, config []string) error {
+	if _, err := os.Stat(path); err == nil && !filepath.IsAbs(path) && path[0] != '.' {
+		path = "./" + path
+	}
+	charm, err := readCharm(path)
+	if err != nil {
+		return err
+	}
+	m, err := a.model()
+	if err != nil {
+		return err
+	}
+	set, err := configArgs(name, config)
+	if err != nil {
+		return err
+	}
+	app, err := m.Application(a.ctx, name)
+	if err != nil {
+		return err
+	}
+	old, err := m.Charm(a.ctx, app.Charm)
+	if err != nil {
+		return err
+	}
+	if old.Charm.Name != charm.Name {
+		return errors.NewNotValid(nil, fmt.Sprintf("cannot refresh %q to charm %q: it runs charm %q", name, charm.Name, old.Charm.Name))
+	}
+	if _, err := charm.ParseConfig(set); err != nil {
+		return errors.Annotate(err, "parsing settings for application")
+	}
+	url, err := a.addCharm(m, charm)
+	if err != nil {
+		return err
+	}
+	if err := m.SetCharm(a.ctx, name, url, force); err != nil {
+		return err
+	}
+	if len(set) > 0 {
+		if err := m.SetConfig(a.ctx, name, set, nil); err != nil {
+			return err
+		}
+	}
+	a.note("Added local charm %q, revision %s, to the model", charm.Name, revision(url))
+	return a.ensureAgent()
+}
+
+// revision is the number at the end of a charm's URL.
+func revision(url string) string {
+	for i := len(url) - 1; i >= 0; i-- {
+		if url[i] == '-' {
+			if _, err := strconv.Atoi(url[i+1:]); err == nil {
+				return url[i+1:]
+			}
+		}
+	}
+	return "0"
+}

@@ -1,0 +1,204 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/unitd/unitd/hooks"
+	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/state"
+)
+
+// tabular is the status for people. Source: spec/cli-juju.md §2b.
+func tabular(s *state.FullStatus, colours, relations, utc bool) string {
+	t := &table{colours: colours}
+	t.block([][]cell{
+		heads("Model", "Controller", "Cloud/Region", "Version", "SLA", "Timestamp"),
+		{{text: s.Model.Name}, {text: controllerName}, {text: cloudName + "/" + regionName}, {text: hooks.Version}, {text: "unsupported"}, {text: clockTime(s.Timestamp, utc)}},
+	})
+	t.block(applicationRows(s))
+	t.block(unitRows(s))
+	t.block(machineRows(s))
+	if relations {
+		t.block(relationRows(s))
+	}
+	return t.b.String()
+}
+
+// statusColour is the colour of a status word.
+func statusColour(word string) colour {
+	switch word {
+	case "active", "running", "idle", "started", "executing", "attached", "attaching", "joined":
+		return green
+	case "allocating", "lost", "maintenance", "pending", "rebooting", "stopped", "unknown", "detaching", "detached":
+		return yellow
+	case "blocked", "down", "error", "failed", "terminated", "broken":
+		return red
+	}
+	return plain
+}
+
+func statusCell(word string) cell { return cell{text: word, colour: statusColour(word)} }
+
+// message is a status message cut to what a line can take.
+func message(s string) cell {
+	s = strings.ReplaceAll(s, "\n", " ")
+	if r := []rune(s); len(r) > 120 {
+		s = string(r[:117]) + "..."
+	}
+	return cell{text: s, colour: grey}
+}
+
+func applicationRows(s *state.FullStatus) [][]cell {
+	if len(s.Applications) == 0 {
+		return nil
+	}
+	head := heads("App", "Version", "Status", "Scale", "Charm", "Channel", "Rev", "Exposed", "Message")
+	head[3].right, head[6].right = true, true
+	rows := [][]cell{head}
+	for _, app := range s.Applications {
+		version, _, _ := strings.Cut(app.Version, "\n")
+		if len(version) > 15 {
+			version = version[:12] + "..."
+		}
+		exposed := cell{text: "no"}
+		if app.Exposed {
+			exposed = cell{text: "yes", colour: green}
+		}
+		rows = append(rows, []cell{
+			{text: app.Name}, {text: version}, statusCell(app.Status.Status), scale(app), {text: app.CharmDoc.Charm.Name}, {},
+			{text: fmt.Sprint(app.CharmDoc.Revision), right: true}, exposed, message(app.Status.Message),
+		})
+	}
+	return rows
+}
+
+// scale is how many units there are, or how many of them run if not all do.
+func scale(app state.ApplicationView) cell {
+	running := 0
+	for _, u := range app.Units {
+		up := slices.Contains([]string{model.StatusExecuting, model.StatusIdle, "running"}, u.Agent.Status)
+		if up && u.Workload.Status != model.StatusTerminated {
+			running++
+		}
+	}
+	if running == len(app.Units) {
+		return cell{text: fmt.Sprint(running), right: true}
+	}
+	return cell{text: fmt.Sprintf("%d/%d", running, len(app.Units)), colour: yellow, right: true}
+}
+
+func unitRows(s *state.FullStatus) [][]cell {
+	units := map[model.UnitName]state.UnitView{}
+	for _, app := range s.Applications {
+		for _, u := range app.Units {
+			units[u.Name] = u
+		}
+	}
+	if len(units) == 0 {
+		return nil
+	}
+	rows := [][]cell{heads("Unit", "Workload", "Agent", "Machine", "Public address", "Ports", "Message")}
+	for _, name := range slices.SortedFunc(maps.Keys(units), model.CompareUnits) {
+		u := units[name]
+		if _, shown := units[u.Principal]; u.Principal != "" && shown {
+			continue
+		}
+		rows = append(rows, unitRow(u, ""))
+		for _, sub := range slices.SortedFunc(slices.Values(u.Subordinates), model.CompareUnits) {
+			if su, ok := units[sub]; ok {
+				rows = append(rows, unitRow(su, "  "))
+			}
+		}
+	}
+	return rows
+}
+
+func unitRow(u state.UnitView, indent string) []cell {
+	name := indent + string(u.Name)
+	if u.Leader {
+		name += "*"
+	}
+	text := u.Workload.Message
+	if hook, ok := strings.CutPrefix(u.Agent.Message, "running "); ok && u.Agent.Status == model.StatusExecuting {
+		hook, _, _ = strings.Cut(hook, " hook")
+		text = strings.TrimSpace("(" + hook + ") " + text)
+	}
+	machine := u.Machine
+	if indent != "" {
+		machine = ""
+	}
+	return []cell{
+		{text: name}, statusCell(u.Workload.Status), statusCell(u.Agent.Status), {text: machine},
+		{text: u.Address, colour: cyan}, {text: portList(u.Ports), colour: ports}, message(text),
+	}
+}
+
+// portList groups ports by protocol: "80,443,8000-8010/tcp 53/udp icmp".
+func portList(p model.Ports) string {
+	byProtocol := map[string][]string{}
+	for _, r := range p.All() {
+		number, _, _ := strings.Cut(r.String(), "/")
+		byProtocol[r.Protocol] = append(byProtocol[r.Protocol], number)
+	}
+	var groups []string
+	for _, proto := range []string{"tcp", "udp"} {
+		if list := byProtocol[proto]; len(list) > 0 {
+			groups = append(groups, strings.Join(list, ",")+"/"+proto)
+		}
+	}
+	if len(byProtocol["icmp"]) > 0 {
+		groups = append(groups, "icmp")
+	}
+	return strings.Join(groups, " ")
+}
+
+func machineRows(s *state.FullStatus) [][]cell {
+	if len(s.Machines) == 0 {
+		return nil
+	}
+	rows := [][]cell{heads("Machine", "State", "Address", "Inst id", "Base", "AZ", "Message")}
+	for _, m := range s.Machines {
+		status := machineStatus(m)
+		address, instance, text := "", "", ""
+		if len(m.Addresses) > 0 {
+			address, instance, text = m.Addresses[0], "local-"+m.ID, "Running"
+		}
+		rows = append(rows, []cell{
+			{text: m.ID}, statusCell(status.Status), {text: address, colour: cyan}, {text: instance}, {}, {},
+			message(cmp.Or(status.Message, text)),
+		})
+	}
+	return rows
+}
+
+func relationRows(s *state.FullStatus) [][]cell {
+	if len(s.Relations) == 0 {
+		return nil
+	}
+	rows := [][]cell{heads("Integration provider", "Requirer", "Interface", "Type", "Message")}
+	for _, r := range s.Relations {
+		provider, requirer := r.Endpoints[0], r.Endpoints[len(r.Endpoints)-1]
+		if provider.Role == model.Requirer {
+			provider, requirer = requirer, provider
+		}
+		kind, text := "regular", ""
+		switch {
+		case r.IsPeer():
+			kind = "peer"
+		case r.Scope() == model.Container:
+			kind = "subordinate"
+		}
+		switch {
+		case r.Life != model.Alive:
+			text = "dying"
+		case r.Suspended:
+			text = "suspended"
+		}
+		rows = append(rows, []cell{{text: provider.String()}, {text: requirer.String()}, {text: provider.Interface}, {text: kind}, message(text)})
+	}
+	return rows
+}

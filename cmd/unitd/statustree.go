@@ -1,0 +1,189 @@
+package main
+
+import (
+	"runtime"
+	"strconv"
+	"time"
+
+	"github.com/unitd/unitd/hooks"
+	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/state"
+)
+
+// The names that scripts find for what there isn't here: a controller and a
+// cloud.
+const (
+	controllerName = "unitd"
+	cloudName      = "local"
+	regionName     = "host"
+)
+
+type tree = map[string]any
+
+// statusTree is what "status --format json" shows. Source: spec/cli-juju.md
+// §2.1; nothing in it is null.
+func statusTree(s *state.FullStatus, utc bool) tree {
+	t := tree{
+		"model": tree{
+			"name": s.Model.Name, "type": "iaas", "controller": controllerName, "cloud": cloudName,
+			"region": regionName, "version": hooks.Version, "sla": "unsupported",
+			"model-status": tree{"current": modelStatus(s.Model), "since": since(s.Model.Created, utc)},
+		},
+		"machines": tree{}, "applications": tree{}, "storage": tree{},
+		"controller": tree{"timestamp": clockTime(s.Timestamp, utc)},
+	}
+	for _, m := range s.Machines {
+		t["machines"].(tree)[m.ID] = machineTree(m, utc)
+	}
+	units := map[model.UnitName]state.UnitView{}
+	for _, app := range s.Applications {
+		for _, u := range app.Units {
+			units[u.Name] = u
+		}
+	}
+	for _, app := range s.Applications {
+		t["applications"].(tree)[app.Name] = applicationTree(app, units, utc)
+	}
+	return t
+}
+
+func modelStatus(m state.ModelInfo) string {
+	if m.Life != model.Alive {
+		return "destroying"
+	}
+	return "available"
+}
+
+func machineTree(m state.MachineView, utc bool) tree {
+	t := tree{
+		"juju-status":    statusInfo(machineStatus(m), utc, true),
+		"machine-status": statusInfo(model.Status{Status: "running", Message: "Running", Since: m.Started}, utc, false),
+		"instance-id":    "local-" + m.ID,
+		"hostname":       m.Hostname,
+		"hardware":       "arch=" + runtime.GOARCH + " cores=" + strconv.Itoa(runtime.NumCPU()),
+	}
+	if len(m.Addresses) > 0 {
+		t["dns-name"], t["ip-addresses"] = m.Addresses[0], m.Addresses
+	}
+	return t
+}
+
+func machineStatus(m state.MachineView) model.Status {
+	switch {
+	case m.Started.IsZero():
+		return model.Status{Status: "pending"}
+	case !m.Present:
+		return model.Status{Status: "down", Message: "agent is not communicating with the server", Since: m.Started}
+	}
+	return model.Status{Status: "started", Since: m.Started}
+}
+
+func applicationTree(app state.ApplicationView, units map[model.UnitName]state.UnitView, utc bool) tree {
+	t := tree{
+		"charm": app.Charm, "charm-origin": "local", "charm-name": app.CharmDoc.Charm.Name,
+		"charm-rev": app.CharmDoc.Revision, "exposed": app.Exposed,
+		"application-status": statusInfo(app.Status, utc, false),
+	}
+	if app.Life != model.Alive {
+		t["life"] = app.Life.String()
+	}
+	if app.CharmDoc.Charm.Version != "" {
+		t["charm-version"] = app.CharmDoc.Charm.Version
+	}
+	if app.Version != "" {
+		t["version"] = app.Version
+	}
+	if len(app.Relations) > 0 {
+		rels := map[string][]tree{}
+		for ep, list := range app.Relations {
+			for _, r := range list {
+				rels[ep] = append(rels[ep], tree{"related-application": r.Application, "interface": r.Interface, "scope": string(r.Scope)})
+			}
+		}
+		t["relations"] = rels
+	}
+	bindings := tree{"": "alpha"}
+	for _, e := range app.Endpoints {
+		bindings[e.Name] = "alpha"
+	}
+	t["endpoint-bindings"] = bindings
+	if app.Subordinate {
+		if len(app.SubordinateTo) > 0 {
+			t["subordinate-to"] = app.SubordinateTo
+		}
+		return t
+	}
+	if len(app.Units) > 0 {
+		members := tree{}
+		for _, u := range app.Units {
+			members[string(u.Name)] = unitTree(u, units, utc)
+		}
+		t["units"] = members
+	}
+	return t
+}
+
+func unitTree(u state.UnitView, units map[model.UnitName]state.UnitView, utc bool) tree {
+	t := tree{
+		"workload-status": statusInfo(u.Workload, utc, false),
+		"juju-status":     statusInfo(u.Agent, utc, true),
+	}
+	if u.Leader {
+		t["leader"] = true
+	}
+	if u.Life != model.Alive {
+		t["life"] = u.Life.String()
+	}
+	if u.Address != "" {
+		t["public-address"] = u.Address
+	}
+	if u.Principal == "" {
+		t["machine"] = u.Machine
+	}
+	if ports := u.Ports.All(); len(ports) > 0 {
+		list := make([]string, len(ports))
+		for i, p := range ports {
+			list[i] = p.String()
+		}
+		t["open-ports"] = list
+	}
+	subordinates := tree{}
+	for _, name := range u.Subordinates {
+		if sub, ok := units[name]; ok {
+			subordinates[string(name)] = unitTree(sub, units, utc)
+		}
+	}
+	if len(subordinates) > 0 {
+		t["subordinates"] = subordinates
+	}
+	return t
+}
+
+func statusInfo(s model.Status, utc, agent bool) tree {
+	t := tree{"current": s.Status}
+	if s.Message != "" {
+		t["message"] = s.Message
+	}
+	if !s.Since.IsZero() {
+		t["since"] = since(s.Since, utc)
+	}
+	if agent {
+		t["version"] = hooks.Version
+	}
+	return t
+}
+
+// since is a time as status shows it. Source: spec/cli-juju.md §2.1.
+func since(t time.Time, utc bool) string {
+	if utc {
+		return t.UTC().Format("2006-01-02 15:04:05Z")
+	}
+	return t.Local().Format("02 Jan 2006 15:04:05Z07:00")
+}
+
+func clockTime(t time.Time, utc bool) string {
+	if utc {
+		return t.UTC().Format("15:04:05Z")
+	}
+	return t.Local().Format("15:04:05Z07:00")
+}

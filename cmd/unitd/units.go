@@ -1,0 +1,241 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/juju/errors"
+	"github.com/spf13/cobra"
+
+	"github.com/unitd/unitd/model"
+)
+
+func (a *app) addUnitCmd() *cobra.Command {
+	var n int
+	cmd := &cobra.Command{
+		Use:               "add-unit APPLICATION",
+		Short:             "Add units to an application",
+		Example:           "  unitd add-unit ledger\n  unitd add-unit ledger -n 2",
+		Args:              args(1, 1, "no application specified"),
+		ValidArgsFunction: a.completeApplications(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if n < 1 {
+				return usagef("--num-units must be a positive integer")
+			}
+			m, err := a.model()
+			if err != nil {
+				return err
+			}
+			if _, err := m.AddUnits(a.ctx, args[0], n); err != nil {
+				if errors.Is(err, errors.NotFound) {
+					return errors.NewNotFound(nil, err.Error()+" (not found)")
+				}
+				return err
+			}
+			return a.ensureAgent()
+		},
+	}
+	cmd.Flags().IntVarP(&n, "num-units", "n", 1, "number of units to add")
+	return cmd
+}
+
+func (a *app) removeUnitCmd() *cobra.Command {
+	var noPrompt, destroyStorage, force bool
+	cmd := &cobra.Command{
+		Use:   "remove-unit UNIT …",
+		Short: "Remove units, after their stop and remove hooks",
+		Long: `Remove units. Each leaves its relations, runs stop and remove, and is gone. With
+--force a unit is taken away at once, whatever its hooks would have done.`,
+		Example:           "  unitd remove-unit ledger/2\n  unitd remove-unit ledger/1 ledger/2",
+		Args:              args(1, -1, "no units specified"),
+		ValidArgsFunction: a.completeUnits,
+		RunE: func(_ *cobra.Command, args []string) error {
+			return a.removeUnits(args, force)
+		},
+	}
+	cmd.Flags().BoolVar(&noPrompt, "no-prompt", false, "for scripts; there is no question here")
+	cmd.Flags().BoolVar(&destroyStorage, "destroy-storage", false, "remove the units' storage too")
+	cmd.Flags().BoolVar(&force, "force", false, "take the unit away at once, running no hook")
+	return cmd
+}
+
+func (a *app) removeUnits(args []string, force bool) error {
+	names, err := unitNames(args)
+	if err != nil {
+		return err
+	}
+	m, err := a.model()
+	if err != nil {
+		return err
+	}
+	failed := false
+	for _, name := range names {
+		remove := m.DestroyUnit
+		if force {
+			if _, err := m.Unit(a.ctx, name); err == nil {
+				a.note("%s is taken away at once: no departed, broken, stop or remove hook of it runs, and what it started is left running", name)
+				remove = m.ForceRemoveUnit
+			}
+		}
+		if err := remove(a.ctx, name); err != nil {
+			failed = true
+			a.failure(fmt.Errorf("removing unit %s failed: %w", name, err))
+			continue
+		}
+		a.printf("will remove unit %s\n", name)
+	}
+	if failed {
+		return silentError{exitFailed}
+	}
+	return a.ensureAgent()
+}
+
+// failure prints one of several errors.
+func (a *app) failure(err error) {
+	fmt.Fprintf(a.stderr, "%s %s\n", a.paint(a.stderr, brightRed, "ERROR"), err)
+}
+
+func unitNames(args []string) ([]model.UnitName, error) {
+	names := make([]model.UnitName, len(args))
+	for i, arg := range args {
+		name, err := model.ParseUnitName(arg)
+		if err != nil {
+			return nil, usagef("%s", err)
+		}
+		names[i] = name
+	}
+	return names, nil
+}
+
+func (a *app) removeApplicationCmd() *cobra.Command {
+	var noPrompt, destroyStorage, force bool
+	cmd := &cobra.Command{
+		Use:               "remove-application APPLICATION …",
+		Short:             "Remove applications with their units and relations",
+		Example:           "  unitd remove-application ledger\n  unitd remove-application ledger shop",
+		Args:              args(1, -1, "no application specified"),
+		ValidArgsFunction: a.completeApplications(-1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return a.removeApplications(args, force)
+		},
+	}
+	cmd.Flags().BoolVar(&noPrompt, "no-prompt", false, "for scripts; there is no question here")
+	cmd.Flags().BoolVar(&destroyStorage, "destroy-storage", false, "remove the units' storage too")
+	cmd.Flags().BoolVar(&force, "force", false, "take the units away at once, running no hook")
+	return cmd
+}
+
+func (a *app) removeApplications(args []string, force bool) error {
+	for _, name := range args {
+		if !model.ValidApplication(name) {
+			return usagef("invalid application name %q", name)
+		}
+	}
+	m, err := a.model()
+	if err != nil {
+		return err
+	}
+	failed := false
+	for _, name := range args {
+		gone, err := m.DestroyApplication(a.ctx, name)
+		if err != nil {
+			failed = true
+			a.failure(fmt.Errorf("removing application %s failed: %w", name, err))
+			continue
+		}
+		a.printf("will remove application %s\n", name)
+		for _, u := range gone.Units {
+			a.printf("- will remove unit %s\n", u)
+			if force {
+				if err := m.ForceRemoveUnit(a.ctx, u); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	if failed {
+		return silentError{exitFailed}
+	}
+	return a.ensureAgent()
+}
+
+func (a *app) resolvedCmd() *cobra.Command {
+	var noRetry, all bool
+	cmd := &cobra.Command{
+		Use:     "resolved UNIT …",
+		Aliases: []string{"resolve"},
+		Short:   "Run a failed hook again, or go on without it",
+		Long: `Mark the failed hook of units as resolved: it is run again, or, with --no-retry,
+taken as if it had succeeded. What a failed hook wrote is in neither case kept.`,
+		Example:           "  unitd resolved ledger/0\n  unitd resolved ledger/0 --no-retry\n  unitd resolved --all",
+		ValidArgsFunction: a.completeUnits,
+		RunE: func(_ *cobra.Command, args []string) error {
+			return a.resolved(args, all, noRetry)
+		},
+	}
+	cmd.Flags().BoolVar(&noRetry, "no-retry", false, "go on as if the hook had succeeded")
+	cmd.Flags().BoolVar(&all, "all", false, "all units that are in error")
+	return cmd
+}
+
+func (a *app) resolved(args []string, all, noRetry bool) error {
+	switch {
+	case all && len(args) > 0:
+		return usagef("specify either units or --all, not both")
+	case !all && len(args) == 0:
+		return usagef("no unit specified")
+	}
+	names, err := unitNames(args)
+	if err != nil {
+		return err
+	}
+	m, err := a.model()
+	if err != nil {
+		return err
+	}
+	if all {
+		units, err := m.Units(a.ctx)
+		if err != nil {
+			return err
+		}
+		for _, u := range units {
+			if u.Failed != 0 {
+				names = append(names, u.Name)
+			}
+		}
+	}
+	failed := false
+	for _, name := range names {
+		if err := m.Resolve(a.ctx, name, !noRetry); err != nil {
+			failed = true
+			a.failure(err)
+		}
+	}
+	if failed {
+		return silentError{exitFailed}
+	}
+	return a.ensureAgent()
+}
+
+func (a *app) exposeCmd() *cobra.Command {
+	return a.exposure("expose", "Mark an application's ports as open to the world", true)
+}
+
+func (a *app) unexposeCmd() *cobra.Command {
+	return a.exposure("unexpose", "Take back what expose did", false)
+}
+
+func (a *app) exposure(verb, short string, exposed bool) *cobra.Command {
+	return &cobra.Command{
+		Use: verb + " APPLICATION", Short: short,
+		Example:           "  unitd " + verb + " shop",
+		Args:              args(1, 1, "no application name specified"),
+		ValidArgsFunction: a.completeApplications(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			m, err := a.model()
+			if err != nil {
+				return err
+			}
+			return m.SetExposed(a.ctx, args[0], exposed)
+		},
+	}
+}

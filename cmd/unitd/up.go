@@ -1,0 +1,174 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/juju/errors"
+	"github.com/spf13/cobra"
+
+	"github.com/unitd/unitd/history"
+	"github.com/unitd/unitd/machine"
+	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/state"
+)
+
+// upFlags are the flags of up.
+type upFlags struct {
+	exit    bool
+	logs    bool
+	timeout time.Duration
+}
+
+func (a *app) upCmd() *cobra.Command {
+	var f upFlags
+	cmd := &cobra.Command{
+		Use:   "up BUNDLE.yaml",
+		Short: "Deploy a bundle, run the agent here, and show the hooks as they run",
+		Long: `Deploy a bundle, run the agent in the foreground, show each hook as it runs, and
+show the status once nothing is left to do. The agent then goes on until Ctrl-C,
+unless --exit-when-settled is given. Run it again after a change of a charm or of
+the bundle, and what has changed is brought up to date.`,
+		Example: `  unitd up shop.yaml
+  unitd up shop.yaml --exit-when-settled --timeout 2m
+  unitd up shop.yaml --logs`,
+		Args: args(1, 1, "no bundle specified"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return a.up(args[0], f)
+		},
+	}
+	cmd.Flags().BoolVar(&f.exit, "exit-when-settled", false, "end, and the agent with it, once nothing is left to do")
+	cmd.Flags().BoolVar(&f.logs, "logs", false, "show what the hooks log too")
+	cmd.Flags().DurationVar(&f.timeout, "timeout", 0, "give up when it isn't settled after this long (0: never)")
+	return cmd
+}
+
+func (a *app) up(path string, f upFlags) error {
+	p, err := a.planBundle(path)
+	if err != nil {
+		return err
+	}
+	defer p.drop()
+	m, err := a.model()
+	if err != nil {
+		return err
+	}
+	lock, err := takeLock()
+	if errors.Is(err, errors.AlreadyExists) {
+		a.note("%v; it runs the hooks: \"unitd debug-log\" shows them", err)
+		if err := a.apply(m, p); err != nil {
+			return err
+		}
+		return a.untilSettled(m, f.timeout, nil)
+	}
+	if err != nil {
+		return err
+	}
+	defer lock.release()
+	if err := a.apply(m, p); err != nil {
+		return err
+	}
+	return a.upHere(m, p, f)
+}
+
+// upHere is up with the agent in this process.
+func (a *app) upHere(m *state.Model, p *plan, f upFlags) error {
+	c, err := a.agentConfig()
+	if err != nil {
+		return err
+	}
+	show := &hookLines{app: a, model: m.Name(), logs: f.logs}
+	for _, app := range p.apps {
+		show.width = max(show.width, len(model.NewUnitName(app.Application.Name, max(app.units-1, 0))))
+	}
+	c.Observer = show.event
+	ctx, stop := context.WithCancel(a.ctx)
+	defer stop()
+	ended := make(chan error, 1)
+	go func() { ended <- machine.Run(ctx, c) }()
+	err = a.untilSettled(m, f.timeout, ended)
+	if f.exit || err != nil && a.ctx.Err() == nil {
+		stop()
+		<-ended
+		return err
+	}
+	if a.ctx.Err() == nil {
+		a.note("\nThe agent goes on; Ctrl-C ends it.")
+	}
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil
+}
+
+// untilSettled waits until nothing is left to do and shows the status then.
+// ended tells when the agent has ended; nil: it is another process.
+func (a *app) untilSettled(m *state.Model, timeout time.Duration, ended chan error) error {
+	ctx, cancel := context.WithCancel(a.ctx)
+	if timeout > 0 {
+		ctx, cancel = context.WithTimeout(a.ctx, timeout)
+	}
+	defer cancel()
+	err := a.settle(ctx, m, ended)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = a.timedOut(m, timeout)
+	}
+	if err != nil {
+		return err
+	}
+	s, err := m.Status(a.ctx)
+	if err != nil {
+		return err
+	}
+	a.printf("\n")
+	if err := a.showStatus(s, nil, statusFlags{format: "tabular", relations: true}); err != nil {
+		return err
+	}
+	return a.failIfInError(m)
+}
+
+// hookLines prints a line for each hook that has run.
+type hookLines struct {
+	app   *app
+	model string
+	logs  bool
+	mu    sync.Mutex
+	width int // of unit names
+}
+
+func (h *hookLines) event(e machine.Event) {
+	if e.Model != h.model {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case e.Kind == machine.HookRun:
+		h.hook(e.Run)
+	case e.Kind == machine.LogLine && h.logs && strings.HasPrefix(e.Log.Module, "unit."):
+		h.line(e.Log.Time, e.Unit, h.paint(grey, e.Log.Level+" "+e.Log.Message))
+	}
+}
+
+func (h *hookLines) hook(run history.Entry) {
+	what := fmt.Sprintf("%-24s %-*s ", run.Name, h.width, run.Hook.RemoteUnit)
+	switch {
+	case run.Missing:
+		what += h.paint(grey, "not in the charm")
+	case run.Outcome == history.Committed:
+		what += fmt.Sprintf("%6s", run.Duration.Round(time.Millisecond))
+	default:
+		what += h.paint(red, string(run.Outcome)+": "+run.Message)
+	}
+	h.line(run.Started, run.Unit, what)
+}
+
+func (h *hookLines) paint(c colour, text string) string { return h.app.paint(h.app.stdout, c, text) }
+
+func (h *hookLines) line(at time.Time, unit model.UnitName, what string) {
+	h.width = max(h.width, len(unit))
+	h.app.printf("%s  %-*s  %s\n", at.Local().Format(time.TimeOnly), h.width, unit, strings.TrimRight(what, " "))
+}

@@ -1,0 +1,172 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/juju/errors"
+	"github.com/spf13/cobra"
+
+	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/state"
+)
+
+func (a *app) waitCmd() *cobra.Command {
+	var timeout time.Duration
+	cmd := &cobra.Command{
+		Use:   "wait",
+		Short: "Wait until nothing is left to do",
+		Long: `Wait until all that the model asks for is done: every unit has run the hooks that
+were due, and what was removed is gone. A unit in error waits for a person and
+counts as done; the command then fails, and names it.`,
+		Example: "  unitd deploy ./ledger && unitd wait --timeout 2m",
+		Args:    args(0, 0, ""),
+		RunE: func(*cobra.Command, []string) error {
+			m, err := a.model()
+			if err != nil {
+				return err
+			}
+			if err := a.ensureAgent(); err != nil {
+				return err
+			}
+			ctx := a.ctx
+			if timeout > 0 {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithTimeout(ctx, timeout)
+				defer cancel()
+			}
+			if err := a.settle(ctx, m, nil); err != nil {
+				if errors.Is(err, context.DeadlineExceeded) {
+					return a.timedOut(m, timeout)
+				}
+				return err
+			}
+			return a.failIfInError(m)
+		},
+	}
+	cmd.Flags().DurationVar(&timeout, "timeout", 0, "give up after this long, as 90s or 5m (0: never)")
+	return cmd
+}
+
+// settle waits until the agent has done all that the model asks for. ended
+// tells when an agent in this process has ended; nil: it is another process.
+func (a *app) settle(ctx context.Context, m *state.Model, ended chan error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	watch, err := m.Watch(ctx, 0)
+	if err != nil {
+		return err
+	}
+	rev, err := m.AskSettled(ctx)
+	if err != nil {
+		return err
+	}
+	if ended == nil {
+		ended = make(chan error, 1)
+		go func() {
+			err := waitForEnd(ctx)
+			if err == nil {
+				err = errors.New("the agent has ended; \"unitd wait\" starts another one")
+			}
+			ended <- err
+		}()
+	}
+	progress := a.progress(m)
+	defer progress.end()
+	for {
+		done, err := m.Settled(ctx, rev)
+		if err != nil || done {
+			return err
+		}
+		progress.show()
+		select {
+		case <-watch:
+		case err := <-ended:
+			ended <- err // for others who ask
+			return err
+		case <-ctx.Done():
+			return errors.Trace(ctx.Err())
+		}
+	}
+}
+
+// inError are the units in error, with what failed.
+func (a *app) inError(m *state.Model) ([]string, error) {
+	s, err := m.Status(a.ctx)
+	if err != nil {
+		return nil, err
+	}
+	var failed []string
+	for _, app := range s.Applications {
+		for _, u := range app.Units {
+			if u.Workload.Status == model.StatusError {
+				failed = append(failed, fmt.Sprintf("%s: %s", u.Name, u.Workload.Message))
+			}
+		}
+	}
+	return failed, nil
+}
+
+func (a *app) failIfInError(m *state.Model) error {
+	failed, err := a.inError(m)
+	if err != nil || len(failed) == 0 {
+		return err
+	}
+	return errors.Errorf("settled with units in error: %s; see \"unitd debug-log\", then \"unitd resolved\"", strings.Join(failed, ", "))
+}
+
+func (a *app) timedOut(m *state.Model, timeout time.Duration) error {
+	busy := "the agent has not looked yet"
+	if s, err := m.Status(a.ctx); err == nil {
+		for _, app := range s.Applications {
+			for _, u := range app.Units {
+				if u.Agent.Status != model.StatusIdle {
+					busy = strings.TrimSpace(fmt.Sprintf("%s is %s %s", u.Name, u.Agent.Status, u.Agent.Message))
+				}
+			}
+		}
+	}
+	return errors.Errorf("not settled after %s: %s", timeout, busy)
+}
+
+// progress shows on a terminal what a long wait is waiting for, in one line.
+type progress struct {
+	a     *app
+	model *state.Model
+	on    bool
+}
+
+func (a *app) progress(m *state.Model) *progress {
+	return &progress{a: a, model: m, on: isTerminal(a.stderr)}
+}
+
+func (p *progress) show() {
+	if !p.on {
+		return
+	}
+	s, err := p.model.Status(p.a.ctx)
+	if err != nil {
+		return
+	}
+	var busy []string
+	for _, app := range s.Applications {
+		for _, u := range app.Units {
+			if u.Agent.Status != model.StatusIdle {
+				busy = append(busy, string(u.Name)+" "+strings.TrimSuffix(strings.TrimPrefix(u.Agent.Message, "running "), " hook"))
+			}
+		}
+	}
+	line := "waiting for " + strings.Join(busy, ", ")
+	if len(line) > 78 {
+		line = line[:75] + "..."
+	}
+	fmt.Fprintf(p.a.stderr, "\r\x1b[K%s", line)
+}
+
+func (p *progress) end() {
+	if p.on {
+		fmt.Fprint(p.a.stderr, "\r\x1b[K")
+	}
+}
