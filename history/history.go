@@ -50,6 +50,10 @@ func Path(dir string, unit model.UnitName) string {
 	return filepath.Join(dir, unit.Tag()+".jsonl")
 }
 
+// rotateAt is the size in bytes at which a history is set aside as
+// "<path>.1", in place of the one before. About ten thousand runs fit in it.
+const rotateAt = 4 << 20
+
 // Append adds an entry to its unit's history below dir, an existing directory.
 func Append(dir string, e Entry) error {
 	e.Name = e.Hook.Name()
@@ -57,7 +61,13 @@ func Append(dir string, e Entry) error {
 	if err != nil {
 		return errors.Trace(err)
 	}
-	f, err := os.OpenFile(Path(dir, e.Unit), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	path := Path(dir, e.Unit)
+	if st, err := os.Stat(path); err == nil && st.Size() > rotateAt {
+		if err := os.Rename(path, path+".1"); err != nil {
+			return errors.Annotate(err, "cannot set the full history aside")
+		}
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return errors.Annotate(err, "cannot write the history")
 	}
@@ -68,30 +78,71 @@ func Append(dir string, e Entry) error {
 	return errors.Annotate(err, "cannot write the history")
 }
 
-// Read reads the whole history of a unit, oldest first; empty where there is
-// none. A last line that was cut off is left out.
+// Read reads the history of a unit, oldest first; empty where there is none. A
+// last line that was cut off is left out.
 func Read(dir string, unit model.UnitName) ([]Entry, error) {
-	f, err := os.Open(Path(dir, unit))
-	if os.IsNotExist(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, errors.Annotate(err, "cannot read the history")
-	}
-	defer f.Close()
 	var all []Entry
-	r := bufio.NewReader(f)
+	for _, path := range []string{Path(dir, unit) + ".1", Path(dir, unit)} {
+		f, err := os.Open(path)
+		if os.IsNotExist(err) {
+			continue
+		}
+		if err != nil {
+			return nil, errors.Annotate(err, "cannot read the history")
+		}
+		entries, err := read(f)
+		f.Close()
+		if err != nil {
+			return nil, errors.Annotate(err, "cannot read the history")
+		}
+		all = append(all, entries...)
+	}
+	return all, nil
+}
+
+func read(from io.Reader) ([]Entry, error) {
+	var all []Entry
+	r := bufio.NewReader(from)
 	for {
 		line, err := r.ReadBytes('\n')
 		if err == io.EOF {
 			return all, nil
 		}
 		if err != nil {
-			return all, errors.Annotate(err, "cannot read the history")
+			return nil, errors.Trace(err)
 		}
 		var e Entry
 		if json.Unmarshal(line, &e) == nil {
 			all = append(all, e)
 		}
 	}
+}
+
+// tail is how many bytes at the end of a history Last looks at; no entry is
+// nearly as long.
+const tail = 64 << 10
+
+// Last is the newest entry of a unit's history; the zero one where there is
+// none.
+func Last(dir string, unit model.UnitName) (Entry, error) {
+	f, err := os.Open(Path(dir, unit))
+	if os.IsNotExist(err) {
+		return Entry{}, nil
+	}
+	if err != nil {
+		return Entry{}, errors.Annotate(err, "cannot read the history")
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return Entry{}, errors.Annotate(err, "cannot read the history")
+	}
+	if _, err := f.Seek(max(0, st.Size()-tail), io.SeekStart); err != nil {
+		return Entry{}, errors.Annotate(err, "cannot read the history")
+	}
+	entries, err := read(f) // the first line may be half of one
+	if err != nil || len(entries) == 0 {
+		return Entry{}, errors.Annotate(err, "cannot read the history")
+	}
+	return entries[len(entries)-1], nil
 }

@@ -31,6 +31,9 @@ type Config struct {
 	Clock  clock.Clock
 	Log    *slog.Logger
 	Host   Host
+	// Reboot reboots the machine when a charm asks for it; nil: the agent has no
+	// leave to, and such wishes are only logged.
+	Reboot func() error
 	// Observer is told of hook runs and log lines as they happen; may be nil.
 	// It must be quick, and may be called many times at once.
 	Observer func(Event)
@@ -46,7 +49,7 @@ func Run(ctx context.Context, c Config) error {
 	if err := tools.Link(toolsDir, c.Client); err != nil {
 		return errors.Annotate(err, "cannot link the hook tools")
 	}
-	a := &agent{Config: c, toolsDir: toolsDir, models: map[string]*hosted{}}
+	a := &agent{Config: c, toolsDir: toolsDir, models: map[string]*hosted{}, rebooter: &rebooter{carryOut: c.Reboot, log: c.Log}}
 	a.lease = &lease{store: c.Controller.Store(), clock: c.Clock}
 	if err := a.lease.renew(ctx); err != nil {
 		return errors.Trace(err)
@@ -59,6 +62,7 @@ type agent struct {
 	Config
 	toolsDir string
 	lease    *lease
+	rebooter *rebooter
 	models   map[string]*hosted // by uuid
 	wait     sync.WaitGroup
 }
@@ -133,7 +137,7 @@ func (a *agent) reconcile(ctx context.Context) error {
 			h.stop()
 			<-h.ended
 			delete(a.models, uuid)
-			if err := os.RemoveAll(filepath.Join(a.Dir, "models", uuid, "agents")); err != nil {
+			if err := os.RemoveAll(ModelDir(a.Dir, uuid)); err != nil {
 				a.Log.Error("cannot remove what is left of a model", "err", err)
 			}
 		}
@@ -151,7 +155,7 @@ func (a *agent) host(ctx context.Context, m *state.Model) {
 		defer close(h.ended)
 		defer stop()
 		for ctx.Err() == nil {
-			ma := newModelAgent(a.Config, m, a.toolsDir, a.lease, h.leases)
+			ma := newModelAgent(a.Config, m, a.toolsDir, a.lease, h.leases, a.rebooter)
 			if err := ma.run(ctx); err != nil && ctx.Err() == nil {
 				a.Log.Error("cannot run the units of a model", "model", m.Name(), "err", err)
 				select {

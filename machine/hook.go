@@ -71,8 +71,8 @@ func (u *unit) execute(ctx context.Context, run uniter.Run, entry *history.Entry
 	defer end()
 	hctx := hookcontext.New(hookcontext.Params{
 		Unit: u.name, ModelUUID: u.model.UUID(), Hook: run.Hook, Charm: charm.Charm,
-		Relations: u.relationsOf(run), MayReboot: true,
-		View: liveView{ctx: context.WithoutCancel(runCtx), u: u, hook: run.Hook, machine: u.machine},
+		Relations: u.relationsOf(run), MayReboot: true, RebootNow: u.rebootNow(end),
+		View: liveView{ctx: context.WithoutCancel(runCtx), u: u, charm: charm.Charm, machine: u.machine},
 	})
 	id := u.server.Begin(hctx)
 	defer u.server.End()

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	hookcontext "github.com/unitd/unitd/context"
+	"github.com/unitd/unitd/state"
 )
 
 // Host is what an agent tells the model, and hooks, of the host that it runs on.
@@ -21,6 +22,11 @@ type Host struct {
 	Debian, Ubuntu bool
 	// Base is the host's operating system: "ubuntu" and "24.04".
 	BaseName, BaseChannel string
+}
+
+// machine is what the model is told of the machine with that id.
+func (h Host) machine(id string) state.MachineDoc {
+	return state.MachineDoc{ID: id, Hostname: h.Hostname, Addresses: h.Addresses, BaseName: h.BaseName, BaseChannel: h.BaseChannel}
 }
 
 // LocalHost describes this host. All units of a local model are on it, so the

@@ -51,10 +51,19 @@ type world struct {
 	ctx   context.Context
 	dir   string
 	model *state.Model
-	stop  func()
+	// controller is what the agents run with, configure what they are told.
+	controller *state.Controller
+	configure  func(*machine.Config)
+	stop       func()
 }
 
 func newWorld(t testing.TB) *world {
+	t.Helper()
+	return newWorldWith(t, func(*machine.Config) {})
+}
+
+// newWorldWith is newWorld with an agent that is told something else.
+func newWorldWith(t testing.TB, configure func(*machine.Config)) *world {
 	t.Helper()
 	dir := t.TempDir()
 	s, err := sqlite.Open(filepath.Join(dir, "store.db"), sqlite.Options{})
@@ -69,13 +78,13 @@ func newWorld(t testing.TB) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, ctx: ctx, dir: dir, model: m}
-	w.start(c)
+	w := &world{t: t, ctx: ctx, dir: dir, model: m, controller: c, configure: configure}
+	w.restart()
 	return w
 }
 
-// start starts the agent; stop ends it and waits.
-func (w *world) start(c *state.Controller) {
+// restart starts an agent; stop ends it and waits.
+func (w *world) restart() {
 	path, err := client()
 	if err != nil {
 		w.t.Fatal(err)
@@ -83,10 +92,12 @@ func (w *world) start(c *state.Controller) {
 	ctx, cancel := context.WithCancel(w.ctx)
 	done := make(chan error, 1)
 	go func() {
-		done <- machine.Run(ctx, machine.Config{
-			Controller: c, Dir: w.dir, Client: path, Clock: clock.WallClock, Host: machine.LocalHost(),
+		c := machine.Config{
+			Controller: w.controller, Dir: w.dir, Client: path, Clock: clock.WallClock, Host: machine.LocalHost(),
 			Log: slog.New(slog.NewTextHandler(testWriter{w.t}, nil)),
-		})
+		}
+		w.configure(&c)
+		done <- machine.Run(ctx, c)
 	}()
 	w.stop = sync.OnceFunc(func() {
 		cancel()

@@ -28,6 +28,7 @@ type modelAgent struct {
 	leases   <-chan struct{}
 	log      *slog.Logger
 	debugLog *debuglog.Log
+	rebooter *rebooter
 	units    map[model.UnitName]*running
 	ended    chan model.UnitName
 	idle     chan struct{} // has room for one: "a unit has found nothing to do"
@@ -51,9 +52,9 @@ type running struct {
 	err error
 }
 
-func newModelAgent(c Config, m *state.Model, toolsDir string, l *lease, leases <-chan struct{}) *modelAgent {
+func newModelAgent(c Config, m *state.Model, toolsDir string, l *lease, leases <-chan struct{}, r *rebooter) *modelAgent {
 	return &modelAgent{
-		Config: c, model: m, toolsDir: toolsDir, lease: l, leases: leases,
+		Config: c, model: m, toolsDir: toolsDir, lease: l, leases: leases, rebooter: r,
 		dir:   ModelDir(c.Dir, m.UUID()),
 		units: map[model.UnitName]*running{}, ended: make(chan model.UnitName), idle: make(chan struct{}, 1),
 		turns: map[string]chan struct{}{}, related: map[model.RelationID][]string{},
@@ -328,7 +329,7 @@ func (a *modelAgent) add(doc state.UnitDoc) *running {
 		model: a.model, clock: a.Clock, log: a.log, debugLog: a.debugLog, host: a.Host,
 		dir: filepath.Join(a.dir, "agents", doc.Name.Tag()), toolsDir: a.toolsDir,
 		history: HistoryDir(a.Dir, a.model.UUID()),
-		turn:    turn, changed: make(chan struct{}, 1), observer: a.Observer,
+		turn:    turn, changed: make(chan struct{}, 1), observer: a.Observer, rebooter: a.rebooter,
 		idle: func() {
 			select {
 			case a.idle <- struct{}{}:
@@ -424,7 +425,7 @@ func (a *modelAgent) claimFor(ctx context.Context, starting []*running) error {
 		apps[u.name.Application()] = nil
 	}
 	for id := range machines {
-		if err := a.model.SetMachine(ctx, id, a.Host.Hostname, a.Host.Addresses); err != nil && !errors.Is(err, errors.NotFound) {
+		if err := a.model.SetMachine(ctx, a.Host.machine(id)); err != nil && !errors.Is(err, errors.NotFound) {
 			return errors.Trace(err)
 		}
 		if err := a.model.SetPresence(ctx, id, a.lease.current()); err != nil {

@@ -99,6 +99,8 @@ func (u *unit) reportCommitted(ctx context.Context, r uniter.Report) error {
 		e = history.Entry{Unit: u.name, Run: r.Run, Hook: r.Hook, Outcome: history.Committed, Message: r.Reason}
 		if doc, err := u.model.Unit(ctx, u.name); err == nil && doc.Run < r.Run {
 			e.Outcome = history.Skipped
+		} else if last, err := history.Last(u.history, u.name); err == nil && last.Run == r.Run && last.Outcome == history.Committed {
+			return nil // recorded before the agent ended
 		}
 	}
 	u.record(e)

@@ -45,6 +45,7 @@ type unit struct {
 	server    *tools.Server
 	turn      chan struct{} // the machine's lock: has room for one
 	changed   chan struct{} // has room for one
+	rebooter  *rebooter
 	observer  func(Event)
 
 	// pokes counts the pokes; idleAt is how many of them the agent had heard
@@ -181,8 +182,8 @@ func (u *unit) commit(ctx context.Context, run uniter.Run, changes model.Changes
 	if errors.Is(err, state.ErrNotLeader) {
 		return errors.WithType(err, uniter.ErrOvertaken)
 	}
-	if err == nil && changes.Reboot != model.NoReboot {
-		u.log.Warn("the charm asks for a reboot of its machine; it is noted, not carried out", "unit", u.name, "when", string(changes.Reboot))
+	if err == nil {
+		u.committedReboot(ctx, c)
 	}
 	return errors.Trace(err)
 }
@@ -205,6 +206,13 @@ func (u *unit) initialSettings() model.Settings {
 func (u *unit) lock(ctx context.Context) (func(), error) {
 	select {
 	case u.turn <- struct{}{}:
+		if u.rebooter.due() {
+			// The run that asked for it is queued again, on disk.
+			u.rebooter.reboot(ctx, u)
+			<-ctx.Done()
+			<-u.turn
+			return nil, errors.Trace(ctx.Err())
+		}
 		return func() { <-u.turn }, nil
 	case <-ctx.Done():
 		return nil, errors.Trace(ctx.Err())

@@ -2,12 +2,12 @@ package machine
 
 import (
 	"context"
+	"slices"
 
 	"github.com/juju/errors"
 
 	hookcontext "github.com/unitd/unitd/context"
 	"github.com/unitd/unitd/debuglog"
-	"github.com/unitd/unitd/hooks"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
 )
@@ -15,9 +15,9 @@ import (
 // liveView is the hookcontext.View of one hook run on the live model. ctx ends
 // with the run.
 type liveView struct {
-	ctx  context.Context
-	u    *unit
-	hook hooks.Info
+	ctx   context.Context
+	u     *unit
+	charm model.Charm
 	// machine is the id of the unit's machine.
 	machine string
 }
@@ -70,7 +70,17 @@ func (v liveView) SetApplicationStatus(s model.Status) error {
 	return v.u.model.SetStatus(v.ctx, state.ApplicationStatus, v.u.name.Application(), s)
 }
 
-func (v liveView) Network(string) (hookcontext.Network, error) { return v.u.host.Network, nil }
+// Network is the host's, for every binding that the charm has.
+func (v liveView) Network(binding string) (hookcontext.Network, error) {
+	known := binding == "" || slices.Contains(v.charm.Bindings, binding)
+	for _, e := range v.charm.EndpointsOf(v.u.name.Application()) {
+		known = known || e.Name == binding
+	}
+	if !known {
+		return hookcontext.Network{}, errors.NotFoundf("binding %q", binding)
+	}
+	return v.u.host.Network, nil
+}
 
 func (v liveView) PublicAddress() (string, error) {
 	if len(v.u.host.Addresses) == 0 {

@@ -29,16 +29,8 @@ const unitsPerTxn = 15
 // its units, each on a machine of its own. Errors: NotValid, AlreadyExists,
 // NotFound for the charm.
 func (m *Model) Deploy(ctx context.Context, a DeployArgs) error {
-	if !model.ValidApplication(a.Application) {
-		return errors.NewNotValid(nil, fmt.Sprintf("invalid application name %q", a.Application))
-	}
 	first := min(a.Units, unitsPerTxn)
-	_, err := m.update(ctx, func(tx *txn) error {
-		if err := tx.alive(); err != nil {
-			return errors.Trace(err)
-		}
-		return tx.deploy(a, first)
-	})
+	_, err := m.update(ctx, func(tx *txn) error { return tx.deploy(a, first) })
 	if err != nil {
 		return errors.Trace(err)
 	}
@@ -49,31 +41,50 @@ func (m *Model) Deploy(ctx context.Context, a DeployArgs) error {
 }
 
 // alive says whether the model still takes new things.
-func (t *txn) alive() error {
-	info, err := readInfo(t.Reader, t.m.info)
+func (d docs) alive() error {
+	info, err := readInfo(d.Reader, d.m.info)
 	if err != nil {
 		return errors.Trace(err)
 	}
 	if info.Life != model.Alive {
-		return errors.NewNotValid(nil, fmt.Sprintf("model %q is being destroyed", t.m.info.Name))
+		return errors.NewNotValid(nil, fmt.Sprintf("model %q is being destroyed", d.m.info.Name))
+	}
+	return nil
+}
+
+// CheckDeploy is the error that Deploy would give with that charm, which the
+// model need not have: so a charm is stored only if it is going to be used.
+func (m *Model) CheckDeploy(ctx context.Context, a DeployArgs, charm model.Charm) error {
+	_, err := m.view(ctx, func(r docs) error { return r.checkDeploy(a, charm) })
+	return errors.Trace(err)
+}
+
+func (d docs) checkDeploy(a DeployArgs, charm model.Charm) error {
+	if !model.ValidApplication(a.Application) {
+		return errors.NewNotValid(nil, fmt.Sprintf("invalid application name %q", a.Application))
+	}
+	if err := d.alive(); err != nil {
+		return errors.Trace(err)
+	}
+	_, err := d.application(a.Application)
+	switch {
+	case err == nil:
+		return errors.NewAlreadyExists(nil, fmt.Sprintf("cannot add application %q: application already exists", a.Application))
+	case !errors.Is(err, errors.NotFound):
+		return errors.Trace(err)
+	case charm.Subordinate && a.Units > 0:
+		return errors.NewNotValid(nil, "cannot use --num-units with a subordinate application: its units come with the units it is related to")
 	}
 	return nil
 }
 
 func (t *txn) deploy(a DeployArgs, units int) error {
-	_, err := t.application(a.Application)
-	if err == nil {
-		return errors.NewAlreadyExists(nil, fmt.Sprintf("cannot add application %q: application already exists", a.Application))
-	}
-	if !errors.Is(err, errors.NotFound) {
-		return errors.Trace(err)
-	}
 	charm, err := t.charm(a.Charm)
 	if err != nil {
 		return errors.Trace(err)
 	}
-	if charm.Charm.Subordinate && a.Units > 0 {
-		return errors.NewNotValid(nil, "cannot use --num-units with a subordinate application: its units come with the units it is related to")
+	if err := t.checkDeploy(a, charm.Charm); err != nil {
+		return errors.Trace(err)
 	}
 	app := ApplicationDoc{
 		Name: a.Application, Charm: a.Charm, Subordinate: charm.Charm.Subordinate,
@@ -295,10 +306,7 @@ func (m *Model) SetCharm(ctx context.Context, name, url string, force bool) erro
 		if err != nil {
 			return errors.Trace(err)
 		}
-		if charm.Charm.Subordinate != app.Subordinate {
-			return errors.NewNotValid(nil, fmt.Sprintf("cannot upgrade application %q to charm %q: cannot change an application's subordinacy", name, url))
-		}
-		if err := tx.checkEndpoints(*app, charm); err != nil {
+		if err := tx.checkCharm(*app, charm.Charm); err != nil {
 			return errors.Trace(err)
 		}
 		if err := tx.newPeers(app, charm); err != nil {
@@ -319,19 +327,36 @@ func (m *Model) SetCharm(ctx context.Context, name, url string, force bool) erro
 	})
 }
 
-// checkEndpoints refuses a charm that lacks an endpoint with a relation.
-func (t *txn) checkEndpoints(app ApplicationDoc, charm CharmDoc) error {
-	rels, err := t.relationsOf(app.Name)
+// CheckCharm is the error that SetCharm would give for that charm, which the
+// model need not have: so a charm is stored only if it is going to be used.
+func (m *Model) CheckCharm(ctx context.Context, application string, charm model.Charm) error {
+	_, err := m.view(ctx, func(r docs) error {
+		app, err := r.application(application)
+		if err != nil {
+			return errors.Trace(err)
+		}
+		return r.checkCharm(app, charm)
+	})
+	return errors.Trace(err)
+}
+
+// checkCharm refuses a charm of the other kind, and one that lacks an endpoint
+// with a relation.
+func (d docs) checkCharm(app ApplicationDoc, charm model.Charm) error {
+	if charm.Subordinate != app.Subordinate {
+		return errors.NewNotValid(nil, fmt.Sprintf("cannot upgrade application %q to charm %q: cannot change an application's subordinacy", app.Name, charm.Name))
+	}
+	rels, err := d.relationsOf(app.Name)
 	if err != nil {
 		return errors.Trace(err)
 	}
-	have := charm.Charm.EndpointsOf(app.Name)
+	have := charm.EndpointsOf(app.Name)
 	for _, r := range rels {
 		own, _, _ := r.Endpoint(app.Name)
 		if !slices.ContainsFunc(have, func(e model.Endpoint) bool {
 			return e.Name == own.Name && e.Role == own.Role && e.Interface == own.Interface
 		}) {
-			return errors.NewNotValid(nil, fmt.Sprintf("cannot upgrade application %q to charm %q: would break relation %q", app.Name, charm.URL, r.Key))
+			return errors.NewNotValid(nil, fmt.Sprintf("cannot upgrade application %q to charm %q: would break relation %q", app.Name, charm.Name, r.Key))
 		}
 	}
 	return nil

@@ -383,13 +383,13 @@ func TestSetCharm(t *testing.T) {
 		{"a new peer endpoint gets its relation", old + " ring=peer:ring", "", "shop:cluster shop:db mysql:server shop:ring"},
 		{"an endpoint that nobody uses may go", "shop db=requirer:mysql cluster=peer:shop-cluster", "", "shop:cluster shop:db mysql:server"},
 		{"a charm without an endpoint in use is refused", "shop cluster=peer:shop-cluster",
-			`cannot upgrade application "shop" to charm "local:shop-1": would break relation "shop:db mysql:server"`, ""},
+			`cannot upgrade application "shop" to charm "shop": would break relation "shop:db mysql:server"`, ""},
 		{"an endpoint in use doesn't change its interface", "shop db=requirer:pgsql cluster=peer:shop-cluster",
-			`cannot upgrade application "shop" to charm "local:shop-1": would break relation "shop:db mysql:server"`, ""},
+			`cannot upgrade application "shop" to charm "shop": would break relation "shop:db mysql:server"`, ""},
 		{"an endpoint in use doesn't change its role", "shop db=provider:mysql cluster=peer:shop-cluster",
-			`cannot upgrade application "shop" to charm "local:shop-1": would break relation "shop:db mysql:server"`, ""},
+			`cannot upgrade application "shop" to charm "shop": would break relation "shop:db mysql:server"`, ""},
 		{"a principal doesn't become a subordinate", old + " subordinate",
-			`cannot upgrade application "shop" to charm "local:shop-1": cannot change an application's subordinacy`, ""},
+			`cannot upgrade application "shop" to charm "shop": cannot change an application's subordinacy`, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -80,6 +80,9 @@ type MachineDoc struct {
 	Units     []model.UnitName `json:"units,omitempty"` // principals
 	Hostname  string           `json:"hostname,omitempty"`
 	Addresses []string         `json:"addresses,omitempty"`
+	// BaseName and BaseChannel are its operating system, "ubuntu" and "24.04".
+	BaseName    string `json:"base-name,omitempty"`
+	BaseChannel string `json:"base-channel,omitempty"`
 	// ForUnit: the machine was made for one unit, and goes with it.
 	ForUnit bool      `json:"for-unit,omitempty"`
 	Started time.Time `json:"started,omitzero"`

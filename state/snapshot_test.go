@@ -109,7 +109,7 @@ func TestConfigHash(t *testing.T) {
 		}, true},
 		{"trust", func(w *world) error { return w.SetTrust(w.ctx, "mysql", true) }, true},
 		{"the machine's addresses", func(w *world) error {
-			return w.SetMachine(w.ctx, "0", "host", []string{"10.0.0.9"})
+			return w.SetMachine(w.ctx, state.MachineDoc{ID: "0", Hostname: "host", Addresses: []string{"10.0.0.9"}})
 		}, true},
 		{"the charm", func(w *world) error {
 			return w.SetCharm(w.ctx, "mysql", w.addCharm(sized()), false)
@@ -125,13 +125,15 @@ func TestConfigHash(t *testing.T) {
 			w.ok(w.SetConfig(w.ctx, "mysql", map[string]string{"size": "4"}, nil))
 			return w.SetConfig(w.ctx, "mysql", map[string]string{"size": "3"}, nil)
 		}, false},
-		{"the machine's name", func(w *world) error { return w.SetMachine(w.ctx, "0", "other", nil) }, false},
+		{"the machine's name", func(w *world) error {
+			return w.SetMachine(w.ctx, state.MachineDoc{ID: "0", Hostname: "other", Addresses: nil})
+		}, false},
 		{"exposure", func(w *world) error { return w.SetExposed(w.ctx, "mysql", true) }, false},
 		{"a status", func(w *world) error {
 			return w.SetStatus(w.ctx, state.WorkloadStatus, "mysql/0", model.Status{Status: "active"})
 		}, false},
 		{"another unit's addresses", func(w *world) error {
-			return w.SetMachine(w.ctx, "1", "host", []string{"10.0.0.9"})
+			return w.SetMachine(w.ctx, state.MachineDoc{ID: "1", Hostname: "host", Addresses: []string{"10.0.0.9"}})
 		}, false},
 	} {
 		t.Run(tt.name+map[bool]string{true: " changes it", false: " doesn't change it"}[tt.moves], func(t *testing.T) {

@@ -206,7 +206,7 @@ func TestFullStatus(t *testing.T) {
 	w.deploy(logging, 0)
 	info := w.relate("wordpress", "logging:info")
 	w.enter("wordpress/0", info)
-	w.ok(w.SetMachine(w.ctx, "0", "host", []string{"10.0.0.1", "10.0.0.2"}))
+	w.ok(w.SetMachine(w.ctx, state.MachineDoc{ID: "0", Hostname: "host", Addresses: []string{"10.0.0.1", "10.0.0.2"}}))
 	w.present("0")
 	w.ok(w.CommitHook(w.ctx, state.HookCommit{Unit: "mysql/0", Run: 1, Changes: everything(id), LeaveScope: model.NoRelation}))
 

@@ -153,47 +153,41 @@ func (m *Model) RemoveUnit(ctx context.Context, name model.UnitName) error {
 }
 
 // ForceRemoveUnit removes a unit whatever state it is in, its subordinates
-// first, without any hook. It is no error if the unit is gone.
+// first, without any hook. It is no error if the unit is gone. All is one
+// transaction: an agent that saw the unit on its way out would run its hooks.
 func (m *Model) ForceRemoveUnit(ctx context.Context, name model.UnitName) error {
-	// Being Dying, it can't enter a scope or get a subordinate meanwhile.
-	err := m.SetDying(ctx, name)
-	if err == nil {
-		err = m.forceRemove(ctx, name)
-	}
-	if errors.Is(err, errors.NotFound) {
-		return nil
-	}
+	_, err := m.update(ctx, func(tx *txn) error { return tx.forceRemove(name) })
 	return errors.Trace(err)
 }
 
-func (m *Model) forceRemove(ctx context.Context, name model.UnitName) error {
-	u, err := m.Unit(ctx, name)
+func (t *txn) forceRemove(name model.UnitName) error {
+	u, err := t.unit(name)
+	if errors.Is(err, errors.NotFound) {
+		return nil
+	}
 	if err != nil {
 		return errors.Trace(err)
 	}
 	for _, s := range u.Subordinates {
-		if err := m.ForceRemoveUnit(ctx, s); err != nil {
+		if err := t.forceRemove(s); err != nil {
 			return errors.Trace(err)
 		}
 	}
-	rels, err := m.RelationsOf(ctx, name.Application())
+	in, err := t.inScopes(u)
 	if err != nil {
 		return errors.Trace(err)
 	}
-	for _, r := range rels {
-		if err := m.LeaveScope(ctx, name, r.ID); err != nil {
+	for _, r := range in {
+		if err := t.leaveScope(u, r.ID); err != nil {
 			return errors.Trace(err)
 		}
 	}
-	_, err = m.update(ctx, func(tx *txn) error {
-		u, err := tx.unit(name)
-		if err != nil {
-			return errors.Trace(err)
-		}
-		u.Life = model.Dead
-		return tx.removeUnit(u)
-	})
-	return errors.Trace(err)
+	// Its subordinates were taken out of its document.
+	if u, err = t.unit(name); err != nil {
+		return errors.Trace(err)
+	}
+	u.Life = model.Dead
+	return t.removeUnit(u)
 }
 
 func (t *txn) removeUnit(u UnitDoc) error {
@@ -344,21 +338,25 @@ func (m *Model) Machines(ctx context.Context) ([]MachineDoc, error) {
 	return ms, errors.Trace(err)
 }
 
-// SetMachine says what an agent knows of the machine it runs on.
-func (m *Model) SetMachine(ctx context.Context, id, hostname string, addresses []string) error {
+// SetMachine says what an agent knows of the machine it runs on: the host's
+// name, addresses and base of the machine with the ID of told.
+func (m *Model) SetMachine(ctx context.Context, told MachineDoc) error {
 	_, err := m.update(ctx, func(tx *txn) error {
-		doc, err := tx.machine(id)
+		doc, err := tx.machine(told.ID)
 		if err != nil {
 			return errors.Trace(err)
 		}
-		if doc.Hostname == hostname && slices.Equal(doc.Addresses, addresses) && !doc.Started.IsZero() {
+		same := doc.Hostname == told.Hostname && slices.Equal(doc.Addresses, told.Addresses) &&
+			doc.BaseName == told.BaseName && doc.BaseChannel == told.BaseChannel
+		if same && !doc.Started.IsZero() {
 			return nil
 		}
-		doc.Hostname, doc.Addresses = hostname, addresses
+		doc.Hostname, doc.Addresses = told.Hostname, told.Addresses
+		doc.BaseName, doc.BaseChannel = told.BaseName, told.BaseChannel
 		if doc.Started.IsZero() {
 			doc.Started = tx.now()
 		}
-		return tx.put(machineKey(id), doc)
+		return tx.put(machineKey(doc.ID), doc)
 	}, store.Relaxed)
 	return errors.Trace(err)
 }

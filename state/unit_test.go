@@ -242,7 +242,7 @@ func TestSetMachine(t *testing.T) {
 	w.deploy(mysql, 11)
 	w.is("machines, by number", w.machineIDs(), "0 1 2 3 4 5 6 7 8 9 10")
 	before := w.snapshot("mysql/0").ConfigHash
-	w.ok(w.SetMachine(w.ctx, "0", "host", []string{"10.0.0.1", "10.0.0.2"}))
+	w.ok(w.SetMachine(w.ctx, state.MachineDoc{ID: "0", Hostname: "host", Addresses: []string{"10.0.0.1", "10.0.0.2"}}))
 	machines, err := w.Machines(w.ctx)
 	w.ok(err)
 	if m := machines[0]; m.Hostname != "host" || !slices.Equal(m.Addresses, []string{"10.0.0.1", "10.0.0.2"}) || m.Started != w.clock.Now() {
@@ -251,5 +251,5 @@ func TestSetMachine(t *testing.T) {
 	if w.snapshot("mysql/0").ConfigHash == before {
 		t.Error("a new address doesn't change the configuration's hash")
 	}
-	w.fails(w.SetMachine(w.ctx, "99", "host", nil), `machine "99" not found`)
+	w.fails(w.SetMachine(w.ctx, state.MachineDoc{ID: "99", Hostname: "host", Addresses: nil}), `machine "99" not found`)
 }

@@ -81,7 +81,7 @@ func TestWatchTellsWhomAChangeConcerns(t *testing.T) {
 			return w.SetModelConfig(w.ctx, map[string]string{"development": "true"}, nil)
 		}, "model"},
 		{"a machine's address concerns the machine", func(w *world, _ model.RelationID) error {
-			return w.SetMachine(w.ctx, "1", "host", []string{"10.0.0.1"})
+			return w.SetMachine(w.ctx, state.MachineDoc{ID: "1", Hostname: "host", Addresses: []string{"10.0.0.1"}})
 		}, "machine:1"},
 		{"a relation's settings concern the relation", func(w *world, id model.RelationID) error {
 			return setSettings(w, model.Changes{Relations: map[model.RelationID]model.RelationChange{id: {Application: model.Settings{"a": "1"}}}})

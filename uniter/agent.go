@@ -20,10 +20,11 @@ func (c Config) Run(ctx context.Context) error {
 		return errors.Trace(err)
 	}
 	defer j.Close()
-	if local.Charm, err = c.Deployed(); err != nil {
+	deployed, err := c.Deployed()
+	if err != nil {
 		return errors.Annotatef(err, "cannot tell which charm %s has", c.Unit)
 	}
-	a := &agent{Config: c, journal: j, local: local}
+	a := &agent{Config: c, journal: j, local: resolver.Found(local, deployed)}
 	a.endLeftover()
 	return a.loop(ctx)
 }

@@ -163,12 +163,15 @@ func machineRows(s *state.FullStatus) [][]cell {
 	rows := [][]cell{heads("Machine", "State", "Address", "Inst id", "Base", "AZ", "Message")}
 	for _, m := range s.Machines {
 		status := machineStatus(m)
-		address, instance, text := "", "", ""
+		address, instance, text, base := "", "", "", ""
+		if m.BaseName != "" {
+			base = m.BaseName + "@" + m.BaseChannel
+		}
 		if len(m.Addresses) > 0 {
 			address, instance, text = m.Addresses[0], "local-"+m.ID, "Running"
 		}
 		rows = append(rows, []cell{
-			{text: m.ID}, statusCell(status.Status), {text: address, colour: cyan}, {text: instance}, {}, {},
+			{text: m.ID}, statusCell(status.Status), {text: address, colour: cyan}, {text: instance}, {text: base}, {},
 			message(cmp.Or(status.Message, text)),
 		})
 	}

@@ -62,6 +62,9 @@ func machineTree(m state.MachineView, utc bool) tree {
 		"hostname":       m.Hostname,
 		"hardware":       "arch=" + runtime.GOARCH + " cores=" + strconv.Itoa(runtime.NumCPU()),
 	}
+	if m.BaseName != "" {
+		t["base"] = tree{"name": m.BaseName, "channel": m.BaseChannel}
+	}
 	if len(m.Addresses) > 0 {
 		t["dns-name"], t["ip-addresses"] = m.Addresses[0], m.Addresses
 	}

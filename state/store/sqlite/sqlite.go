@@ -76,28 +76,47 @@ func Open(path string, o Options) (*Store, error) {
 }
 
 func (s *Store) open() error {
-	// The file is made here so that nobody else can read it, whatever the umask.
-	f, err := os.OpenFile(s.path, os.O_RDWR|os.O_CREATE, 0o600)
+	err := create(s.path)
 	if err != nil {
 		return errors.Trace(err)
 	}
-	f.Close()
 	if s.rev, err = os.OpenFile(s.path+"-rev", os.O_RDWR|os.O_CREATE, 0o600); err != nil {
 		return errors.Trace(err)
 	}
 	if s.write, err = openWriter(s.ctx, s.path); err != nil {
 		return errors.Trace(err)
 	}
-	if err := s.write.migrate(s.ctx); err != nil {
-		return errors.Trace(err)
-	}
 	s.read, err = sql.Open("sqlite", dsn(s.path, "query_only(1)"))
 	if err != nil {
 		return errors.Trace(err)
 	}
-	s.read.SetMaxOpenConns(4)
+	// Many more than are kept, as a View may well be within another's function.
+	s.read.SetMaxOpenConns(64)
 	s.read.SetMaxIdleConns(4)
 	return nil
+}
+
+// create makes the file if there is none, so that nobody but its owner can
+// read it, whatever the umask. A file that is there isn't even opened: closing
+// it again would drop the locks that another Store of this process has on it,
+// as POSIX has it, and the last process to leave would then remove the log
+// from under that Store.
+func create(path string) error {
+	info, err := os.Stat(path)
+	if err == nil && !info.Mode().IsRegular() {
+		return errors.NewNotValid(nil, "it is not a file")
+	}
+	if !errors.Is(err, os.ErrNotExist) {
+		return errors.Trace(err)
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, os.ErrExist) {
+		return nil // another process was faster
+	}
+	if err != nil {
+		return errors.Trace(err)
+	}
+	return errors.Trace(f.Close())
 }
 
 // dsn is the driver's name for the database, with pragmas for each connection.
@@ -107,6 +126,17 @@ func dsn(path string, pragmas ...string) string {
 		q.Add("_pragma", p)
 	}
 	return (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: q.Encode()}).String()
+}
+
+// enter is check for what Close has to wait for; done.Done ends it.
+func (s *Store) enter() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return errors.Trace(store.ErrClosed)
+	}
+	s.done.Add(1)
+	return nil
 }
 
 // check returns ErrClosed once the store is.
@@ -183,16 +213,17 @@ func (s *Store) orClosed(err error) error {
 
 // Update is part of store.Store.
 func (s *Store) Update(ctx context.Context, fn func(store.Tx) error, opts ...store.Option) (int64, error) {
-	if err := s.check(); err != nil {
+	if err := s.enter(); err != nil {
 		return 0, err
 	}
+	defer s.done.Done()
 	relaxed := false
 	for _, o := range opts {
 		relaxed = relaxed || o == store.Relaxed
 	}
-	rev, wrote, err := s.write.update(ctx, s.clock.Now(), relaxed, fn)
+	rev, wrote, err := s.write.update(ctx, s.clock, relaxed, fn)
 	if err != nil {
-		return 0, s.orClosed(err)
+		return 0, err
 	}
 	if wrote {
 		s.announce(rev)

@@ -46,9 +46,15 @@ func (r *reader) List(prefix string) ([]store.KV, error) { return r.Page(prefix,
 
 // Page is part of store.Reader.
 func (r *reader) Page(prefix, after string, limit int) ([]store.KV, error) {
+	// One lower bound, as SQLite would look up one of two and then read all
+	// between them. The first key after another has a space more.
+	first := prefix
+	if after >= prefix && after != "" {
+		first = after + " "
+	}
 	rows, err := r.tx.QueryContext(r.ctx,
-		"SELECT key, value, rev, created, lease FROM kv WHERE key >= ? AND key < ? AND key > ?"+live+" ORDER BY key LIMIT ?",
-		prefix, prefixEnd(prefix), after, r.now, limit)
+		"SELECT key, value, rev, created, lease FROM kv WHERE key >= ? AND key < ?"+live+" ORDER BY key LIMIT ?",
+		first, prefixEnd(prefix), r.now, limit)
 	if err != nil {
 		return nil, errors.Annotatef(err, "cannot list keys below %q", prefix)
 	}
@@ -75,7 +81,8 @@ func (r *reader) Rev() int64 { return r.rev }
 type transaction struct {
 	reader
 	w       *writer
-	touched map[string]bool // the keys written
+	touched map[string]bool // the keys that fn wrote
+	ended   bool            // whether keys of leases were removed
 	err     error           // the first that a statement gave; nothing is committed then
 }
 
@@ -172,7 +179,7 @@ func (t *transaction) endLease(id int64) error {
 		return errors.Trace(err)
 	}
 	if n > 0 {
-		t.touched[""] = true // not a key: only marks that there is something to tell of
+		t.ended = true
 	}
 	return t.exec("DELETE FROM lease WHERE id = ?", id)
 }
@@ -199,6 +206,19 @@ func (t *transaction) expire() error {
 		if err := t.endLease(id); err != nil {
 			return errors.Trace(err)
 		}
+	}
+	return nil
+}
+
+// advance gives what was written its revision, and drops old history when it
+// is time.
+func (t *transaction) advance() error {
+	t.rev++
+	if err := t.exec("UPDATE head SET rev = ?", t.rev); err != nil {
+		return errors.Trace(err)
+	}
+	if t.rev%trimEvery == 0 && t.rev > keepRevisions {
+		return t.compact(t.rev - keepRevisions)
 	}
 	return nil
 }

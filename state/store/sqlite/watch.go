@@ -97,8 +97,15 @@ func (s *Store) startHub() (*hub, error) {
 func (h *hub) run(fs *fsnotify.Watcher) {
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
-	expiry := h.s.clock.After(h.untilExpiry())
 	for {
+		if err := h.tell(); err != nil && h.s.ctx.Err() == nil {
+			h.s.log.Error("cannot read what has changed", "err", err)
+		}
+		// Whoever changed something may have granted a lease as well.
+		expiry, err := h.expire()
+		if err != nil && h.s.ctx.Err() == nil {
+			h.s.log.Error("cannot end leases that are over", "err", err)
+		}
 		select {
 		case <-h.s.ctx.Done():
 			return
@@ -110,39 +117,35 @@ func (h *hub) run(fs *fsnotify.Watcher) {
 		case <-look.C:
 		case <-h.lease:
 		case <-expiry:
-			h.expire()
-		}
-		// Whoever changed something may have granted a lease as well.
-		expiry = h.s.clock.After(h.untilExpiry())
-		if err := h.tell(); err != nil && h.s.ctx.Err() == nil {
-			h.s.log.Error("cannot read what has changed", "err", err)
 		}
 	}
 }
 
-// untilExpiry is how long until the next lease may be over: at most a few
-// seconds, as another process may grant one.
-func (h *hub) untilExpiry() time.Duration {
+// expire ends the leases that are over, as every Update does. The channel gets
+// something when the next one is; it is nil if there is none, or after an
+// error, which is as good as tried again at the next look.
+func (h *hub) expire() (<-chan time.Time, error) {
+	next, err := h.nextExpiry()
+	if err == nil && !next.IsZero() && !next.After(h.s.clock.Now()) {
+		if _, err = h.s.Update(h.s.ctx, func(store.Tx) error { return nil }, store.Relaxed); err == nil {
+			next, err = h.nextExpiry()
+		}
+	}
+	if err != nil || next.IsZero() {
+		return nil, errors.Trace(err)
+	}
+	return h.s.clock.At(next), nil
+}
+
+// nextExpiry is when the first of the leases is over, or was; zero if there
+// are none.
+func (h *hub) nextExpiry() (time.Time, error) {
 	var expires int64
 	err := h.s.read.QueryRowContext(h.s.ctx, "SELECT coalesce(min(expires), 0) FROM lease").Scan(&expires)
 	if err != nil || expires == 0 {
-		return lookEvery
+		return time.Time{}, errors.Trace(err)
 	}
-	d := time.Duration(expires - h.s.clock.Now().UnixNano())
-	return min(max(d, time.Millisecond), lookEvery)
-}
-
-// expire ends the leases that are over, as every Update does.
-func (h *hub) expire() {
-	var over int
-	now := h.s.clock.Now().UnixNano()
-	err := h.s.read.QueryRowContext(h.s.ctx, "SELECT count(*) FROM lease WHERE expires <= ?", now).Scan(&over)
-	if err != nil || over == 0 {
-		return
-	}
-	if _, err := h.s.Update(h.s.ctx, func(store.Tx) error { return nil }); err != nil && h.s.ctx.Err() == nil {
-		h.s.log.Error("cannot end leases that are over", "err", err)
-	}
+	return time.Unix(0, expires), nil
 }
 
 // add makes w one of the watches, with what it has missed since its revision.

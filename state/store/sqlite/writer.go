@@ -4,9 +4,9 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"sync"
 	"time"
 
+	"github.com/juju/clock"
 	"github.com/juju/errors"
 	"modernc.org/sqlite"
 
@@ -19,43 +19,83 @@ const (
 	keepRevisions = 100_000
 	trimEvery     = 1_000
 
+	// lockTry is how long one attempt at SQLite's lock lasts, and so how late a
+	// waiting Update may notice that its context is done.
+	lockTry = 50 * time.Millisecond
+
+	notOurs = "the file is not a store: move it away or name another data directory"
+
 	codeBusy        = 5  // SQLITE_BUSY, whatever the extended code
 	codeNotDatabase = 26 // SQLITE_NOTADB
 )
 
-// writer is the one connection of this process that writes. Updates of one
-// process take turns at its mutex, those of several at SQLite's lock.
+// writer is the one connection of this Store that writes. Updates of one Store
+// wait for their turn, those of several for SQLite's lock.
 type writer struct {
-	mu      sync.Mutex
+	turn    chan struct{} // holds one: who takes it may use the rest
+	closed  <-chan struct{}
 	db      *sql.DB
 	conn    *sql.Conn
 	stmts   map[string]*sql.Stmt
 	relaxed bool // what PRAGMA synchronous is set to now
 }
 
+// openWriter opens the database and makes its tables if it is new. When ctx
+// ends, so does the writer's waiting for locks.
 func openWriter(ctx context.Context, path string) (*writer, error) {
 	db, err := sql.Open("sqlite", dsn(path))
 	if err != nil {
 		return nil, errors.Trace(err)
 	}
-	w := &writer{db: db, stmts: map[string]*sql.Stmt{}}
+	w := &writer{turn: make(chan struct{}, 1), closed: ctx.Done(), db: db, stmts: map[string]*sql.Stmt{}}
+	w.turn <- struct{}{}
 	if w.conn, err = db.Conn(ctx); err != nil {
 		db.Close()
 		return nil, notADatabase(err)
 	}
-	for _, q := range []string{"PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL", "PRAGMA wal_autocheckpoint = 2000"} {
-		if err := w.patiently(ctx, q); err != nil {
-			w.Close()
-			return nil, notADatabase(err)
-		}
+	if err := w.prepareFile(ctx); err != nil {
+		w.Close()
+		return nil, errors.Trace(err)
 	}
 	return w, nil
+}
+
+func (w *writer) prepareFile(ctx context.Context) error {
+	if err := w.refuse(ctx); err != nil {
+		return errors.Trace(err)
+	}
+	for _, q := range []string{"PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL", "PRAGMA wal_autocheckpoint = 2000"} {
+		if err := w.patiently(ctx, q); err != nil {
+			return notADatabase(err)
+		}
+	}
+	if err := w.migrate(ctx); err != nil {
+		return errors.Trace(err)
+	}
+	// From now on begin does the waiting, as SQLite's own can't be given up.
+	return errors.Trace(w.patiently(ctx, fmt.Sprintf("PRAGMA busy_timeout = %d", lockTry.Milliseconds())))
+}
+
+// refuse is the error for a database that isn't ours to write to.
+func (w *writer) refuse(ctx context.Context) error {
+	var version, tables int
+	const query = "SELECT user_version, (SELECT count(*) FROM sqlite_schema) FROM pragma_user_version"
+	if err := w.conn.QueryRowContext(ctx, query).Scan(&version, &tables); err != nil {
+		return notADatabase(err)
+	}
+	if version > schemaVersion {
+		return errors.NewNotValid(nil, fmt.Sprintf("the store was made by a newer unitd (format %d, this one knows %d)", version, schemaVersion))
+	}
+	if version == 0 && tables > 0 {
+		return errors.NewNotValid(nil, notOurs)
+	}
+	return nil
 }
 
 func notADatabase(err error) error {
 	var e *sqlite.Error
 	if errors.As(err, &e) && e.Code()&0xff == codeNotDatabase {
-		return errors.NewNotValid(nil, "the file is not a store: move it away or name another data directory")
+		return errors.NewNotValid(nil, notOurs)
 	}
 	return errors.Trace(err)
 }
@@ -90,9 +130,6 @@ func (w *writer) migrate(ctx context.Context) error {
 	if version == schemaVersion {
 		return nil
 	}
-	if version > schemaVersion {
-		return errors.NewNotValid(nil, fmt.Sprintf("the store was made by a newer unitd (format %d, this one knows %d)", version, schemaVersion))
-	}
 	if err := w.patiently(ctx, "BEGIN IMMEDIATE"); err != nil {
 		return errors.Trace(err)
 	}
@@ -110,10 +147,8 @@ func (w *writer) migrate(ctx context.Context) error {
 	return nil
 }
 
-// Close closes the connection.
+// Close closes the connection. No Update may be under way.
 func (w *writer) Close() error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	for _, s := range w.stmts {
 		s.Close()
 	}
@@ -164,12 +199,18 @@ func (w *writer) setRelaxed(relaxed bool) error {
 }
 
 // update runs fn in a transaction; wrote says whether there is a new revision.
-func (w *writer) update(ctx context.Context, now time.Time, relaxed bool, fn func(store.Tx) error) (rev int64, wrote bool, err error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if err := ctx.Err(); err != nil {
+func (w *writer) update(ctx context.Context, c clock.Clock, relaxed bool, fn func(store.Tx) error) (rev int64, wrote bool, err error) {
+	if err := w.waiting(ctx); err != nil {
 		return 0, false, errors.Trace(err)
 	}
+	select {
+	case <-w.turn:
+	case <-w.closed:
+		return 0, false, errors.Trace(store.ErrClosed)
+	case <-ctx.Done():
+		return 0, false, errors.Trace(ctx.Err())
+	}
+	defer func() { w.turn <- struct{}{} }()
 	if err := w.setRelaxed(relaxed); err != nil {
 		return 0, false, errors.Annotate(err, "cannot write to the store")
 	}
@@ -182,7 +223,9 @@ func (w *writer) update(ctx context.Context, now time.Time, relaxed bool, fn fun
 			_ = w.run("ROLLBACK")
 		}
 	}()
-	t := &transaction{w: w, touched: map[string]bool{}, reader: reader{ctx: context.WithoutCancel(ctx), tx: prepared{w}, now: now.UnixNano()}}
+	// The time is that of the transaction, not of when its waiting began, lest
+	// a lease be kept alive that others already saw expired.
+	t := &transaction{w: w, touched: map[string]bool{}, reader: reader{ctx: context.WithoutCancel(ctx), tx: prepared{w}, now: c.Now().UnixNano()}}
 	if err := t.head(); err != nil {
 		return 0, false, errors.Annotate(err, "cannot write to the store")
 	}
@@ -195,30 +238,39 @@ func (w *writer) update(ctx context.Context, now time.Time, relaxed bool, fn fun
 	if t.err != nil {
 		return 0, false, t.err
 	}
-	if len(t.touched) > 0 {
-		t.rev++
-		if err := t.exec("UPDATE head SET rev = ?", t.rev); err != nil {
+	wrote = len(t.touched) > 0 || t.ended
+	if wrote {
+		if err := t.advance(); err != nil {
 			return 0, false, errors.Trace(err)
-		}
-		if t.rev%trimEvery == 0 && t.rev > keepRevisions {
-			if err := t.compact(t.rev - keepRevisions); err != nil {
-				return 0, false, errors.Trace(err)
-			}
 		}
 	}
 	if err := w.run("COMMIT"); err != nil {
 		return 0, false, errors.Annotate(err, "cannot write to the store")
 	}
 	committed = true
-	return t.rev, len(t.touched) > 0, nil
+	return t.rev, wrote, nil
 }
 
+// begin waits for the lock for as long as anybody wants it.
 func (w *writer) begin(ctx context.Context) error {
 	for {
 		err := w.run("BEGIN IMMEDIATE")
-		if err == nil || !busy(err) || ctx.Err() != nil {
+		if err == nil || !busy(err) {
 			return errors.Trace(err)
 		}
+		if err := w.waiting(ctx); err != nil {
+			return errors.Annotate(err, "another process is writing to it")
+		}
+	}
+}
+
+// waiting is nil as long as there is a reason to wait.
+func (w *writer) waiting(ctx context.Context) error {
+	select {
+	case <-w.closed:
+		return store.ErrClosed
+	default:
+		return ctx.Err()
 	}
 }
 

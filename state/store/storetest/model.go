@@ -80,7 +80,9 @@ func (w *world) commit(t *rapid.T) {
 					return err
 				}
 				delete(next, wr.key)
-				touched[wr.key] = touched[wr.key] || had
+				if had {
+					touched[wr.key] = true
+				}
 			} else {
 				if err := tx.Put(wr.key, wr.value); err != nil {
 					return err

@@ -1,0 +1,65 @@
+# The commands of this project. "make" builds; "make test" is all that CI runs.
+
+GO ?= go
+CC ?= cc
+# The race detector needs a C compiler; without one the tests run without it.
+RACE := $(shell command -v $(CC) >/dev/null 2>&1 && echo -race)
+
+.PHONY: build test test-long format vet lint cross unit bench venv install clean
+
+build: ## the two programs, in bin/
+	$(GO) build -o bin/unitd ./cmd/unitd
+	CGO_ENABLED=0 $(GO) build -ldflags='-s -w' -o bin/unitd-hooktool ./cmd/hooktool
+
+test: format vet lint venv unit bench cross ## everything, in some minutes
+
+test-long: test ## more of it, in half an hour at most: run before a release
+	UNITD_TEST_LONG=1 $(GO) test $(RACE) -timeout 25m -count=3 ./...
+	$(GO) test -run '^$$' -fuzz FuzzMetadata -fuzztime 60s ./charmdir
+	$(GO) test -run '^$$' -fuzz FuzzOpen -fuzztime 60s ./uniter/journal
+
+format:
+	@out=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$out" ]; then echo "gofmt -w these:"; echo "$$out"; exit 1; fi
+
+vet:
+	$(GO) vet ./...
+
+lint:
+	$(GO) tool staticcheck ./...
+
+# Charm authors sit at Macs; what Linux alone has is behind build tags.
+cross:
+	CGO_ENABLED=0 GOOS=darwin GOARCH=arm64 $(GO) vet ./...
+	CGO_ENABLED=0 GOOS=linux GOARCH=arm64 $(GO) build ./...
+
+unit:
+	@if [ -z "$(RACE)" ]; then \
+		if [ "$$CI" = true ]; then echo 'a C compiler is needed in CI, for the race detector'; exit 1; fi; \
+		echo 'no C compiler here: the tests run without the race detector'; \
+	fi
+	$(GO) test $(RACE) -timeout 10m ./...
+
+# Once each, so that they don't rot; figures are taken with -benchtime and
+# -count, see the README.
+bench:
+	$(GO) test -run '^$$' -bench . -benchtime 1x ./...
+
+# The Ops charm of the tests runs with the real framework, in an environment of
+# its own. Without Python 3 its tests say that they were skipped.
+venv: .venv/ready
+
+.venv/ready: testcharms/opsy/requirements.txt
+	@if python3 -c 'import venv, ensurepip' 2>/dev/null; then \
+		python3 -m venv .venv && .venv/bin/pip install --quiet --disable-pip-version-check -r testcharms/opsy/requirements.txt && touch .venv/ready; \
+	elif [ "$$CI" = true ]; then \
+		echo 'Python 3 with venv is needed in CI: install python3-venv'; exit 1; \
+	else \
+		echo 'no Python 3 with venv here: the tests with Ops will be skipped'; \
+	fi
+
+install: build ## into PREFIX/bin
+	install -d $(DESTDIR)$(or $(PREFIX),/usr/local)/bin
+	install bin/unitd bin/unitd-hooktool $(DESTDIR)$(or $(PREFIX),/usr/local)/bin
+
+clean:
+	rm -rf bin .venv

@@ -1,0 +1,72 @@
+package machine_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/unitd/unitd/machine"
+	"github.com/unitd/unitd/model"
+)
+
+const rebootCharm = `
+case "$JUJU_DISPATCH_PATH" in
+hooks/start) touch wants ; [ -e booted ] || juju-reboot $FLAG ; sleep $LINGER ;;
+esac
+`
+
+// TestReboot proves what becomes of a charm's wish for a reboot, for each kind
+// of wish, by an agent with leave, without, and after the boot.
+func TestReboot(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, flag, linger string
+		leave              bool
+		want               []string // hooks up to the boot, or to the end
+		after              []string // from there on
+	}{
+		{"without leave a wish is only noted", "", "0", false, []string{"install", "leader-elected", "config-changed", "start"}, nil},
+		{"without leave a wish for now is only noted", "--now", "0", false, []string{"install", "leader-elected", "config-changed", "start"}, nil},
+		{"with leave the machine reboots after the hook", "", "0", true, []string{"install", "leader-elected", "config-changed", "start"}, nil},
+		{"now ends the hook, which runs again afterwards", "--now", "3600", true, []string{"install", "leader-elected", "config-changed", "start stopped"}, []string{"start"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			reboots := make(chan struct{}, 10)
+			w := newWorldWith(t, func(c *machine.Config) {
+				if test.leave {
+					c.Reboot = func() error { reboots <- struct{}{}; return nil }
+				}
+			})
+			dispatch := "FLAG=" + test.flag + " LINGER=" + test.linger + "\n[ -e booted ] && LINGER=0\n" + rebootCharm
+			w.deploy("app", w.charm("name: app\nsummary: s\ndescription: d\n", dispatch), 1)
+			if !test.leave {
+				w.settle()
+				w.wantHooks("app/0", test.want...)
+				if len(reboots) > 0 {
+					t.Fatal("rebooted without leave")
+				}
+				return
+			}
+			select {
+			case <-reboots:
+			case <-w.ctx.Done():
+				t.Fatal("no reboot")
+			}
+			// Another unit's hook on the machine would have to wait; the agent
+			// is then ended, as a machine that goes down ends it.
+			w.stop()
+			w.wantHooks("app/0", test.want...)
+			charm := filepath.Join(machine.ModelDir(w.dir, w.model.UUID()), "agents", model.UnitName("app/0").Tag(), "charm")
+			if err := os.WriteFile(filepath.Join(charm, "booted"), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			w.restart()
+			w.settle()
+			w.wantHooks("app/0", append(test.want, test.after...)...)
+			if len(reboots) > 0 {
+				t.Fatal("rebooted twice")
+			}
+		})
+	}
+}

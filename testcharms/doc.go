@@ -1,0 +1,24 @@
+// Package testcharms has charms to run: for this project's tests, and for
+// whoever wants to see how a charm is written. Each folder is one charm.
+//
+//	ledger   a database provider: hooks in bash, options, ports, credentials
+//	shop     its consumer: statuses, and relation data that may be missing
+//	gobin    a charm that is one Go program
+//	opsy     a charm written in Python with Ops
+//	quorum   peers and a leader, all metadata in charmcraft.yaml
+//	logger   a subordinate
+//	noop     the smallest charm: for benchmarks
+//	tracer   writes down its hooks, and fails or waits when told to: for tests
+//
+// shop.yaml is a bundle that relates shop to ledger.
+//
+// A test takes a charm by Copy, which also builds what isn't kept in the
+// repository, such as gobin's program:
+//
+//	url := deploy(t, testcharms.Copy(t, "tracer"))
+//
+// None of the charms touches anything outside of its charm directory. What
+// they may rely on is the contract of spec/hook-tools.md and
+// spec/uniter-behaviour.md, and seed 004's advice: settings of a relation may
+// be missing at any time, and hooks may be run again.
+package testcharms
