@@ -103,11 +103,15 @@ func (a *modelAgent) drain() {
 }
 
 func (a *modelAgent) loop(ctx context.Context, changes <-chan state.Change) error {
-	if err := a.react(ctx, state.Change{Resync: true, Cleanups: true}); err != nil {
-		return errors.Trace(err)
-	}
+	err := a.react(ctx, state.Change{Resync: true, Cleanups: true})
 	for {
-		var err error
+		// Before the first change too: without units there may never be one.
+		if err == nil {
+			err = a.tellSettled(ctx)
+		}
+		if err != nil {
+			return errors.Trace(err)
+		}
 		select {
 		case <-ctx.Done():
 			return errors.Trace(ctx.Err())
@@ -121,12 +125,6 @@ func (a *modelAgent) loop(ctx context.Context, changes <-chan state.Change) erro
 		case <-a.idle:
 		case <-a.leases:
 			err = a.claimFor(ctx, slices.Collect(maps.Values(a.units)))
-		}
-		if err == nil {
-			err = a.tellSettled(ctx)
-		}
-		if err != nil {
-			return errors.Trace(err)
 		}
 	}
 }
