@@ -51,39 +51,32 @@ func copyFile(w io.Writer, path string) error {
 }
 
 func (c *Charm) pack(w io.Writer) error {
-	z := zip.NewWriter(w)
-	p := &packer{root: c.Path, zip: z}
-	err := filepath.WalkDir(c.Path, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || path == c.Path {
-			return errors.Trace(err)
+	root, err := filepath.EvalSymlinks(c.Path)
+	if err != nil {
+		return errors.Trace(err)
+	}
+	p := &packer{root: root, zip: zip.NewWriter(w)}
+	err = walk(c.Path, func(e treeEntry) error {
+		if _, made := c.generated[e.name]; made {
+			return nil // a link to nothing, or Read had found it
 		}
-		name, err := filepath.Rel(c.Path, path)
-		if err != nil {
-			return errors.Trace(err)
-		}
-		return p.add(filepath.ToSlash(name), d)
+		return p.add(e)
 	})
 	if err != nil {
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.generated)) {
-		e, err := z.CreateHeader(header(name, 0o644))
-		if err != nil {
-			return errors.Trace(err)
-		}
-		if _, err := e.Write(c.generated[name]); err != nil {
-			return errors.Trace(err)
+		if err := p.addText(name, 0o644, string(c.generated[name])); err != nil {
+			return err
 		}
 	}
-	return errors.Trace(z.Close())
+	return errors.Trace(p.zip.Close())
 }
 
 // packer adds the entries of a tree.
 type packer struct {
-	root    string
-	zip     *zip.Writer
-	entries int
-	total   int64
+	root string
+	zip  *zip.Writer
 }
 
 func header(name string, mode fs.FileMode) *zip.FileHeader {
@@ -92,51 +85,23 @@ func header(name string, mode fs.FileMode) *zip.FileHeader {
 	return h
 }
 
-func (p *packer) add(name string, d fs.DirEntry) error {
-	if left := d.Name(); left == ".git" || !strings.Contains(name, "/") && strings.HasSuffix(left, ".charm") {
-		if d.IsDir() {
-			return fs.SkipDir
-		}
-		return nil
-	}
-	if err := checkName(name); err != nil {
-		return err
-	}
-	if p.entries++; p.entries > maxEntries {
-		return errSize(name)
-	}
-	info, err := d.Info()
-	if err != nil {
+func (p *packer) add(e treeEntry) error {
+	switch e.mode.Type() {
+	case fs.ModeDir:
+		_, err := p.zip.CreateHeader(header(e.name+"/", fs.ModeDir|0o755))
 		return errors.Trace(err)
+	case fs.ModeSymlink:
+		return p.addText(e.name, fs.ModeSymlink|0o777, e.target)
 	}
-	switch mode := info.Mode(); {
-	case mode.IsDir():
-		_, err := p.zip.CreateHeader(header(name+"/", fs.ModeDir|0o755))
-		return errors.Trace(err)
-	case mode.Type() == fs.ModeSymlink:
-		return p.addLink(name)
-	case mode.IsRegular():
-		if p.total += info.Size(); info.Size() > maxFile || p.total > maxTotal {
-			return errSize(name)
-		}
-		return p.addFile(name, mode)
-	}
-	return errors.NewNotValid(nil, fmt.Sprintf("entry %q: neither file, directory nor link", name))
+	return p.addFile(e.name, e.mode)
 }
 
-func (p *packer) addLink(name string) error {
-	target, err := os.Readlink(filepath.Join(p.root, name))
+func (p *packer) addText(name string, mode fs.FileMode, text string) error {
+	e, err := p.zip.CreateHeader(header(name, mode))
 	if err != nil {
 		return errors.Trace(err)
 	}
-	if err := checkLink(name, target); err != nil {
-		return err
-	}
-	e, err := p.zip.CreateHeader(header(name, fs.ModeSymlink|0o777))
-	if err != nil {
-		return errors.Trace(err)
-	}
-	_, err = io.WriteString(e, target)
+	_, err = io.WriteString(e, text)
 	return errors.Trace(err)
 }
 
@@ -153,61 +118,92 @@ func (p *packer) addFile(name string, mode fs.FileMode) error {
 }
 
 // checkEntries refuses an archive with an entry that may not be in a charm,
-// and returns the names of all files and links.
+// and returns the names of all files and links, sorted.
 func checkEntries(files []*zip.File) ([]string, error) {
 	if len(files) > maxEntries {
 		return nil, errSize(files[maxEntries].Name)
 	}
-	kinds := map[string]fs.FileMode{}
-	var names []string
+	kinds := make(map[string]fs.FileMode, len(files))
 	var total uint64
 	for _, f := range files {
-		if err := checkName(f.Name); err != nil {
+		if err := checkEntry(f); err != nil {
 			return nil, err
 		}
 		name := strings.TrimSuffix(f.Name, "/")
-		mode := f.Mode()
 		if _, twice := kinds[name]; twice {
-			return nil, errors.NewNotValid(nil, fmt.Sprintf("entry %q: given twice", name))
+			return nil, errors.NewNotValid(nil, fmt.Sprintf("entry %s: given twice", quote(name)))
 		}
-		kinds[name] = mode.Type()
-		if total += f.UncompressedSize64; f.UncompressedSize64 > maxFile || total > maxTotal {
+		kinds[name] = f.Mode().Type()
+		if total += f.UncompressedSize64; total > maxTotal {
 			return nil, errSize(name)
 		}
-		switch mode.Type() {
-		case fs.ModeDir:
-			continue
-		case 0:
-		case fs.ModeSymlink:
-			target, err := linkTarget(f)
-			if err != nil {
-				return nil, err
-			}
-			if err := checkLink(name, target); err != nil {
-				return nil, err
-			}
-		default:
-			return nil, errors.NewNotValid(nil, fmt.Sprintf("entry %q: neither file, directory nor link", name))
-		}
-		names = append(names, name)
 	}
-	for name := range kinds {
-		for dir := filepath.Dir(name); dir != "."; dir = filepath.Dir(dir) {
-			if kind, there := kinds[dir]; there && kind != fs.ModeDir {
-				return nil, errors.NewNotValid(nil, fmt.Sprintf("entry %q: below %q, which isn't a directory", name, dir))
-			}
-		}
+	if err := checkDirs(kinds); err != nil {
+		return nil, err
 	}
-	slices.Sort(names)
-	return names, nil
+	maps.DeleteFunc(kinds, func(_ string, kind fs.FileMode) bool { return kind == fs.ModeDir })
+	return slices.Sorted(maps.Keys(kinds)), nil
 }
 
+func checkEntry(f *zip.File) error {
+	if err := checkName(f.Name); err != nil {
+		return err
+	}
+	if f.UncompressedSize64 > maxFile {
+		return errSize(f.Name)
+	}
+	switch f.Mode().Type() {
+	case fs.ModeDir, 0:
+		return nil
+	case fs.ModeSymlink:
+		target, err := linkTarget(f)
+		if err != nil {
+			return err
+		}
+		return checkLink(f.Name, target)
+	}
+	return errKind(f.Name)
+}
+
+// checkDirs refuses an entry below one that isn't a directory, and more
+// directories than an archive may have: they need not be entries themselves.
+//
+// Sorted with the lowest byte for "/", a directory comes right before what is
+// below it, so that each path has to be compared with the one before only.
+func checkDirs(kinds map[string]fs.FileMode) error {
+	paths := make([]string, 0, len(kinds))
+	for name := range kinds {
+		paths = append(paths, strings.ReplaceAll(name, "/", "\x00"))
+	}
+	slices.Sort(paths)
+	name := func(path string) string { return strings.ReplaceAll(path, "\x00", "/") }
+	before, count := "", 0
+	for _, path := range paths {
+		common := 0
+		for common < min(len(before), len(path)) && before[common] == path[common] {
+			common++
+		}
+		count += strings.Count(path[common:], "\x00") // directories that the one before isn't in
+		if path[common] != 0 {
+			count++
+		} else if kinds[name(before)] != fs.ModeDir {
+			return errors.NewNotValid(nil, fmt.Sprintf("entry %s: below %s, which isn't a directory", quote(name(path)), quote(name(before))))
+		}
+		if count > maxEntries {
+			return errSize(name(path))
+		}
+		before = path
+	}
+	return nil
+}
+
+// linkTarget is at most a byte longer than a link may be.
 func linkTarget(f *zip.File) (string, error) {
 	r, err := f.Open()
 	if err != nil {
 		return "", errors.Annotatef(err, "entry %q", f.Name)
 	}
 	defer r.Close()
-	b, err := io.ReadAll(io.LimitReader(r, 4096))
+	b, err := io.ReadAll(io.LimitReader(r, maxPath+1))
 	return string(b), errors.Annotatef(err, "entry %q", f.Name)
 }

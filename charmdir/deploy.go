@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/juju/errors"
 )
@@ -34,6 +33,9 @@ type Deployer struct {
 	// before is called before each step that changes the disk; an error stops
 	// the deployment there. Tests "kill" with it.
 	before func(step string) error
+	// exchange swaps two paths in one step; false where it can't. Tests do
+	// without it.
+	exchange func(a, b string) (bool, error)
 }
 
 // marker says which charm a tree has, and which of its files are the charm's.
@@ -45,7 +47,7 @@ type marker struct {
 // NewDeployer is the deployer of the charm in dir, the unit's directory, which
 // has to exist when Deploy is called.
 func NewDeployer(dir string) *Deployer {
-	return &Deployer{dir: dir, before: func(string) error { return nil }}
+	return &Deployer{dir: dir, before: func(string) error { return nil }, exchange: exchange}
 }
 
 // Path is the charm directory.
@@ -87,9 +89,26 @@ func (d *Deployer) Recover() error {
 			}
 		}
 	}
+	return errors.Annotate(d.clear(), "cannot clear away a deployment that was not finished")
+}
+
+// clear removes what isn't in place. The switch, or its undoing, is made
+// durable first: else a power cut could undo it and leave half a tree.
+func (d *Deployer) clear() error {
+	left := false
+	for _, name := range []string{stagingName, formerName} {
+		_, err := os.Lstat(d.path(name))
+		left = left || err == nil
+	}
+	if !left {
+		return nil
+	}
+	if err := d.step("sync", func() error { return syncDir(d.dir) }); err != nil {
+		return errors.Trace(err)
+	}
 	for _, name := range []string{stagingName, formerName} {
 		if err := d.remove(name); err != nil {
-			return errors.Annotate(err, "cannot clear away a deployment that was not finished")
+			return errors.Trace(err)
 		}
 	}
 	return nil
@@ -113,7 +132,9 @@ func (d *Deployer) step(name string, do func() error) error {
 // there: files of the former charm that the new one lacks are gone, files that
 // hooks have made stay. Where a hook has made a file that the new charm has
 // too, the charm's is taken, and the hook's kept beside it as "<name>.kept".
-// When it fails the old tree is in place, untouched.
+//
+// When it fails the old tree is in place, untouched; or the new one, as
+// Deployed says, if it was only the old one that couldn't be cleared away.
 func (d *Deployer) Deploy(ctx context.Context, archive, url string) error {
 	if err := d.Recover(); err != nil {
 		return errors.Trace(err)
@@ -175,20 +196,22 @@ type extractor struct {
 
 func (x *extractor) extract(f *zip.File, staging string) error {
 	path := filepath.Join(staging, filepath.FromSlash(f.Name))
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return errors.Trace(err)
-	}
-	switch f.Mode().Type() {
-	case fs.ModeDir:
-		return errors.Trace(os.MkdirAll(path, 0o755))
-	case fs.ModeSymlink:
-		target, err := linkTarget(f)
-		if err != nil {
+	return x.deployer.step("write "+f.Name, func() error {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			return errors.Trace(err)
 		}
-		return x.deployer.step("link "+f.Name, func() error { return os.Symlink(target, path) })
-	}
-	return x.deployer.step("write "+f.Name, func() error { return x.write(f, path) })
+		switch f.Mode().Type() {
+		case fs.ModeDir:
+			return errors.Trace(os.MkdirAll(path, 0o755))
+		case fs.ModeSymlink:
+			target, err := linkTarget(f)
+			if err != nil {
+				return errors.Trace(err)
+			}
+			return errors.Trace(os.Symlink(target, path))
+		}
+		return x.write(f, path)
+	})
 }
 
 func (x *extractor) write(f *zip.File, path string) error {
@@ -215,69 +238,6 @@ func (x *extractor) write(f *zip.File, path string) error {
 	return errors.Trace(err)
 }
 
-// keep brings what hooks have made over from the old tree to the new one.
-func (d *Deployer) keep(charmFiles []string) error {
-	old, err := d.marker()
-	if err != nil || old.URL == "" {
-		return errors.Trace(err)
-	}
-	return filepath.WalkDir(d.Path(), func(path string, e fs.DirEntry, err error) error {
-		if err != nil {
-			return errors.Trace(err)
-		}
-		name, err := filepath.Rel(d.Path(), path)
-		if err != nil || name == "." || name == markerName {
-			return errors.Trace(err)
-		}
-		slash := filepath.ToSlash(name)
-		if _, charms := slices.BinarySearch(old.Files, slash); charms {
-			return nil
-		}
-		to := filepath.Join(d.path(stagingName), name)
-		if e.IsDir() {
-			return keepDir(path, to)
-		}
-		if _, err := os.Lstat(to); err == nil {
-			to += ".kept"
-		}
-		return d.step("keep "+slash, func() error { return keepFile(path, to, e) })
-	})
-}
-
-// keepDir makes a directory of a hook's; one of the old charm's that the new
-// one lacks comes along only if a hook has made something below it.
-func keepDir(from, to string) error {
-	st, err := os.Lstat(to)
-	if err == nil && !st.IsDir() {
-		return fs.SkipDir // the new charm has a file of that name
-	}
-	if err == nil {
-		return nil
-	}
-	entries, err := os.ReadDir(from)
-	if err != nil || len(entries) > 0 {
-		return errors.Trace(err)
-	}
-	return errors.Trace(os.MkdirAll(to, 0o755))
-}
-
-func keepFile(from, to string, e fs.DirEntry) error {
-	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-		return errors.Trace(err)
-	}
-	switch e.Type() {
-	case 0:
-		return errors.Trace(os.Link(from, to))
-	case fs.ModeSymlink:
-		target, err := os.Readlink(from)
-		if err != nil {
-			return errors.Trace(err)
-		}
-		return errors.Trace(os.Symlink(target, to))
-	}
-	return nil // a socket or the like: whoever serves it makes it again
-}
-
 // switchTrees puts the staged tree in place of the old one.
 func (d *Deployer) switchTrees() error {
 	staging, charm := d.path(stagingName), d.Path()
@@ -290,7 +250,7 @@ func (d *Deployer) switchTrees() error {
 	done := false
 	err := d.step("exchange", func() error {
 		var err error
-		done, err = exchange(staging, charm)
+		done, err = d.exchange(staging, charm)
 		return err
 	})
 	if err != nil {
@@ -305,15 +265,7 @@ func (d *Deployer) switchTrees() error {
 			return errors.Trace(err)
 		}
 	}
-	if err := d.step("sync", func() error { return syncDir(d.dir) }); err != nil {
-		return errors.Trace(err)
-	}
-	for _, name := range []string{stagingName, formerName} {
-		if err := d.remove(name); err != nil {
-			return errors.Trace(err)
-		}
-	}
-	return nil
+	return d.clear()
 }
 
 func syncDir(dir string) error {

@@ -12,6 +12,7 @@ import (
 const (
 	maxNodes = 100_000
 	maxDepth = 500
+	maxKey   = 1000 // bytes
 )
 
 // expand copies a document with its aliases and merge keys ("<<") carried out,
@@ -19,13 +20,17 @@ const (
 // in a part of charmcraft.yaml that metadata.yaml doesn't get. Errors are
 // NotValid: keys that are given twice or aren't words, and files too large.
 func expand(file string, v *yaml.Node) (*yaml.Node, error) {
-	x := &expander{file: file, left: maxNodes}
+	x := &expander{file: file, left: maxNodes, text: maxMetadata}
 	return x.expand(v, 0)
 }
 
+// expander has what is left of the values, and of the bytes of their text,
+// that a document may have: an alias costs all that it stands for, since those
+// who read the copy or write it go through all of it.
 type expander struct {
 	file string
 	left int
+	text int
 }
 
 func (x *expander) errorf(v *yaml.Node, format string, args ...any) error {
@@ -33,8 +38,11 @@ func (x *expander) errorf(v *yaml.Node, format string, args ...any) error {
 }
 
 func (x *expander) expand(v *yaml.Node, depth int) (*yaml.Node, error) {
-	if x.left--; x.left < 0 || depth > maxDepth {
-		return nil, x.errorf(v, "too many values, or too deep (does an alias lead to itself?)")
+	if err := x.pay(v, depth); err != nil {
+		return nil, err
+	}
+	if v.Tag == "!!null" { // also "!!null x", which can't be written as it is
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: v.Tag, Value: "null", Line: v.Line, Column: v.Column}, nil
 	}
 	switch v.Kind {
 	case yaml.AliasNode:
@@ -61,6 +69,15 @@ func (x *expander) expand(v *yaml.Node, depth int) (*yaml.Node, error) {
 	return out, nil
 }
 
+func (x *expander) pay(v *yaml.Node, depth int) error {
+	x.left--
+	x.text -= len(v.Value)
+	if x.left < 0 || x.text < 0 || depth > maxDepth {
+		return x.errorf(v, "too many values, or too deep (does an alias lead to itself?)")
+	}
+	return nil
+}
+
 func (x *expander) mapping(v *yaml.Node, depth int) (*yaml.Node, error) {
 	out := &yaml.Node{Kind: v.Kind, Style: v.Style, Tag: v.Tag, Line: v.Line, Column: v.Column}
 	seen := map[string]bool{}
@@ -77,6 +94,8 @@ func (x *expander) mapping(v *yaml.Node, depth int) (*yaml.Node, error) {
 		switch {
 		case key.Kind != yaml.ScalarNode:
 			return nil, x.errorf(key, "expected a word as key, got %s", describe(key))
+		case len(key.Value) > maxKey:
+			return nil, x.errorf(key, "key %s is longer than %d bytes", describe(key), maxKey)
 		case key.Tag == "!!merge" && val.Kind == yaml.SequenceNode:
 			merged = append(merged, val.Content...)
 			continue
@@ -91,15 +110,29 @@ func (x *expander) mapping(v *yaml.Node, depth int) (*yaml.Node, error) {
 	}
 	// A map's own keys win, then those of the first map that is merged.
 	for _, m := range merged {
-		if m.Kind != yaml.MappingNode {
-			return nil, x.errorf(m, "expected a map after <<, got %s", describe(m))
-		}
-		for i := 0; i+1 < len(m.Content); i += 2 {
-			if key := m.Content[i]; !seen[key.Value] {
-				seen[key.Value] = true
-				out.Content = append(out.Content, key, m.Content[i+1])
-			}
+		if err := x.merge(out, m, seen, depth); err != nil {
+			return nil, err
 		}
 	}
 	return out, nil
+}
+
+// merge adds the entries of m, which is expanded, that out lacks. They are
+// paid for again: through maps that merge maps that merge maps, each would be
+// copied as often as it is deep.
+func (x *expander) merge(out, m *yaml.Node, seen map[string]bool, depth int) error {
+	if m.Kind != yaml.MappingNode {
+		return x.errorf(m, "expected a map after <<, got %s", describe(m))
+	}
+	for i := 0; i+1 < len(m.Content); i += 2 {
+		key := m.Content[i]
+		if err := x.pay(key, depth); err != nil {
+			return err
+		}
+		if !seen[key.Value] {
+			seen[key.Value] = true
+			out.Content = append(out.Content, key, m.Content[i+1])
+		}
+	}
+	return nil
 }

@@ -26,7 +26,7 @@ func readMetadata(n node, c *model.Charm) (err error) {
 		return err
 	}
 	if c.Name == "" {
-		return n.errorf("name: missing")
+		return n.get("name").errorf("missing")
 	}
 	if !validName.MatchString(c.Name) {
 		return n.get("name").errorf("invalid charm name %q", c.Name)
@@ -85,7 +85,7 @@ func readEndpoints(n node, c *model.Charm) error {
 			return nil
 		}
 	}
-	return n.errorf("subordinate charm %q lacks a \"requires\" relation with container scope", c.Name)
+	return n.get("subordinate").errorf("a subordinate charm requires a relation with container scope, and this one has none")
 }
 
 func readEndpoint(e entry, role model.Role) (rel model.CharmRel, err error) {
@@ -321,6 +321,9 @@ func readRange(n node, s *model.StorageSpec) error {
 	if n.null() {
 		return nil
 	}
+	if n.value().Kind != yaml.ScalarNode {
+		return n.errorf("expected a count or a range of counts, got %s", describe(n.value()))
+	}
 	low, high, isRange := strings.Cut(strings.Replace(text, "+", "-", 1), "-")
 	min, err := strconv.Atoi(low)
 	if err != nil || min < 0 {
@@ -334,6 +337,9 @@ func readRange(n node, s *model.StorageSpec) error {
 		if s.CountMax, err = strconv.Atoi(high); err != nil || s.CountMax < min {
 			return n.errorf("invalid count range %q", text)
 		}
+	}
+	if s.CountMax == 0 {
+		return n.errorf("invalid count range %q: no storage at all", text)
 	}
 	return nil
 }
@@ -362,10 +368,20 @@ func readResources(n node, c *model.Charm) error {
 			return e.get("type").errorf("unknown resource type %q, expected file or oci-image", r.Type)
 		case r.Type == "file" && r.Filename == "":
 			return e.errorf("no filename")
+		case r.Type == "file" && !plainName(r.Filename):
+			return e.get("filename").errorf("expected the name of a file, without a path, got %q", r.Filename)
+		case !plainName(e.key):
+			return e.errorf("invalid resource name %q", e.key)
 		}
 		c.Resources[e.key] = r
 	}
 	return nil
+}
+
+// plainName says whether a name can be that of a file in a directory: a unit's
+// resources are files, named by the charm.
+func plainName(name string) bool {
+	return name != "" && name != "." && name != ".." && len(name) <= 255 && !strings.ContainsAny(name, "/\\\x00")
 }
 
 // metadataKeys are the keys of a charmcraft.yaml that belong in metadata.yaml.

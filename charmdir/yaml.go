@@ -3,6 +3,8 @@ package charmdir
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -13,17 +15,21 @@ import (
 // node is a YAML value with the file and the keys that lead to it, so that an
 // error can say where it is. Its zero value is "not there".
 type node struct {
-	file string
-	path string
-	n    *yaml.Node
+	file   string
+	parent *node
+	key    string // in parent
+	n      *yaml.Node
 }
+
+// yamlLine is the line in an error of the YAML package.
+var yamlLine = regexp.MustCompile(`^yaml: (?:line ([0-9]+): )?`)
 
 // parse reads the first document of a file as a map. An empty file is an
 // empty map.
 func parse(file string, data []byte) (node, error) {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(data, &doc); err != nil {
-		return node{}, errors.NewNotValid(nil, fmt.Sprintf("%s: %v", file, err))
+		return node{}, errors.NewNotValid(nil, syntaxError(file, err.Error()))
 	}
 	n := node{file: file}
 	if len(doc.Content) > 0 {
@@ -36,6 +42,17 @@ func parse(file string, data []byte) (node, error) {
 	return n, n.mapping()
 }
 
+// syntaxError says "file:line: text", as all errors here do.
+func syntaxError(file, text string) string {
+	if m := yamlLine.FindStringSubmatch(text); m != nil {
+		text = text[len(m[0]):]
+		if m[1] != "" {
+			file += ":" + m[1]
+		}
+	}
+	return file + ": " + text
+}
+
 // value is the node; never nil.
 func (n node) value() *yaml.Node {
 	if n.n == nil {
@@ -46,26 +63,38 @@ func (n node) value() *yaml.Node {
 
 func (n node) null() bool { return n.value().Tag == "!!null" }
 
+// path is the keys that lead to the node. It is made when an error needs it:
+// made for every node, it would take the square of the file's size.
+func (n node) path() string {
+	var keys []string
+	for p := &n; p != nil; p = p.parent {
+		if p.key != "" {
+			keys = append(keys, p.key)
+		}
+	}
+	slices.Reverse(keys)
+	return strings.Join(keys, ".")
+}
+
 func (n node) errorf(format string, args ...any) error {
 	where := n.file
-	if n.n != nil && n.n.Line > 0 {
-		where = fmt.Sprintf("%s:%d", n.file, n.n.Line)
+	for p := &n; p != nil; p = p.parent { // what isn't there has its map's line
+		if p.n != nil && p.n.Line > 0 {
+			where = fmt.Sprintf("%s:%d", n.file, p.n.Line)
+			break
+		}
 	}
-	switch {
-	case strings.ContainsFunc(n.path, isControl):
-		where += ": " + strconv.Quote(n.path) // an error is one line
-	case n.path != "":
-		where += ": " + n.path
+	switch path := n.path(); {
+	case strings.ContainsFunc(path, unprintable):
+		where += ": " + strconv.Quote(path) // an error is one line
+	case path != "":
+		where += ": " + path
 	}
 	return errors.NewNotValid(nil, where+": "+fmt.Sprintf(format, args...))
 }
 
-func (n node) child(key string, v *yaml.Node) node {
-	path := key
-	if n.path != "" {
-		path = n.path + "." + key
-	}
-	return node{file: n.file, path: path, n: v}
+func (n *node) child(key string, v *yaml.Node) node {
+	return node{file: n.file, parent: n, key: key, n: v}
 }
 
 // entry is one key of a map with its value.
@@ -134,7 +163,7 @@ func (n node) texts() ([]any, error) {
 	}
 	var out []any
 	for _, e := range v.Content {
-		s, err := node{file: n.file, path: n.path, n: e}.text()
+		s, err := node{file: n.file, parent: n.parent, key: n.key, n: e}.text()
 		if err != nil {
 			return nil, err
 		}
@@ -159,7 +188,8 @@ func (n node) integer(missing int) (int, error) {
 		return missing, nil
 	}
 	var i int
-	if err := n.value().Decode(&i); err != nil {
+	// 1.5 would be decoded, as 1.
+	if err := n.value().Decode(&i); err != nil || n.value().Tag != "!!int" {
 		return 0, n.errorf("expected a whole number, got %s", describe(n.value()))
 	}
 	return i, nil
@@ -215,7 +245,7 @@ func describe(v *yaml.Node) string {
 	case v.Tag == "!!null":
 		return "nothing"
 	case v.Tag == "!!int", v.Tag == "!!float", v.Tag == "!!bool":
-		if !strings.ContainsFunc(v.Value, isControl) {
+		if len(v.Value) <= 40 && !strings.ContainsFunc(v.Value, unprintable) {
 			return v.Value
 		}
 	}
@@ -225,4 +255,4 @@ func describe(v *yaml.Node) string {
 	return strconv.Quote(v.Value)
 }
 
-func isControl(r rune) bool { return r < ' ' || r == 0x7f }
+func unprintable(r rune) bool { return !strconv.IsPrint(r) }

@@ -335,6 +335,9 @@ func (m *Model) CheckCharm(ctx context.Context, application string, charm model.
 		if err != nil {
 			return errors.Trace(err)
 		}
+		if app.Life != model.Alive {
+			return errors.NewNotValid(nil, fmt.Sprintf("application %q is not alive", application))
+		}
 		return r.checkCharm(app, charm)
 	})
 	return errors.Trace(err)

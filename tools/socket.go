@@ -27,7 +27,7 @@ func openSocket(path string) (_ *socket, err error) {
 	const beside = ".new"
 	s := &socket{path: path}
 	if len(path+beside) > maxSocketPath {
-		if s.dir, err = os.MkdirTemp("", "unitd-"); err != nil {
+		if s.dir, err = shortDir(); err != nil {
 			return nil, errors.Trace(err)
 		}
 		s.path = filepath.Join(s.dir, "agent.socket")
@@ -57,6 +57,18 @@ func openSocket(path string) (_ *socket, err error) {
 		return nil, err
 	}
 	return s, os.Rename(temporary, s.path)
+}
+
+// shortDir makes a directory whose path leaves room for a socket's; a long
+// TMPDIR is no better than what was too long already.
+func shortDir() (string, error) {
+	const below = "/unitd-0123456789/agent.socket.new"
+	base := os.TempDir()
+	if len(base+below) > maxSocketPath {
+		base = "/tmp"
+	}
+	dir, err := os.MkdirTemp(base, "unitd-")
+	return dir, errors.Trace(err)
 }
 
 // Close stops listening and removes the socket, unless somebody else's has

@@ -29,8 +29,8 @@ const (
 	// MaxValue is the largest value in bytes; etcd's request limit of 1.5 MiB
 	// less room for keys.
 	MaxValue = 1 << 20
-	// MaxWrites is how many keys one transaction may write, and MaxReads how
-	// many it may read by Get; etcd takes 128 operations in one transaction.
+	// MaxWrites is how many keys one transaction may write; etcd takes 128
+	// operations in one transaction.
 	MaxWrites = 120
 
 	// ErrClosed is what every method of a closed store returns.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -63,12 +64,18 @@ func perform(s store.Store, verb, arg string, out io.Writer) error {
 		return put(arg, "v")
 	case "stamp": // a key: gives it the time before the commit as its value
 		return put(arg, fmt.Sprint(time.Now().UnixNano()))
-	case "durable", "relaxed": // so many commits
+	case "durable", "relaxed", "mixed": // so many commits
 		n := 0
 		if _, err := fmt.Sscan(arg, &n); err != nil {
 			return err
 		}
-		for range n {
+		for i := range n {
+			if verb == "mixed" && i%2 == 0 {
+				if err := addOne(ctx, s, nil); err != nil {
+					return err
+				}
+				continue
+			}
 			if err := addOne(ctx, s, opts); err != nil {
 				return err
 			}
@@ -100,6 +107,19 @@ func perform(s store.Store, verb, arg string, out io.Writer) error {
 			}
 			fmt.Fprintln(out, i, rev)
 		}
+	case "locked": // says whether another process has its lock on the database
+		f, err := os.OpenFile(os.Getenv(childEnv), os.O_RDWR, 0)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		// Where SQLite's shared lock is, according to its file format.
+		lock := syscall.Flock_t{Type: syscall.F_WRLCK, Start: 0x40000002, Len: 510}
+		if err := syscall.FcntlFlock(f.Fd(), syscall.F_GETLK, &lock); err != nil {
+			return err
+		}
+		fmt.Fprintln(out, lock.Type != syscall.F_UNLCK)
+		return nil
 	case "hang": // within a transaction, until it is killed
 		_, err := s.Update(ctx, func(tx store.Tx) error {
 			if err := tx.Put("hung", nil); err != nil {

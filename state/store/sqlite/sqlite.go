@@ -98,9 +98,8 @@ func (s *Store) open() error {
 
 // create makes the file if there is none, so that nobody but its owner can
 // read it, whatever the umask. A file that is there isn't even opened: closing
-// it again would drop the locks that another Store of this process has on it,
-// as POSIX has it, and the last process to leave would then remove the log
-// from under that Store.
+// it again would drop the locks that another Store of this process has on it
+// through SQLite, as POSIX has it.
 func create(path string) error {
 	info, err := os.Stat(path)
 	if err == nil && !info.Mode().IsRegular() {

@@ -116,6 +116,7 @@ var watchTests = []test{
 	{"what is told of can be read", watchThenRead},
 	{"a slow reader loses nothing", watchSlow},
 	{"concurrent writers are told of in order", watchConcurrent},
+	{"a watch that begins amid commits is told of each once", watchAmid},
 	{"two watches are told independently", watchTwice},
 	{"a watch from before a compaction begins with a Resync and goes on", watchCompacted},
 	{"a watch from the compacted revision loses nothing", watchAtCompacted},
@@ -254,6 +255,47 @@ func watchConcurrent(k *kit) {
 	same(k, "told", k.told(ch, k.head()), strings.Join(want, " "))
 }
 
+func watchAmid(k *kit) {
+	from := k.put("start")
+	const n = 400
+	done := make(chan error, 1)
+	go func() {
+		for i := range n {
+			_, err := k.Update(k.ctx, func(tx store.Tx) error {
+				return tx.Put(fmt.Sprintf("k/%03d", i), nil)
+			}, store.Relaxed)
+			if err != nil {
+				done <- err
+				return
+			}
+		}
+		done <- nil
+	}()
+	var watches []*listener
+	for range 40 {
+		watches = append(watches, k.watch("k/", from))
+		from = k.head()
+	}
+	k.ok(<-done)
+	last := k.head()
+	for _, l := range watches {
+		from := l.rev
+		var want []string
+		k.view(func(r store.Reader) error {
+			kvs, err := r.List("k/")
+			for _, kv := range kvs {
+				if kv.Rev > from {
+					want = append(want, kv.Key)
+				}
+			}
+			return err
+		})
+		if len(want) > 0 {
+			same(k, fmt.Sprintf("told from %d", from), k.told(l, last), strings.Join(want, " "))
+		}
+	}
+}
+
 func watchTwice(k *kit) {
 	ctx, cancel := context.WithCancel(k.ctx)
 	defer cancel()
@@ -344,7 +386,14 @@ func watchClosed(k *kit) {
 	}
 	k.put("a") // which nobody takes
 	k.ok(k.Close())
-	for _, ch := range chs {
-		k.ended(ch)
+	for i, ch := range chs {
+		select {
+		case b, open := <-ch:
+			if open {
+				k.Errorf("watch %d tells %v after Close", i, b)
+			}
+		default:
+			k.Errorf("watch %d is still open after Close", i)
+		}
 	}
 }
