@@ -27,6 +27,7 @@ const (
 	Interrupted Outcome = "interrupted" // the agent was killed in it
 	Stopped     Outcome = "stopped"     // the agent was stopped in it; it is run again
 	Skipped     Outcome = "skipped"     // resolved without running it again
+	Dropped     Outcome = "dropped"     // given up after a failure, as its cause is gone
 )
 
 // Entry is one run.

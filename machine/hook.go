@@ -29,19 +29,10 @@ func (u *unit) runHook(ctx context.Context, run uniter.Run) uniter.Result {
 	hctx, res := u.execute(ctx, run, &entry)
 	entry.Duration = u.clock.Now().Sub(entry.Started)
 	entry.Tools = calls.get()
-	switch {
-	case res.Stopped:
-		entry.Outcome = history.Stopped
-	case res.Failure != nil:
-		entry.Outcome, entry.Exit, entry.Message = history.Failed, res.Failure.Exit, res.Failure.Message
-	default:
+	if !res.Stopped && res.Failure == nil {
 		res.Changes = hctx.Changes()
-		entry.Outcome = history.Committed
 	}
 	u.running = entry
-	if entry.Outcome == history.Stopped {
-		u.record(entry)
-	}
 	return res
 }
 

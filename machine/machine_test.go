@@ -39,19 +39,32 @@ var client = sync.OnceValues(func() (string, error) {
 })
 
 func TestMain(m *testing.M) {
-	if path := os.Getenv(committerVariable); path != "" {
-		if err := commitFor(path, os.Stdin, os.Stdout); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
+	// The binary is also what tests need as another process.
+	var err error
+	switch {
+	case os.Getenv(committerVariable) != "":
+		err = commitFor(os.Getenv(committerVariable), os.Stdin, os.Stdout)
+	case os.Getenv(agentVariable) != "":
+		err = agentIn(os.Getenv(agentVariable), os.Getenv(clientVariable))
+	default:
+		os.Exit(runTests(m))
 	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func runTests(m *testing.M) int {
 	code := m.Run()
 	if path, err := client(); err == nil {
 		os.RemoveAll(filepath.Dir(path))
 	}
-	os.Exit(code)
+	return code
 }
+
+// quiet logs nowhere.
+func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
 // testContext ends what hangs.
 func testContext() (context.Context, context.CancelFunc) {

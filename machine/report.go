@@ -6,12 +6,10 @@ import (
 
 	"github.com/juju/errors"
 
-	"github.com/unitd/unitd/history"
 	"github.com/unitd/unitd/hooks"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
 	"github.com/unitd/unitd/uniter"
-	"github.com/unitd/unitd/uniter/resolver"
 )
 
 // report is the Report door: it turns what the agent does into the statuses of
@@ -25,6 +23,7 @@ func (u *unit) report(ctx context.Context, r uniter.Report) {
 	if r.Again {
 		return
 	}
+	u.recordEnded(r.Local.Ended)
 	var err error
 	switch r.Kind {
 	case uniter.Deploying:
@@ -93,17 +92,6 @@ func (u *unit) reportRunning(ctx context.Context, h hooks.Info) error {
 }
 
 func (u *unit) reportCommitted(ctx context.Context, r uniter.Report) error {
-	e := u.running
-	if e.Run != r.Run {
-		// Not run now: skipped, or committed before the agent was killed.
-		e = history.Entry{Unit: u.name, Run: r.Run, Hook: r.Hook, Outcome: history.Committed, Message: r.Reason}
-		if doc, err := u.model.Unit(ctx, u.name); err == nil && doc.Run < r.Run {
-			e.Outcome = history.Skipped
-		} else if last, err := history.Last(u.history, u.name); err == nil && last.Run == r.Run && last.Outcome == history.Committed {
-			return nil // recorded before the agent ended
-		}
-	}
-	u.record(e)
 	switch r.Hook.Kind {
 	case hooks.Start:
 		return u.unlessCharm(ctx, model.StatusUnknown, "")
@@ -120,9 +108,6 @@ func (u *unit) reportError(ctx context.Context, r uniter.Report) error {
 	if c == nil || c.Failure == nil {
 		return nil
 	}
-	if r.Kind == uniter.HookError {
-		u.recordFailure(r, *c.Failure)
-	}
 	data := map[string]any{"hook": r.Hook.Name(), "run": r.Run, "exit": c.Failure.Exit, "reason": c.Failure.Message}
 	if r.Hook.IsRelation() {
 		data["relation-id"] = int(r.Hook.RelationID)
@@ -134,16 +119,4 @@ func (u *unit) reportError(ctx context.Context, r uniter.Report) error {
 		return errors.Trace(err)
 	}
 	return u.agentStatus(ctx, model.StatusError, fmt.Sprintf("hook failed: %q", r.Hook.Name()), data)
-}
-
-func (u *unit) recordFailure(r uniter.Report, f resolver.Failure) {
-	e := u.running
-	if e.Run != r.Run {
-		e = history.Entry{Unit: u.name, Run: r.Run, Hook: r.Hook}
-	}
-	e.Outcome, e.Exit, e.Message = history.Failed, f.Exit, f.Message
-	if f.Interrupted {
-		e.Outcome = history.Interrupted
-	}
-	u.record(e)
 }

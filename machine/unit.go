@@ -2,7 +2,6 @@ package machine
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"os"
@@ -56,8 +55,10 @@ type unit struct {
 
 	// seen is what the model said when it was last looked at.
 	seen resolver.Remote
-	// running is the run that has ended and isn't in the history yet.
+	// running is what is known of the newest run beside what the journal has.
 	running history.Entry
+	// recorded is nil until the agent has looked for the first time.
+	recorded *recorded
 }
 
 // poke makes the unit's agent look at the model again.
@@ -134,6 +135,9 @@ func (u *unit) config() uniter.Config {
 
 func (u *unit) observe(ctx context.Context, l resolver.Local) (resolver.Remote, error) {
 	u.looking = u.pokes.Load()
+	if u.recorded == nil {
+		u.catchUp(l.Ended)
+	}
 	s, err := u.model.Snapshot(ctx, u.name)
 	if errors.Is(err, errors.NotFound) {
 		return resolver.Remote{Now: u.clock.Now(), Gone: true}, nil
@@ -230,38 +234,6 @@ func (u *unit) logLine(e debuglog.Entry) {
 	if u.observer != nil {
 		u.observer(Event{Kind: LogLine, Unit: u.name, Model: u.model.Name(), Log: e})
 	}
-}
-
-// record writes a run to the history, where there is one to be written.
-func (u *unit) record(e history.Entry) {
-	u.running = history.Entry{}
-	if e.Outcome == "" {
-		return
-	}
-	e.Name = e.Hook.Name()
-	if err := history.Append(u.history, e); err != nil {
-		u.log.Error("cannot write the history", "unit", u.name, "err", err)
-	}
-	u.logRun(e)
-	if u.observer != nil {
-		u.observer(Event{Kind: HookRun, Unit: u.name, Model: u.model.Name(), Run: e})
-	}
-}
-
-// logRun says in the log how a run has ended.
-func (u *unit) logRun(e history.Entry) {
-	line := debuglog.Entry{Level: "INFO", Module: "unitd.hooks"}
-	switch {
-	case e.Missing:
-		line.Level, line.Message = "DEBUG", fmt.Sprintf("the charm has no %q hook", e.Name)
-	case e.Outcome == history.Committed:
-		line.Message = fmt.Sprintf("ran %q hook in %s", e.Name, e.Duration.Round(time.Millisecond))
-	case e.Outcome == history.Failed:
-		line.Level, line.Message = "ERROR", fmt.Sprintf("hook %q failed: %s", e.Name, e.Message)
-	default:
-		line.Level, line.Message = "WARNING", fmt.Sprintf("hook %q was %s", e.Name, e.Outcome)
-	}
-	u.logLine(line)
 }
 
 // remove takes away what is left of a Dead unit on this machine.

@@ -24,8 +24,7 @@ func (c Config) Run(ctx context.Context) error {
 	if err != nil {
 		return errors.Annotatef(err, "cannot tell which charm %s has", c.Unit)
 	}
-	a := &agent{Config: c, journal: j, local: resolver.Found(local, deployed)}
-	a.endLeftover()
+	a := &agent{Config: c, journal: j, local: resolver.Resume(local, deployed, c.Clock.Now())}
 	return a.loop(ctx)
 }
 
@@ -40,7 +39,7 @@ type agent struct {
 }
 
 // endLeftover makes sure that no process of an interrupted run is alive before
-// anything else runs.
+// anything else runs. What a run that has committed left running stays.
 func (a *agent) endLeftover() {
 	if c := a.local.Current; c != nil && c.Step == resolver.Pending {
 		a.EndLeftover(Run{Hook: c.Hook, Number: c.Run, Local: a.local})
@@ -62,6 +61,7 @@ func (a *agent) loop(ctx context.Context) error {
 		op := resolver.Next(a.local, remote)
 		switch op.Verb {
 		case resolver.Terminate:
+			a.endLeftover()
 			a.Log.Info("unit agent ends", "unit", a.Unit, "reason", op.Reason)
 			return nil
 		case resolver.Idle:
@@ -93,6 +93,8 @@ func (a *agent) do(ctx context.Context, op resolver.Op) error {
 	switch op.Verb {
 	case resolver.RunHook:
 		return a.runHook(ctx, op)
+	case resolver.Interrupt:
+		a.endLeftover()
 	case resolver.Deploy:
 		a.Report(ctx, Report{Kind: Deploying, Local: a.local, Reason: op.Reason})
 		if err := a.Deploy(ctx, op.Charm); err != nil {
@@ -114,6 +116,8 @@ func (a *agent) do(ctx context.Context, op resolver.Op) error {
 		return errors.Trace(a.MarkDying(ctx))
 	case resolver.MarkDead:
 		return errors.Trace(a.MarkDead(ctx))
+	}
+	switch op.Verb {
 	case resolver.Skip, resolver.Discard, resolver.Forget, resolver.Interrupt:
 		a.Log.Warn(string(op.Verb), "unit", a.Unit, "hook", op.Hook.Name(), "reason", op.Reason)
 	}
@@ -128,6 +132,8 @@ func (a *agent) reportDone(ctx context.Context, op resolver.Op) {
 	switch op.Verb {
 	case resolver.Finish, resolver.Skip:
 		a.Report(ctx, Report{Kind: Committed, Hook: op.Hook, Run: op.Run, Local: a.local, Reason: op.Reason})
+	case resolver.Discard:
+		a.Report(ctx, Report{Kind: Dropped, Hook: op.Hook, Run: op.Run, Local: a.local, Reason: op.Reason})
 	case resolver.Interrupt:
 		a.Report(ctx, Report{Kind: HookError, Hook: op.Hook, Run: op.Run, Local: a.local, Reason: op.Reason})
 	}
@@ -148,14 +154,14 @@ func (a *agent) runHook(ctx context.Context, op resolver.Op) error {
 	res := a.RunHook(ctx, run)
 	switch {
 	case res.Stopped:
-		return errors.Trace(a.become(op, a.event(resolver.Requeued), true))
+		return errors.Trace(a.requeue(ctx, op, "the agent stops"))
 	case res.Failure != nil:
 		return a.fail(ctx, op, *res.Failure)
 	}
 	switch err := a.commit(ctx, run, res); {
 	case errors.Is(err, ErrOvertaken):
 		a.Log.Warn("hook overtaken", "unit", a.Unit, "hook", op.Hook.Name(), "err", err)
-		return errors.Trace(a.become(op, a.event(resolver.Requeued), true))
+		return errors.Trace(a.requeue(ctx, op, err.Error()))
 	case ctx.Err() != nil && err != nil:
 		return errors.Trace(err)
 	case err != nil:
@@ -166,6 +172,15 @@ func (a *agent) runHook(ctx context.Context, op resolver.Op) error {
 		return errors.Trace(err)
 	}
 	a.Report(ctx, Report{Kind: Committed, Hook: op.Hook, Run: op.Run, Local: a.local, Reason: op.Reason})
+	return nil
+}
+
+// requeue takes a run as one that never was: what is due then is decided anew.
+func (a *agent) requeue(ctx context.Context, op resolver.Op, why string) error {
+	if err := a.become(op, a.event(resolver.Requeued), true); err != nil {
+		return errors.Trace(err)
+	}
+	a.Report(ctx, Report{Kind: Requeued, Hook: op.Hook, Run: op.Run, Local: a.local, Reason: why})
 	return nil
 }
 

@@ -80,6 +80,8 @@ const (
 	Running   ReportKind = "running"   // a hook is about to run
 	Committed ReportKind = "committed" // a hook has committed, or was skipped
 	HookError ReportKind = "error"     // a hook has failed
+	Dropped   ReportKind = "dropped"   // a failed hook is given up, as its cause is gone
+	Requeued  ReportKind = "requeued"  // a hook was ended with its agent, or overtaken
 	Settled   ReportKind = "idle"      // nothing is left to do
 	Waiting   ReportKind = "waiting"   // a failed hook waits to be resolved
 	Trouble   ReportKind = "trouble"   // something but a hook went wrong; it is tried again

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"log/slog"
+	"os/exec"
+	"strings"
 	"syscall"
 	"time"
 
@@ -15,7 +17,8 @@ import (
 )
 
 func (a *app) agentCmd() *cobra.Command {
-	return &cobra.Command{
+	var allowReboot bool
+	cmd := &cobra.Command{
 		Use:   "agent",
 		Short: "Run the agent in the foreground, for a service manager",
 		Long: `Run the hooks of all units of all models, until told to stop by SIGTERM or
@@ -24,11 +27,13 @@ one agent for a data directory; other commands start one in the background if
 there is none.`,
 		Example: "  unitd agent\n  UNITD_DATA=/var/lib/unitd unitd agent",
 		Args:    args(0, 0, ""),
-		RunE:    func(*cobra.Command, []string) error { return a.agent() },
+		RunE:    func(*cobra.Command, []string) error { return a.agent(allowReboot) },
 	}
+	cmd.Flags().BoolVar(&allowReboot, "allow-reboot", false, "carry out what charms ask of juju-reboot; it is only logged otherwise")
+	return cmd
 }
 
-func (a *app) agent() error {
+func (a *app) agent(allowReboot bool) error {
 	lock, err := takeLock()
 	if err != nil {
 		return err
@@ -38,6 +43,9 @@ func (a *app) agent() error {
 	if err != nil {
 		return err
 	}
+	if allowReboot {
+		c.Reboot = reboot
+	}
 	tellReady()
 	c.Log.Info("the agent runs", "version", hooks.Version)
 	err = machine.Run(a.ctx, c)
@@ -46,6 +54,16 @@ func (a *app) agent() error {
 		return nil
 	}
 	return err
+}
+
+// reboot reboots this machine.
+func reboot() error {
+	args := []string{"shutdown", "-r", "now"}
+	if _, err := exec.LookPath("systemctl"); err == nil {
+		args = []string{"systemctl", "reboot"}
+	}
+	out, err := exec.Command(args[0], args[1:]...).CombinedOutput()
+	return errors.Annotatef(err, "%s: %s", strings.Join(args, " "), strings.TrimSpace(string(out)))
 }
 
 // agentConfig is what an agent in this process runs with.

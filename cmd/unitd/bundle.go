@@ -115,6 +115,9 @@ func (a *app) apply(m *state.Model, p *plan) error {
 		name := app.Application.Name
 		doc, err := m.Application(a.ctx, name)
 		if errors.Is(err, errors.NotFound) {
+			if err := m.CheckDeploy(a.ctx, app.args(), app.packed.Charm.Charm); err != nil {
+				return err
+			}
 			continue
 		}
 		if err != nil {
@@ -129,6 +132,9 @@ func (a *app) apply(m *state.Model, p *plan) error {
 		}
 		if doc.Life != model.Alive {
 			return errors.NewNotValid(nil, fmt.Sprintf("application %q is still being removed", name))
+		}
+		if err := m.CheckCharm(a.ctx, name, app.packed.Charm.Charm); err != nil {
+			return err
 		}
 		there[name] = doc
 	}
@@ -153,19 +159,23 @@ func (a *app) apply(m *state.Model, p *plan) error {
 }
 
 func (a *app) deployPlanned(m *state.Model, app plannedApp) error {
-	url, err := app.store(a.ctx, m)
-	if err != nil {
+	todo := app.args()
+	var err error
+	if todo.Charm, err = app.store(a.ctx, m); err != nil {
 		return err
 	}
-	name := app.Application.Name
-	a.note("Deploying %q from local charm %q, revision %s", name, app.packed.Name, revision(url))
-	err = m.Deploy(a.ctx, state.DeployArgs{
-		Application: name, Charm: url, Config: app.values, Units: app.units, Trust: app.Trust, Constraints: app.Constraints,
-	})
-	if err != nil || !app.Exposed {
+	a.note("Deploying %q from local charm %q, revision %s", todo.Application, app.packed.Name, revision(todo.Charm))
+	if err := m.Deploy(a.ctx, todo); err != nil || !app.Exposed {
 		return err
 	}
-	return m.SetExposed(a.ctx, name, true)
+	return m.SetExposed(a.ctx, todo.Application, true)
+}
+
+// args are those of Deploy but for the charm's URL.
+func (app plannedApp) args() state.DeployArgs {
+	return state.DeployArgs{
+		Application: app.Application.Name, Config: app.values, Units: app.units, Trust: app.Trust, Constraints: app.Constraints,
+	}
 }
 
 // bringUpToDate gives an application that is there the bundle's charm, options

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"gopkg.in/yaml.v3"
 
+	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
 )
 
@@ -72,20 +73,43 @@ func (a *app) config(name string, args, reset []string, file, format, output str
 			return usagef("cannot set and reset key %q simultaneously", k)
 		}
 	}
+	trust, trustSet, err := takeTrust(set, false)
+	if err != nil {
+		return err
+	}
+	options := slices.DeleteFunc(slices.Clone(reset), func(k string) bool { return k == trustOption })
+	trustSet = trustSet || len(options) < len(reset)
 	m, err := a.model()
 	if err != nil {
 		return err
 	}
-	if v, ok := set["trust"]; ok {
-		delete(set, "trust")
-		if err := m.SetTrust(a.ctx, name, v == "true"); err != nil {
+	if err := m.SetConfig(a.ctx, name, set, options); err != nil {
+		return err
+	}
+	if trustSet {
+		if err := m.SetTrust(a.ctx, name, trust); err != nil {
 			return err
 		}
 	}
-	if err := m.SetConfig(a.ctx, name, set, reset); err != nil {
-		return err
-	}
 	return a.ensureAgent()
+}
+
+// trustOption is the one option that is the application's and not the charm's.
+const trustOption = "trust"
+
+// takeTrust takes that option out of the others, and says whether it is there.
+func takeTrust(set map[string]string, missing bool) (value, ok bool, err error) {
+	text, ok := set[trustOption]
+	if !ok {
+		return missing, false, nil
+	}
+	delete(set, trustOption)
+	v, err := model.ConfigOption{Type: "boolean"}.Parse(trustOption, text)
+	if err != nil {
+		return false, false, errors.Annotate(err, "parsing settings for application")
+	}
+	value, _ = v.(bool)
+	return value, true, nil
 }
 
 func (a *app) showConfig(name string, keys []string, format, output string) error {
@@ -104,7 +128,7 @@ func (a *app) showConfig(name string, keys []string, format, output string) erro
 		return a.write(format, output, configTree(c))
 	}
 	v, ok := c.Values[keys[0]]
-	if keys[0] == "trust" {
+	if keys[0] == trustOption {
 		v, ok = c.Trust, true
 	}
 	if !ok {
@@ -193,7 +217,8 @@ func (a *app) configFile(app, file string) (map[string]string, error) {
 func configYAML(app, file string, b []byte) (map[string]string, error) {
 	var doc map[string]any
 	if err := yaml.Unmarshal(b, &doc); err != nil {
-		return nil, errors.Annotatef(err, "cannot read %s", file)
+		why := strings.Join(strings.Fields(err.Error()), " ") // it may have lines
+		return nil, errors.NewNotValid(nil, fmt.Sprintf("cannot read %s: %s", file, why))
 	}
 	if own, ok := doc[app].(map[string]any); ok {
 		doc = own

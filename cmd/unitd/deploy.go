@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/unitd/unitd/charmdir"
+	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
 )
 
@@ -75,7 +77,14 @@ func (a *app) deploy(path, name string, f deployFlags) error {
 	case units == -1:
 		units = 1
 	}
+	if !model.ValidApplication(name) {
+		return usagef("invalid application name %q", name)
+	}
 	config, err := configArgs(name, f.config)
+	if err != nil {
+		return err
+	}
+	trust, _, err := takeTrust(config, f.trust)
 	if err != nil {
 		return err
 	}
@@ -87,19 +96,20 @@ func (a *app) deploy(path, name string, f deployFlags) error {
 	if err != nil {
 		return err
 	}
-	if _, err := m.Application(a.ctx, name); err == nil {
-		return errors.NewAlreadyExists(nil, `cannot add application "`+name+`": application already exists:
+	todo := state.DeployArgs{Application: name, Config: values, Units: units, Trust: trust, Constraints: f.constraints}
+	err = m.CheckDeploy(a.ctx, todo, charm.Charm)
+	if errors.Is(err, errors.AlreadyExists) {
+		return errors.NewAlreadyExists(nil, err.Error()+`:
 deploy it under another name with "unitd deploy CHARM NAME", or remove the one that is there with "unitd remove-application `+name+`"`)
 	}
-	url, err := a.addCharm(m, charm)
 	if err != nil {
 		return err
 	}
-	a.note("Deploying %q from local charm %q, revision %s", name, charm.Name, revision(url))
-	err = m.Deploy(a.ctx, state.DeployArgs{
-		Application: name, Charm: url, Config: values, Units: units, Trust: f.trust, Constraints: f.constraints,
-	})
-	if err != nil {
+	if todo.Charm, err = a.addCharm(m, charm); err != nil {
+		return err
+	}
+	a.note("Deploying %q from local charm %q, revision %s", name, charm.Name, revision(todo.Charm))
+	if err := m.Deploy(a.ctx, todo); err != nil {
 		return err
 	}
 	return a.ensureAgent()
@@ -112,7 +122,7 @@ func readCharm(path string) (*charmdir.Charm, error) {
 		if _, err := os.Stat(path); err == nil {
 			return nil, usagef("The charm or bundle %q is ambiguous.\nTo deploy a local charm or bundle, run `unitd deploy ./%[1]s`", path)
 		}
-		return nil, errors.NotFoundf("charm %q: only charms by path are known here, as ./%s; there is no Charmhub, so it", path, path)
+		return nil, errors.NewNotFound(nil, fmt.Sprintf("charm %q not found: only charms by path are known here, as ./%s; there is no Charmhub", path, path))
 	}
 	return charmdir.Read(path)
 }

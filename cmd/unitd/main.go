@@ -94,8 +94,9 @@ on this machine alone and with nothing to set up.`,
   unitd deploy ./my-charm
   unitd integrate my-charm:db postgresql
   unitd status --watch`,
-		SilenceErrors: true,
-		SilenceUsage:  true,
+		SilenceErrors:              true,
+		SilenceUsage:               true,
+		SuggestionsMinimumDistance: 2,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return a.unknown(cmd, args[0])

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"io"
 	"os"
@@ -33,7 +34,7 @@ func (a *app) write(format, output string, v any) error {
 		b, err = json.Marshal(v)
 		b = append(b, '\n')
 	} else {
-		b, err = yaml.Marshal(v)
+		b, err = indented(v)
 	}
 	if err != nil {
 		return errors.Annotate(err, "cannot print the result")
@@ -43,6 +44,17 @@ func (a *app) write(format, output string, v any) error {
 	}
 	_, err = a.stdout.Write(b)
 	return errors.Trace(err)
+}
+
+// indented is YAML with an indent of two, as the field's tools write it.
+func indented(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := yaml.NewEncoder(&b)
+	e.SetIndent(2)
+	if err := e.Encode(v); err != nil {
+		return nil, errors.Trace(err)
+	}
+	return b.Bytes(), errors.Trace(e.Close())
 }
 
 // colour is an SGR sequence. Source for which is used where: spec/cli-juju.md §2b.

@@ -70,6 +70,9 @@ func (a *app) refresh(name, path string, force bool, config []string) error {
 	if _, err := charm.ParseConfig(set); err != nil {
 		return errors.Annotate(err, "parsing settings for application")
 	}
+	if err := m.CheckCharm(a.ctx, name, charm.Charm); err != nil {
+		return err
+	}
 	url, err := a.addCharm(m, charm)
 	if err != nil {
 		return err

@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"context"
 
+	"github.com/juju/errors"
 	"github.com/spf13/cobra"
 
 	"github.com/unitd/unitd/state"
@@ -61,6 +63,14 @@ func (a *app) status(selectors []string, f statusFlags) error {
 		}
 		return a.showStatus(s, selectors, f)
 	}
+	if err := a.watchStatus(m, selectors, f); !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil // Ctrl-C is how it ends
+}
+
+// watchStatus shows the status at each change until the context ends.
+func (a *app) watchStatus(m *state.Model, selectors []string, f statusFlags) error {
 	watch, err := m.Watch(a.ctx, 0)
 	if err != nil {
 		return err

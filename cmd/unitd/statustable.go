@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/unitd/unitd/hooks"
 	"github.com/unitd/unitd/model"
@@ -44,12 +45,21 @@ func statusColour(word string) colour {
 func statusCell(word string) cell { return cell{text: word, colour: statusColour(word)} }
 
 // message is a status message cut to what a line can take.
-func message(s string) cell {
-	s = strings.ReplaceAll(s, "\n", " ")
-	if r := []rune(s); len(r) > 120 {
-		s = string(r[:117]) + "..."
+func message(s string) cell { return cell{text: clip(s, 120), colour: grey} }
+
+// clip cuts text that a charm has set to so many characters, and takes away
+// what would do something to a terminal.
+func clip(s string, most int) string {
+	r := []rune(strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, s))
+	if len(r) > most {
+		return string(r[:most-3]) + "..."
 	}
-	return cell{text: s, colour: grey}
+	return string(r)
 }
 
 func applicationRows(s *state.FullStatus) [][]cell {
@@ -61,15 +71,12 @@ func applicationRows(s *state.FullStatus) [][]cell {
 	rows := [][]cell{head}
 	for _, app := range s.Applications {
 		version, _, _ := strings.Cut(app.Version, "\n")
-		if len(version) > 15 {
-			version = version[:12] + "..."
-		}
 		exposed := cell{text: "no"}
 		if app.Exposed {
 			exposed = cell{text: "yes", colour: green}
 		}
 		rows = append(rows, []cell{
-			{text: app.Name}, {text: version}, statusCell(app.Status.Status), scale(app), {text: app.CharmDoc.Charm.Name}, {},
+			{text: app.Name}, {text: clip(version, 15)}, statusCell(app.Status.Status), scale(app), {text: app.CharmDoc.Charm.Name}, {},
 			{text: fmt.Sprint(app.CharmDoc.Revision), right: true}, exposed, message(app.Status.Message),
 		})
 	}

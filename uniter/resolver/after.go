@@ -25,7 +25,7 @@ func After(l Local, op Op, e Event) Local {
 		return afterRun(l, op, e)
 	case Deploy:
 		// Not after a forced upgrade in error: the failed hook stays pending.
-		if l.Installed && l.Current == nil {
+		if l.Installed && (l.Current == nil || l.Charm == "") {
 			l.Upgraded = true
 		}
 		l.Charm = op.Charm
@@ -39,12 +39,16 @@ func After(l Local, op Op, e Event) Local {
 		for _, id := range op.Relations {
 			delete(l.Relations, id)
 		}
-	case Finish, Skip:
+	case Finish:
 		return committed(l, *l.Current, e)
+	case Skip:
+		l.Ended = ended(*l.Current, EndedSkipped, op.Reason)
+		return told(l, *l.Current, e)
 	case Interrupt:
 		f := Failure{Message: "interrupted: the agent was killed while the hook ran", Exit: -1, Interrupted: true, At: e.At}
 		return broke(l, Event{Kind: Broke, At: e.At, Failure: f, Jitter: e.Jitter})
 	case Discard:
+		l.Ended = ended(*l.Current, EndedDropped, op.Reason)
 		l.Current = nil
 	case Resign:
 		l.Leader = false
@@ -65,15 +69,25 @@ func afterRun(l Local, op Op, e Event) Local {
 	case Broke:
 		return broke(l, e)
 	case Requeued:
+		l.Ended = ended(*l.Current, EndedStopped, "")
 		l.Current = nil
 	}
 	return l
+}
+
+func ended(c Current, how Ending, why string) Ended {
+	return Ended{Hook: c.Hook, Run: c.Run, How: how, Message: why}
 }
 
 func broke(l Local, e Event) Local {
 	c := l.Current
 	f := e.Failure
 	c.Step, c.Failure = Failed, &f
+	l.Ended = ended(*c, EndedFailed, f.Message)
+	l.Ended.Exit = f.Exit
+	if f.Interrupted {
+		l.Ended.How = EndedInterrupted
+	}
 	c.Attempts++
 	wait := RetryFirst
 	for i := 1; i < c.Attempts && wait < RetryMost; i++ {
@@ -84,9 +98,14 @@ func broke(l Local, e Event) Local {
 	return l
 }
 
-// committed moves on what the hook was about. A run that was skipped moves the
-// same things: the charm counts as told.
 func committed(l Local, c Current, e Event) Local {
+	l.Ended = ended(c, EndedCommitted, "")
+	return told(l, c, e)
+}
+
+// told moves on what the hook was about. A run that was skipped moves the same
+// things: the charm counts as told.
+func told(l Local, c Current, e Event) Local {
 	l.Current = nil
 	l.Seen = c.Seen
 	switch c.Hook.Kind {

@@ -23,6 +23,10 @@ type Local struct {
 	Charm string `json:"charm,omitempty"`
 	// Current is the hook run that began and hasn't committed; nil: none.
 	Current *Current `json:"current,omitempty"`
+	// Ended is how the newest run ended that has. Nothing is decided by it: it
+	// is there so that the history, which is written after the journal, never
+	// lacks a run.
+	Ended Ended `json:"ended,omitzero"`
 
 	Installed  bool `json:"installed,omitempty"`  // install has committed
 	Configured bool `json:"configured,omitempty"` // a config-changed has committed
@@ -78,6 +82,29 @@ type Current struct {
 	Attempts int `json:"attempts,omitempty"`
 	// RetryAt is when it is run again by itself.
 	RetryAt time.Time `json:"retry-at,omitzero"`
+}
+
+// Ending says how a run ended.
+type Ending string
+
+// The endings. A run that has failed or was interrupted ends once more when it
+// is skipped or dropped; one that runs again is another run.
+const (
+	EndedCommitted   Ending = "committed"
+	EndedFailed      Ending = "failed"
+	EndedInterrupted Ending = "interrupted" // the agent was killed in it
+	EndedStopped     Ending = "stopped"     // ended with its agent, or overtaken; it is decided on anew
+	EndedSkipped     Ending = "skipped"     // resolved without running it again
+	EndedDropped     Ending = "dropped"     // given up after a failure, as its cause is gone
+)
+
+// Ended is the end of a run. The zero value is that of no run.
+type Ended struct {
+	Hook    hooks.Info `json:"hook"`
+	Run     int64      `json:"run"`
+	How     Ending     `json:"how"`
+	Message string     `json:"message,omitempty"`
+	Exit    int        `json:"exit,omitempty"`
 }
 
 // Failure says how a hook run failed.

@@ -38,7 +38,8 @@ const (
 	Interrupt Verb = "interrupt"
 	// Skip takes a failed run as if it had succeeded, but for what it wrote.
 	Skip Verb = "skip"
-	// Discard drops a failed run of a relation that is gone.
+	// Discard drops a failed run that has lost its cause: its relation is gone,
+	// or the unit that was to be told that it leads leads no more.
 	Discard Verb = "discard"
 	// Forget drops relations that the model doesn't have.
 	Forget Verb = "forget"

@@ -29,10 +29,11 @@ func Rules() []Rule {
 		{"stray", "a relation is remembered that the model doesn't have: it is forgotten", stray},
 		{"failed", "a run has failed: nothing but its resolution, its retry or a forced upgrade", failed},
 		{"stillborn", "Dying before install ran: Dead without any hook", stillborn},
+		{"start", "config-changed has run for the first time: start, with nothing between", start},
+		{"reconfigure", "upgrade-charm has run: config-changed, with nothing between", reconfigure},
 		{"deploy", "no charm is deployed, or the application wants another one: it is deployed", deploy},
 		{"install", "install has not run", install},
 		{"upgrade-charm", "another charm was deployed: upgrade-charm", upgradeCharm},
-		{"start", "config-changed has run for the first time: start", start},
 		{"dying", "the unit is Dying: departed and broken of each relation, stop, remove, Dead", dying},
 		{"leave", "the scope of a relation that isn't Alive was entered and nothing told: it is left", leaveUntold},
 		{"enter", "an Alive relation is new: its scope is entered, all new ones at once", enter},
@@ -112,10 +113,17 @@ func orphaned(_ Local, r Remote) (Op, bool) {
 	return Op{Verb: MarkDying, Reason: r.OrphanReason}, true
 }
 
+// vanished says whether the model doesn't have the relation. Without a charm
+// nobody can tell, for only the deployed charm says which endpoints there are.
+func vanished(l Local, r Remote, id model.RelationID) bool {
+	_, ok := r.relation(id)
+	return !ok && l.Charm != ""
+}
+
 func stray(l Local, r Remote) (Op, bool) {
 	var ids []model.RelationID
 	for _, s := range l.InOrder() {
-		if _, ok := r.relation(s.ID); !ok {
+		if vanished(l, r, s.ID) {
 			ids = append(ids, s.ID)
 		}
 	}
@@ -131,10 +139,11 @@ func failed(l Local, r Remote) (Op, bool) {
 	if c == nil {
 		return Op{}, false
 	}
-	if c.Hook.IsRelation() {
-		if _, ok := r.relation(c.Hook.RelationID); !ok {
-			return Op{Verb: Discard, Hook: c.Hook, Run: c.Run, Reason: "the relation of the failed hook is gone"}, true
-		}
+	if l.Charm == "" && r.Charm != "" {
+		return Op{Verb: Deploy, Charm: r.Charm, Reason: "the charm directory is lost"}, true
+	}
+	if c.Hook.IsRelation() && vanished(l, r, c.Hook.RelationID) {
+		return Op{Verb: Discard, Hook: c.Hook, Run: c.Run, Reason: "the relation of the failed hook is gone"}, true
 	}
 	if r.Resolved.Run == c.Run {
 		switch r.Resolved.Mode {
@@ -162,6 +171,9 @@ func failed(l Local, r Remote) (Op, bool) {
 func rerun(l Local, r Remote, why string) (Op, bool) {
 	h := l.Current.Hook
 	h.Cause = why
+	if h.Kind == hooks.LeaderElected && !r.Leader {
+		return Op{Verb: Discard, Hook: h, Run: l.Current.Run, Reason: "the unit is no longer leader"}, true
+	}
 	if h.Kind == hooks.RelationJoined || h.Kind == hooks.RelationChanged {
 		snap, _ := r.relation(h.RelationID)
 		if v, ok := snap.Version(h.RemoteUnit); ok {
@@ -205,10 +217,19 @@ func upgradeCharm(l Local, r Remote) (Op, bool) {
 }
 
 func start(l Local, r Remote) (Op, bool) {
-	if !l.Configured || l.Started {
+	if !l.Configured || l.Started || l.Charm == "" {
 		return Op{}, false
 	}
 	return run(l, r, unitHook(hooks.Start, "first config-changed has run"))
+}
+
+// reconfigure comes before all that may be due as well, also for a unit that
+// is Dying: charms take upgrade-charm and config-changed as one.
+func reconfigure(l Local, r Remote) (Op, bool) {
+	if !l.Configured || l.Seen.Config != "" || r.Want.Config == "" || l.Charm == "" || l.Upgraded {
+		return Op{}, false
+	}
+	return run(l, r, unitHook(hooks.ConfigChanged, "charm upgraded"))
 }
 
 // dying takes the unit out: relations one after the other, peers last, each

@@ -1,0 +1,113 @@
+package main_test
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// takeDown shuts down the agents that a script has started, and fails the
+// test if that leaves a process behind; such a process is ended.
+func takeDown(t testing.TB, e *testscript.Env) {
+	for _, dir := range dataDirs(t, e.WorkDir) {
+		cmd := exec.Command(filepath.Join(e.Getenv("BIN"), "unitd"), "shutdown")
+		cmd.Env = append(e.Vars, "UNITD_DATA="+dir)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("unitd shutdown: %v: %s", err, out)
+		}
+	}
+	// A failed script may have had commands in the background; testscript ends
+	// those itself.
+	failed := t.Failed()
+	for pid, command := range leftBehind(e.WorkDir) {
+		if !failed {
+			t.Errorf("process %d was left behind: %s", pid, command)
+		}
+		_ = syscall.Kill(pid, syscall.SIGKILL) // it may have just ended
+	}
+	for _, dir := range dataDirs(t, e.WorkDir) {
+		b, err := os.ReadFile(filepath.Join(dir, "agent.log"))
+		if err == nil && (bytes.Contains(b, []byte("panic:")) || bytes.Contains(b, []byte("DATA RACE"))) {
+			t.Errorf("the agent has panicked, or has a race")
+		}
+	}
+	if t.Failed() {
+		showLogs(t, e.WorkDir)
+	}
+}
+
+// dataDirs are the data directories below dir that had an agent.
+func dataDirs(t testing.TB, dir string) []string {
+	var found []string
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.Name() == "agent.lock" {
+			found = append(found, filepath.Dir(path))
+		}
+		return nil // what vanishes meanwhile is no error
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	return found
+}
+
+// leftBehind are the processes that don't end by themselves: an agent gives
+// back its lock, for which "shutdown" waits, a moment before it is gone.
+func leftBehind(work string) map[int]string {
+	left := processesOf(work)
+	for end := time.Now().Add(5 * time.Second); len(left) > 0 && time.Now().Before(end); left = processesOf(work) {
+		time.Sleep(5 * time.Millisecond)
+	}
+	return left
+}
+
+// processesOf are the processes in whose environment the script's directory
+// occurs, by id; known on Linux only.
+func processesOf(work string) map[int]string {
+	found := map[int]string{}
+	environs, err := filepath.Glob("/proc/[0-9]*/environ")
+	if err != nil {
+		return found
+	}
+	for _, path := range environs {
+		env, err := os.ReadFile(path)
+		if err != nil || !bytes.Contains(env, []byte(work+"/")) {
+			continue
+		}
+		dir := filepath.Dir(path)
+		pid, err := strconv.Atoi(filepath.Base(dir))
+		if err != nil || pid == os.Getpid() {
+			continue
+		}
+		command, err := os.ReadFile(filepath.Join(dir, "cmdline"))
+		if err == nil && len(command) > 0 {
+			found[pid] = string(bytes.ReplaceAll(command, []byte{0}, []byte{' '}))
+		}
+	}
+	return found
+}
+
+// showLogs puts what the agents have logged into the test's output.
+func showLogs(t testing.TB, work string) {
+	err := filepath.WalkDir(work, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.Name() != "debug.log" && d.Name() != "agent.log" {
+			return nil
+		}
+		b, err := os.ReadFile(path)
+		if err == nil && len(b) > 0 {
+			t.Logf("%s:\n%s", path, b[max(0, len(b)-8000):])
+		}
+		return nil
+	})
+	if err != nil {
+		t.Log(err)
+	}
+}

@@ -1,0 +1,110 @@
+package main_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// TestScripts runs what a user can type: each script in testdata/script is a
+// terminal session with the claim that it proves in its first line.
+//
+// A script has a home, a data directory and agents of its own, and real
+// programs: unitd and the hook tool client. Beside the commands of package
+// testscript there are
+//
+//	[!] unitd ARGS...     run unitd; it must succeed (!: end with exit code 1)
+//	refuse ARGS...        as "! unitd", and the model must stay as it is
+//	misuse ARGS...        as refuse, with exit code 2
+//	hooks UNIT WORDS...   the unit's hook runs, all of them, are these; a
+//	                      leading ... leaves out the first ones
+//	[!] json KEYS... V    the last output, read as JSON, has the value V there
+//	                      (!: nothing there)
+//	crash                 end the agent by SIGKILL and wait until it has gone
+//	mkfifo NAMES...       make named pipes, by which hooks and scripts wait for
+//	                      each other
+//	zip FILE ENTRIES...   make an archive, with any entry names; see cmdZip
+func TestScripts(t *testing.T) {
+	t.Parallel()
+	bin, err := programs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir: filepath.Join("testdata", "script"),
+		Setup: func(e *testscript.Env) error {
+			return setUp(e, bin)
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"unitd":  cmdUnitd,
+			"refuse": cmdRefuse,
+			"misuse": cmdMisuse,
+			"hooks":  cmdHooks,
+			"json":   cmdJSON,
+			"crash":  cmdCrash,
+			"mkfifo": cmdMkfifo,
+			"zip":    cmdZip,
+		},
+		RequireUniqueNames: true,
+	})
+}
+
+// programs builds unitd and, beside it, the hook tool client, once for all
+// tests, and returns their directory.
+var programs = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "unitd-test-")
+	if err != nil {
+		return "", err
+	}
+	for name, pkg := range map[string]string{"unitd": ".", "unitd-hooktool": "../hooktool"} {
+		out, err := exec.Command("go", "build", "-o", filepath.Join(dir, name), pkg).CombinedOutput()
+		if err != nil {
+			os.RemoveAll(dir)
+			return "", &exec.Error{Name: string(out), Err: err}
+		}
+	}
+	return dir, nil
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if dir, err := programs(); err == nil {
+		os.RemoveAll(dir)
+	}
+	os.Exit(code)
+}
+
+// setUp gives a script its own world, and takes it down at the script's end,
+// also if the script has failed.
+func setUp(e *testscript.Env, bin string) error {
+	home := filepath.Join(e.WorkDir, "home")
+	if err := os.Mkdir(home, 0o700); err != nil {
+		return err
+	}
+	// The sockets of agents are in it, and their paths have to be short.
+	temp, err := os.MkdirTemp("", "u")
+	if err != nil {
+		return err
+	}
+	e.Setenv("TMPDIR", temp)
+	e.Setenv("HOME", home)
+	e.Setenv("UNITD_DATA", filepath.Join(e.WorkDir, "data"))
+	e.Setenv("PATH", bin+string(os.PathListSeparator)+e.Getenv("PATH"))
+	e.Setenv("TZ", "UTC")
+	e.Setenv("BIN", bin)
+	t, ok := e.T().(testing.TB)
+	if !ok {
+		return os.ErrInvalid
+	}
+	e.Defer(func() {
+		takeDown(t, e)
+		if err := os.RemoveAll(temp); err != nil {
+			t.Error(err)
+		}
+	})
+	return nil
+}

@@ -1,0 +1,223 @@
+package machine_test
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	jujuerrors "github.com/juju/errors"
+
+	"github.com/juju/clock"
+
+	"github.com/unitd/unitd/history"
+	"github.com/unitd/unitd/machine"
+	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/state"
+	"github.com/unitd/unitd/state/store/sqlite"
+	"github.com/unitd/unitd/uniter/sim"
+)
+
+// countingCharm counts its hooks in its state, which is committed with each of
+// them, and tells the other side the count.
+const countingCharm = `
+n=$(state-get n)
+n=$((n + 1))
+state-set n=$n
+case "$JUJU_HOOK_NAME" in
+*-relation-joined|*-relation-changed) relation-set told=1 count=$((n / 10));;
+esac
+status-set active "after $n hooks"
+`
+
+// TestAnAgentThatIsKilledAnywhereLosesNothing kills a real agent process again
+// and again, at any moment, while the model changes and an operator resolves
+// what was interrupted. In the end the history of every unit has each run that
+// was committed once, in an order that breaks no guarantee, and the charm's own
+// count of its hooks, which is in the model, agrees with it.
+func TestAnAgentThatIsKilledAnywhereLosesNothing(t *testing.T) {
+	t.Parallel()
+	rounds := 25
+	if os.Getenv("UNITD_TEST_LONG") != "" {
+		rounds = 250
+	}
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	chance := rand.New(rand.NewPCG(seed, 0))
+	w := newWorld(t)
+	w.stop()
+	charm := w.charm(`
+name: counter
+summary: counts
+provides: {server: {interface: count}}
+requires: {client: {interface: count}}
+peers: {ring: {interface: ring}}
+`, countingCharm)
+	w.deploy("a", charm, 2)
+	w.deploy("b", charm, 1)
+	for range rounds {
+		kill := w.spawn()
+		for range chance.IntN(4) {
+			w.disturb(chance)
+		}
+		// Not a wait for anything: it is to be killed anywhere.
+		time.Sleep(time.Duration(chance.IntN(60)) * time.Millisecond)
+		w.resolveAll(chance.IntN(3) > 0)
+		kill()
+	}
+	kill := w.spawn()
+	defer kill()
+	w.untilWell()
+	for _, unit := range []model.UnitName{"a/0", "a/1", "b/0"} {
+		w.checkHistory(unit)
+	}
+}
+
+// disturb changes something in the model.
+func (w *world) disturb(chance *rand.Rand) {
+	w.t.Helper()
+	var err error
+	switch chance.IntN(4) {
+	case 0:
+		_, err = w.model.AddRelation(w.ctx, "a:client", "b:server")
+	case 1:
+		err = w.model.DestroyRelation(w.ctx, "a:client", "b:server")
+	case 2:
+		_, err = w.model.AddRelation(w.ctx, "b:client", "a:server")
+	case 3:
+		err = w.model.SetTrust(w.ctx, "a", chance.IntN(2) == 0) // config-changed
+	}
+	for _, fine := range []error{jujuerrors.AlreadyExists, jujuerrors.NotFound, jujuerrors.NotValid} {
+		if errors.Is(err, fine) {
+			return
+		}
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// resolveAll resolves what is in error, and says how many units were.
+func (w *world) resolveAll(retry bool) int {
+	w.t.Helper()
+	s, err := w.model.Status(w.ctx)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	failed := 0
+	for _, app := range s.Applications {
+		for _, u := range app.Units {
+			if u.Workload.Status != model.StatusError {
+				continue
+			}
+			failed++
+			if err := w.model.Resolve(w.ctx, u.Name, retry); err != nil && !errors.Is(err, jujuerrors.NotValid) {
+				w.t.Log(err) // resolved already, or not in error any more
+			}
+		}
+	}
+	return failed
+}
+
+// untilWell waits until all is settled and no unit is in error.
+func (w *world) untilWell() {
+	w.t.Helper()
+	for {
+		w.settle()
+		if w.resolveAll(true) == 0 {
+			return
+		}
+	}
+}
+
+// checkHistory holds a unit's history against the guarantees, and against what
+// the charm has counted itself.
+func (w *world) checkHistory(unit model.UnitName) {
+	w.t.Helper()
+	entries, err := history.Read(machine.HistoryDir(w.dir, w.model.UUID()), unit)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	outcomes := map[history.Outcome]sim.Outcome{
+		history.Committed: sim.Succeeded, history.Failed: sim.Failed, history.Interrupted: sim.Failed,
+		history.Stopped: sim.Stopped, history.Skipped: sim.Skipped, history.Dropped: sim.Dropped,
+	}
+	var monitor sim.Monitor
+	committed, last := 0, int64(0)
+	counts := map[history.Outcome]int{}
+	for _, e := range entries {
+		counts[e.Outcome]++
+		if err := monitor.Hook(e.Hook, outcomes[e.Outcome]); err != nil {
+			w.t.Errorf("%s, run %d (%s): %v", unit, e.Run, e.Outcome, err)
+		}
+		if e.Outcome == history.Committed {
+			committed++
+		}
+		if e.Run < last {
+			w.t.Errorf("%s: run %d comes after run %d", unit, e.Run, last)
+		}
+		last = e.Run
+	}
+	w.t.Logf("%s: %v", unit, counts)
+	charmState, err := w.model.CharmState(w.ctx, unit)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if n, _ := strconv.Atoi(charmState["n"]); n != committed {
+		w.t.Errorf("%s has counted %d hooks that were committed, its history %d", unit, n, committed)
+	}
+}
+
+// agentVariable makes a test binary an agent in the directory that it names.
+const agentVariable = "UNITD_TEST_AGENT"
+
+// spawn starts an agent as a process of its own; kill ends it by SIGKILL.
+func (w *world) spawn() (kill func()) {
+	w.t.Helper()
+	client, err := client()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	cmd := exec.Command(self)
+	cmd.Env = append(os.Environ(), agentVariable+"="+w.dir, clientVariable+"="+client)
+	cmd.Stderr = testWriter{w.t}
+	if err := cmd.Start(); err != nil {
+		w.t.Fatal(err)
+	}
+	return func() {
+		_ = cmd.Process.Kill() // it may have ended, which Wait says
+		_ = cmd.Wait()
+	}
+}
+
+// clientVariable has the hook tools' client for such an agent.
+const clientVariable = "UNITD_TEST_CLIENT"
+
+// agentIn runs an agent until SIGTERM.
+func agentIn(dir, client string) error {
+	s, err := sqlite.Open(dir+"/store.db", sqlite.Options{})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	err = machine.Run(ctx, machine.Config{
+		Controller: state.NewController(s, clock.WallClock), Dir: dir, Client: client, Clock: clock.WallClock,
+		Host: machine.LocalHost(), Log: quiet(),
+	})
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}

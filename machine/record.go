@@ -1,0 +1,65 @@
+package machine
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/unitd/unitd/debuglog"
+	"github.com/unitd/unitd/history"
+	"github.com/unitd/unitd/uniter/resolver"
+)
+
+// recorded is the newest end of a run that is in the history.
+type recorded struct {
+	run int64
+	how history.Outcome
+}
+
+// catchUp writes into the history what ended just before the last agent of this
+// unit was killed: the journal is written first, so at most one end is missing.
+func (u *unit) catchUp(e resolver.Ended) {
+	last, err := history.Last(u.history, u.name)
+	if err != nil {
+		u.log.Error("cannot read the history", "unit", u.name, "err", err)
+	}
+	u.recorded = &recorded{last.Run, last.Outcome}
+	u.recordEnded(e)
+}
+
+// recordEnded writes the end of a run into the history and the log, once.
+func (u *unit) recordEnded(e resolver.Ended) {
+	end := recorded{e.Run, history.Outcome(e.How)}
+	if end == *u.recorded || e.Run < u.recorded.run {
+		return
+	}
+	u.recorded = &end
+	entry := history.Entry{Unit: u.name}
+	if u.running.Run == e.Run {
+		entry = u.running
+	}
+	entry.Run, entry.Hook, entry.Name = e.Run, e.Hook, e.Hook.Name()
+	entry.Outcome, entry.Message, entry.Exit = history.Outcome(e.How), e.Message, e.Exit
+	if err := history.Append(u.history, entry); err != nil {
+		u.log.Error("cannot write the history", "unit", u.name, "err", err)
+	}
+	u.logRun(entry)
+	if u.observer != nil {
+		u.observer(Event{Kind: HookRun, Unit: u.name, Model: u.model.Name(), Run: entry})
+	}
+}
+
+// logRun says in the log how a run has ended.
+func (u *unit) logRun(e history.Entry) {
+	line := debuglog.Entry{Level: "INFO", Module: "unitd.hooks"}
+	switch {
+	case e.Missing:
+		line.Level, line.Message = "DEBUG", fmt.Sprintf("the charm has no %q hook", e.Name)
+	case e.Outcome == history.Committed:
+		line.Message = fmt.Sprintf("ran %q hook in %s", e.Name, e.Duration.Round(time.Millisecond))
+	case e.Outcome == history.Failed:
+		line.Level, line.Message = "ERROR", fmt.Sprintf("hook %q failed: %s", e.Name, e.Message)
+	default:
+		line.Level, line.Message = "WARNING", fmt.Sprintf("hook %q was %s", e.Name, e.Outcome)
+	}
+	u.logLine(line)
+}

@@ -1,0 +1,279 @@
+// Package unitd_test holds the walls between the rooms of this module: which
+// package may import which, and which must stay pure.
+package unitd_test
+
+import (
+	"cmp"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/unitd/unitd"
+
+// reach says what a room may import from outside the module.
+type reach int
+
+const (
+	anything reach = iota
+	// standard: the standard library only. A hook tool's start-up is every
+	// hook's time, and a charm program stands for charms written elsewhere.
+	standard
+	// pure: no input, output, clock, chance or goroutine. Such a room can be
+	// tested by tables, explored and replayed.
+	pure
+)
+
+// room is one line of the map. A folder that ends in "/..." stands for all
+// below it.
+type room struct {
+	folder  string
+	reach   reach
+	imports []string // folders of this module; all stand above the line
+}
+
+// rooms is the map of the module. No room imports what stands below it. A new
+// package gets its line here, and a new import across rooms is a change of the
+// design: its commit says why.
+var rooms = []room{
+	{"model", pure, nil},
+	{"hooks", pure, []string{"model"}},
+	{"relation", pure, []string{"hooks", "model"}},
+	{"uniter/resolver", pure, []string{"hooks", "model", "relation"}},
+	{"uniter/sim", pure, []string{"hooks", "model", "relation", "uniter/resolver"}},
+	{"uniter/journal", anything, []string{"model", "uniter/resolver"}},
+	{"uniter", anything, []string{"hooks", "model", "uniter/journal", "uniter/resolver"}},
+	{"hooks/runner", anything, nil},
+	{"context", anything, []string{"hooks", "model"}},
+	{"tools/wire", standard, nil},
+	{"tools/client", standard, []string{"tools/wire"}},
+	{"tools", anything, []string{"context", "hooks", "model", "tools/wire"}},
+	{"charmdir", anything, []string{"model"}},
+	{"bundle", anything, []string{"model"}},
+	{"debuglog", anything, nil},
+	{"history", anything, []string{"hooks", "model"}},
+	{"state/store", anything, nil},
+	{"state/store/storetest", anything, []string{"state/store"}},
+	{"state/store/sqlite", anything, []string{"state/store"}},
+	{"state", anything, []string{"model", "state/store"}},
+	{"machine", anything, []string{
+		"charmdir", "context", "debuglog", "history", "hooks", "hooks/runner", "model", "relation",
+		"state", "state/store", "tools", "uniter", "uniter/resolver",
+	}},
+	{"testcharms", anything, nil},
+	{"testcharms/...", standard, nil},
+	{"cmd/hooktool", standard, []string{"tools/client"}},
+	{"cmd/unitd", anything, []string{
+		"bundle", "charmdir", "context", "debuglog", "history", "hooks", "hooks/runner", "machine", "model",
+		"relation", "state", "state/store", "state/store/sqlite", "tools", "tools/client", "tools/wire",
+		"uniter", "uniter/journal", "uniter/resolver",
+	}},
+}
+
+// outside is all that a pure room may import from outside the module.
+var outside = []string{
+	"cmp", "fmt", "maps", "math", "regexp", "slices", "strconv", "strings", "time",
+	"github.com/juju/errors",
+}
+
+// impure are the functions of those packages that read a clock, wait, or print
+// to a place that they weren't given.
+var impure = []string{
+	"fmt.Print", "fmt.Printf", "fmt.Println",
+	"time.After", "time.AfterFunc", "time.NewTicker", "time.NewTimer", "time.Now",
+	"time.Since", "time.Sleep", "time.Tick", "time.Until",
+}
+
+func TestEachPackageImportsOnlyWhatTheMapAllows(t *testing.T) {
+	t.Parallel()
+	packages := parsePackages(t)
+	for _, folder := range slices.Sorted(maps.Keys(packages)) {
+		r, ok := lineOf(folder)
+		if !ok {
+			t.Errorf("%s has no line in the map of rooms", folder)
+			continue
+		}
+		for _, f := range packages[folder] {
+			for _, fault := range r.faults(f) {
+				t.Error(fault)
+			}
+		}
+	}
+}
+
+func TestNoRoomMayImportWhatStandsBelowIt(t *testing.T) {
+	t.Parallel()
+	above := map[string]bool{}
+	for _, r := range rooms {
+		for _, i := range r.imports {
+			if !above[i] {
+				t.Errorf("%s may import %s, which doesn't stand above it", r.folder, i)
+			}
+		}
+		if above[r.folder] {
+			t.Errorf("%s has two lines", r.folder)
+		}
+		above[r.folder] = true
+	}
+}
+
+func TestTheWallsHold(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, folder, source, want string
+	}{
+		{"a pure room may not import what does input or output", "hooks", `import "os"`, `imports "os"`},
+		{"a pure room may not read the clock", "relation", `import "time"; var t = time.Now()`, "calls time.Now"},
+		{"a pure room may not read the clock under another name", "relation", `import clock "time"; var t = clock.Now()`, "calls time.Now"},
+		{"a pure room may not start a goroutine", "model", `func f() { go f() }`, "starts a goroutine"},
+		{"a room may not import a room that its line doesn't have", "relation", `import "github.com/unitd/unitd/tools"`, "imports tools"},
+		{"a hook tool's client may import the standard library only", "tools/client", `import "github.com/juju/errors"`, "juju/errors"},
+		{"what is allowed is no fault", "relation", `import ("time"; "github.com/unitd/unitd/model"); var d time.Duration; var l model.Life`, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			fset := token.NewFileSet()
+			f, err := parser.ParseFile(fset, "planted.go", "package p; "+c.source, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, _ := lineOf(c.folder)
+			got := strings.Join(r.faults(file{c.folder + "/planted.go", f}), "\n")
+			if c.want == "" && got != "" || !strings.Contains(got, c.want) {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+	if _, ok := lineOf("helpers"); ok {
+		t.Error("a package without a line has one")
+	}
+	if r, ok := lineOf("testcharms/echo/src"); !ok || r.reach != standard {
+		t.Error("a charm program has no line, or may import more than the standard library")
+	}
+}
+
+// lineOf is the line of a folder: its own, else that of the nearest "/...".
+func lineOf(folder string) (room, bool) {
+	byFolder := map[string]room{}
+	for _, r := range rooms {
+		byFolder[r.folder] = r
+	}
+	if r, ok := byFolder[folder]; ok {
+		return r, true
+	}
+	for dir := path.Dir(folder); dir != "."; dir = path.Dir(dir) {
+		if r, ok := byFolder[dir+"/..."]; ok {
+			return r, true
+		}
+	}
+	return room{}, false
+}
+
+// file is one parsed file, with its path below the module's root.
+type file struct {
+	name string
+	*ast.File
+}
+
+// parsePackages has the non-test files of every package, on any platform, by
+// folder.
+func parsePackages(t *testing.T) map[string][]file {
+	t.Helper()
+	packages := map[string][]file{}
+	fset := token.NewFileSet()
+	err := fs.WalkDir(os.DirFS("."), ".", func(name string, d fs.DirEntry, err error) error {
+		base := path.Base(name)
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && name != "." && (base == "testdata" || strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_")):
+			return fs.SkipDir
+		case d.IsDir() || path.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go"):
+			return nil
+		}
+		f, err := parser.ParseFile(fset, filepath.FromSlash(name), nil, parser.SkipObjectResolution)
+		packages[path.Dir(name)] = append(packages[path.Dir(name)], file{name, f})
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(packages) < 10 {
+		t.Fatalf("found only %d packages: is this the module's root?", len(packages))
+	}
+	return packages
+}
+
+// faults are the ways in which a file breaks the walls of its room.
+func (r room) faults(f file) []string {
+	var faults []string
+	names := map[string]string{} // local name of each import from outside
+	for _, spec := range f.Imports {
+		imported, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			faults = append(faults, fmt.Sprintf("%s: import %s: %v", f.name, spec.Path.Value, err))
+			continue
+		}
+		if inside, ok := strings.CutPrefix(imported, module+"/"); ok {
+			if !slices.Contains(r.imports, inside) {
+				faults = append(faults, fmt.Sprintf("%s: room %s imports %s", f.name, r.folder, inside))
+			}
+			continue
+		}
+		if !r.allows(imported) {
+			faults = append(faults, fmt.Sprintf("%s: room %s imports %q", f.name, r.folder, imported))
+		}
+		name := path.Base(imported)
+		if spec.Name != nil {
+			name = spec.Name.Name
+		}
+		names[name] = imported
+	}
+	if r.reach == pure {
+		faults = append(faults, impurities(f, names)...)
+	}
+	return faults
+}
+
+func (r room) allows(imported string) bool {
+	first, _, _ := strings.Cut(imported, "/")
+	switch r.reach {
+	case pure:
+		return slices.Contains(outside, imported)
+	case standard:
+		return !strings.Contains(first, ".")
+	}
+	return true
+}
+
+// impurities are the goroutines that a file starts and the impure functions
+// that it names.
+func impurities(f file, names map[string]string) []string {
+	var faults []string
+	ast.Inspect(f.File, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.GoStmt:
+			faults = append(faults, f.name+": a pure room starts a goroutine")
+		case *ast.SelectorExpr:
+			x, ok := n.X.(*ast.Ident)
+			if !ok {
+				break
+			}
+			if called := cmp.Or(names[x.Name], "?") + "." + n.Sel.Name; slices.Contains(impure, called) {
+				faults = append(faults, f.name+": a pure room calls "+called)
+			}
+		}
+		return true
+	})
+	return faults
+}

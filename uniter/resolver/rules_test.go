@@ -1,0 +1,319 @@
+package resolver_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/unitd/unitd/hooks"
+	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/relation"
+	"github.com/unitd/unitd/uniter/resolver"
+)
+
+const self = model.UnitName("app/0")
+
+var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+
+// situations is a table of what Next does where. A situation is made of the
+// words below, on top of a unit that is Alive and was added a moment ago. Each
+// row names the rule that it is about.
+var situations = []struct{ rule, name, situation, want string }{
+	{"gone", "a unit that the model doesn't have", "gone", "terminate"},
+	{"gone", "a Dead unit, whatever has failed", "settled dead failed:start", "terminate"},
+	{"pending", "a run that the model has the stamp of", "settled pending:config-changed stamped", "finish config-changed"},
+	{"pending", "a run that the model doesn't know of", "settled pending:config-changed", "interrupt config-changed"},
+	{"pending", "a run comes to its end before the unit marks itself", "settled pending:config-changed orphaned", "interrupt config-changed"},
+	{"orphaned", "the application is going", "settled orphaned", "mark-dying"},
+	{"orphaned", "a unit in error marks itself too", "settled orphaned failed:start", "mark-dying"},
+	{"orphaned", "a unit that is Dying needn't", "settled dying orphaned", "run-hook stop"},
+	{"stray", "a relation that the model doesn't have", "settled told:db", "forget"},
+	{"stray", "without a charm nobody knows the relations", "settled told:db lost", "deploy ch:1"},
+	{"failed", "a failed hook, and much else to do", "settled failed:start config2 charm2 dying leader", "idle start"},
+	{"failed", "an answer to the run: retry", "settled failed:start answer:retry", "run-hook start"},
+	{"failed", "an answer to the run: skip", "settled failed:start answer:skip", "skip start"},
+	{"failed", "an answer to another run", "settled failed:start answer:retry other", "idle start"},
+	{"failed", "a forced upgrade", "settled failed:start charm2 forced", "deploy ch:2"},
+	{"failed", "a forced upgrade that is done", "settled failed:start forced", "idle start"},
+	{"failed", "an answer before a forced upgrade", "settled failed:start answer:skip charm2 forced", "skip start"},
+	{"failed", "time to retry", "settled failed:start retry", "run-hook start"},
+	{"failed", "not yet time to retry", "settled failed:start retry early", "idle start"},
+	{"failed", "a failed hook of a relation that is gone", "settled failed:db-relation-joined", "discard db-relation-joined"},
+	{"failed", "a failed hook of a relation that is there", "settled failed:db-relation-joined rel:db told:db", "idle db-relation-joined"},
+	{"failed", "leader-elected is not run again without leadership", "settled failed:leader-elected answer:retry", "discard leader-elected"},
+	{"failed", "leader-elected is run again with leadership", "settled failed:leader-elected answer:retry leader", "run-hook leader-elected"},
+	{"failed", "the charm directory is lost in error", "settled failed:start lost", "deploy ch:1"},
+	{"stillborn", "Dying, and never installed", "dying", "mark-dead"},
+	{"stillborn", "Dying, and the charm is there", "charm dying", "mark-dead"},
+	{"start", "the first config-changed has run", "charm installed configured", "run-hook start"},
+	{"start", "even if the unit is Dying", "charm installed configured dying", "run-hook start"},
+	{"start", "before another charm", "charm installed configured charm2", "run-hook start"},
+	{"start", "before leadership and relations", "charm installed configured leader rel:db", "run-hook start"},
+	{"start", "not without a charm", "charm installed configured lost", "deploy ch:1"},
+	{"reconfigure", "upgrade-charm has run", "settled reconfigure", "run-hook config-changed"},
+	{"reconfigure", "before a relation that the upgrade brought", "settled reconfigure rel:db leader", "run-hook config-changed"},
+	{"reconfigure", "even if the unit is Dying", "settled reconfigure dying", "run-hook config-changed"},
+	{"deploy", "a new unit", "", "deploy ch:1"},
+	{"deploy", "another charm", "settled charm2", "deploy ch:2"},
+	{"deploy", "another charm before config-changed", "settled charm2 config2", "deploy ch:2"},
+	{"deploy", "not while Dying", "settled charm2 dying", "run-hook stop"},
+	{"deploy", "the charm of a Dying unit was lost", "settled lost dying", "deploy ch:1"},
+	{"install", "the charm is deployed", "charm leader rel:db", "run-hook install"},
+	{"upgrade-charm", "another charm was deployed", "settled upgraded config2", "run-hook upgrade-charm"},
+	{"upgrade-charm", "even if the unit is Dying", "settled upgraded dying", "run-hook upgrade-charm"},
+	{"dying", "started, without relations", "settled dying", "run-hook stop"},
+	{"dying", "never started", "charm installed dying", "run-hook remove"},
+	{"dying", "stopped", "settled dying stopped", "run-hook remove"},
+	{"dying", "stopped and removed", "settled dying stopped removed", "mark-dead"},
+	{"dying", "removed, with a subordinate", "settled dying stopped removed subordinate", "idle"},
+	{"dying", "relations before stop", "settled dying rel:db told:db", "run-hook db-relation-broken"},
+	{"dying", "peers last", "settled dying rel:cluster told:cluster rel:db told:db", "run-hook db-relation-broken"},
+	{"dying", "a relation that was never told of is left", "settled dying rel:db known:db", "leave-scope"},
+	{"dying", "a scope that the agent doesn't remember is left", "settled dying rel:db scope:db", "leave-scope"},
+	{"leave", "a scope was entered and nothing told", "settled rel:db known:db suspended:db", "leave-scope"},
+	{"leave", "a scope that the agent doesn't remember", "settled rel:db scope:db suspended:db", "leave-scope"},
+	{"leave", "a relation that isn't Alive when first seen is skipped", "settled rel:db suspended:db", "idle"},
+	{"enter", "new relations, all at once", "settled rel:db rel:web", "enter-scope 2"},
+	{"enter", "a relation that the model doesn't have the unit in", "settled rel:db known:db", "enter-scope 1"},
+	{"enter", "before leadership", "charm installed rel:db leader", "enter-scope 1"},
+	{"relation-created", "before leadership and configuration", "charm installed rel:db known:db scope:db leader", "run-hook db-relation-created"},
+	{"relation-created", "by the endpoint's name", "settled rel:web known:web scope:web rel:db known:db scope:db", "run-hook db-relation-created"},
+	{"leadership", "gained", "settled leader", "run-hook leader-elected"},
+	{"leadership", "gained before the first config-changed", "charm installed leader", "run-hook leader-elected"},
+	{"leadership", "kept", "settled leads leader", "idle"},
+	{"leadership", "lost", "settled leads", "resign"},
+	{"leader-settings", "never told", "charm installed", "run-hook leader-settings-changed"},
+	{"leader-settings", "changed", "settled settings2", "run-hook leader-settings-changed"},
+	{"leader-settings", "the leader is not told", "settled leads leader settings2", "idle"},
+	{"config", "after install", "charm installed settings", "run-hook config-changed"},
+	{"config", "changed", "settled config2", "run-hook config-changed"},
+	{"config", "before a relation's hooks", "settled config2 rel:db told:db scope:db member:db", "run-hook config-changed"},
+	{"relations", "a member that is first seen", "settled rel:db told:db scope:db member:db", "run-hook db-relation-joined"},
+	{"relations", "what is going goes first", "settled rel:db told:db scope:db member:db rel:web told:web suspended:web", "run-hook web-relation-broken"},
+	{"relations", "before update-status", "settled interval late rel:db told:db scope:db member:db", "run-hook db-relation-joined"},
+	{"update-status", "the interval is over", "settled interval late", "run-hook update-status"},
+	{"update-status", "the interval isn't over", "settled interval", "idle"},
+	{"update-status", "switched off", "settled late", "idle"},
+}
+
+func TestNext(t *testing.T) {
+	t.Parallel()
+	about := map[string]bool{}
+	for _, row := range situations {
+		about[row.rule] = true
+		t.Run(row.rule+": "+row.name, func(t *testing.T) {
+			t.Parallel()
+			l, r := situation(t, row.situation)
+			op := resolver.Next(l, r)
+			if got := summary(op); got != row.want {
+				t.Errorf("%s: got %s, because %q; want %s", row.situation, got, op.Reason, row.want)
+			}
+			if op.Reason == "" || strings.Contains(op.Reason, "\n") {
+				t.Errorf("the reason is %q, not one line", op.Reason)
+			}
+		})
+	}
+	for _, rule := range resolver.Rules() {
+		if !about[rule.Name] || rule.When == "" {
+			t.Errorf("rule %q has no row in the table, or doesn't say when it applies", rule.Name)
+		}
+	}
+}
+
+func summary(op resolver.Op) string {
+	switch {
+	case op.Verb == resolver.Deploy:
+		return fmt.Sprintf("%s %s", op.Verb, op.Charm)
+	case op.Verb == resolver.EnterScope:
+		return fmt.Sprintf("%s %d", op.Verb, len(op.Entering))
+	case op.Hook.Kind != "":
+		return fmt.Sprintf("%s %s", op.Verb, op.Hook.Name())
+	}
+	return string(op.Verb)
+}
+
+// situation makes what the words say.
+func situation(t *testing.T, words string) (resolver.Local, resolver.Remote) {
+	t.Helper()
+	l := resolver.New(self)
+	l.Relations = map[model.RelationID]relation.State{}
+	l.StatusAt = noon
+	r := resolver.Remote{Now: noon, Charm: "ch:1", Want: resolver.Seen{Config: "1"}}
+	for _, word := range strings.Fields(words) {
+		word, about, _ := strings.Cut(word, ":")
+		if !localWord(&l, word, about) && !remoteWord(&r, word, about) && !relationWord(&l, &r, word, about) {
+			t.Fatalf("what is %q?", word)
+		}
+	}
+	return l, r
+}
+
+func localWord(l *resolver.Local, word, about string) bool {
+	hook := hooks.Info{Kind: hooks.Kind(about)}
+	if about == "db-relation-joined" {
+		hook = hooks.Info{Kind: hooks.RelationJoined, Endpoint: "db", RelationID: 1, RemoteUnit: "mysql/0"}
+	}
+	switch word {
+	case "charm":
+		l.Charm = "ch:1"
+	case "installed":
+		l.Installed = true
+	case "configured":
+		l.Configured = true
+	case "settled":
+		l.Charm, l.Installed, l.Configured, l.Started = "ch:1", true, true, true
+		l.Seen = resolver.Seen{Config: "1"}
+	case "settings":
+		l.Seen.LeaderSettings = 0
+	case "lost":
+		l.Charm = ""
+	case "upgraded":
+		l.Upgraded = true
+	case "reconfigure":
+		l.Seen.Config = ""
+	case "stopped":
+		l.Stopped = true
+	case "removed":
+		l.Removed = true
+	case "leads":
+		l.Leader = true
+	case "pending":
+		l.Run, l.Current = 7, &resolver.Current{Hook: hook, Run: 7, Step: resolver.Pending}
+	case "failed":
+		l.Run = 7
+		l.Current = &resolver.Current{Hook: hook, Run: 7, Step: resolver.Failed, Failure: &resolver.Failure{}, Attempts: 1, RetryAt: noon}
+	default:
+		return false
+	}
+	return true
+}
+
+func remoteWord(r *resolver.Remote, word, about string) bool {
+	switch word {
+	case "gone":
+		r.Gone = true
+	case "dying":
+		r.Life = model.Dying
+	case "dead":
+		r.Life = model.Dead
+	case "orphaned":
+		r.Orphaned, r.OrphanReason = true, "the application is being removed"
+	case "stamped":
+		r.Committed = 7
+	case "answer":
+		r.Resolved = resolver.Resolved{Run: 7, Mode: resolver.Mode(about)}
+	case "other":
+		r.Resolved.Run = 6
+	case "charm2":
+		r.Charm = "ch:2"
+	case "forced":
+		r.Forced = true
+	case "retry":
+		r.Retry = true
+	case "early":
+		r.Now = noon.Add(-time.Second)
+	case "late":
+		r.Now = noon.Add(time.Hour)
+	case "interval":
+		r.StatusInterval = time.Minute
+	case "subordinate":
+		r.Subordinates = []model.UnitName{"ntp/0"}
+	case "leader":
+		r.Leader = true
+	case "config2":
+		r.Want.Config = "2"
+	case "settings2":
+		r.Want.LeaderSettings = 2
+	default:
+		return false
+	}
+	return true
+}
+
+func relationWord(l *resolver.Local, r *resolver.Remote, word, endpoint string) bool {
+	id := map[string]model.RelationID{"cluster": 0, "db": 1, "web": 2}[endpoint]
+	snap := relation.Snapshot{ID: id, Endpoint: endpoint, RemoteApp: "mysql", Peer: endpoint == "cluster", Live: true}
+	i := slices.IndexFunc(r.Relations, func(s relation.Snapshot) bool { return s.ID == id })
+	switch word {
+	case "rel":
+		r.Relations = append(r.Relations, snap)
+		slices.SortFunc(r.Relations, func(a, b relation.Snapshot) int { return strings.Compare(a.Endpoint, b.Endpoint) })
+	case "known":
+		l.Relations[id] = relation.New(snap)
+	case "told":
+		l.Relations[id] = relation.New(snap).After(hooks.Info{Kind: hooks.RelationCreated})
+	case "scope":
+		r.Relations[i].InScope = true
+	case "suspended":
+		r.Relations[i].Live = false
+	case "member":
+		r.Relations[i].Members = []relation.Member{{Unit: "mysql/0", Version: 1}}
+	default:
+		return false
+	}
+	return true
+}
+
+// Every situation, a thousand times, with the maps filled in another order.
+func TestTheSameInputsGiveTheSameOperation(t *testing.T) {
+	t.Parallel()
+	for _, row := range situations {
+		l, r := situation(t, row.situation)
+		for id := range model.RelationID(8) {
+			l.Relations[10+id] = relation.State{ID: 10 + id, Endpoint: []string{"a", "b"}[id%2], Created: true, Members: map[model.UnitName]int{"x/1": 1, "x/2": 1, "x/10": 1}}
+			r.Relations = append(r.Relations, relation.Snapshot{ID: 10 + id, Endpoint: []string{"a", "b"}[id%2], Live: true, InScope: true})
+		}
+		first := resolver.Next(l, r)
+		for range 1000 {
+			if again := resolver.Next(refilled(l), r); !reflect.DeepEqual(again, first) {
+				t.Fatalf("%s: got %+v, then %+v", row.name, first, again)
+			}
+		}
+	}
+}
+
+// refilled is l with its map made anew in a random order.
+func refilled(l resolver.Local) resolver.Local {
+	var ids []model.RelationID
+	for id := range l.Relations {
+		ids = append(ids, id)
+	}
+	rand.Shuffle(len(ids), func(i, j int) { ids[i], ids[j] = ids[j], ids[i] })
+	rels := map[model.RelationID]relation.State{}
+	for _, id := range ids {
+		rels[id] = l.Relations[id]
+	}
+	l.Relations = rels
+	return l
+}
+
+func TestNextAndAfterChangeNothingThatTheyAreGiven(t *testing.T) {
+	t.Parallel()
+	for _, row := range situations {
+		t.Run(row.rule+": "+row.name, func(t *testing.T) {
+			t.Parallel()
+			l, r := situation(t, row.situation)
+			asGiven, remoteAsGiven := situation(t, row.situation)
+			op := resolver.Next(l, r)
+			event := resolver.Event{Kind: resolver.Done, At: noon}
+			if op.Verb == resolver.RunHook {
+				event.Kind = resolver.Began
+			}
+			after := resolver.After(l, op, event)
+			for id, s := range after.Relations {
+				clear(s.Members)
+				delete(after.Relations, id)
+			}
+			if after.Current != nil {
+				*after.Current = resolver.Current{}
+			}
+			if !reflect.DeepEqual(l, asGiven) || !reflect.DeepEqual(r, remoteAsGiven) {
+				t.Errorf("got\n%+v\n%+v\nwant\n%+v\n%+v", l, r, asGiven, remoteAsGiven)
+			}
+		})
+	}
+}

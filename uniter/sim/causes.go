@@ -1,0 +1,156 @@
+package sim
+
+import (
+	"fmt"
+
+	"github.com/unitd/unitd/hooks"
+	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/uniter/resolver"
+)
+
+// fact is a guarantee about the cause of a hook: a monitor can't check it,
+// because it takes a look at what the agent saw.
+type fact struct {
+	Guarantee
+	broken func(*World, hooks.Info) string
+}
+
+func facts() []fact {
+	const seed, spec = "seed 004", "spec/uniter-behaviour.md"
+	return []fact{
+		{Guarantee{"hooks run in a deployed charm", seed + ", the charm directory", nil}, inCharm},
+		{Guarantee{"upgrade-charm runs immediately after the charm directory was changed, and only then", seed + ", unit hooks", nil}, afterUpgrade},
+		{Guarantee{"a unit that is dying before install ran runs no hooks", spec + " §4", nil}, noStillbirth},
+		{Guarantee{"config-changed runs once for a configuration", spec + " §1", nil}, newConfig},
+		{Guarantee{"leader-elected runs once in a unit that has become leader", spec + " §1", nil}, newLeader},
+		{Guarantee{"leader-settings-changed runs once for a change, and not in the leader", spec + " §1", nil}, newLeaderSettings},
+		{Guarantee{"joined and changed tell of the settings as they are", spec + " §5", nil}, newestSettings},
+		{Guarantee{"departed names the local unit if it is not Alive, else the remote one", spec + " §2", nil}, whoDeparts},
+		{Guarantee{"a unit that goes leaves its peers last", spec + " §4", nil}, peersLast},
+	}
+}
+
+// again says whether the hook is run again after a failure: then it has the
+// cause that it had.
+func (w *World) again() bool { return w.Monitor.failed != nil }
+
+func inCharm(w *World, _ hooks.Info) string {
+	if w.Dir == "" {
+		return "without a charm"
+	}
+	return ""
+}
+
+func afterUpgrade(w *World, h hooks.Info) string {
+	changed := w.charm.url != "" && w.charm.url != w.Dir
+	switch {
+	case w.again():
+		return ""
+	case h.Kind == hooks.Start && w.charm.url == lost:
+		return "" // its place after config-changed comes first
+	case changed && h.Kind != hooks.UpgradeCharm:
+		return "before upgrade-charm"
+	case !changed && h.Kind == hooks.UpgradeCharm:
+		return "for the same charm"
+	}
+	return ""
+}
+
+func noStillbirth(w *World, h hooks.Info) string {
+	if h.Kind == hooks.Install && w.seen.Life != model.Alive && !w.again() {
+		return "in a unit that is " + w.seen.Life.String()
+	}
+	return ""
+}
+
+func newConfig(w *World, h hooks.Info) string {
+	if h.Kind == hooks.ConfigChanged && !w.again() && w.charm.next == w.charm.now && !w.charm.upgraded {
+		return "for the same one"
+	}
+	return ""
+}
+
+func newLeader(w *World, h hooks.Info) string {
+	if h.Kind == hooks.LeaderElected && (!w.seen.Leader || w.charm.leads) {
+		return "in one that doesn't lead, or was told before"
+	}
+	return ""
+}
+
+func newLeaderSettings(w *World, h hooks.Info) string {
+	if h.Kind == hooks.LeaderSettingsChanged && !w.again() && (w.seen.Leader || w.charm.next == w.charm.now) {
+		return "in the leader, or for what was told before"
+	}
+	return ""
+}
+
+func newestSettings(w *World, h hooks.Info) string {
+	if h.Kind != hooks.RelationJoined && h.Kind != hooks.RelationChanged {
+		return ""
+	}
+	s, ok := find(w.seen, h.RelationID)
+	now := s.Application
+	if h.RemoteUnit != "" {
+		// A unit that has left is told of as it was.
+		now, ok = s.Version(h.RemoteUnit)
+	}
+	if ok && now != h.Version {
+		return fmt.Sprintf("for version %d while it is %d", h.Version, now)
+	}
+	return ""
+}
+
+func whoDeparts(w *World, h hooks.Info) string {
+	itself := h.Departing == w.Local.Unit
+	if h.Kind == hooks.RelationDeparted && !w.again() && itself != (w.seen.Life != model.Alive) {
+		return fmt.Sprintf("naming %s while the unit is %s", h.Departing, w.seen.Life)
+	}
+	return ""
+}
+
+func peersLast(w *World, h hooks.Info) string {
+	s, _ := find(w.seen, h.RelationID)
+	if !h.IsRelation() || !s.Peer || w.seen.Life == model.Alive || w.again() {
+		return ""
+	}
+	for _, other := range w.seen.Relations {
+		if _, told := w.Monitor.told[other.ID]; told && !other.Peer && h.Kind != hooks.RelationChanged {
+			return fmt.Sprintf("before %s:%d was broken", other.Endpoint, other.ID)
+		}
+	}
+	return ""
+}
+
+// asked says what is wrong with the cause of an operation itself: a *Broken.
+func (w *World) asked(op resolver.Op) error {
+	why := ""
+	answer := w.seen.Resolved
+	c := w.Local.Current
+	switch op.Verb {
+	case resolver.RunHook:
+		timer := w.seen.Retry && c != nil && !w.seen.Now.Before(c.RetryAt)
+		if w.waits() && answer != (resolver.Resolved{Run: c.Run, Mode: resolver.RunAgain}) && !timer {
+			why = fmt.Sprintf("%s ran again unasked", c.Hook)
+		}
+	case resolver.Skip:
+		if answer != (resolver.Resolved{Run: c.Run, Mode: resolver.SkipIt}) {
+			why = fmt.Sprintf("%s was skipped unasked", c.Hook)
+		}
+	case resolver.Forget:
+		for _, id := range op.Relations {
+			if _, ok := w.find(id); ok {
+				why = fmt.Sprintf("relation %d was forgotten, and is there", id)
+			}
+		}
+	case resolver.MarkDead:
+		if len(w.seen.Subordinates) > 0 {
+			why = "the unit is Dead before its subordinates are removed"
+			break
+		}
+		return w.Monitor.End()
+	}
+	if why == "" {
+		return nil
+	}
+	return &Broken{Guarantee: factAsked, Why: why}
+}

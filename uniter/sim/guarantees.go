@@ -1,0 +1,203 @@
+package sim
+
+import (
+	"fmt"
+
+	"github.com/unitd/unitd/hooks"
+	"github.com/unitd/unitd/model"
+)
+
+// Guarantee is one thing that charms can rely on.
+type Guarantee struct {
+	// Sentence says it for people; Source is where it comes from.
+	Sentence, Source string
+	// broken says why the hook must not run now; empty if it may.
+	broken func(*Monitor, hooks.Info) string
+}
+
+// Guarantees is what a Monitor checks whenever a hook runs, be it the first
+// time or again after a failure.
+func Guarantees() []Guarantee {
+	const seed, spec = "seed 004", "spec/uniter-behaviour.md"
+	return []Guarantee{
+		{"a failed hook is followed by nothing but itself until it is resolved", seed + ", hooks", errorWaits},
+		{"install runs once, and only once, before any other hook", seed + ", unit hooks", installFirst},
+		{"config-changed runs immediately after install, but for what is due between", spec + " §1", configAfterInstall},
+		{"config-changed runs immediately after upgrade-charm", seed + ", unit hooks", configAfterUpgrade},
+		{"start runs once, immediately after the first config-changed", seed + ", unit hooks", startAfterConfig},
+		{"update-status runs only between start and stop", spec + " §1", statusWhileStarted},
+		{"stop and remove are the last hooks, in this order", spec + " §1", stopLast},
+		{"stop does not run while relations remain to be broken", seed + ", relation hooks", stopAfterBroken},
+		{"relation-created runs once, before any other hook of its relation", spec + " §1", createdFirst},
+		{"no joined or changed runs before the first start", spec + " §5", startBeforeJoined},
+		{"joined runs once for a unit that is first seen", seed + ", relation hooks", joinedOnce},
+		{"changed runs immediately after joined, in one relation", seed + ", relation hooks", changedAfterJoined},
+		{"changed runs only for units that have joined", spec + " §5", changedOfMember},
+		{"changed runs again only when settings have changed", seed + ", relation hooks", changedIsNews},
+		{"departed runs once for a unit that had joined", seed + ", relation hooks", departedOnce},
+		{"departed names the unit that leaves: the remote one, or from then on the local one", spec + " §2", departedNames},
+		{"broken does not run while the relation has members", seed + ", relation hooks", brokenLast},
+	}
+}
+
+func errorWaits(m *Monitor, h hooks.Info) string {
+	if m.failed != nil && !same(*m.failed, h) {
+		return fmt.Sprintf("while %s had failed", m.failed)
+	}
+	return ""
+}
+
+func installFirst(m *Monitor, h hooks.Info) string {
+	switch {
+	case h.Kind == hooks.Install && m.installed:
+		return "a second time"
+	case h.Kind != hooks.Install && !m.installed:
+		return "before install"
+	}
+	return ""
+}
+
+func configAfterInstall(m *Monitor, h hooks.Info) string {
+	if !m.installed || m.configured {
+		return ""
+	}
+	switch h.Kind {
+	case hooks.ConfigChanged, hooks.RelationCreated, hooks.LeaderElected, hooks.LeaderSettingsChanged, hooks.UpgradeCharm:
+		return ""
+	case hooks.RelationBroken, hooks.Remove: // the unit goes before it was ever configured
+		return ""
+	}
+	return "before config-changed"
+}
+
+func configAfterUpgrade(m *Monitor, h hooks.Info) string {
+	if m.last == hooks.UpgradeCharm && m.configured && h.Kind != hooks.ConfigChanged && h.Kind != hooks.UpgradeCharm {
+		return "straight after upgrade-charm"
+	}
+	return ""
+}
+
+func startAfterConfig(m *Monitor, h hooks.Info) string {
+	switch {
+	case h.Kind == hooks.Start && m.started:
+		return "a second time"
+	case h.Kind == hooks.Start && !m.configured:
+		return "before config-changed"
+	case m.configured && !m.started && h.Kind != hooks.Start:
+		return "between config-changed and start"
+	}
+	return ""
+}
+
+func statusWhileStarted(m *Monitor, h hooks.Info) string {
+	if h.Kind == hooks.UpdateStatus && !m.started {
+		return "before start"
+	}
+	return ""
+}
+
+func stopLast(m *Monitor, h hooks.Info) string {
+	switch {
+	case m.removed:
+		return "after remove"
+	case m.stopped && h.Kind != hooks.Remove:
+		return "after stop"
+	case h.Kind == hooks.Stop && !m.started:
+		return "before start"
+	case h.Kind == hooks.Remove && m.started && !m.stopped:
+		return "before stop"
+	}
+	return ""
+}
+
+func stopAfterBroken(m *Monitor, h hooks.Info) string {
+	if (h.Kind == hooks.Stop || h.Kind == hooks.Remove) && len(m.told) > 0 {
+		return fmt.Sprintf("with %d relations to be broken", len(m.told))
+	}
+	return ""
+}
+
+func createdFirst(m *Monitor, h hooks.Info) string {
+	if !h.IsRelation() {
+		return ""
+	}
+	_, known := m.told[h.RelationID]
+	switch {
+	case h.Kind == hooks.RelationCreated && known:
+		return "a second time"
+	// The endpoint that nobody declared has no created (spec §1).
+	case h.Kind != hooks.RelationCreated && !known && h.Endpoint != model.JujuInfo:
+		return "before created or after broken"
+	}
+	return ""
+}
+
+func startBeforeJoined(m *Monitor, h hooks.Info) string {
+	if (h.Kind == hooks.RelationJoined || h.Kind == hooks.RelationChanged) && !m.started {
+		return "before start"
+	}
+	return ""
+}
+
+func joinedOnce(m *Monitor, h hooks.Info) string {
+	if _, member := m.told[h.RelationID].members[h.RemoteUnit]; h.Kind == hooks.RelationJoined && member {
+		return "a second time"
+	}
+	return ""
+}
+
+func changedAfterJoined(m *Monitor, h hooks.Info) string {
+	owed := m.told[h.RelationID].owed
+	if h.IsRelation() && owed != "" && !(h.Kind == hooks.RelationChanged && h.RemoteUnit == owed) {
+		return fmt.Sprintf("while the changed of %s was owed", owed)
+	}
+	return ""
+}
+
+func changedOfMember(m *Monitor, h hooks.Info) string {
+	if _, member := m.told[h.RelationID].members[h.RemoteUnit]; h.Kind == hooks.RelationChanged && h.RemoteUnit != "" && !member {
+		return "for a unit that has not joined"
+	}
+	return ""
+}
+
+func changedIsNews(m *Monitor, h hooks.Info) string {
+	if m.failed != nil { // it has the cause that it had
+		return ""
+	}
+	r := m.told[h.RelationID]
+	was := r.application
+	if h.RemoteUnit != "" {
+		was = r.members[h.RemoteUnit]
+	}
+	if h.Kind == hooks.RelationChanged && (h.RemoteUnit == "" || r.owed != h.RemoteUnit) && h.Version == was {
+		return fmt.Sprintf("for version %d a second time", h.Version)
+	}
+	return ""
+}
+
+func departedOnce(m *Monitor, h hooks.Info) string {
+	if _, member := m.told[h.RelationID].members[h.RemoteUnit]; h.Kind == hooks.RelationDeparted && !member {
+		return "for a unit that has not joined, or a second time"
+	}
+	return ""
+}
+
+func departedNames(m *Monitor, h hooks.Info) string {
+	switch {
+	case h.Kind != hooks.RelationDeparted:
+		return ""
+	case h.Departing == "":
+		return "without naming it"
+	case m.leaving && h.Departing == h.RemoteUnit && m.failed == nil:
+		return fmt.Sprintf("naming %s although the local unit leaves", h.Departing)
+	}
+	return ""
+}
+
+func brokenLast(m *Monitor, h hooks.Info) string {
+	if n := len(m.told[h.RelationID].members); h.Kind == hooks.RelationBroken && n > 0 {
+		return fmt.Sprintf("with %d members", n)
+	}
+	return ""
+}

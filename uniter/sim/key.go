@@ -1,0 +1,63 @@
+package sim
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/unitd/unitd/hooks"
+	"github.com/unitd/unitd/uniter/resolver"
+)
+
+// key tells states apart that can have different futures. What only grows, as
+// the numbers of runs, is in it by how it compares: otherwise no state would
+// ever be come by again.
+func (n *node) key() string {
+	w := &n.world
+	var b strings.Builder
+	fmt.Fprint(&b, n.at, n.left, w.Dir, w.forced, w.ending, w.setting, w.charm, "|")
+	w.Monitor.key(&b)
+	base := max(w.Local.Run, w.Model.Committed)
+	localKey(&b, w.Local, base)
+	localKey(&b, w.Disk, base)
+	remoteKey(&b, w.Model, base)
+	if c := w.Local.Current; w.Model.Retry && c != nil {
+		fmt.Fprint(&b, c.RetryAt.Unix())
+	}
+	if w.Busy() {
+		// What was seen matters only while the agent acts on it.
+		remoteKey(&b, w.seen, base)
+		fmt.Fprint(&b, w.hand.Verb, hookKey(w.hand.Hook), w.hand.Run-base, w.hand.Seen, w.hand.Charm, w.hand.Relations)
+	}
+	return b.String()
+}
+
+func hookKey(h hooks.Info) string {
+	return fmt.Sprint(h.Kind, h.RelationID, h.RemoteUnit, h.Version, h.Departing)
+}
+
+func (m *Monitor) key(b *strings.Builder) {
+	fmt.Fprint(b, m.installed, m.configured, m.started, m.stopped, m.removed, m.last == hooks.UpgradeCharm, m.leaving, m.told)
+	if m.failed != nil {
+		fmt.Fprint(b, hookKey(*m.failed))
+	}
+	b.WriteByte('|')
+}
+
+func localKey(b *strings.Builder, l resolver.Local, base int64) {
+	fmt.Fprint(b, l.Run-base, l.Charm, l.Installed, l.Configured, l.Started, l.Upgraded, l.Stopped, l.Removed, l.Leader,
+		l.Seen, l.StatusAt.Unix())
+	for _, s := range l.InOrder() {
+		fmt.Fprint(b, s)
+	}
+	if c := l.Current; c != nil {
+		fmt.Fprint(b, hookKey(c.Hook), c.Run-base, c.Step, c.Seen)
+	}
+	b.WriteByte('|')
+}
+
+func remoteKey(b *strings.Builder, r resolver.Remote, base int64) {
+	// An answer to an older run, and a stamp of one, say nothing any more.
+	fmt.Fprint(b, r.Now.Unix(), r.Gone, r.Life, r.Orphaned, r.Charm, r.Forced, r.Want, r.Leader,
+		r.Resolved.Run-base == 0, r.Resolved.Mode, r.Committed-base == 0, r.Relations, r.Subordinates)
+	b.WriteByte('|')
+}

@@ -1,0 +1,174 @@
+package sim
+
+import (
+	"fmt"
+	"maps"
+
+	"github.com/unitd/unitd/hooks"
+	"github.com/unitd/unitd/model"
+)
+
+// Outcome says what became of a hook run.
+type Outcome string
+
+// The outcomes.
+const (
+	// Succeeded: the run has committed.
+	Succeeded Outcome = "succeeded"
+	// Failed: the run ended badly, or was cut off with its agent; the unit is
+	// in error.
+	Failed Outcome = "failed"
+	// Skipped: the operator wants the failed run taken as if it had succeeded.
+	Skipped Outcome = "skipped"
+	// Stopped: the run was ended by an orderly stop of the agent.
+	Stopped Outcome = "stopped"
+	// Dropped: the failed run was given up because its cause is gone.
+	Dropped Outcome = "dropped"
+)
+
+// Monitor watches the hooks of one unit for what breaks a guarantee. It knows
+// only what a charm could know. The zero value is for a unit that has run no
+// hook; a Monitor must not be used by two goroutines at once.
+type Monitor struct {
+	installed, configured, started, stopped, removed bool
+	// last is the kind of the hook that the charm was last told by.
+	last hooks.Kind
+	// failed is the run that waits for an answer; nil: none.
+	failed *hooks.Info
+	// leaving: a departed hook has said that it is this unit that leaves.
+	leaving bool
+	told    map[model.RelationID]told
+}
+
+// told is what a charm was told of one relation.
+type told struct {
+	members     map[model.UnitName]int // with the version last told
+	application int
+	owed        model.UnitName // its joined ran and its changed did not
+}
+
+// Broken is the error of a Monitor: a guarantee that doesn't hold.
+type Broken struct {
+	Guarantee Guarantee
+	Hook      hooks.Info // the hook that broke it; zero at the end
+	Why       string
+}
+
+// Error is one line with the guarantee's sentence.
+func (b *Broken) Error() string {
+	if b.Hook.Kind == "" {
+		return fmt.Sprintf("%s; but %s", b.Guarantee.Sentence, b.Why)
+	}
+	return fmt.Sprintf("%s; but %s ran %s", b.Guarantee.Sentence, b.Hook, b.Why)
+}
+
+// Hook tells the monitor of a run that has ended, and returns a *Broken if it
+// should not have run when it did. Skipped and Dropped tell of the run that
+// failed last.
+func (m *Monitor) Hook(h hooks.Info, o Outcome) error {
+	if o == Skipped || o == Dropped {
+		if m.failed == nil || !same(*m.failed, h) {
+			return &Broken{Guarantee{"only a failed run is skipped or dropped", "spec/uniter-behaviour.md §4", nil}, h, "and had not failed"}
+		}
+	} else {
+		for _, g := range Guarantees() {
+			if why := g.broken(m, h); why != "" {
+				return &Broken{g, h, why}
+			}
+		}
+	}
+	switch o {
+	case Failed:
+		m.failed = &h
+	case Stopped, Dropped:
+		m.failed = nil
+	case Succeeded, Skipped:
+		m.failed = nil
+		m.tell(h)
+	}
+	return nil
+}
+
+// Gone tells the monitor that a relation was taken out of the model by force:
+// nothing more of it is owed.
+func (m *Monitor) Gone(id model.RelationID) {
+	m.told = maps.Clone(m.told)
+	delete(m.told, id)
+}
+
+// End tells the monitor that the agent has ended because its unit went in good
+// order (not by force), and returns a *Broken if something was still owed.
+func (m *Monitor) End() error {
+	why := ""
+	switch {
+	case m.failed != nil:
+		why = fmt.Sprintf("%s had failed", m.failed)
+	case len(m.told) > 0:
+		why = fmt.Sprintf("%d relations were not broken", len(m.told))
+	case m.started && !m.stopped:
+		why = "stop did not run"
+	case m.installed && !m.removed:
+		why = "remove did not run"
+	}
+	if why == "" {
+		return nil
+	}
+	return &Broken{Guarantee: Guarantee{"a unit goes when its relations are broken and stop and remove have run", "seed 004, unit hooks", nil}, Why: why}
+}
+
+// tell moves on what the charm knows. Maps are replaced, never written to, so
+// that copies of a Monitor can share them.
+func (m *Monitor) tell(h hooks.Info) {
+	m.last = h.Kind
+	switch h.Kind {
+	case hooks.Install:
+		m.installed = true
+	case hooks.ConfigChanged:
+		m.configured = true
+	case hooks.Start:
+		m.started = true
+	case hooks.Stop:
+		m.stopped = true
+	case hooks.Remove:
+		m.removed = true
+	}
+	if h.IsRelation() {
+		m.tellRelation(h)
+	}
+}
+
+func (m *Monitor) tellRelation(h hooks.Info) {
+	all := maps.Clone(m.told)
+	if all == nil {
+		all = map[model.RelationID]told{}
+	}
+	m.told = all
+	if h.Kind == hooks.RelationBroken {
+		delete(all, h.RelationID)
+		return
+	}
+	r := all[h.RelationID]
+	r.members = maps.Clone(r.members)
+	if r.members == nil {
+		r.members = map[model.UnitName]int{}
+	}
+	switch h.Kind {
+	case hooks.RelationJoined:
+		r.members[h.RemoteUnit], r.owed = h.Version, h.RemoteUnit
+	case hooks.RelationChanged:
+		if h.RemoteUnit == "" {
+			r.application = h.Version
+			break
+		}
+		r.members[h.RemoteUnit], r.owed = h.Version, ""
+	case hooks.RelationDeparted:
+		delete(r.members, h.RemoteUnit)
+		m.leaving = m.leaving || h.Departing != h.RemoteUnit
+	}
+	all[h.RelationID] = r
+}
+
+// same says whether two runs are of the same hook.
+func same(a, b hooks.Info) bool {
+	return a.Kind == b.Kind && a.RelationID == b.RelationID && a.RemoteUnit == b.RemoteUnit
+}

@@ -1,0 +1,150 @@
+package sim_test
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/hooks"
+	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/uniter/sim"
+)
+
+// boot is the life of a unit until it runs in a relation.
+const boot = "install; db-relation-created; leader-elected; config-changed; start; "
+
+// feed gives a monitor the hooks of a trace: hooks with ";" between, each a
+// name with the remote unit or application and its version ("@2"), then "as
+// a/0" for the departing unit, and what became of it: "fails", "skipped",
+// "stopped", "dropped"; nothing means that it succeeded. "end" is the end, and
+// "gone" the forced end of the relation.
+func feed(t *testing.T, trace string) error {
+	t.Helper()
+	var m sim.Monitor
+	for _, step := range strings.Split(trace, ";") {
+		words := strings.Fields(step)
+		if len(words) == 0 {
+			continue
+		}
+		var err error
+		switch words[0] {
+		case "end":
+			err = m.End()
+		case "gone":
+			m.Gone(1)
+		default:
+			h, o := parseRun(t, words)
+			err = m.Hook(h, o)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func parseRun(t *testing.T, words []string) (hooks.Info, sim.Outcome) {
+	t.Helper()
+	h, outcome := hooks.Info{Kind: hooks.Kind(words[0])}, sim.Succeeded
+	if endpoint, kind, ok := strings.Cut(words[0], "-relation-"); ok {
+		h = hooks.Info{Kind: hooks.Kind("relation-" + kind), Endpoint: endpoint, RelationID: 1, RemoteApp: "mysql"}
+	}
+	outcomes := map[string]sim.Outcome{"fails": sim.Failed, "skipped": sim.Skipped, "stopped": sim.Stopped, "dropped": sim.Dropped}
+	for _, w := range words[1:] {
+		who, version, versioned := strings.Cut(w, "@")
+		switch o, ok := outcomes[w]; {
+		case ok:
+			outcome = o
+		case w == "as":
+		case h.Kind == hooks.RelationDeparted && h.RemoteUnit != "":
+			h.Departing = model.UnitName(w)
+		case strings.Contains(who, "/"):
+			h.RemoteUnit = model.UnitName(who)
+		}
+		if versioned {
+			v, err := strconv.Atoi(version)
+			if err != nil {
+				t.Fatal(err)
+			}
+			h.Version = v
+		}
+	}
+	return h, outcome
+}
+
+func TestMonitorAcceptsWhatIsGuaranteed(t *testing.T) {
+	t.Parallel()
+	for name, trace := range map[string]string{
+		"a whole life": boot + "db-relation-joined mysql/0@1; db-relation-changed mysql/0@1; db-relation-changed mysql@1; update-status;" +
+			"db-relation-departed mysql/0 as app/0; db-relation-broken; stop; remove; end",
+		"a unit that never ran a hook":                 "end",
+		"a unit that goes before it was configured":    "install; db-relation-created; db-relation-broken; remove; end",
+		"a failed hook runs again":                     "install fails; install fails; install; config-changed; start",
+		"a skipped hook counts as run":                 "install fails; install skipped; config-changed fails; config-changed skipped; start",
+		"a hook that was stopped gives way to another": boot + "config-changed stopped; upgrade-charm; config-changed",
+		"hooks of the unit come between joined and changed": boot +
+			"db-relation-joined mysql/0@1; update-status; db-relation-changed mysql/0@2",
+		"a unit that departed joins again":       boot + "db-relation-joined mysql/0@1; db-relation-changed mysql/0@1; db-relation-departed mysql/0 as mysql/0; db-relation-joined mysql/0@1",
+		"a relation that was broken comes again": boot + "db-relation-broken; db-relation-created; db-relation-joined mysql/0@1",
+		"the implicit endpoint has no created":   "install; config-changed; start; juju-info-relation-joined ntp/0@1",
+		"nothing is owed to a relation that went by force": boot +
+			"db-relation-joined mysql/0@1 fails; db-relation-joined mysql/0 dropped; gone; stop; remove; end",
+		"upgrade-charm between install and the first config-changed": "install; upgrade-charm; leader-elected; config-changed; start",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if err := feed(t, trace); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestMonitorRefuses(t *testing.T) {
+	t.Parallel()
+	const joined = boot + "db-relation-joined mysql/0@1; "
+	const changed = joined + "db-relation-changed mysql/0@1; "
+	rows := []struct{ name, trace, sentence string }{
+		{"another hook while one has failed", "install fails; config-changed", "a failed hook is followed"},
+		{"install twice", "install; install", "install runs once"},
+		{"a hook before install", "config-changed", "install runs once"},
+		{"start before config-changed", "install; start", "config-changed runs immediately after install"},
+		{"a hook between upgrade-charm and config-changed", boot + "upgrade-charm; update-status", "config-changed runs immediately after upgrade-charm"},
+		{"start twice", boot + "start", "start runs once"},
+		{"a hook between the first config-changed and start", "install; config-changed; leader-elected", "start runs once"},
+		{"update-status before start", "install; update-status", "config-changed runs immediately after install"},
+		{"a hook after stop", boot + "db-relation-broken; stop; config-changed", "stop and remove are the last"},
+		{"a hook after remove", boot + "db-relation-broken; stop; remove; remove", "stop and remove are the last"},
+		{"remove without stop", boot + "db-relation-broken; remove", "stop and remove are the last"},
+		{"stop before broken", boot + "stop", "stop does not run while relations remain"},
+		{"created twice", boot + "db-relation-created", "relation-created runs once"},
+		{"joined before created", "install; config-changed; start; db-relation-joined mysql/0@1", "relation-created runs once"},
+		{"joined before start", "install; db-relation-created; config-changed fails; config-changed skipped; db-relation-joined mysql/0@1", "start runs once"},
+		{"joined twice", changed + "db-relation-joined mysql/0@1", "joined runs once"},
+		{"another hook of the relation while changed is owed", joined + "db-relation-departed mysql/0 as mysql/0", "changed runs immediately after joined"},
+		{"changed of another unit while one is owed", joined + "db-relation-changed mysql/1@1", "changed runs immediately after joined"},
+		{"changed of a unit that has not joined", boot + "db-relation-changed mysql/0@1", "changed runs only for units that have joined"},
+		{"changed of a unit that has departed", changed + "db-relation-departed mysql/0 as mysql/0; db-relation-changed mysql/0@2", "changed runs only for units that have joined"},
+		{"changed without a change", changed + "db-relation-changed mysql/0@1", "changed runs again only when"},
+		{"departed twice", changed + "db-relation-departed mysql/0 as mysql/0; db-relation-departed mysql/0 as mysql/0", "departed runs once"},
+		{"departed that names nobody", changed + "db-relation-departed mysql/0", "departed names the unit"},
+		{"broken with a member", changed + "db-relation-broken", "broken does not run while"},
+		{"a hook of a relation that was broken", boot + "db-relation-broken; db-relation-broken", "relation-created runs once"},
+		{"skipping a hook that has not failed", "install skipped", "only a failed run is skipped"},
+		{"the end in error", boot + "config-changed fails; end", "a unit goes when"},
+		{"the end in a relation", boot + "end", "a unit goes when"},
+		{"the end without remove", "install; config-changed; start; stop; end", "a unit goes when"},
+	}
+	for _, r := range rows {
+		t.Run(r.name, func(t *testing.T) {
+			t.Parallel()
+			err := feed(t, r.trace)
+			var broken *sim.Broken
+			if !errors.As(err, &broken) || !strings.HasPrefix(err.Error(), r.sentence) || broken.Guarantee.Source == "" {
+				t.Errorf("got %v, want %q", err, r.sentence)
+			}
+		})
+	}
+}

@@ -1,0 +1,313 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/unitd/unitd/hooks"
+	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/relation"
+	"github.com/unitd/unitd/uniter/resolver"
+)
+
+// World is one unit, its agent and the model around them. Copies share nothing
+// that changes: an assignment is enough to try something out. Model is moved by
+// Act, the agent by Decide, Do, Kill and Settle. Make one with New.
+type World struct {
+	// Model is the truth, and the time.
+	Model resolver.Remote
+	// Local is what the agent has in mind, Disk what its journal has. They
+	// differ after a hook: that it committed is stamped in the model only.
+	Local, Disk resolver.Local
+	// Dir is the URL of the charm in the charm directory.
+	Dir string
+	// Monitor has been told of every hook run.
+	Monitor Monitor
+
+	seen    resolver.Remote // the agent's last look
+	hand    resolver.Op     // what it decided and has not done; zero: nothing
+	ending  string          // relations that are Dying, as "3,4,"
+	setting int             // the value of the configuration
+	charm   charm           // what the charm knows
+	forced  bool            // the unit was made Dead, or taken away, by force
+}
+
+// charm is what the hooks that ran have shown to the charm besides relations.
+type charm struct {
+	now, next resolver.Seen // next: with the run that is under way, or has failed
+	url       string        // of install or the last upgrade-charm
+	upgraded  bool          // upgrade-charm came after the last config-changed
+	leads     bool
+}
+
+// lost stands for the charm that the hooks know where its directory was lost, or
+// was changed and changed back.
+const lost = "lost"
+
+// How says how an operation ends.
+type How string
+
+// The ways for an operation to end.
+const (
+	Well How = "well"
+	// Badly: the hook fails. For hooks only, as are the next two.
+	Badly How = "badly"
+	// StoppedAgent: the agent is stopped in good order, and starts again.
+	StoppedAgent How = "stopped"
+	// KilledWithin: the agent is killed while the hook runs, and starts again.
+	KilledWithin How = "killed within"
+	// KilledAfter: the agent is killed once the world has moved and before its
+	// journal says so, and starts again.
+	KilledAfter How = "killed after"
+)
+
+// New is the world of a unit that has just been added to an application with
+// the charm, and leads it if leader. No time passes but by Act("wait …").
+func New(unit model.UnitName, charmURL string, leader bool) World {
+	w := World{Local: resolver.New(unit), setting: 1}
+	w.Disk = w.Local
+	w.charm.now.LeaderSettings = resolver.NeverTold
+	w.Model = resolver.Remote{Now: time.Unix(0, 0).UTC(), Charm: charmURL, Leader: leader}
+	w.configure()
+	return w
+}
+
+// configure makes the hash of what config-changed tells of.
+func (w *World) configure() {
+	w.Model.Want.Config = fmt.Sprintf("%d with %s", w.setting, w.Model.Charm)
+}
+
+// Look reads the model, as the agent does before it decides.
+func (w *World) Look() {
+	w.seen = w.Model
+	if w.Local.Charm == "" {
+		w.seen.Relations = nil // which endpoints there are is known by the charm only
+	}
+}
+
+// Decide looks and takes in hand what the agent does next.
+func (w *World) Decide() resolver.Op {
+	w.Look()
+	w.hand = resolver.Next(w.Local, w.seen)
+	return w.hand
+}
+
+// Busy says whether the agent has an operation in hand.
+func (w *World) Busy() bool { return w.hand.Verb != "" }
+
+// atRest says whether there is nothing to be done of an operation.
+func atRest(op resolver.Op) bool {
+	return op.Verb == "" || op.Verb == resolver.Idle || op.Verb == resolver.Terminate
+}
+
+// Do does what the agent has in hand; the error is a *Broken, or says what
+// else was wrong with doing it.
+func (w *World) Do(how How) error {
+	op := w.hand
+	w.hand = resolver.Op{}
+	if op.Verb == resolver.RunHook {
+		return w.runHook(op, how)
+	}
+	if err := w.asked(op); err != nil {
+		return err
+	}
+	w.affect(op)
+	if how == KilledAfter {
+		w.Kill()
+		return nil
+	}
+	var err error
+	switch op.Verb {
+	case resolver.Finish:
+		// The monitor was told when the run committed.
+	case resolver.Skip:
+		err = w.Monitor.Hook(op.Hook, Skipped)
+		w.show(op.Hook)
+	case resolver.Discard:
+		err = w.Monitor.Hook(op.Hook, Dropped)
+	case resolver.Forget:
+		for _, id := range op.Relations {
+			w.Monitor.Gone(id)
+		}
+	case resolver.Resign:
+		w.charm.leads = false
+	}
+	w.become(op, resolver.Event{Kind: resolver.Done, At: w.Model.Now}, true)
+	return err
+}
+
+func (w *World) runHook(op resolver.Op, how How) error {
+	if err := w.asked(op); err != nil {
+		return err
+	}
+	w.become(op, resolver.Event{Kind: resolver.Began, At: w.Model.Now}, true)
+	if err := w.look(op.Hook); err != nil {
+		return err
+	}
+	outcome := map[How]Outcome{Well: Succeeded, KilledAfter: Succeeded, Badly: Failed, KilledWithin: Failed, StoppedAgent: Stopped}[how]
+	if err := w.Monitor.Hook(op.Hook, outcome); err != nil {
+		return err
+	}
+	event := resolver.Event{At: w.Model.Now}
+	switch how {
+	case Well, KilledAfter:
+		event.Kind = resolver.Done
+		w.commit(op)
+	case Badly:
+		event.Kind = resolver.Broke
+		event.Failure = resolver.Failure{Message: "exit status 1", Exit: 1, At: w.Model.Now}
+	case StoppedAgent:
+		event.Kind = resolver.Requeued
+	}
+	switch how {
+	case KilledWithin, KilledAfter:
+		w.Kill()
+		return nil
+	}
+	w.become(op, event, how != Well)
+	if how == StoppedAgent {
+		w.Kill()
+	}
+	return nil
+}
+
+// look is the charm's own look at the world as its hook runs, and what is wrong
+// if the hook had no cause.
+func (w *World) look(h hooks.Info) error {
+	w.charm.next = w.charm.now
+	switch h.Kind {
+	case hooks.ConfigChanged:
+		w.charm.next.Config = w.seen.Want.Config
+	case hooks.LeaderElected, hooks.LeaderSettingsChanged:
+		w.charm.next.LeaderSettings = w.seen.Want.LeaderSettings
+	}
+	for _, f := range facts() {
+		if why := f.broken(w, h); why != "" {
+			return &Broken{f.Guarantee, h, why}
+		}
+	}
+	return nil
+}
+
+// show takes what the charm saw in a run as known to it.
+func (w *World) show(h hooks.Info) {
+	w.charm.now = w.charm.next
+	switch h.Kind {
+	case hooks.LeaderElected:
+		w.charm.leads = true
+	case hooks.Install:
+		w.charm.url = w.Dir
+	case hooks.UpgradeCharm:
+		w.charm.url, w.charm.upgraded = w.Dir, true
+	case hooks.ConfigChanged:
+		w.charm.upgraded = false
+	}
+}
+
+// commit is the model transaction of a run: its stamp, and with broken the
+// leaving of the scope.
+func (w *World) commit(op resolver.Op) {
+	w.show(op.Hook)
+	w.Model.Committed = op.Run
+	if op.Hook.Kind == hooks.RelationBroken {
+		w.leaveScope(op.Hook.RelationID)
+	}
+}
+
+// affect is what an operation does to the world outside the agent's memory.
+func (w *World) affect(op resolver.Op) {
+	switch op.Verb {
+	case resolver.Deploy:
+		// In error a forced upgrade is not told of (seed 004, unit hooks).
+		switch {
+		case w.charm.url == "":
+		case w.waits() && w.charm.url == w.Dir:
+			w.charm.url = op.Charm
+		case w.Dir == "", w.charm.url == op.Charm:
+			w.charm.url = lost
+		}
+		w.Dir = op.Charm
+	case resolver.EnterScope:
+		for _, id := range op.Relations {
+			w.edit(id, func(s *relation.Snapshot) {
+				s.InScope = s.InScope || s.Live && w.Model.Life == model.Alive
+			})
+		}
+	case resolver.LeaveScope:
+		for _, id := range op.Relations {
+			w.leaveScope(id)
+		}
+	case resolver.MarkDying:
+		w.Model.Life = max(w.Model.Life, model.Dying)
+	case resolver.MarkDead:
+		w.Model.Life = model.Dead
+	}
+}
+
+// become takes note of what became of op; in the journal too if store.
+func (w *World) become(op resolver.Op, e resolver.Event, store bool) {
+	w.Local = resolver.After(w.Local, op, e)
+	if store {
+		w.Disk = w.Local
+	}
+}
+
+// Kill ends the agent and starts it again: it knows what its journal has, and
+// which charm lies in the charm directory.
+func (w *World) Kill() {
+	w.hand = resolver.Op{}
+	w.Local = resolver.Resume(w.Disk, w.Dir, w.Model.Now)
+	w.Disk = w.Local
+}
+
+// Settle lets the agent work until it has nothing to do, and returns the hooks
+// that ran. how says how each run ends. The error is that of Do, or says that
+// the agent doesn't come to rest.
+func (w *World) Settle(how func(hooks.Info) How) ([]hooks.Info, error) {
+	var ran []hooks.Info
+	for range 500 {
+		op := w.Decide()
+		if atRest(op) {
+			w.hand = resolver.Op{}
+			return ran, nil
+		}
+		h := Well
+		if op.Verb == resolver.RunHook {
+			ran = append(ran, op.Hook)
+			h = how(op.Hook)
+		}
+		if err := w.Do(h); err != nil {
+			return ran, err
+		}
+	}
+	return ran, &Broken{Guarantee: factRest, Why: "it is still at work after 500 operations"}
+}
+
+// edit replaces the snapshot of a relation by a changed copy, so that other
+// worlds, and what the agent saw, stay as they are. It says whether there is
+// such a relation.
+func (w *World) edit(id model.RelationID, change func(*relation.Snapshot)) bool {
+	i := slices.IndexFunc(w.Model.Relations, func(s relation.Snapshot) bool { return s.ID == id })
+	if i < 0 {
+		return false
+	}
+	w.Model.Relations = slices.Clone(w.Model.Relations)
+	s := &w.Model.Relations[i]
+	s.Members = slices.Clone(s.Members)
+	change(s)
+	// The last to leave a Dying relation removes it (seed 000).
+	if w.isEnding(id) && !s.InScope && len(s.Members) == 0 {
+		w.Model.Relations = slices.Delete(w.Model.Relations, i, i+1)
+	}
+	return true
+}
+
+func (w *World) leaveScope(id model.RelationID) {
+	w.edit(id, func(s *relation.Snapshot) { s.InScope = false })
+}
+
+func (w *World) isEnding(id model.RelationID) bool {
+	return slices.Contains(strings.Split(w.ending, ","), fmt.Sprint(int(id)))
+}

@@ -1,0 +1,94 @@
+package sim
+
+import (
+	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/hooks"
+)
+
+// Worlds are the worlds to explore, each about one thing that happens to a
+// unit, with a failure, a kill and an orderly stop at any place. The error is
+// about the table itself.
+func Worlds() ([]Config, error) {
+	var all []Config
+	for _, row := range worlds() {
+		c, err := row.config()
+		if err != nil {
+			return nil, errors.Annotatef(err, "world %q", row.name)
+		}
+		all = append(all, c)
+	}
+	return all, nil
+}
+
+// row is a world as a table has it.
+type row struct {
+	name   string
+	leader bool
+	// before has happened when the story begins; "settle" lets the agent work.
+	before []string
+	actors []Actor
+}
+
+func worlds() []row {
+	settledMember := []string{"relate db:1 mysql", "join db:1 mysql/0", "settle"}
+	return []row{
+		{"the unit boots", true, nil, nil},
+		{"the unit boots while leadership comes and goes", false, nil, []Actor{{"model", []string{"lead", "depose", "lead"}}}},
+		{"the unit boots with a relation and a peer relation", true,
+			[]string{"relate cluster:0 app", "relate db:1 mysql"}, []Actor{{"mysql/0", []string{"join db:1 mysql/0"}}}},
+		{"the unit is removed while it boots", true, []string{"relate db:1 mysql"}, []Actor{{"operator", []string{"destroy"}}}},
+		{"the application goes while the unit boots", true, nil, []Actor{{"operator", []string{"orphan"}}}},
+		{"configuration changes, and back", true, []string{"settle"}, []Actor{{"operator", []string{"config 2", "config 1"}}}},
+		{"configuration changes while the charm is upgraded", true, []string{"settle"}, []Actor{
+			{"operator", []string{"config 2"}}, {"other operator", []string{"charm ch:app-2"}}}},
+		{"the charm is upgraded by force, and back", true, []string{"settle"}, []Actor{
+			{"operator", []string{"force-charm ch:app-2", "force-charm ch:app-1"}}}},
+		{"the charm is upgraded while the unit boots", true, nil, []Actor{{"operator", []string{"charm ch:app-2"}}}},
+		{"the charm is upgraded while a relation appears", true, []string{"settle"}, []Actor{
+			{"operator", []string{"charm ch:app-2"}}, {"other operator", []string{"relate db:1 mysql"}}}},
+		{"the charm is upgraded while the unit is removed", true, []string{"settle"}, []Actor{
+			{"operator", []string{"charm ch:app-2"}}, {"other operator", []string{"destroy"}}}},
+		{"the charm directory is lost", true, settledMember, []Actor{{"chance", []string{"lose-charm"}}}},
+		{"leadership comes and goes, and settings change", false, []string{"settle"}, []Actor{
+			{"lease", []string{"lead", "depose"}}, {"leader", []string{"leader-settings"}}}},
+		{"a remote unit joins, writes, leaves and comes back", true, []string{"relate db:1 mysql", "settle"}, []Actor{
+			{"mysql/0", []string{"join db:1 mysql/0", "write db:1 mysql/0", "leave db:1 mysql/0", "join db:1 mysql/0"}}}},
+		{"two remote units join and leave", true, []string{"relate db:1 mysql", "settle"}, []Actor{
+			{"mysql/0", []string{"join db:1 mysql/0", "leave db:1 mysql/0"}}, {"mysql/1", []string{"join db:1 mysql/1"}}}},
+		{"a relation is removed while its member writes", true, settledMember, []Actor{
+			{"mysql/0", []string{"write db:1 mysql/0", "write db:1 mysql", "leave db:1 mysql/0"}}, {"operator", []string{"unrelate db:1"}}}},
+		{"a relation vanishes by force", true, settledMember, []Actor{
+			{"mysql/0", []string{"write db:1 mysql/0"}}, {"operator", []string{"unrelate db:1", "vanish db:1"}}}},
+		{"a relation is suspended and resumed", true, settledMember, []Actor{
+			{"operator", []string{"suspend db:1", "resume db:1"}}, {"mysql/0", []string{"leave db:1 mysql/0", "join db:1 mysql/0"}}}},
+		{"a relation appears and is removed", true, []string{"settle"}, []Actor{
+			{"operator", []string{"relate db:1 mysql", "unrelate db:1"}}, {"mysql/0", []string{"join db:1 mysql/0", "leave db:1 mysql/0"}}}},
+		{"the unit is removed while a member joins", true, settledMember, []Actor{
+			{"mysql/1", []string{"join db:1 mysql/1"}}, {"operator", []string{"destroy"}}}},
+		{"the unit is removed with a peer relation and a subordinate", true,
+			[]string{"relate cluster:0 app", "join cluster:0 app/1", "relate juju-info:2 ntp", "join juju-info:2 ntp/0", "subordinate ntp/0", "settle"},
+			[]Actor{{"operator", []string{"destroy"}}, {"ntp/0", []string{"leave juju-info:2 ntp/0", "subordinate-gone"}}}},
+		{"the unit is removed by force", true, settledMember, []Actor{
+			{"operator", []string{"destroy", "force-dead"}}, {"mysql/0", []string{"write db:1 mysql/0"}}}},
+		{"time passes with retries and update-status", true,
+			[]string{"retry", "status-interval 5m", "settle"},
+			[]Actor{{"clock", []string{"wait 4s", "wait 1s", "wait 5m", "wait 5m"}}, {"operator", []string{"config 2"}}}},
+	}
+}
+
+func (r row) config() (Config, error) {
+	w := New("app/0", "ch:app-1", r.leader)
+	for _, line := range r.before {
+		var err error
+		if line == "settle" {
+			_, err = w.Settle(func(hooks.Info) How { return Well })
+		} else {
+			_, err = w.Act(line)
+		}
+		if err != nil {
+			return Config{}, errors.Annotate(err, line)
+		}
+	}
+	return Config{Name: r.name, Start: w, Actors: r.actors, Failures: 1, Kills: 1, Stops: 1}, nil
+}
