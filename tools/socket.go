@@ -1,9 +1,12 @@
 package tools
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"net"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/juju/errors"
 )
@@ -27,7 +30,7 @@ func openSocket(path string) (_ *socket, err error) {
 	const beside = ".new"
 	s := &socket{path: path}
 	if len(path+beside) > maxSocketPath {
-		if s.dir, err = shortDir(); err != nil {
+		if s.dir, err = shortDir(path); err != nil {
 			return nil, errors.Trace(err)
 		}
 		s.path = filepath.Join(s.dir, "agent.socket")
@@ -59,16 +62,34 @@ func openSocket(path string) (_ *socket, err error) {
 	return s, os.Rename(temporary, s.path)
 }
 
-// shortDir makes a directory whose path leaves room for a socket's; a long
-// TMPDIR is no better than what was too long already.
-func shortDir() (string, error) {
-	const below = "/unitd-0123456789/agent.socket.new"
+// shortDir makes a directory for the socket that should be at path, with a
+// path that leaves room for a socket's; a long TMPDIR is no better than what
+// was too long already. It is the same each time, so that killed agents don't
+// leave one after the other; what isn't ours alone at that place isn't used.
+func shortDir(path string) (string, error) {
+	const below = "/unitd-01234567890123456789/agent.socket.new"
 	base := os.TempDir()
 	if len(base+below) > maxSocketPath {
 		base = "/tmp"
 	}
-	dir, err := os.MkdirTemp(base, "unitd-")
+	sum := sha256.Sum256([]byte(path))
+	dir := filepath.Join(base, "unitd-"+hex.EncodeToString(sum[:10]))
+	err := os.Mkdir(dir, 0o700)
+	if err == nil || os.IsExist(err) && ours(dir) {
+		return dir, nil
+	}
+	dir, err = os.MkdirTemp(base, "unitd-")
 	return dir, errors.Trace(err)
+}
+
+// ours says whether dir is a directory of this user, closed to all others.
+func ours(dir string) bool {
+	info, err := os.Lstat(dir)
+	if err != nil || !info.IsDir() || info.Mode().Perm() != 0o700 {
+		return false
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(st.Uid) == os.Geteuid()
 }
 
 // Close stops listening and removes the socket, unless somebody else's has
@@ -87,6 +108,6 @@ func (s *socket) cleanUp() {
 		_ = os.Remove(s.path)
 	}
 	if s.dir != "" {
-		_ = os.RemoveAll(s.dir)
+		_ = os.Remove(s.dir) // unless somebody else's socket is in it by now
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -84,7 +83,8 @@ func expectExit(ts *testscript.TestScript, want int, args []string) {
 }
 
 // cmdHooks is "hooks UNIT WORDS...". A word is a hook's name, with the remote
-// unit in brackets if it has one, and "=outcome" if that isn't committed.
+// unit in brackets if it has one, and "=outcome" if that isn't committed. A "+"
+// at its end allows it to be there several times in a row.
 func cmdHooks(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 {
 		ts.Fatalf("usage: hooks UNIT WORDS...")
@@ -105,9 +105,24 @@ func cmdHooks(ts *testscript.TestScript, neg bool, args []string) {
 		want = want[1:]
 		got = got[max(0, len(got)-len(want)):]
 	}
-	if !slices.Equal(got, want) {
+	if !matches(got, want) {
 		ts.Fatalf("hooks of %s:\nhave %s\nwant %s", args[0], strings.Join(all, " "), strings.Join(want, " "))
 	}
+}
+
+// matches says whether the words are those wanted.
+func matches(got, want []string) bool {
+	for _, w := range want {
+		one, several := strings.CutSuffix(w, "+")
+		if len(got) == 0 || got[0] != one {
+			return false
+		}
+		got = got[1:]
+		for several && len(got) > 0 && got[0] == one {
+			got = got[1:]
+		}
+	}
+	return len(got) == 0
 }
 
 func word(run history.Entry) string {

@@ -21,7 +21,7 @@ import (
 //	refuse ARGS...        as "! unitd", and the model must stay as it is
 //	misuse ARGS...        as refuse, with exit code 2
 //	hooks UNIT WORDS...   the unit's hook runs, all of them, are these; a
-//	                      leading ... leaves out the first ones
+//	                      leading ... leaves out the first ones; see cmdHooks
 //	[!] json KEYS... V    the last output, read as JSON, has the value V there
 //	                      (!: nothing there)
 //	crash                 end the agent by SIGKILL and wait until it has gone
@@ -96,6 +96,11 @@ func setUp(e *testscript.Env, bin string) error {
 	e.Setenv("PATH", bin+string(os.PathListSeparator)+e.Getenv("PATH"))
 	e.Setenv("TZ", "UTC")
 	e.Setenv("BIN", bin)
+	charms, err := filepath.Abs(filepath.Join("..", "..", "testcharms"))
+	if err != nil {
+		return err
+	}
+	e.Setenv("CHARMS", charms)
 	t, ok := e.T().(testing.TB)
 	if !ok {
 		return os.ErrInvalid

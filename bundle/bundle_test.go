@@ -1,0 +1,135 @@
+package bundle_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/bundle"
+)
+
+func TestParse(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "motd"), []byte("hello\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b, err := bundle.Parse(filepath.Join(dir, "b.yaml"), []byte(`
+name: everything
+description: all that a bundle may say
+default-base: ubuntu@24.04
+applications:
+  shop:
+    charm: ./shop
+    num_units: 3
+    expose: true
+    trust: true
+    constraints: mem=4G
+    to: [lxd:0]
+    options: {port: 8080, title: "Shop", rate: 1e3, on: true, none: null, motd: include-file://motd, enc: include-base64://motd}
+  ledger: {charm: /srv/ledger.charm, scale: 0}
+  logger: {charm: local:../logger}
+relations:
+- [shop:db, ledger:db]
+- ["logger", ["shop", "ledger"]]
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, a := range b.Applications {
+		names = append(names, a.Name)
+	}
+	if !slices.Equal(names, []string{"shop", "ledger", "logger"}) {
+		t.Errorf("applications %v, want the order of the file", names)
+	}
+	shop := b.Applications[0]
+	if shop.Charm != filepath.Join(dir, "shop") || shop.Units != 3 || !shop.Exposed || !shop.Trust || shop.Constraints != "mem=4G" {
+		t.Errorf("%+v", shop)
+	}
+	for k, want := range map[string]string{"port": "8080", "title": "Shop", "rate": "1e3", "on": "true", "motd": "hello\n", "enc": "aGVsbG8K"} {
+		if got := shop.Set[k]; got != want {
+			t.Errorf("option %s is %q, want %q", k, got, want)
+		}
+	}
+	if _, ok := shop.Set["none"]; ok {
+		t.Error("an option that is null was set")
+	}
+	if ledger := b.Applications[1]; ledger.Charm != "/srv/ledger.charm" || ledger.Units != 0 {
+		t.Errorf("%+v", ledger)
+	}
+	if logger := b.Applications[2]; logger.Charm != filepath.Join(filepath.Dir(dir), "logger") || logger.Units != -1 {
+		t.Errorf("%+v", logger)
+	}
+	if want := [][2]string{{"shop:db", "ledger:db"}, {"logger", "shop"}, {"logger", "ledger"}}; !slices.Equal(b.Relations, want) {
+		t.Errorf("relations %v, want %v", b.Relations, want)
+	}
+	if want := []string{"default-base", "constraints", "to"}; !slices.Equal(b.Ignored, want) {
+		t.Errorf("ignored %v, want %v", b.Ignored, want)
+	}
+}
+
+func TestBadBundlesSayWhatIsWrongAndWhere(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ name, content, want string }{
+		{"nothing", "", "b.yaml: the bundle is empty"},
+		{"not YAML", "a: b: c", "b.yaml: mapping values are not allowed in this context"},
+		{"a list", "- a", "b.yaml:1: bundle: expected a map"},
+		{"no applications", "relations: []", "b.yaml:1: applications: the bundle has none"},
+		{"an unknown key", "aplications: {}", "b.yaml:1: aplications: not known in a bundle here"},
+		{"an unknown key of an application", "applications:\n  a: {charm: ./a, unit: 1}", "b.yaml:2: a.unit: not known in a bundle here"},
+		{"a key twice", "applications:\n  a: {charm: ./a}\n  a: {charm: ./a}", "b.yaml:3: a: given twice"},
+		{"a bad name", "applications:\n  A_b: {charm: ./a}", `b.yaml:2: A_b: invalid application name "A_b"`},
+		{"no charm", "applications:\n  a: {num_units: 1}", "b.yaml:2: a.charm: no charm specified"},
+		{"a charm of the shop", "applications:\n  a: {charm: postgresql}", `b.yaml:2: a.charm: "postgresql": only charms by path are known here, as ./postgresql`},
+		{"units that are no number", "applications:\n  a: {charm: ./a, num_units: many}", `b.yaml:2: a.num_units: expected a number of units, got "many"`},
+		{"fewer units than none", "applications:\n  a: {charm: ./a, num_units: -1}", `b.yaml:2: a.num_units: expected a number of units, got "-1"`},
+		{"an option that is a list", "applications:\n  a: {charm: ./a, options: {o: [1]}}", "b.yaml:2: a.options.o: expected text, a number or a boolean"},
+		{"trust that is a word", "applications:\n  a: {charm: ./a, trust: maybe}", `b.yaml:2: a.trust: expected true or false, got "maybe"`},
+		{"a relation of one", "applications:\n  a: {charm: ./a}\nrelations: [[a]]", `b.yaml:3: relations: expected pairs, as ["shop:db", "ledger:db"]`},
+		{"relations that are a map", "applications:\n  a: {charm: ./a}\nrelations: {a: b}", "b.yaml:3: relations: expected a list"},
+		{"a relation of a stranger", "applications:\n  a: {charm: ./a}\nrelations: [[a, b:x]]", `b.yaml: relations: b:x: the bundle has no application "b"`},
+		{"a file that isn't there", "applications:\n  a: {charm: ./a, options: {o: include-file:///nowhere/x}}", "b.yaml:2: a.options.o: open /nowhere/x: no such file or directory"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			_, err := bundle.Parse("dir/b.yaml", []byte(test.content))
+			if err == nil || err.Error() != test.want {
+				t.Fatalf("%v\nwant %s", err, test.want)
+			}
+			if !errors.Is(err, errors.NotValid) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("not a NotValid of one line: %#v", err)
+			}
+		})
+	}
+}
+
+func TestReadFindsTheBundleInADirectory(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if _, err := bundle.Read(dir); !errors.Is(err, errors.NotFound) {
+		t.Errorf("of an empty directory: %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "bundle.yaml"), []byte("applications: {a: {charm: ./a}}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b, err := bundle.Read(dir)
+	if err != nil || len(b.Applications) != 1 || b.Applications[0].Charm != filepath.Join(dir, "a") {
+		t.Errorf("%+v, %v", b, err)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add("applications: {a: {charm: ./a, options: {o: 1}}}\nrelations: [[a, a]]")
+	f.Add("applications: &x\n  a: *x")
+	f.Fuzz(func(t *testing.T, content string) {
+		_, err := bundle.Parse("b.yaml", []byte(content))
+		if err != nil && strings.Contains(err.Error(), "\n") {
+			t.Errorf("an error of several lines: %q", err)
+		}
+	})
+}
