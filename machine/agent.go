@@ -34,6 +34,10 @@ type Config struct {
 	// Reboot reboots the machine when a charm asks for it; nil: the agent has no
 	// leave to, and such wishes are only logged.
 	Reboot func() error
+	// At is called at each Point of each hook run, on the goroutine of the
+	// unit's agent or of a hook tool call, which waits for it; nil: nobody wants
+	// to know. An error at PointHook or PointEnded is the failure of the hook.
+	At func(context.Context, Point) error
 	// Observer is told of hook runs and log lines as they happen; may be nil.
 	// It must be quick, and may be called many times at once.
 	Observer func(Event)
@@ -82,6 +86,7 @@ func (a *agent) loop(ctx context.Context) error {
 	if err != nil {
 		return errors.Trace(err)
 	}
+	alive := a.Clock.After(leaseTime / 3)
 	for {
 		if err := a.reconcile(ctx); err != nil && ctx.Err() == nil {
 			a.Log.Error("cannot read the models", "err", err)
@@ -93,7 +98,8 @@ func (a *agent) loop(ctx context.Context) error {
 			if !ok {
 				return errors.Trace(store.ErrClosed)
 			}
-		case <-a.Clock.After(leaseTime / 3):
+		case <-alive:
+			alive = a.Clock.After(leaseTime / 3)
 			a.keepAlive(ctx)
 		}
 	}

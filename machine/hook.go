@@ -25,8 +25,11 @@ import (
 func (u *unit) runHook(ctx context.Context, run uniter.Run) uniter.Result {
 	entry := history.Entry{Unit: u.name, Run: run.Number, Hook: run.Hook, Started: u.clock.Now()}
 	var calls counter
-	u.server.OnCall(func(tools.Call) { calls.add() })
-	hctx, res := u.execute(ctx, run, &entry)
+	u.server.OnCall(func(c tools.Call) {
+		calls.add()
+		_ = u.at(ctx, PointTool, run.Number, run.Hook, c.Tool)
+	})
+	hctx, res := u.executeAt(ctx, run, &entry)
 	entry.Duration = u.clock.Now().Sub(entry.Started)
 	entry.Tools = calls.get()
 	if !res.Stopped && res.Failure == nil {
@@ -34,6 +37,28 @@ func (u *unit) runHook(ctx context.Context, run uniter.Run) uniter.Result {
 	}
 	u.running = entry
 	return res
+}
+
+// executeAt is execute with the points before and after it.
+func (u *unit) executeAt(ctx context.Context, run uniter.Run, entry *history.Entry) (*hookcontext.Context, uniter.Result) {
+	outcome := func(err error, res uniter.Result) uniter.Result {
+		switch {
+		case err == nil:
+			return res
+		case ctx.Err() != nil:
+			return uniter.Result{Stopped: true}
+		}
+		return u.failure(err)
+	}
+	if err := u.at(ctx, PointHook, run.Number, run.Hook, ""); err != nil {
+		return nil, outcome(err, uniter.Result{})
+	}
+	hctx, res := u.execute(ctx, run, entry)
+	err := u.at(ctx, PointEnded, run.Number, run.Hook, "")
+	if res.Stopped || res.Failure != nil {
+		return hctx, res
+	}
+	return hctx, outcome(err, res)
 }
 
 type counter struct {

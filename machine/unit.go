@@ -46,6 +46,7 @@ type unit struct {
 	changed   chan struct{} // has room for one
 	rebooter  *rebooter
 	observer  func(Event)
+	atPoint   func(context.Context, Point) error
 
 	// pokes counts the pokes; idleAt is how many of them the agent had heard
 	// of when it last found nothing to do. idle is told then.
@@ -182,11 +183,13 @@ func (u *unit) commit(ctx context.Context, run uniter.Run, changes model.Changes
 	if run.Hook.Kind == hooks.RelationBroken {
 		c.LeaveScope = run.Hook.RelationID
 	}
+	_ = u.at(ctx, PointCommit, run.Number, run.Hook, "")
 	err := u.model.CommitHook(ctx, c)
 	if errors.Is(err, state.ErrNotLeader) {
 		return errors.WithType(err, uniter.ErrOvertaken)
 	}
 	if err == nil {
+		_ = u.at(ctx, PointCommitted, run.Number, run.Hook, "")
 		u.committedReboot(ctx, c)
 	}
 	return errors.Trace(err)

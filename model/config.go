@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"unicode/utf8"
 
 	"github.com/juju/errors"
 )
@@ -63,12 +64,16 @@ func (o ConfigOption) mismatch(name string, v any) error {
 }
 
 // Parse reads the value of the option from text, as "config app name=text"
-// gives it. Text for a string is taken as it is.
+// gives it. Text for a string is taken as it is; it has to be UTF-8, as
+// anything else could be neither stored nor shown to the charm as it is.
 func (o ConfigOption) Parse(name, text string) (any, error) {
 	var v any
 	var err error
 	switch o.Type {
 	case "string", "secret":
+		if !utf8.ValidString(text) {
+			return nil, errors.NewNotValid(nil, fmt.Sprintf("value for option %q contains non-UTF-8 sequences", name))
+		}
 		return text, nil
 	case "boolean":
 		v, err = strconv.ParseBool(text)

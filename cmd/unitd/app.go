@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 
 	"github.com/juju/clock"
 	"github.com/juju/errors"
@@ -23,6 +24,7 @@ type app struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	modelFlag      string
+	printErr       atomic.Pointer[error] // the first of printf
 
 	store      *sqlite.Store
 	controller *state.Controller
@@ -198,7 +200,14 @@ func setCurrentModel(name string) error {
 	return errors.Annotate(os.Rename(temp, path), "cannot remember the current model")
 }
 
-func (a *app) printf(format string, args ...any) { fmt.Fprintf(a.stdout, format, args...) }
+// printf prints a part of the result. That it can't is the command's error in
+// the end.
+func (a *app) printf(format string, args ...any) {
+	if _, err := fmt.Fprintf(a.stdout, format, args...); err != nil {
+		err = errors.Annotate(err, "cannot print the result")
+		a.printErr.CompareAndSwap(nil, &err)
+	}
+}
 
 // note tells a person something beside the result.
 func (a *app) note(format string, args ...any) { fmt.Fprintf(a.stderr, format+"\n", args...) }

@@ -51,6 +51,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
+	if failed := app.printErr.Load(); err == nil && failed != nil {
+		err = *failed
+	}
 	if err == nil {
 		return exitDone
 	}
