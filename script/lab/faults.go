@@ -1,0 +1,153 @@
+package lab
+
+import (
+	"context"
+	"sync"
+	"syscall"
+
+	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/machine"
+	"github.com/unitd/unitd/model"
+)
+
+// Fault is something that is to happen at a point of a hook run.
+type Fault struct {
+	Do FaultKind `json:"do"`
+	// Unit and Hook ("db-relation-joined") say in which runs; Hook may be
+	// empty: in any.
+	Unit model.UnitName `json:"unit"`
+	Hook string         `json:"hook,omitempty"`
+	// At is the point; Tool, with machine.PointTool, the tool, or any.
+	At   machine.PointName `json:"at"`
+	Tool string            `json:"tool,omitempty"`
+	// Times is how often it happens before it is over.
+	Times int `json:"times"`
+}
+
+// FaultKind says what happens.
+type FaultKind string
+
+// The kinds of fault.
+const (
+	FailHook FaultKind = "fail"   // the hook fails, whatever its executable says
+	HangHook FaultKind = "hang"   // the run stands still until it is let go
+	Kill     FaultKind = "kill"   // the agent's process is ended by SIGKILL
+	Depose   FaultKind = "depose" // the unit's application gets another leader
+)
+
+// Faults has the faults that are to happen. It is safe for use by many
+// goroutines.
+type Faults struct {
+	// Depose takes the leadership of an application from whoever has it.
+	Depose func(ctx context.Context, application string) error
+
+	mu   sync.Mutex
+	list []Fault
+	// hung has, for each unit that stands still, what lets it go.
+	hung map[model.UnitName]chan struct{}
+}
+
+// Add adds a fault.
+func (f *Faults) Add(fault Fault) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	fault.Times = max(fault.Times, 1)
+	f.list = append(f.list, fault)
+}
+
+// Release lets a unit go that stands still, and drops what else was to happen
+// to it.
+func (f *Faults) Release(unit model.UnitName) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if letGo, ok := f.hung[unit]; ok {
+		close(letGo)
+		delete(f.hung, unit)
+	}
+	left := f.list[:0]
+	for _, fault := range f.list {
+		if fault.Unit != unit {
+			left = append(left, fault)
+		}
+	}
+	f.list = left
+}
+
+// Hung are the units that stand still.
+func (f *Faults) Hung() []model.UnitName {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var units []model.UnitName
+	for unit := range f.hung {
+		units = append(units, unit)
+	}
+	return units
+}
+
+// Left is how many faults are still to happen.
+func (f *Faults) Left() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.list)
+}
+
+// take takes a fault that is to happen at the point, if there is one.
+func (f *Faults) take(p machine.Point) (Fault, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for i := range f.list {
+		fault := &f.list[i]
+		if fault.Unit != p.Unit || fault.At != p.Name || fault.Hook != "" && fault.Hook != p.Hook.Name() ||
+			fault.Tool != "" && fault.Tool != p.Tool {
+			continue
+		}
+		taken := *fault
+		if fault.Times--; fault.Times == 0 {
+			f.list = append(f.list[:i], f.list[i+1:]...)
+		}
+		return taken, true
+	}
+	return Fault{}, false
+}
+
+// At is the machine.Config.At of an agent under test.
+func (f *Faults) At(ctx context.Context, p machine.Point) error {
+	fault, ok := f.take(p)
+	if !ok {
+		return nil
+	}
+	switch fault.Do {
+	case FailHook:
+		return errors.New("the script makes it fail")
+	case HangHook:
+		return f.hang(ctx, p.Unit)
+	case Kill:
+		_ = syscall.Kill(syscall.Getpid(), syscall.SIGKILL)
+		select {} // until it has come
+	case Depose:
+		return errors.Annotatef(f.Depose(ctx, p.Unit.Application()), "cannot depose the leader")
+	}
+	return errors.Errorf("unknown fault %q", fault.Do)
+}
+
+func (f *Faults) hang(ctx context.Context, unit model.UnitName) error {
+	f.mu.Lock()
+	if f.hung == nil {
+		f.hung = map[model.UnitName]chan struct{}{}
+	}
+	ch := make(chan struct{})
+	f.hung[unit] = ch
+	f.mu.Unlock()
+	select {
+	case <-ch:
+		return nil
+	case <-ctx.Done():
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if f.hung[unit] == ch {
+			delete(f.hung, unit)
+		}
+		return errors.Trace(ctx.Err())
+	}
+}

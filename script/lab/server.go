@@ -1,0 +1,142 @@
+package lab
+
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+	"net"
+	"time"
+
+	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/model"
+)
+
+// Request is what a script tells an agent under test: one line of JSON. At most
+// one of its members is set; none asks how things are.
+type Request struct {
+	// Now sets the clock.
+	Now time.Time `json:"now,omitzero"`
+	// Fault is to happen.
+	Fault *Fault `json:"fault,omitempty"`
+	// Release lets a unit go; see Faults.Release.
+	Release model.UnitName `json:"release,omitempty"`
+	// LoseStore is for how long the store is out of reach.
+	LoseStore time.Duration `json:"lose-store,omitempty"`
+	// DiskFull says whether the disk is full; nil: as it was.
+	DiskFull *bool `json:"disk-full,omitempty"`
+	// Depose takes the leadership of an application from who has it.
+	Depose string `json:"depose,omitempty"`
+}
+
+// Answer is the answer to a Request, on one line as well.
+type Answer struct {
+	Error string `json:"error,omitempty"`
+	// Next is when something is due on the agent's clock; zero: nothing is.
+	Next time.Time `json:"next,omitzero"`
+	// Hung are the units that stand still.
+	Hung []model.UnitName `json:"hung,omitempty"`
+	// Faults is how many faults are still to happen.
+	Faults int `json:"faults,omitempty"`
+}
+
+// Server answers requests.
+type Server struct {
+	Clock  *Clock
+	Faults *Faults
+	Store  *Store
+	// Depose is Faults.Depose at once.
+	Depose func(application string) error
+
+	disk fullDisk
+}
+
+// Serve answers the requests of one connection after the other until the
+// listener is closed.
+func (s *Server) Serve(l net.Listener) error {
+	for {
+		conn, err := l.Accept()
+		if errors.Is(err, net.ErrClosed) {
+			return nil
+		}
+		if err != nil {
+			return errors.Trace(err)
+		}
+		go s.talk(conn)
+	}
+}
+
+func (s *Server) talk(conn net.Conn) {
+	defer conn.Close()
+	in, out := json.NewDecoder(bufio.NewReader(conn)), json.NewEncoder(conn)
+	for {
+		var r Request
+		if err := in.Decode(&r); err != nil {
+			return // the script has ended, or is nobody we know
+		}
+		a := Answer{}
+		if err := s.do(r); err != nil {
+			a.Error = err.Error()
+		}
+		a.Next, a.Hung, a.Faults = s.Clock.Next(), s.Faults.Hung(), s.Faults.Left()
+		if err := out.Encode(a); err != nil {
+			return
+		}
+	}
+}
+
+func (s *Server) do(r Request) error {
+	switch {
+	case !r.Now.IsZero():
+		s.Clock.Set(r.Now)
+	case r.Fault != nil:
+		s.Faults.Add(*r.Fault)
+	case r.Release != "":
+		s.Faults.Release(r.Release)
+	case r.LoseStore > 0:
+		s.Store.Lose(s.Clock.Now().Add(r.LoseStore))
+	case r.DiskFull != nil:
+		return errors.Annotate(s.disk.fill(*r.DiskFull), "cannot make the disk look full")
+	case r.Depose != "":
+		return s.Depose(r.Depose)
+	}
+	return nil
+}
+
+// Client is the script's end.
+type Client struct {
+	conn net.Conn
+	in   *json.Decoder
+	out  *json.Encoder
+}
+
+// Dial connects to the agent under test whose socket is at path.
+func Dial(path string) (*Client, error) {
+	conn, err := net.Dial("unix", path)
+	if err != nil {
+		return nil, errors.Annotate(err, "cannot reach the agent under test")
+	}
+	return &Client{conn: conn, in: json.NewDecoder(conn), out: json.NewEncoder(conn)}, nil
+}
+
+// Do sends a request and waits for its answer. An agent that has ended gives
+// io.EOF, or another error of the connection.
+func (c *Client) Do(r Request) (Answer, error) {
+	if err := c.out.Encode(r); err != nil {
+		return Answer{}, errors.Trace(err)
+	}
+	var a Answer
+	if err := c.in.Decode(&a); err != nil {
+		if errors.Is(err, io.EOF) {
+			return a, io.EOF
+		}
+		return a, errors.Trace(err)
+	}
+	if a.Error != "" {
+		return a, errors.New(a.Error)
+	}
+	return a, nil
+}
+
+// Close ends the connection.
+func (c *Client) Close() error { return errors.Trace(c.conn.Close()) }
