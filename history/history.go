@@ -9,6 +9,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/juju/errors"
@@ -146,4 +148,22 @@ func Last(dir string, unit model.UnitName) (Entry, error) {
 		return Entry{}, errors.Annotate(err, "cannot read the history")
 	}
 	return entries[len(entries)-1], nil
+}
+
+// Units are the units that have a history below dir, in their order.
+func Units(dir string) ([]model.UnitName, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil && !os.IsNotExist(err) {
+		return nil, errors.Annotate(err, "cannot list the histories")
+	}
+	var units []model.UnitName
+	for _, e := range entries {
+		tag, ok := strings.CutSuffix(e.Name(), ".jsonl")
+		i := strings.LastIndexByte(tag, '-')
+		if rest, is := strings.CutPrefix(tag, "unit-"); ok && is && i >= len("unit-") {
+			units = append(units, model.UnitName(rest[:i-len("unit-")]+"/"+tag[i+1:]))
+		}
+	}
+	slices.SortFunc(units, model.CompareUnits)
+	return units, nil
 }

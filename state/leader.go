@@ -3,6 +3,8 @@ package state
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"slices"
 
 	"github.com/juju/errors"
 
@@ -109,4 +111,65 @@ func (m *Model) SetPresence(ctx context.Context, machine string, lease store.Lea
 		return tx.PutLease(m.prefix()+presenceKey(machine), []byte(`true`), lease)
 	}, store.Relaxed)
 	return errors.Annotatef(err, "cannot show that machine %s is there", machine)
+}
+
+// Depose has another unit lead the application, as if the leader's lease had
+// ended and the other had been faster: the Alive unit with the next number, or
+// the first one. An application with no other unit loses its leader. The error
+// is NotFound for an unknown application, and where nobody leads.
+func (m *Model) Depose(ctx context.Context, application string) error {
+	_, err := m.update(ctx, func(tx *txn) error {
+		if _, err := tx.application(application); err != nil {
+			return errors.Trace(err)
+		}
+		kv, err := tx.Get(m.prefix() + leaderKey(application))
+		if err != nil {
+			return errors.NewNotFound(nil, fmt.Sprintf("application %q has no leader", application))
+		}
+		var holder model.UnitName
+		if err := json.Unmarshal(kv.Value, &holder); err != nil {
+			return errors.Annotatef(err, "document %s", leaderKey(application))
+		}
+		next, err := tx.otherUnit(application, holder)
+		if err != nil {
+			return errors.Trace(err)
+		}
+		if next == "" {
+			return tx.delete(leaderKey(application))
+		}
+		value, err := json.Marshal(next)
+		if err != nil {
+			return errors.Trace(err)
+		}
+		if err := tx.tx.PutLease(m.prefix()+leaderKey(application), value, kv.Lease); err != nil {
+			return errors.Trace(err)
+		}
+		return tx.put(lastLeaderKey(application), next)
+	})
+	return errors.Annotatef(err, "cannot depose the leader of %s", application)
+}
+
+// otherUnit is the Alive unit that comes after one, or the first one; empty:
+// there is no other.
+func (d docs) otherUnit(application string, than model.UnitName) (model.UnitName, error) {
+	units, err := list[UnitDoc](d, unitsOf(application))
+	if err != nil {
+		return "", errors.Trace(err)
+	}
+	var before, after []model.UnitName
+	for _, u := range units {
+		switch {
+		case u.Life != model.Alive || u.Name == than:
+		case u.Name.Number() < than.Number():
+			before = append(before, u.Name)
+		default:
+			after = append(after, u.Name)
+		}
+	}
+	slices.SortFunc(after, model.CompareUnits)
+	slices.SortFunc(before, model.CompareUnits)
+	for _, name := range append(after, before...) {
+		return name, nil
+	}
+	return "", nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/juju/errors"
 
 	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/script/lab"
 	"github.com/unitd/unitd/state"
 	"github.com/unitd/unitd/state/store/sqlite"
 )
@@ -81,11 +82,18 @@ func (a *app) open() (*state.Controller, error) {
 	if err != nil {
 		return nil, errors.Trace(err)
 	}
-	a.store, err = sqlite.Open(filepath.Join(dir, "store.db"), sqlite.Options{Log: slog.Default()})
+	var c clock.Clock = clock.WallClock
+	switch now, ok, err := labTime(); {
+	case err != nil:
+		return nil, err
+	case ok:
+		c = lab.NewClock(now)
+	}
+	a.store, err = sqlite.Open(filepath.Join(dir, "store.db"), sqlite.Options{Log: slog.Default(), Clock: c})
 	if err != nil {
 		return nil, errors.Trace(err)
 	}
-	a.controller = state.NewController(a.store, clock.WallClock)
+	a.controller = state.NewController(a.store, c)
 	return a.controller, nil
 }
 

@@ -94,6 +94,9 @@ func (a *app) ensureAgent() error {
 	if err != nil || pid != 0 {
 		return errors.Trace(err)
 	}
+	if _, inLab, err := labTime(); err != nil || inLab {
+		return errors.Trace(err) // the script has its own
+	}
 	dir, err := dataDir()
 	if err != nil {
 		return errors.Trace(err)

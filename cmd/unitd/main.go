@@ -115,7 +115,7 @@ on this machine alone and with nothing to set up.`,
 		a.integrateCmd, a.removeRelationCmd, a.configCmd, a.exposeCmd, a.unexposeCmd, a.resolvedCmd,
 		a.statusCmd, a.showUnitCmd, a.waitCmd, a.debugLogCmd,
 		a.addModelCmd, a.destroyModelCmd, a.modelsCmd, a.switchCmd, a.modelConfigCmd,
-		a.agentCmd, a.shutdownCmd, a.completionCmd, a.versionCmd,
+		a.agentCmd, a.shutdownCmd, a.completionCmd, a.versionCmd, a.labCmd,
 	} {
 		root.AddCommand(verb())
 	}

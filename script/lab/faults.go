@@ -2,6 +2,7 @@ package lab
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"syscall"
 
@@ -85,11 +86,11 @@ func (f *Faults) Hung() []model.UnitName {
 	return units
 }
 
-// Left is how many faults are still to happen.
-func (f *Faults) Left() int {
+// Kills says whether a fault is still to happen that ends the agent.
+func (f *Faults) Kills() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return len(f.list)
+	return slices.ContainsFunc(f.list, func(fault Fault) bool { return fault.Do == Kill })
 }
 
 // take takes a fault that is to happen at the point, if there is one.

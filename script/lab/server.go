@@ -36,8 +36,8 @@ type Answer struct {
 	Next time.Time `json:"next,omitzero"`
 	// Hung are the units that stand still.
 	Hung []model.UnitName `json:"hung,omitempty"`
-	// Faults is how many faults are still to happen.
-	Faults int `json:"faults,omitempty"`
+	// Kills: a fault is still to happen that ends the agent.
+	Kills bool `json:"kills,omitempty"`
 }
 
 // Server answers requests.
@@ -78,7 +78,7 @@ func (s *Server) talk(conn net.Conn) {
 		if err := s.do(r); err != nil {
 			a.Error = err.Error()
 		}
-		a.Next, a.Hung, a.Faults = s.Clock.Next(), s.Faults.Hung(), s.Faults.Left()
+		a.Next, a.Hung, a.Kills = s.Clock.Next(), s.Faults.Hung(), s.Faults.Kills()
 		if err := out.Encode(a); err != nil {
 			return
 		}

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/juju/errors"
+	"github.com/spf13/cobra"
+
+	"github.com/unitd/unitd/machine"
+	"github.com/unitd/unitd/script/lab"
+	"github.com/unitd/unitd/state"
+	"github.com/unitd/unitd/state/store/sqlite"
+)
+
+// labCmd is the agent of a test world; see package script/lab. It is not for
+// people, who have "unitd test".
+func (a *app) labCmd() *cobra.Command {
+	return &cobra.Command{
+		Use:     "lab SOCKET",
+		Short:   "Run the agent of a test world",
+		Example: "  UNITD_NOW=2026-01-01T00:00:00Z unitd lab /tmp/lab.socket",
+		Hidden:  true,
+		Args:    args(1, 1, "no socket specified"),
+		RunE:    func(_ *cobra.Command, args []string) error { return a.lab(args[0]) },
+	}
+}
+
+func (a *app) lab(socket string) error {
+	now, ok, err := labTime()
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return usagef("%s has no time", nowVariable)
+	}
+	lock, err := takeLock()
+	if err != nil {
+		return err
+	}
+	defer lock.release()
+	dir, err := dataDir()
+	if err != nil {
+		return err
+	}
+	clock := lab.NewClock(now)
+	s, err := sqlite.Open(filepath.Join(dir, "store.db"), sqlite.Options{Clock: clock})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	wrapped := &lab.Store{Store: s, Clock: clock}
+	a.controller = state.NewController(wrapped, clock)
+	c, err := a.agentConfig()
+	if err != nil {
+		return err
+	}
+	// A leader is deposed past the agent's own view of the store.
+	outside := state.NewController(s, clock)
+	faults := &lab.Faults{Depose: func(ctx context.Context, application string) error {
+		return deposeIn(ctx, outside, application)
+	}}
+	c.Clock, c.At = clock, faults.At
+	listener, err := net.Listen("unix", socket)
+	if err != nil {
+		return errors.Annotate(err, "cannot listen for the script")
+	}
+	defer listener.Close()
+	server := &lab.Server{Clock: clock, Faults: faults, Store: wrapped, Depose: func(application string) error {
+		return deposeIn(a.ctx, outside, application)
+	}}
+	go func() { _ = server.Serve(listener) }() // ends with the listener
+	tellReady()
+	err = machine.Run(a.ctx, c)
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+// deposeIn takes the leadership of an application in whichever model has it.
+func deposeIn(ctx context.Context, c *state.Controller, application string) error {
+	infos, err := c.Models(ctx)
+	if err != nil {
+		return err
+	}
+	for _, info := range infos {
+		err := c.Open(info).Depose(ctx, application)
+		if !errors.Is(err, errors.NotFound) {
+			return err
+		}
+	}
+	return errors.NotFoundf("application %q", application)
+}
+
+// nowVariable has the time of a test world: a command that finds it takes it
+// for the time, and starts no agent by itself.
+const nowVariable = "UNITD_NOW"
+
+// labTime is the time of the test world that this command is in; false if it
+// isn't in one.
+func labTime() (time.Time, bool, error) {
+	text := os.Getenv(nowVariable)
+	if text == "" {
+		return time.Time{}, false, nil
+	}
+	now, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		return now, false, usagef("%s: %q is not a time like 2026-01-01T00:00:00Z", nowVariable, text)
+	}
+	return now, true, nil
+}

@@ -1,0 +1,121 @@
+package script
+
+import (
+	"errors"
+	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// Cmd is a command of the scripts' language, beside those of testscript.
+type Cmd struct {
+	Name string
+	// Args says what it takes, Summary in a line what it does.
+	Args, Summary string
+	// run does it. What it prints is compared by "stdout"; an error fails the
+	// line, or is what "!" expects.
+	run func(*call) error
+}
+
+// call is one use of a command.
+type call struct {
+	*world
+	ts   *testscript.TestScript
+	args []string
+	cmd  Cmd
+}
+
+// printf prints for "stdout" to look at.
+func (c *call) printf(format string, args ...any) { fmt.Fprintf(c.ts.Stdout(), format, args...) }
+
+// misuse is the error of a line that can't be right.
+type misuse struct{ error }
+
+// usagef says what is wrong with the line, and how the command is used.
+func (c *call) usagef(format string, args ...any) error {
+	return misuse{fmt.Errorf("%s (usage: %s)", fmt.Sprintf(format, args...), strings.TrimSpace(c.cmd.Name+" "+c.cmd.Args))}
+}
+
+// Commands is the table of all commands beside those of testscript.
+func Commands() []Cmd {
+	own := slices.Concat(timeCommands(), lookCommands(), stubCommands(), faultCommands())
+	return append(own, cliCommands()...)
+}
+
+// commands are they in testscript's form.
+func (e *engine) commands() map[string]func(*testscript.TestScript, bool, []string) {
+	cmds := map[string]func(*testscript.TestScript, bool, []string){}
+	for _, cmd := range Commands() {
+		cmds[cmd.Name] = func(ts *testscript.TestScript, neg bool, args []string) {
+			w := ts.Value(worldKey{}).(*world)
+			if w.ctx.Err() != nil {
+				ts.Fatalf("interrupted")
+			}
+			err := cmd.run(&call{world: w, ts: ts, args: args, cmd: cmd})
+			var wrong misuse
+			switch {
+			case err == nil && neg:
+				ts.Fatalf("%s succeeded, and was to fail", cmd.Name)
+			case err != nil && errors.As(err, &wrong):
+				ts.Fatalf("%v", err)
+			case err != nil && neg:
+				fmt.Fprintln(ts.Stderr(), err)
+			case err != nil:
+				ts.Fatalf("%v", err)
+			}
+		}
+	}
+	return cmds
+}
+
+// cliCommands are the verbs of the command line.
+func cliCommands() []Cmd {
+	var cmds []Cmd
+	for _, verb := range []struct{ name, args, summary string }{
+		{"deploy", "CHARM [APPLICATION]", "deploy a charm or a bundle"},
+		{"refresh", "APPLICATION --path CHARM", "upgrade an application's charm"},
+		{"add-unit", "APPLICATION [-n N]", "add units"},
+		{"remove-unit", "UNIT…", "remove units"},
+		{"remove-application", "APPLICATION…", "remove applications"},
+		{"integrate", "A[:ENDPOINT] B[:ENDPOINT]", "relate two applications"},
+		{"relate", "A[:ENDPOINT] B[:ENDPOINT]", "the same as integrate"},
+		{"remove-relation", "A[:ENDPOINT] B[:ENDPOINT]", "remove a relation"},
+		{"config", "APPLICATION [KEY | KEY=VALUE…]", "show or change configuration"},
+		{"model-config", "[KEY | KEY=VALUE…]", "show or change the model's configuration"},
+		{"expose", "APPLICATION", "expose an application"},
+		{"unexpose", "APPLICATION", "take that back"},
+		{"resolved", "UNIT… [--no-retry]", "let a unit in error go on"},
+		{"status", "[APPLICATION | UNIT…]", "show the model"},
+		{"show-unit", "UNIT", "show a unit with its relations"},
+		{"debug-log", "[--include UNIT]…", "show what was logged"},
+		{"add-model", "MODEL", "make a model"},
+		{"destroy-model", "MODEL --no-prompt", "remove a model"},
+		{"switch", "[MODEL]", "choose a model"},
+		{"models", "", "list the models"},
+	} {
+		cmds = append(cmds, Cmd{Name: verb.name, Args: verb.args, Summary: verb.summary, run: func(c *call) error {
+			return c.unitd(append([]string{verb.name}, c.args...))
+		}})
+	}
+	return append(cmds, Cmd{Name: "unitd", Args: "COMMAND…", Summary: "any other command of unitd", run: func(c *call) error {
+		return c.unitd(c.args)
+	}})
+}
+
+// unitd runs the command line's program, as a person would. Wrong usage is a
+// mistake of the script, also where a failure is expected.
+func (c *call) unitd(args []string) error {
+	err := c.ts.Exec(c.world.unitd, args...)
+	var exit *exec.ExitError
+	if err == nil || !errors.As(err, &exit) {
+		return err
+	}
+	said := strings.TrimPrefix(strings.TrimSpace(c.ts.ReadFile("stderr")), "ERROR ")
+	if exit.ExitCode() == 2 {
+		return misuse{errors.New(said)}
+	}
+	return errors.New(said)
+}

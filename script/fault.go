@@ -1,0 +1,164 @@
+package script
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/unitd/unitd/hooks"
+	"github.com/unitd/unitd/machine"
+	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/script/lab"
+	"github.com/unitd/unitd/state"
+)
+
+// faultCommands have something go wrong.
+func faultCommands() []Cmd {
+	return []Cmd{
+		{Name: "fail", Args: "UNIT HOOK [TIMES]", Summary: "make the next runs of a hook fail, whatever the charm says", run: (*call).fail},
+		{Name: "hang", Args: "UNIT HOOK", Summary: "make the next run of a hook stand still", run: (*call).hang},
+		{Name: "release", Args: "UNIT", Summary: "let a unit go that stands still, and drop its other faults", run: (*call).release},
+		{Name: "kill-agent", Args: "[during UNIT HOOK | at POINT UNIT HOOK]", Summary: "end the agent by SIGKILL, now or at a point of a hook run", run: (*call).killAgent},
+		{Name: "lose-leadership", Args: "APPLICATION [during UNIT HOOK | after TOOL UNIT HOOK]", Summary: "give the leadership to another unit, now or in a hook", run: (*call).loseLeadership},
+		{Name: "lose-store", Args: "DURATION", Summary: "put the store out of the agent's reach for a while", run: (*call).loseStore},
+		{Name: "disk-full", Args: "[on | off]", Summary: "make every write of the agent and its hooks fail, or succeed again", run: (*call).diskFull},
+	}
+}
+
+// arm has a fault happen in runs of the hook that the arguments name.
+func (c *call) arm(f lab.Fault, args []string) error {
+	if len(args) < 2 {
+		return c.usagef("expected a unit and a hook")
+	}
+	c.args = args
+	unit, m, err := c.known()
+	if err != nil {
+		return err
+	}
+	f.Unit, f.Hook = unit, args[1]
+	if err := c.knownHook(m, unit, f.Hook); err != nil {
+		return err
+	}
+	_, err = c.tell(lab.Request{Fault: &f})
+	return err
+}
+
+// knownHook says whether the unit can run the hook, so that a slip of the pen
+// isn't a fault that never happens.
+func (c *call) knownHook(m *state.Model, unit model.UnitName, hook string) error {
+	app, err := m.Application(c.ctx, unit.Application())
+	if err != nil {
+		return err
+	}
+	charm, err := m.Charm(c.ctx, app.Charm)
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, k := range hooks.Kinds() {
+		if k.Shape == hooks.AboutUnit {
+			names = append(names, string(k.Kind))
+			continue
+		}
+		for _, e := range charm.Charm.EndpointsOf(app.Name) {
+			names = append(names, e.Name+"-"+string(k.Kind))
+		}
+	}
+	if slices.Contains(names, hook) {
+		return nil
+	}
+	return c.usagef("%s has no hook %q; it has %s", unit, hook, strings.Join(names, ", "))
+}
+
+func (c *call) fail() error {
+	times := 1
+	if len(c.args) == 3 {
+		var err error
+		if times, err = strconv.Atoi(c.args[2]); err != nil || times < 1 {
+			return c.usagef("%q is not a number of times", c.args[2])
+		}
+		c.args = c.args[:2]
+	}
+	if len(c.args) != 2 {
+		return c.usagef("expected a unit and a hook")
+	}
+	return c.arm(lab.Fault{Do: lab.FailHook, At: machine.PointEnded, Times: times}, c.args)
+}
+
+func (c *call) hang() error {
+	if len(c.args) != 2 {
+		return c.usagef("expected a unit and a hook")
+	}
+	return c.arm(lab.Fault{Do: lab.HangHook, At: machine.PointHook}, c.args)
+}
+
+func (c *call) release() error {
+	if len(c.args) != 1 {
+		return c.usagef("expected a unit")
+	}
+	unit, _, err := c.known()
+	if err != nil {
+		return err
+	}
+	_, err = c.tell(lab.Request{Release: unit})
+	return err
+}
+
+func (c *call) killAgent() error {
+	switch {
+	case len(c.args) == 0:
+		if _, err := c.running(); err != nil {
+			return err
+		}
+		c.stop(syscall.SIGKILL)
+		return nil
+	case c.args[0] == "during" && len(c.args) == 3:
+		return c.arm(lab.Fault{Do: lab.Kill, At: machine.PointEnded}, c.args[1:])
+	case c.args[0] == "at" && len(c.args) == 4:
+		point := machine.PointName(c.args[1])
+		if !slices.Contains(machine.PointNames(), point) {
+			return c.usagef("there is no point %q; there are %v", point, machine.PointNames())
+		}
+		return c.arm(lab.Fault{Do: lab.Kill, At: point}, c.args[2:])
+	}
+	return c.usagef("expected nothing, or when")
+}
+
+func (c *call) loseLeadership() error {
+	switch {
+	case len(c.args) == 1:
+		_, err := c.tell(lab.Request{Depose: c.args[0]})
+		return err
+	case len(c.args) == 4 && c.args[1] == "during":
+		return c.arm(lab.Fault{Do: lab.Depose, At: machine.PointHook}, c.args[2:])
+	case len(c.args) == 5 && c.args[1] == "after":
+		return c.arm(lab.Fault{Do: lab.Depose, At: machine.PointTool, Tool: c.args[2]}, c.args[3:])
+	}
+	return c.usagef("expected an application, and perhaps when")
+}
+
+func (c *call) loseStore() error {
+	if len(c.args) != 1 {
+		return c.usagef("expected how long")
+	}
+	d, err := time.ParseDuration(c.args[0])
+	if err != nil || d <= 0 {
+		return c.usagef("%q is not a duration like 30s", c.args[0])
+	}
+	_, err = c.tell(lab.Request{LoseStore: d})
+	return err
+}
+
+func (c *call) diskFull() error {
+	full := true
+	switch {
+	case len(c.args) > 1 || len(c.args) == 1 && c.args[0] != "on" && c.args[0] != "off":
+		return c.usagef("expected on or off")
+	case len(c.args) == 1:
+		full = c.args[0] == "on"
+	}
+	_, err := c.tell(lab.Request{DiskFull: &full})
+	return err
+}

@@ -1,0 +1,225 @@
+package script
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/debuglog"
+	"github.com/unitd/unitd/history"
+	"github.com/unitd/unitd/machine"
+	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/state"
+)
+
+// lookCommands show what there is.
+func lookCommands() []Cmd {
+	return []Cmd{
+		{Name: "hooks", Args: "UNIT [HOOK…]", Summary: "show the unit's hooks with their causes; with hooks named, the sequence must be exactly that", run: (*call).hooks},
+		{Name: "history", Args: "UNIT [N]", Summary: "show the unit's hook runs, or all that is known of one", run: (*call).history},
+		{Name: "relation-data", Args: "UNIT ENDPOINT [REMOTE]", Summary: "show a databag of a relation: the unit's own, or that of a remote unit or application", run: (*call).relationData},
+		{Name: "log", Args: "UNIT", Summary: "show what the unit has logged", run: (*call).showLog},
+	}
+}
+
+// unit reads the unit's name that is the first argument; the unit may be gone.
+func (c *call) unit() (model.UnitName, error) {
+	if len(c.args) == 0 {
+		return "", c.usagef("no unit specified")
+	}
+	name, err := model.ParseUnitName(c.args[0])
+	if err != nil {
+		return "", c.usagef("%v", err)
+	}
+	return name, nil
+}
+
+// known is unit for one that there is, or that has run a hook.
+func (c *call) known() (model.UnitName, *state.Model, error) {
+	name, err := c.unit()
+	if err != nil {
+		return "", nil, err
+	}
+	m, err := c.model()
+	if err != nil {
+		return "", nil, err
+	}
+	if _, err := m.Unit(c.ctx, name); err == nil {
+		return name, m, nil
+	}
+	if runs, err := c.runs(m, name); err == nil && len(runs) > 0 {
+		return name, m, nil
+	}
+	return "", nil, misuse{fmt.Errorf("there is no unit %q%s", name, c.others(m))}
+}
+
+// others says which units there are.
+func (c *call) others(m *state.Model) string {
+	units, err := m.Units(c.ctx)
+	if err != nil || len(units) == 0 {
+		return ""
+	}
+	names := make([]string, len(units))
+	for i, u := range units {
+		names[i] = string(u.Name)
+	}
+	return "; there are " + strings.Join(names, ", ")
+}
+
+// runs are the hook runs of a unit.
+func (w *world) runs(m *state.Model, unit model.UnitName) ([]history.Entry, error) {
+	return history.Read(machine.HistoryDir(w.dir, m.UUID()), unit)
+}
+
+// word is a run as "hooks" compares it: the hook, the remote unit in brackets,
+// and what became of it if it wasn't committed.
+func word(e history.Entry) string {
+	s := e.Name
+	if e.Hook.RemoteUnit != "" {
+		s += "(" + string(e.Hook.RemoteUnit) + ")"
+	}
+	if e.Outcome != history.Committed {
+		s += "=" + string(e.Outcome)
+	}
+	return s
+}
+
+func (c *call) hooks() error {
+	name, m, err := c.known()
+	if err != nil {
+		return err
+	}
+	runs, err := c.runs(m, name)
+	if err != nil {
+		return err
+	}
+	have := make([]string, len(runs))
+	for i, run := range runs {
+		have[i] = word(run)
+		c.printf("%-32s %s\n", have[i], run.Hook.Cause)
+	}
+	want := c.args[1:]
+	if len(want) == 0 || matches(have, want) {
+		return nil
+	}
+	return errors.Errorf("hooks of %s:\nhave %s\nwant %s", name, strings.Join(have, " "), strings.Join(want, " "))
+}
+
+// matches says whether the words are the wanted ones; "..." stands for any
+// number of them.
+func matches(have, want []string) bool {
+	if len(want) == 0 {
+		return len(have) == 0
+	}
+	if want[0] == "..." {
+		for i := range len(have) + 1 {
+			if matches(have[i:], want[1:]) {
+				return true
+			}
+		}
+		return false
+	}
+	return len(have) > 0 && have[0] == want[0] && matches(have[1:], want[1:])
+}
+
+func (c *call) history() error {
+	name, m, err := c.known()
+	if err != nil {
+		return err
+	}
+	runs, err := c.runs(m, name)
+	if err != nil {
+		return err
+	}
+	if len(c.args) == 1 {
+		for _, run := range runs {
+			c.printf("%4d  %-32s exit %d  %d tool calls  %s\n", run.Run, word(run), run.Exit, run.Tools, run.Hook.Cause)
+		}
+		return nil
+	}
+	n, err := strconv.ParseInt(c.args[1], 10, 64)
+	if err != nil || len(c.args) > 2 {
+		return c.usagef("expected the number of a run")
+	}
+	found := false
+	for _, run := range runs {
+		if run.Run != n {
+			continue
+		}
+		found = true
+		c.printf("run: %d\nhook: %s\noutcome: %s\nexit: %d\ntools: %d\ncause: %s\n", run.Run, run.Name, run.Outcome, run.Exit, run.Tools, run.Hook.Cause)
+		if run.Hook.RemoteUnit != "" {
+			c.printf("remote-unit: %s\n", run.Hook.RemoteUnit)
+		}
+		if run.Message != "" {
+			c.printf("message: %s\n", run.Message)
+		}
+	}
+	if !found {
+		return errors.Errorf("%s has no run %d", name, n)
+	}
+	return nil
+}
+
+func (c *call) relationData() error {
+	if len(c.args) < 2 || len(c.args) > 3 {
+		return c.usagef("expected a unit and an endpoint")
+	}
+	name, m, err := c.known()
+	if err != nil {
+		return err
+	}
+	detail, err := m.ShowUnit(c.ctx, name)
+	if err != nil {
+		return err
+	}
+	endpoints := map[string]bool{}
+	var bags []model.Settings
+	for _, r := range detail.Relations {
+		endpoints[r.Own.Name] = true
+		if r.Own.Name != c.args[1] {
+			continue
+		}
+		switch {
+		case len(c.args) == 2:
+			bags = append(bags, r.Local)
+		case c.args[2] == r.Other.Application:
+			bags = append(bags, r.Application)
+		}
+		for _, remote := range r.Remote {
+			if len(c.args) == 3 && c.args[2] == string(remote.Unit) {
+				bags = append(bags, remote.Settings)
+			}
+		}
+	}
+	if !endpoints[c.args[1]] {
+		return errors.Errorf("%s has no relation by endpoint %q; it has %s", name, c.args[1],
+			strings.Join(slices.Sorted(maps.Keys(endpoints)), ", "))
+	}
+	if len(bags) == 0 {
+		return errors.Errorf("%s is in no relation by %q with %q", name, c.args[1], c.args[2])
+	}
+	for _, bag := range bags {
+		for _, k := range slices.Sorted(maps.Keys(bag)) {
+			c.printf("%s: %s\n", k, bag[k])
+		}
+	}
+	return nil
+}
+
+func (c *call) showLog() error {
+	name, m, err := c.known()
+	if err != nil {
+		return err
+	}
+	return debuglog.ReadAll(machine.LogPath(c.dir, m.UUID()), func(e debuglog.Entry) error {
+		if e.Entity == name.Tag() {
+			c.printf("%s %s %s\n", e.Level, strings.TrimPrefix(e.Module, "unit."+string(name)+"."), e.Message)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,175 @@
+package script
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/juju/errors"
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// Params says what is to be run, and how.
+type Params struct {
+	// Files are the scripts.
+	Files []string
+	// Unitd is the unitd program. RunFiles finds it by itself where it is empty:
+	// that of $UNITD_BIN, else the one on PATH, else it is built, for which the
+	// module must be among the caller's dependencies.
+	Unitd string
+	// Update rewrites the files in scripts that cmp finds different.
+	Update bool
+	// Keep leaves the scripts' directories where they are, and says where.
+	Keep bool
+	// Seed is for what is left to chance; scripts that use it say so when they
+	// fail. 0: another one each time.
+	Seed uint64
+}
+
+// Run runs the scripts (*.txtar) in a directory as subtests of t, in parallel.
+func Run(t *testing.T, dir string) {
+	t.Helper()
+	files, err := Find(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	RunFiles(t, Params{Files: files})
+}
+
+// RunFiles is Run with all that can be said.
+func RunFiles(t *testing.T, p Params) {
+	t.Helper()
+	unitd, err := p.program()
+	if err == nil && unitd == "" {
+		unitd, err = build(t.TempDir())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Unitd = unitd
+	RunT(t.Context(), goTest{t}, p)
+}
+
+// RunT runs scripts outside of "go test" as well. It returns when t.Run does.
+// When ctx ends, so do the scripts and all that they have started.
+func RunT(ctx context.Context, t testscript.T, p Params) {
+	e := &engine{Params: p, ctx: ctx, files: named(p.Files)}
+	testscript.RunT(watched{T: t, engine: e}, testscript.Params{
+		Files:              p.Files,
+		Setup:              e.setUp,
+		Cmds:               e.commands(),
+		UpdateScripts:      p.Update,
+		TestWork:           p.Keep,
+		RequireUniqueNames: true,
+	})
+}
+
+// named are the files by the names that testscript gives them: that of the
+// file, with a number where there are several of the same.
+func named(files []string) map[string]string {
+	names := map[string]string{}
+	for _, file := range files {
+		base := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(file), ".txt"), ".txtar")
+		name := base
+		for i := 1; names[name] != ""; i++ {
+			name = fmt.Sprintf("%s#%d", base, i)
+		}
+		names[name] = file
+	}
+	return names
+}
+
+// Find are the scripts that a path means: itself, or those in the directory, in
+// the order of their names. The error is NotFound where there are none.
+func Find(path string) ([]string, error) {
+	st, err := os.Stat(path)
+	switch {
+	case os.IsNotExist(err):
+		return nil, errors.NewNotFound(nil, fmt.Sprintf("no script was found at %q", path))
+	case err != nil:
+		return nil, errors.Annotate(err, "cannot look for scripts")
+	case !st.IsDir():
+		return []string{path}, nil
+	}
+	files, err := filepath.Glob(filepath.Join(path, "*.txtar"))
+	if err != nil {
+		return nil, errors.Annotate(err, "cannot look for scripts")
+	}
+	if len(files) == 0 {
+		return nil, errors.NewNotFound(nil, fmt.Sprintf("no script (*.txtar) was found in %q", path))
+	}
+	slices.Sort(files)
+	return files, nil
+}
+
+// engine runs scripts; each has a world of its own.
+type engine struct {
+	Params
+	ctx    context.Context
+	files  map[string]string
+	worlds sync.Map // by name of the script: *world
+}
+
+// program finds the unitd program; empty: it has to be built.
+func (p Params) program() (string, error) {
+	for _, path := range []string{p.Unitd, os.Getenv("UNITD_BIN")} {
+		if path != "" {
+			return filepath.Abs(path)
+		}
+	}
+	if path, err := exec.LookPath("unitd"); err == nil {
+		return filepath.Abs(path)
+	}
+	return "", nil
+}
+
+// build builds unitd and the hook tools' client in a directory.
+func build(dir string) (string, error) {
+	for name, pkg := range map[string]string{"unitd": "cmd/unitd", "unitd-hooktool": "cmd/hooktool"} {
+		cmd := exec.Command("go", "build", "-o", filepath.Join(dir, name), "github.com/unitd/unitd/"+pkg)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return "", errors.Errorf("cannot build unitd: %v: %s", err, strings.TrimSpace(string(out)))
+		}
+	}
+	return filepath.Join(dir, "unitd"), nil
+}
+
+// goTest is a testing.T for testscript.
+type goTest struct{ *testing.T }
+
+// Run is part of testscript.T.
+func (t goTest) Run(name string, f func(testscript.T)) {
+	t.T.Run(name, func(t *testing.T) { f(goTest{t}) })
+}
+
+// Verbose is part of testscript.T.
+func (t goTest) Verbose() bool { return testing.Verbose() }
+
+// watched is a test that says, when it fails, how the script's world looked.
+type watched struct {
+	testscript.T
+	engine *engine
+	name   string
+}
+
+// Run is part of testscript.T.
+func (t watched) Run(name string, f func(testscript.T)) {
+	t.T.Run(name, func(inner testscript.T) {
+		f(watched{T: inner, engine: t.engine, name: name})
+	})
+}
+
+// FailNow is part of testscript.T. The world is still as it was when the line
+// failed.
+func (t watched) FailNow() {
+	if w, ok := t.engine.worlds.Load(t.name); ok {
+		t.T.Log(w.(*world).report())
+	}
+	t.T.FailNow()
+}

@@ -1,0 +1,191 @@
+package script
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/state"
+)
+
+// stubCommands play applications that have no charm.
+func stubCommands() []Cmd {
+	return []Cmd{
+		{Name: "stub", Args: "APPLICATION ENDPOINT:INTERFACE[:ROLE]…", Summary: "make an application without a charm, whose unit the script plays; the role is provider, requirer or peer", run: (*call).stub},
+		{Name: "stub-join", Args: "APPLICATION", Summary: "add a unit to a stub", run: (*call).stubJoin},
+		{Name: "stub-set", Args: "UNIT [ENDPOINT] KEY=VALUE… | --app APPLICATION [ENDPOINT] KEY=VALUE…", Summary: "write to a stub's databag, of its unit or its application; KEY= deletes", run: (*call).stubSet},
+		{Name: "stub-leave", Args: "UNIT", Summary: "remove a unit of a stub", run: (*call).stubLeave},
+	}
+}
+
+// stubCharm names the charm of stubs, which has no hooks: agents take its units
+// into and out of relations as they do any others.
+const stubCharm = "stub"
+
+func (c *call) stub() error {
+	if len(c.args) < 2 {
+		return c.usagef("expected an application and its endpoints")
+	}
+	name := c.args[0]
+	sections := map[string][]string{}
+	for _, spec := range c.args[1:] {
+		part := strings.Split(spec, ":")
+		role := "provider"
+		if len(part) == 3 {
+			role = part[2]
+		}
+		section, ok := map[string]string{"provider": "provides", "requirer": "requires", "peer": "peers"}[role]
+		if len(part) < 2 || len(part) > 3 || !ok {
+			return c.usagef("%q is not ENDPOINT:INTERFACE or ENDPOINT:INTERFACE:ROLE", spec)
+		}
+		sections[section] = append(sections[section], fmt.Sprintf("  %s: {interface: %s}", part[0], part[1]))
+	}
+	metadata := "name: " + stubCharm + "\nsummary: played by a script\n"
+	for _, section := range []string{"provides", "requires", "peers"} {
+		if lines := sections[section]; len(lines) > 0 {
+			metadata += section + ":\n" + strings.Join(lines, "\n") + "\n"
+		}
+	}
+	dir := filepath.Join(c.dir, "stubs", name)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return errors.Trace(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "metadata.yaml"), []byte(metadata), 0o600); err != nil {
+		return errors.Trace(err)
+	}
+	return c.unitd([]string{"deploy", dir, name})
+}
+
+// stubOf is the application, which has to be a stub.
+func (c *call) stubOf(name string) (*state.Model, state.CharmDoc, error) {
+	m, err := c.model()
+	if err != nil {
+		return nil, state.CharmDoc{}, err
+	}
+	app, err := m.Application(c.ctx, name)
+	if err != nil {
+		return nil, state.CharmDoc{}, misuse{err}
+	}
+	charm, err := m.Charm(c.ctx, app.Charm)
+	if err == nil && charm.Charm.Name != stubCharm {
+		err = misuse{fmt.Errorf("%s is not a stub: its charm writes its databags", name)}
+	}
+	return m, charm, err
+}
+
+func (c *call) stubJoin() error {
+	if len(c.args) != 1 {
+		return c.usagef("expected an application")
+	}
+	if _, _, err := c.stubOf(c.args[0]); err != nil {
+		return err
+	}
+	return c.unitd([]string{"add-unit", c.args[0]})
+}
+
+func (c *call) stubLeave() error {
+	name, _, err := c.known()
+	if err != nil {
+		return err
+	}
+	if _, _, err := c.stubOf(name.Application()); err != nil {
+		return err
+	}
+	return c.unitd([]string{"remove-unit", string(name)})
+}
+
+func (c *call) stubSet() error {
+	args := c.args
+	application := len(args) > 0 && args[0] == "--app"
+	if application {
+		args = args[1:]
+	}
+	if len(args) < 2 {
+		return c.usagef("expected who, and KEY=VALUE")
+	}
+	who, args := args[0], args[1:]
+	unit := model.UnitName(who)
+	if !application {
+		var err error
+		if unit, err = model.ParseUnitName(who); err != nil {
+			return c.usagef("%v", err)
+		}
+		who = unit.Application()
+	}
+	m, charm, err := c.stubOf(who)
+	if err != nil {
+		return err
+	}
+	if application {
+		if unit, _, err = m.Leadership(c.ctx, who); err != nil || unit == "" {
+			return errors.Errorf("%s has no leader, who would write for it", who)
+		}
+	}
+	endpoint := ""
+	if !strings.Contains(args[0], "=") {
+		endpoint, args = args[0], args[1:]
+	}
+	bag, err := c.settings(args)
+	if err != nil {
+		return err
+	}
+	changes, err := c.stubChanges(m, charm, unit, endpoint, application, bag)
+	if err != nil {
+		return err
+	}
+	doc, err := m.Unit(c.ctx, unit)
+	if err != nil {
+		return misuse{err}
+	}
+	return m.CommitHook(c.ctx, state.HookCommit{Unit: unit, Run: doc.Run + 1, Changes: changes, LeaveScope: model.NoRelation})
+}
+
+func (c *call) settings(args []string) (model.Settings, error) {
+	bag := model.Settings{}
+	for _, arg := range args {
+		k, v, ok := strings.Cut(arg, "=")
+		if !ok || k == "" {
+			return nil, c.usagef("expected KEY=VALUE, got %q", arg)
+		}
+		bag[k] = v
+	}
+	if len(bag) == 0 {
+		return nil, c.usagef("expected KEY=VALUE")
+	}
+	return bag, nil
+}
+
+// stubChanges writes the bag in all relations of the unit by the endpoint, or
+// by any where none is named.
+func (c *call) stubChanges(m *state.Model, charm state.CharmDoc, unit model.UnitName, endpoint string, application bool, bag model.Settings) (model.Changes, error) {
+	changes := model.Changes{Relations: map[model.RelationID]model.RelationChange{}}
+	known := endpoint == ""
+	for _, e := range charm.Charm.EndpointsOf(unit.Application()) {
+		known = known || e.Name == endpoint
+	}
+	if !known {
+		return changes, c.usagef("%s has no endpoint %q", unit.Application(), endpoint)
+	}
+	detail, err := m.ShowUnit(c.ctx, unit)
+	if err != nil {
+		return changes, err
+	}
+	for _, r := range detail.Relations {
+		if endpoint != "" && r.Own.Name != endpoint {
+			continue
+		}
+		change := model.RelationChange{Unit: bag}
+		if application {
+			change = model.RelationChange{Application: bag}
+		}
+		changes.Relations[r.ID] = change
+	}
+	if len(changes.Relations) == 0 {
+		return changes, errors.Errorf("%s is in no relation yet: integrate it, and settle", unit)
+	}
+	return changes, nil
+}

@@ -1,0 +1,86 @@
+package script
+
+import (
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/script/lab"
+)
+
+// timeCommands let a world do what is due, and time pass.
+func timeCommands() []Cmd {
+	return []Cmd{
+		{Name: "settle", Summary: "wait until nothing is left to do; fails if a unit is in error", run: (*call).settle_},
+		{Name: "advance", Args: "DURATION", Summary: "let time pass: update-status, retries and leases come due in their order", run: (*call).advance_},
+		{Name: "restart-agent", Summary: "end the agent in good order, if it hasn't ended, and start another one", run: (*call).restartAgent},
+		{Name: "stop-agent", Summary: "end the agent in good order", run: (*call).stopAgent},
+	}
+}
+
+func (c *call) none() error {
+	if len(c.args) > 0 {
+		return c.usagef("%s takes no arguments", c.cmd.Name)
+	}
+	return nil
+}
+
+func (c *call) settle_() error {
+	if err := c.none(); err != nil {
+		return err
+	}
+	if err := c.settle(); err != nil {
+		return err
+	}
+	m, err := c.model()
+	if err != nil {
+		return err
+	}
+	failed, err := c.inError(m)
+	if err != nil || len(failed) == 0 {
+		return err
+	}
+	return errors.New(strings.Join(failed, "\n"))
+}
+
+func (c *call) advance_() error {
+	if len(c.args) != 1 {
+		return c.usagef("expected how long")
+	}
+	d, err := time.ParseDuration(c.args[0])
+	if err != nil || d <= 0 {
+		return c.usagef("%q is not a duration like 90s, 5m or 2h", c.args[0])
+	}
+	return c.advance(c.ts, d)
+}
+
+func (c *call) restartAgent() error {
+	if err := c.none(); err != nil {
+		return err
+	}
+	// A fault that is still to end the agent comes first.
+	if a, err := c.running(); err == nil {
+		if answer, err := c.tell(lab.Request{}); err == nil && answer.Kills {
+			select {
+			case <-a.ended:
+				c.gone(a)
+			case <-time.After(patience):
+				return errors.Errorf("the agent was to be killed, and is not after %s", patience)
+			case <-c.ctx.Done():
+				return errors.Trace(c.ctx.Err())
+			}
+		}
+	}
+	c.stop(syscall.SIGTERM)
+	return c.start()
+}
+
+func (c *call) stopAgent() error {
+	if err := c.none(); err != nil {
+		return err
+	}
+	c.stop(syscall.SIGTERM)
+	return nil
+}

@@ -1,0 +1,376 @@
+package script
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/juju/errors"
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/unitd/unitd/hooks/runner"
+	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/script/lab"
+	"github.com/unitd/unitd/state"
+	"github.com/unitd/unitd/state/store/sqlite"
+)
+
+// dawn is the time at which every world begins.
+var dawn = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// patience is how long, in real time, a world may take to do what is due.
+const patience = 2 * time.Minute
+
+// world is what one script plays in: a private model, an agent, and a clock
+// that both go by.
+type world struct {
+	ctx    context.Context
+	cancel context.CancelFunc
+	unitd  string
+	name   string
+	dir    string // UNITD_DATA
+	env    []string
+	clock  *lab.Clock
+	store  *sqlite.Store
+	models *state.Controller
+
+	mu    sync.Mutex
+	agent *agent // nil: none runs
+	// log has what the agents have printed.
+	log strings.Builder
+}
+
+// agent is the process of an agent under test.
+type agent struct {
+	cmd    *exec.Cmd
+	lab    *lab.Client
+	socket string        // its directory is the agent's alone
+	ended  chan struct{} // closed when the process has ended
+	err    error         // how, once it has
+}
+
+// setUp makes a script's world.
+func (e *engine) setUp(env *testscript.Env) error {
+	name := env.T().(watched).name
+	if err := makeExecutable(env.WorkDir); err != nil {
+		return err
+	}
+	w := &world{unitd: e.Unitd, name: name, dir: filepath.Join(env.WorkDir, ".unitd"), clock: lab.NewClock(dawn)}
+	w.ctx, w.cancel = context.WithCancel(e.ctx)
+	home := filepath.Join(env.WorkDir, ".home")
+	for _, dir := range []string{w.dir, home} {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			return errors.Trace(err)
+		}
+	}
+	here, err := filepath.Abs(filepath.Dir(e.files[name]))
+	if err != nil {
+		return errors.Trace(err)
+	}
+	env.Setenv("UNITD_DATA", w.dir)
+	env.Setenv("HOME", home)
+	env.Setenv("TZ", "UTC")
+	env.Setenv("SCRIPT_DIR", here)
+	env.Setenv("PATH", filepath.Dir(w.unitd)+string(os.PathListSeparator)+env.Getenv("PATH"))
+	env.Setenv(nowVariable, dawn.Format(time.RFC3339Nano))
+	w.env = append(os.Environ(), "UNITD_DATA="+w.dir, "HOME="+home, "TZ=UTC")
+	env.Defer(func() {
+		w.end()
+		e.worlds.Delete(name)
+	})
+	w.store, err = sqlite.Open(filepath.Join(w.dir, "store.db"), sqlite.Options{Clock: w.clock})
+	if err != nil {
+		return errors.Trace(err)
+	}
+	w.models = state.NewController(w.store, w.clock)
+	if _, err := w.models.AddModel(w.ctx, "default"); err != nil {
+		return errors.Trace(err)
+	}
+	env.Values[worldKey{}] = w
+	e.worlds.Store(name, w)
+	return w.start()
+}
+
+// worldKey is where a script's Values have its world.
+type worldKey struct{}
+
+// nowVariable tells unitd the time of its world.
+const nowVariable = "UNITD_NOW"
+
+// makeExecutable gives the scripts among a script's files their x bits, which
+// the txtar form doesn't have.
+func makeExecutable(dir string) error {
+	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		f, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		head := make([]byte, 2)
+		_, err = io.ReadFull(f, head)
+		f.Close()
+		if err == nil && string(head) == "#!" {
+			return os.Chmod(path, 0o755)
+		}
+		return nil
+	})
+}
+
+// start starts the agent.
+func (w *world) start() error {
+	dir, err := os.MkdirTemp("", "unitd-lab-")
+	if err != nil {
+		return errors.Trace(err)
+	}
+	a := &agent{socket: filepath.Join(dir, "socket"), ended: make(chan struct{})}
+	ready, tell, err := os.Pipe()
+	if err != nil {
+		return errors.Trace(err)
+	}
+	defer ready.Close()
+	a.cmd = exec.Command(w.unitd, "lab", a.socket)
+	a.cmd.Env = append(w.env, nowVariable+"="+w.clock.Now().Format(time.RFC3339Nano), "UNITD_READY_FD=3")
+	a.cmd.Stdout, a.cmd.Stderr = (*agentLog)(w), (*agentLog)(w)
+	a.cmd.ExtraFiles = []*os.File{tell}
+	// Ctrl-C is for the script, which then ends the agent.
+	a.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	err = a.cmd.Start()
+	tell.Close()
+	if err != nil {
+		os.RemoveAll(dir)
+		return errors.Annotate(err, "cannot start an agent")
+	}
+	go func() {
+		a.err = a.cmd.Wait()
+		os.RemoveAll(dir)
+		close(a.ended)
+	}()
+	if said, err := io.ReadAll(ready); err != nil || len(said) == 0 {
+		<-a.ended
+		return errors.Errorf("cannot start an agent: %s", strings.TrimSpace(w.agentSaid()))
+	}
+	if a.lab, err = lab.Dial(a.socket); err != nil {
+		return errors.Trace(err)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.agent = a
+	return nil
+}
+
+// agentLog is where agents print to.
+type agentLog world
+
+// Write is part of io.Writer.
+func (l *agentLog) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.log.Write(b)
+}
+
+func (w *world) agentSaid() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.log.String()
+}
+
+// running is the agent; the error says that there is none.
+func (w *world) running() (*agent, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.agent == nil {
+		return nil, errors.New(`no agent runs: "restart-agent" starts one`)
+	}
+	return w.agent, nil
+}
+
+// stop ends the agent by a signal and waits until it has gone.
+func (w *world) stop(signal syscall.Signal) {
+	w.mu.Lock()
+	a := w.agent
+	w.agent = nil
+	w.mu.Unlock()
+	if a == nil {
+		return
+	}
+	_ = a.cmd.Process.Signal(signal) // it may have ended
+	<-a.ended
+	a.lab.Close()
+}
+
+// gone notes that the agent has ended by itself, as by a fault.
+func (w *world) gone(a *agent) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.agent == a {
+		w.agent = nil
+		a.lab.Close()
+	}
+}
+
+// end takes the world down.
+func (w *world) end() {
+	w.stop(syscall.SIGTERM)
+	if w.models != nil {
+		// What hooks have left running, in good order or not, goes too.
+		infos, _ := w.models.Models(context.WithoutCancel(w.ctx))
+		for _, info := range infos {
+			runner.EndLeftover("JUJU_MODEL_UUID=" + info.UUID)
+		}
+	}
+	w.cancel()
+	if w.store != nil {
+		w.store.Close()
+	}
+}
+
+// model is the model in focus.
+func (w *world) model() (*state.Model, error) {
+	name := "default"
+	b, err := os.ReadFile(filepath.Join(w.dir, "current-model"))
+	if err == nil {
+		name = strings.TrimSpace(string(b))
+	}
+	return w.models.Model(w.ctx, name)
+}
+
+// tell asks the agent something.
+func (w *world) tell(r lab.Request) (lab.Answer, error) {
+	a, err := w.running()
+	if err != nil {
+		return lab.Answer{}, err
+	}
+	answer, err := a.lab.Do(r)
+	if errors.Is(err, io.EOF) {
+		<-a.ended
+		w.gone(a)
+		return answer, errors.New("the agent has ended meanwhile")
+	}
+	return answer, err
+}
+
+// settle waits until nothing is left to do.
+func (w *world) settle() error {
+	ctx, cancel := context.WithTimeout(w.ctx, patience)
+	defer cancel()
+	a, err := w.running()
+	if err != nil {
+		return err
+	}
+	m, err := w.model()
+	if err != nil {
+		return err
+	}
+	watch, err := m.Watch(ctx, 0)
+	if err != nil {
+		return err
+	}
+	rev, err := m.AskSettled(ctx)
+	if err != nil {
+		return err
+	}
+	for {
+		done, err := m.Settled(ctx, rev)
+		if err != nil || done {
+			return err
+		}
+		if answer, err := w.tell(lab.Request{}); err == nil && len(answer.Hung) > 0 {
+			if quiet, err := w.othersQuiet(m, answer.Hung); err != nil || quiet {
+				return errors.Annotatef(err, "%s stands still", answer.Hung[0])
+			}
+		}
+		select {
+		case <-watch:
+		case <-a.ended:
+			w.gone(a)
+			return errAgentEnded
+		case <-ctx.Done():
+			return errors.Annotatef(ctx.Err(), "not settled after %s", patience)
+		}
+	}
+}
+
+// errAgentEnded says that the agent has ended, most likely by a fault.
+const errAgentEnded = errors.ConstError(`the agent has ended: "restart-agent" starts another one`)
+
+// othersQuiet says whether all units but those that stand still are idle.
+func (w *world) othersQuiet(m *state.Model, hung []model.UnitName) (bool, error) {
+	s, err := m.Status(w.ctx)
+	if err != nil {
+		return false, err
+	}
+	busy := 0
+	for _, app := range s.Applications {
+		for _, u := range app.Units {
+			if u.Agent.Status != model.StatusIdle {
+				busy++
+			}
+		}
+	}
+	return busy <= len(hung), nil
+}
+
+// setTime moves the clocks of the world.
+func (w *world) setTime(ts *testscript.TestScript, now time.Time) error {
+	w.clock.Set(now)
+	ts.Setenv(nowVariable, now.Format(time.RFC3339Nano))
+	_, err := w.tell(lab.Request{Now: now})
+	return err
+}
+
+// advance lets time pass, from one thing that is due to the next.
+func (w *world) advance(ts *testscript.TestScript, d time.Duration) error {
+	target := w.clock.Now().Add(d)
+	for {
+		answer, err := w.tell(lab.Request{})
+		if err != nil {
+			return err
+		}
+		next := answer.Next
+		if next.IsZero() || next.After(target) {
+			next = target
+		}
+		if err := w.setTime(ts, next); err != nil {
+			return err
+		}
+		if len(answer.Hung) == 0 {
+			if err := w.settle(); err != nil && !errors.Is(err, errAgentEnded) {
+				return err
+			}
+		}
+		if next.Equal(target) {
+			return nil
+		}
+	}
+}
+
+// inError are the units in error, each with what it waits for.
+func (w *world) inError(m *state.Model) ([]string, error) {
+	s, err := m.Status(w.ctx)
+	if err != nil {
+		return nil, err
+	}
+	var failed []string
+	for _, app := range s.Applications {
+		for _, u := range app.Units {
+			if u.Workload.Status == model.StatusError {
+				why := u.Workload.Message
+				if reason, ok := u.Agent.Data["reason"].(string); ok {
+					why += fmt.Sprintf(" (%s)", reason)
+				}
+				failed = append(failed, fmt.Sprintf("%s: %s; it waits to be resolved", u.Name, why))
+			}
+		}
+	}
+	return failed, nil
+}
