@@ -68,7 +68,7 @@ var rooms = []room{
 	{"state", anything, []string{"model", "state/store"}},
 	{"machine", anything, []string{
 		"charmdir", "context", "debuglog", "history", "hooks", "hooks/runner", "model", "relation",
-		"state", "state/store", "tools", "uniter", "uniter/resolver",
+		"state", "state/store", "tools", "uniter", "uniter/journal", "uniter/resolver",
 	}},
 	{"testcharms", anything, nil},
 	{"testcharms/...", standard, nil},

@@ -30,6 +30,10 @@ import (
 	"github.com/unitd/unitd/model"
 )
 
+// MaxUnits is how many units an application can be given at once; more are
+// taken for a slip of the finger.
+const MaxUnits = 1000
+
 // Bundle is what a bundle file asks for.
 type Bundle struct {
 	Path string
@@ -47,10 +51,10 @@ type Application struct {
 	Charm string            // absolute path of a charm directory or archive
 	Units int               // -1: not said
 	Set   map[string]string // options as text
-	Trust bool
-	// Exposed is whether it is to be exposed.
-	Exposed     bool
-	Constraints string
+	// Trust and Exposed are nil where the bundle doesn't say: then they are
+	// false for a new application, and stay as they are for one that is there.
+	Trust, Exposed *bool
+	Constraints    string
 }
 
 // Read reads the bundle at path, a file or a directory with a bundle.yaml.
@@ -193,6 +197,9 @@ func (p *parser) applicationKey(app *Application, key string, v *yaml.Node) (err
 		if app.Units, err = strconv.Atoi(v.Value); err != nil || app.Units < 0 {
 			return p.errorf(v, path, "expected a number of units, got %q", v.Value)
 		}
+		if app.Units > MaxUnits {
+			return p.errorf(v, path, "at most %d units are added at once, got %s", MaxUnits, v.Value)
+		}
 	case "options":
 		return p.pairs(v, path, func(option string, v *yaml.Node) error {
 			text, err := p.option(path+"."+option, v)
@@ -217,12 +224,16 @@ func (p *parser) applicationKey(app *Application, key string, v *yaml.Node) (err
 	return errors.Trace(err)
 }
 
-func (p *parser) boolean(path string, v *yaml.Node) (bool, error) {
+// boolean is nil where the value is null, which says nothing.
+func (p *parser) boolean(path string, v *yaml.Node) (*bool, error) {
+	if v.Kind == yaml.ScalarNode && v.Tag == "!!null" {
+		return nil, nil
+	}
 	b, err := strconv.ParseBool(v.Value)
 	if err != nil {
-		return false, p.errorf(v, path, "expected true or false, got %q", v.Value)
+		return nil, p.errorf(v, path, "expected true or false, got %q", v.Value)
 	}
-	return b, nil
+	return &b, nil
 }
 
 // charm is the path of a charm; names of charms in a shop are refused.

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -48,7 +49,7 @@ relations:
 		t.Errorf("applications %v, want the order of the file", names)
 	}
 	shop := b.Applications[0]
-	if shop.Charm != filepath.Join(dir, "shop") || shop.Units != 3 || !shop.Exposed || !shop.Trust || shop.Constraints != "mem=4G" {
+	if shop.Charm != filepath.Join(dir, "shop") || shop.Units != 3 || shop.Constraints != "mem=4G" {
 		t.Errorf("%+v", shop)
 	}
 	for k, want := range map[string]string{"port": "8080", "title": "Shop", "rate": "1e3", "on": "true", "motd": "hello\n", "enc": "aGVsbG8K"} {
@@ -73,6 +74,34 @@ relations:
 	}
 }
 
+func TestWhatIsNotSaidIsToldFromFalse(t *testing.T) {
+	t.Parallel()
+	said := func(b *bool) string {
+		if b == nil {
+			return "not said"
+		}
+		return strconv.FormatBool(*b)
+	}
+	for _, test := range []struct{ name, keys, want string }{
+		{"nothing", "", "not said, not said"},
+		{"true", ", trust: true, expose: true", "true, true"},
+		{"false", ", trust: false, expose: false", "false, false"},
+		{"one of the two", ", expose: true", "not said, true"},
+		{"null", ", trust: null, expose: ", "not said, not said"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			b, err := bundle.Parse("b.yaml", []byte("applications: {a: {charm: ./a"+test.keys+"}}"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := said(b.Applications[0].Trust) + ", " + said(b.Applications[0].Exposed); got != test.want {
+				t.Errorf("trust and expose are %s, want %s", got, test.want)
+			}
+		})
+	}
+}
+
 func TestBadBundlesSayWhatIsWrongAndWhere(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ name, content, want string }{
@@ -88,6 +117,7 @@ func TestBadBundlesSayWhatIsWrongAndWhere(t *testing.T) {
 		{"a charm of the shop", "applications:\n  a: {charm: postgresql}", `b.yaml:2: a.charm: "postgresql": only charms by path are known here, as ./postgresql`},
 		{"units that are no number", "applications:\n  a: {charm: ./a, num_units: many}", `b.yaml:2: a.num_units: expected a number of units, got "many"`},
 		{"fewer units than none", "applications:\n  a: {charm: ./a, num_units: -1}", `b.yaml:2: a.num_units: expected a number of units, got "-1"`},
+		{"more units than anybody means", "applications:\n  a: {charm: ./a, num_units: 1001}", "b.yaml:2: a.num_units: at most 1000 units are added at once, got 1001"},
 		{"an option that is a list", "applications:\n  a: {charm: ./a, options: {o: [1]}}", "b.yaml:2: a.options.o: expected text, a number or a boolean"},
 		{"trust that is a word", "applications:\n  a: {charm: ./a, trust: maybe}", `b.yaml:2: a.trust: expected true or false, got "maybe"`},
 		{"a relation of one", "applications:\n  a: {charm: ./a}\nrelations: [[a]]", `b.yaml:3: relations: expected pairs, as ["shop:db", "ledger:db"]`},

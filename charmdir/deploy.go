@@ -114,11 +114,20 @@ func (d *Deployer) clear() error {
 	return nil
 }
 
+// remove removes one of the trees that aren't in place. What can't be removed
+// is no reason to keep a unit from its new charm: it is set aside, and goes
+// with the unit's directory or not at all.
 func (d *Deployer) remove(name string) error {
 	if _, err := os.Lstat(d.path(name)); os.IsNotExist(err) {
 		return nil
 	}
-	return d.step("remove "+name, func() error { return os.RemoveAll(d.path(name)) })
+	return d.step("remove "+name, func() error {
+		if RemoveTree(d.path(name)) == nil {
+			return nil
+		}
+		_, err := SetAside(d.path(name))
+		return errors.Trace(err)
+	})
 }
 
 func (d *Deployer) step(name string, do func() error) error {

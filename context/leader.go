@@ -1,8 +1,6 @@
 package hookcontext
 
 import (
-	"maps"
-
 	"github.com/juju/errors"
 
 	"github.com/unitd/unitd/model"
@@ -69,9 +67,12 @@ func (c *Context) SetLeaderSettings(change model.Settings) error {
 	if !leader {
 		return errors.NewForbidden(nil, "cannot write leadership settings: cannot write settings: not the leader")
 	}
-	if c.leaderWrites == nil {
-		c.leaderWrites = model.Settings{}
+	writes, err := extended(c.leaderWrites, change, func() (model.Settings, error) {
+		return c.leaderSettings.get(c.p.View.LeaderSettings)
+	})
+	if err != nil {
+		return errors.Annotate(err, "cannot write leadership settings")
 	}
-	maps.Copy(c.leaderWrites, change)
+	c.leaderWrites = writes
 	return nil
 }

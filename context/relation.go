@@ -116,11 +116,14 @@ func (c *Context) readBag(b bag, ask func() (model.Settings, error)) (model.Sett
 }
 
 // SetUnitSettings lays a change over the unit's own settings in a relation; an
-// empty value deletes its key.
+// empty value deletes its key. The error is NotValid for what isn't UTF-8, and
+// QuotaLimitExceeded for settings that are too large; then nothing is written.
 func (c *Context) SetUnitSettings(id model.RelationID, change model.Settings) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.writeBag(bag{id, string(c.p.Unit)}, change)
+	return c.writeBag(bag{id, string(c.p.Unit)}, change, func() (model.Settings, error) {
+		return c.p.View.Settings(id, c.p.Unit)
+	})
 }
 
 // SetApplicationSettings lays a change over the own application's settings in
@@ -136,20 +139,26 @@ func (c *Context) SetApplicationSettings(id model.RelationID, change model.Setti
 	if !leader {
 		return errors.NewForbidden(nil, "cannot write relation settings")
 	}
-	return c.writeBag(bag{id, c.p.Unit.Application()}, change)
+	application := c.p.Unit.Application()
+	return c.writeBag(bag{id, application}, change, func() (model.Settings, error) {
+		return c.p.View.ApplicationSettings(id, application)
+	})
 }
 
-func (c *Context) writeBag(b bag, change model.Settings) error {
+func (c *Context) writeBag(b bag, change model.Settings, ask func() (model.Settings, error)) error {
 	if _, err := c.Relation(b.relation); err != nil {
 		return errors.Trace(err)
 	}
 	if _, ok := change[""]; ok {
 		return errors.NewNotValid(nil, "empty key in relation settings")
 	}
-	if c.bagWrites[b] == nil {
-		c.bagWrites[b] = model.Settings{}
+	writes, err := extended(c.bagWrites[b], change, func() (model.Settings, error) {
+		return forKey(c.bags, b).get(ask)
+	})
+	if err != nil {
+		return errors.Annotate(err, "cannot write relation settings")
 	}
-	maps.Copy(c.bagWrites[b], change)
+	c.bagWrites[b] = writes
 	return nil
 }
 

@@ -2,6 +2,7 @@ package hookcontext_test
 
 import (
 	"fmt"
+	"reflect"
 	"testing"
 
 	"github.com/juju/errors"
@@ -46,7 +47,7 @@ func TestWritesThatChangeNothingAreLeftOutIfThatIsKnown(t *testing.T) {
 		must(t, err)
 	}
 	write(known)
-	if changes := known.Changes(); !changes.Empty() {
+	if changes := known.Changes(); !reflect.DeepEqual(changes, model.Changes{}) {
 		t.Errorf("changes: %+v", changes)
 	}
 	unknown := newContext(newChanging())
@@ -96,7 +97,7 @@ func TestNonLeadersAreRefusedAtTheCall(t *testing.T) {
 	mustFail(t, "writing leader settings", c.SetLeaderSettings(model.Settings{"a": "b"}), errors.Forbidden,
 		"cannot write leadership settings: cannot write settings: not the leader")
 	mustFail(t, "setting the application's status", c.SetApplicationStatus("active", ""), hookcontext.ErrNotLeader, "this unit is not the leader")
-	if changes := c.Changes(); !changes.Empty() || len(view.set) > 0 {
+	if changes := c.Changes(); !reflect.DeepEqual(changes, model.Changes{}) || len(view.set) > 0 {
 		t.Errorf("changes: %+v, statuses %v", changes, view.set)
 	}
 }

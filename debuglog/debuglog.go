@@ -46,12 +46,17 @@ type Log struct {
 	path string
 	file *os.File
 	size int64
+	// torn: the last line of the file has no end, after a power cut or on a
+	// full disk.
+	torn bool
+	// openFile is os.OpenFile; tests make it fail.
+	openFile func(name string, flag int, perm os.FileMode) (*os.File, error)
 }
 
 // Open opens the log at path for appending, and makes it, readable for its
 // owner alone.
 func Open(path string) (*Log, error) {
-	l := &Log{path: path}
+	l := &Log{path: path, openFile: os.OpenFile}
 	if err := l.open(); err != nil {
 		return nil, errors.Trace(err)
 	}
@@ -59,7 +64,7 @@ func Open(path string) (*Log, error) {
 }
 
 func (l *Log) open() error {
-	f, err := os.OpenFile(l.path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	f, err := l.openFile(l.path, os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o600)
 	if err != nil {
 		return errors.Annotate(err, "cannot open the log")
 	}
@@ -68,7 +73,11 @@ func (l *Log) open() error {
 		f.Close()
 		return errors.Annotate(err, "cannot open the log")
 	}
-	l.file, l.size = f, st.Size()
+	l.file, l.size, l.torn = f, st.Size(), false
+	last := make([]byte, 1)
+	if n, _ := f.ReadAt(last, l.size-1); n == 1 {
+		l.torn = last[0] != '\n'
+	}
 	return nil
 }
 
@@ -84,22 +93,38 @@ func (l *Log) Write(e Entry) error {
 	if l.file == nil {
 		return errors.New("log is closed")
 	}
+	var full error
 	if l.size > rotateAt {
-		if err := l.rotate(); err != nil {
-			return errors.Trace(err)
-		}
+		full = l.rotate()
 	}
-	n, err := l.file.Write(append(b, '\n'))
+	if b = append(b, '\n'); l.torn {
+		b = append([]byte{'\n'}, b...)
+	}
+	n, err := l.file.Write(b)
 	l.size += int64(n)
+	if n > 0 {
+		l.torn = n < len(b)
+	}
+	if err == nil {
+		err = full
+	}
 	return errors.Trace(err)
 }
 
+// rotate sets the full log aside and begins a new one. Where it can't, the full
+// one is written to on, and tried again once it has grown as much again.
 func (l *Log) rotate() error {
-	if err := os.Rename(l.path, l.path+".1"); err != nil {
-		return errors.Annotate(err, "cannot set the full log aside")
+	err := os.Rename(l.path, l.path+".1")
+	if err == nil {
+		old := l.file
+		if err = l.open(); err == nil {
+			old.Close()
+			return nil
+		}
+		_ = os.Rename(l.path+".1", l.path) // else it goes on as the former one
 	}
-	l.file.Close()
-	return l.open()
+	l.size = 0
+	return errors.Annotate(err, "cannot set the full log aside")
 }
 
 // Close closes the file; what is written afterwards is lost.
@@ -135,9 +160,7 @@ func (f Filter) Match(e Entry) bool {
 
 func matchEntity(patterns []string, entity string, none bool) bool {
 	for _, p := range patterns {
-		if app, num, ok := strings.Cut(p, "/"); ok {
-			p = "unit-" + app + "-" + num
-		}
+		p = tag(p)
 		if ok, err := path.Match(p, entity); ok && err == nil {
 			return true
 		}
@@ -147,6 +170,15 @@ func matchEntity(patterns []string, entity string, none bool) bool {
 		}
 	}
 	return len(patterns) == 0 && none
+}
+
+// tag is the entity of who is named as a unit, be it by a pattern: "shop/0" or
+// "shop/*". Other names are entities already.
+func tag(name string) string {
+	if app, num, ok := strings.Cut(name, "/"); ok {
+		return "unit-" + app + "-" + num
+	}
+	return name
 }
 
 func matchModule(modules []string, module string, none bool) bool {

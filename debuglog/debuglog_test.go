@@ -117,6 +117,19 @@ func TestALineThatIsNoEntryIsPassedOver(t *testing.T) {
 	}
 }
 
+func TestALineThatWasCutOffTakesNoOtherWithIt(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "debug.log")
+	write(t, open(t, path), "one")
+	if err := appendTo(path, `{"message":"hal`); err != nil {
+		t.Fatal(err)
+	}
+	write(t, open(t, path), "two", "three")
+	if got := all(t, path); !slices.Equal(got, []string{"one", "two", "three"}) {
+		t.Errorf("%q", got)
+	}
+}
+
 func appendTo(path, text string) error {
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {

@@ -44,8 +44,7 @@ func (h Handler) Handle(_ context.Context, r slog.Record) error {
 	text.WriteString(r.Message)
 	add := func(a slog.Attr) bool {
 		if a.Key == "unit" {
-			app, num, _ := strings.Cut(a.Value.String(), "/")
-			e.Entity = "unit-" + app + "-" + num
+			e.Entity = tag(a.Value.String())
 		} else {
 			fmt.Fprintf(&text, " %s=%q", a.Key, a.Value.String())
 		}

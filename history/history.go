@@ -34,11 +34,14 @@ const (
 
 // Entry is one run.
 type Entry struct {
-	Unit    model.UnitName `json:"unit"`
-	Run     int64          `json:"run"`
-	Hook    hooks.Info     `json:"hook"`
-	Name    string         `json:"name"` // the hook's, "db-relation-joined"
-	Outcome Outcome        `json:"outcome"`
+	Unit model.UnitName `json:"unit"`
+	// ID tells the unit from former and later ones of the same name, whose runs
+	// are numbered from 1 too.
+	ID      string     `json:"id,omitempty"`
+	Run     int64      `json:"run"`
+	Hook    hooks.Info `json:"hook"`
+	Name    string     `json:"name"` // the hook's, "db-relation-joined"
+	Outcome Outcome    `json:"outcome"`
 	// Missing: the charm has no such hook.
 	Missing  bool          `json:"missing,omitempty"`
 	Exit     int           `json:"exit"`
@@ -70,19 +73,35 @@ func Append(dir string, e Entry) error {
 			return errors.Annotate(err, "cannot set the full history aside")
 		}
 	}
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o600)
 	if err != nil {
 		return errors.Annotate(err, "cannot write the history")
 	}
-	_, err = f.Write(append(b, '\n'))
+	b = append(b, '\n')
+	if torn(f) {
+		b = append([]byte{'\n'}, b...)
+	}
+	_, err = f.Write(b)
 	if cerr := f.Close(); err == nil {
 		err = cerr
 	}
 	return errors.Annotate(err, "cannot write the history")
 }
 
+// torn says whether the last line of a file has no end: what wrote it was
+// killed, or the disk was full.
+func torn(f *os.File) bool {
+	st, err := f.Stat()
+	if err != nil || st.Size() == 0 {
+		return false
+	}
+	last := make([]byte, 1)
+	n, _ := f.ReadAt(last, st.Size()-1)
+	return n == 1 && last[0] != '\n'
+}
+
 // Read reads the history of a unit, oldest first; empty where there is none. A
-// last line that was cut off is left out.
+// line that was cut off is left out.
 func Read(dir string, unit model.UnitName) ([]Entry, error) {
 	var all []Entry
 	for _, path := range []string{Path(dir, unit) + ".1", Path(dir, unit)} {

@@ -78,6 +78,10 @@ func TestALineThatWasCutOffIsLeftOut(t *testing.T) {
 	if entries, err := history.Read(dir, "shop/0"); err != nil || len(entries) != 1 {
 		t.Fatalf("%v, %v", entries, err)
 	}
+	add(t, dir, entry(2, hooks.Start))
+	if entries, err := history.Read(dir, "shop/0"); err != nil || !slices.Equal(names(entries), []string{"install", "start"}) {
+		t.Fatalf("after another run: %v, %v", entries, err)
+	}
 }
 
 func TestALongHistoryIsSetAside(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"github.com/juju/clock"
 	"github.com/juju/errors"
 
+	"github.com/unitd/unitd/charmdir"
 	"github.com/unitd/unitd/state"
 	"github.com/unitd/unitd/state/store"
 	"github.com/unitd/unitd/tools"
@@ -38,6 +39,9 @@ type Config struct {
 	// unit's agent or of a hook tool call, which waits for it; nil: nobody wants
 	// to know. An error at PointHook or PointEnded is the failure of the hook.
 	At func(context.Context, Point) error
+	// Ready is called once hooks can run: what keeps an agent from starting has
+	// not happened then; nil: nobody wants to know.
+	Ready func()
 	// Observer is told of hook runs and log lines as they happen; may be nil.
 	// It must be quick, and may be called many times at once.
 	Observer func(Event)
@@ -54,11 +58,14 @@ func Run(ctx context.Context, c Config) error {
 		return errors.Annotate(err, "cannot link the hook tools")
 	}
 	a := &agent{Config: c, toolsDir: toolsDir, models: map[string]*hosted{}, rebooter: &rebooter{carryOut: c.Reboot, log: c.Log}}
-	a.lease = &lease{store: c.Controller.Store(), clock: c.Clock}
-	if err := a.lease.renew(ctx); err != nil {
+	a.lease = &lease{store: c.Controller.Store(), log: c.Log, holders: map[chan struct{}]bool{}}
+	if err := a.lease.grant(ctx); err != nil {
 		return errors.Trace(err)
 	}
 	defer a.lease.end()
+	if c.Ready != nil {
+		c.Ready()
+	}
 	return a.loop(ctx)
 }
 
@@ -68,14 +75,15 @@ type agent struct {
 	lease    *lease
 	rebooter *rebooter
 	models   map[string]*hosted // by uuid
-	wait     sync.WaitGroup
+	// cleared: what former agents have left of models that are gone is cleared.
+	cleared bool
+	wait    sync.WaitGroup
 }
 
 // hosted is a model whose units run here.
 type hosted struct {
-	stop   context.CancelFunc
-	ended  chan struct{}
-	leases chan struct{} // has room for one: "the lease is a new one"
+	stop  context.CancelFunc
+	ended chan struct{}
 }
 
 func (a *agent) loop(ctx context.Context) error {
@@ -100,28 +108,10 @@ func (a *agent) loop(ctx context.Context) error {
 			}
 		case <-alive:
 			alive = a.Clock.After(leaseTime / 3)
-			a.keepAlive(ctx)
-		}
-	}
-}
-
-// keepAlive keeps the lease; where it was lost, as on a laptop that slept, a
-// new one is taken, and what it held is claimed again.
-func (a *agent) keepAlive(ctx context.Context) {
-	err := a.lease.keep(ctx)
-	if errors.Is(err, errors.NotFound) {
-		a.Log.Warn("presence and leadership had expired", "err", err)
-		if err = a.lease.renew(ctx); err == nil {
-			for _, h := range a.models {
-				select {
-				case h.leases <- struct{}{}:
-				default:
-				}
+			if err := a.lease.keep(ctx); err != nil && ctx.Err() == nil {
+				a.Log.Error("cannot keep presence and leadership", "err", err)
 			}
 		}
-	}
-	if err != nil && ctx.Err() == nil {
-		a.Log.Error("cannot keep presence and leadership", "err", err)
 	}
 }
 
@@ -134,6 +124,12 @@ func (a *agent) reconcile(ctx context.Context) error {
 	there := map[string]bool{}
 	for _, info := range infos {
 		there[info.UUID] = true
+	}
+	if !a.cleared {
+		a.cleared = true
+		a.clearModels(there)
+	}
+	for _, info := range infos {
 		if _, ok := a.models[info.UUID]; !ok {
 			a.host(ctx, a.Controller.Open(info))
 		}
@@ -143,25 +139,45 @@ func (a *agent) reconcile(ctx context.Context) error {
 			h.stop()
 			<-h.ended
 			delete(a.models, uuid)
-			if err := os.RemoveAll(ModelDir(a.Dir, uuid)); err != nil {
-				a.Log.Error("cannot remove what is left of a model", "err", err)
-			}
+			a.clearModel(uuid)
 		}
 	}
 	return nil
 }
 
+// clearModels clears away what is left of models that went while no agent was
+// there.
+func (a *agent) clearModels(there map[string]bool) {
+	entries, err := os.ReadDir(filepath.Join(a.Dir, "models"))
+	if err != nil && !os.IsNotExist(err) {
+		a.Log.Error("cannot look for former models", "err", err)
+	}
+	for _, e := range entries {
+		if !there[e.Name()] {
+			a.clearModel(e.Name())
+		}
+	}
+}
+
+func (a *agent) clearModel(uuid string) {
+	if err := charmdir.RemoveTree(ModelDir(a.Dir, uuid)); err != nil {
+		a.Log.Error("cannot remove what is left of a model", "err", err)
+	}
+}
+
 func (a *agent) host(ctx context.Context, m *state.Model) {
 	ctx, stop := context.WithCancel(ctx)
-	h := &hosted{stop: stop, ended: make(chan struct{}), leases: make(chan struct{}, 1)}
+	h := &hosted{stop: stop, ended: make(chan struct{})}
 	a.models[m.UUID()] = h
 	a.wait.Add(1)
 	go func() {
 		defer a.wait.Done()
 		defer close(h.ended)
 		defer stop()
+		leases, forget := a.lease.hold()
+		defer forget()
 		for ctx.Err() == nil {
-			ma := newModelAgent(a.Config, m, a.toolsDir, a.lease, h.leases, a.rebooter)
+			ma := newModelAgent(a.Config, m, a.toolsDir, a.lease, leases, a.rebooter)
 			if err := ma.run(ctx); err != nil && ctx.Err() == nil {
 				a.Log.Error("cannot run the units of a model", "model", m.Name(), "err", err)
 				select {
@@ -171,42 +187,4 @@ func (a *agent) host(ctx context.Context, m *state.Model) {
 			}
 		}
 	}()
-}
-
-// lease is the one lease of this agent: its presence, and the leadership of
-// its units, hang on it.
-type lease struct {
-	store store.Store
-	clock clock.Clock
-	mu    sync.Mutex
-	id    store.LeaseID
-}
-
-func (l *lease) current() store.LeaseID {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.id
-}
-
-func (l *lease) renew(ctx context.Context) error {
-	id, err := l.store.Grant(ctx, leaseTime)
-	if err != nil {
-		return errors.Trace(err)
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.id = id
-	return nil
-}
-
-func (l *lease) keep(ctx context.Context) error {
-	return l.store.KeepAlive(ctx, l.current())
-}
-
-// end gives up presence and leadership at once. The agent's own context has
-// ended by then.
-func (l *lease) end() {
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-	defer cancel()
-	_ = l.store.Revoke(ctx, l.current()) // it expires by itself otherwise
 }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/juju/errors"
 
@@ -45,10 +46,8 @@ func (u *unit) executeAt(ctx context.Context, run uniter.Run, entry *history.Ent
 		switch {
 		case err == nil:
 			return res
-		case ctx.Err() != nil:
-			return uniter.Result{Stopped: true}
 		}
-		return u.failure(err)
+		return u.failure(ctx, err)
 	}
 	if err := u.at(ctx, PointHook, run.Number, run.Hook, ""); err != nil {
 		return nil, outcome(err, uniter.Result{})
@@ -81,20 +80,22 @@ func (c *counter) get() int {
 func (u *unit) execute(ctx context.Context, run uniter.Run, entry *history.Entry) (*hookcontext.Context, uniter.Result) {
 	charm, err := u.model.Charm(ctx, run.Local.Charm)
 	if err != nil {
-		return nil, u.failure(errors.Annotate(err, "cannot read the charm"))
+		return nil, u.failure(ctx, errors.Annotate(err, "cannot read the charm"))
 	}
 	runCtx, end := context.WithCancel(ctx)
+	callCtx, endCalls := outlive(runCtx, lastCalls)
+	defer endCalls()
+	defer u.server.End()
 	defer end()
 	hctx := hookcontext.New(hookcontext.Params{
 		Unit: u.name, ModelUUID: u.model.UUID(), Hook: run.Hook, Charm: charm.Charm,
 		Relations: u.relationsOf(run), MayReboot: true, RebootNow: u.rebootNow(end),
-		View: liveView{ctx: context.WithoutCancel(runCtx), u: u, charm: charm.Charm, machine: u.machine},
+		View: liveView{ctx: callCtx, u: u, charm: charm.Charm, machine: u.machine},
 	})
 	id := u.server.Begin(hctx)
-	defer u.server.End()
 	path, err := u.lookup(run.Hook)
 	if err != nil {
-		return hctx, u.failure(err)
+		return hctx, u.failure(ctx, err)
 	}
 	if path == "" {
 		entry.Missing = true
@@ -112,15 +113,46 @@ func (u *unit) execute(ctx context.Context, run uniter.Run, entry *history.Entry
 			u.logLine(debuglog.Entry{Level: level, Module: "unit." + string(u.name) + "." + run.Hook.Name(), Message: line})
 		},
 	})
-	return hctx, u.result(path, o, tail)
+	return hctx, u.result(ctx, path, o, tail)
 }
 
-func (u *unit) result(path string, o runner.Outcome, tail *lastLines) uniter.Result {
+// The times that are left for the last words of a hook and of its agent.
+const (
+	// lastCalls is how long after the hook, or after the agent was told to
+	// stop, tool calls that have begun may take: a store that somebody else
+	// holds on to must not keep the agent.
+	lastCalls = 5 * time.Second
+	// lastWords is how long an agent that was told to stop waits for a status.
+	lastWords = 5 * time.Second
+)
+
+// outlive is a context that ends a while after ctx has, or when it is cancelled.
+func outlive(ctx context.Context, by time.Duration) (context.Context, context.CancelFunc) {
+	out, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		timer := time.NewTimer(by)
+		defer timer.Stop()
+		select {
+		case <-out.Done():
+		case <-timer.C:
+			cancel()
+		}
+	})
+	return out, func() {
+		stop()
+		cancel()
+	}
+}
+
+// result is how a run has ended. One that ended badly while the agent was to
+// stop is stopped: whoever stops an agent often ends its hooks as well.
+func (u *unit) result(ctx context.Context, path string, o runner.Outcome, tail *lastLines) uniter.Result {
+	bad := o.Err != nil || o.Signal != 0 || o.Exit != 0
 	switch {
-	case o.Stopped:
+	case o.Stopped || bad && ctx.Err() != nil:
 		return uniter.Result{Stopped: true}
 	case o.Err != nil:
-		return u.failure(errors.New(startError(path, o.Err)))
+		return u.failure(ctx, errors.New(startError(path, o.Err)))
 	case o.Signal != 0:
 		return uniter.Result{Failure: &resolver.Failure{Message: tail.with("ended by signal " + signalName(o.Signal)), Exit: -1, Signal: signalName(o.Signal)}}
 	case o.Exit != 0:
@@ -129,7 +161,12 @@ func (u *unit) result(path string, o runner.Outcome, tail *lastLines) uniter.Res
 	return uniter.Result{}
 }
 
-func (u *unit) failure(err error) uniter.Result {
+// failure is the end of a run that has failed for what isn't the hook's doing,
+// unless it is that the agent was to stop.
+func (u *unit) failure(ctx context.Context, err error) uniter.Result {
+	if ctx.Err() != nil {
+		return uniter.Result{Stopped: true}
+	}
 	u.logLine(debuglog.Entry{Level: "ERROR", Module: "unitd.hooks", Message: err.Error()})
 	return uniter.Result{Failure: &resolver.Failure{Message: err.Error(), Exit: -1}}
 }
@@ -213,7 +250,7 @@ func (u *unit) environ(run uniter.Run, contextID string) []string {
 // runMark is a variable that all processes of a run have and no others: by it
 // what an interrupted run has left behind is found.
 func (u *unit) runMark(run uniter.Run) string {
-	return fmt.Sprintf("UNITD_RUN=%s/%s/%d", u.model.UUID(), u.name, run.Number)
+	return fmt.Sprintf("UNITD_RUN=%s/%s/%s/%d", u.model.UUID(), u.name, u.id, run.Number)
 }
 
 // lastLines keeps the end of a hook's error output for its failure message.

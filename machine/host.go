@@ -17,6 +17,9 @@ type Host struct {
 	Addresses []string
 	// Network is what network-get tells.
 	Network hookcontext.Network
+	// Boot names the time since the host was last booted; empty where the
+	// system has no name for it.
+	Boot string
 	// Path is the PATH that hooks get after the hook tools.
 	Path           string
 	Debian, Ubuntu bool
@@ -50,6 +53,9 @@ func LocalHost() Host {
 	}
 	h.Hostname, _ = os.Hostname() // without a name it stays empty
 	h.readOSRelease("/etc/os-release")
+	if b, err := os.ReadFile("/proc/sys/kernel/random/boot_id"); err == nil { // on Linux
+		h.Boot = strings.TrimSpace(string(b))
+	}
 	return h
 }
 

@@ -242,6 +242,22 @@ func (w *world) hooks(unit model.UnitName) []string {
 	return names
 }
 
+// unitDir is the directory of a unit.
+func (w *world) unitDir(unit model.UnitName) string {
+	return filepath.Join(machine.ModelDir(w.dir, w.model.UUID()), "agents", unit.Tag())
+}
+
+// destroy removes an application and waits until it is gone.
+func (w *world) destroy(app string) {
+	w.t.Helper()
+	if _, err := w.model.DestroyApplication(w.ctx, app); err != nil {
+		w.t.Fatal(err)
+	}
+	w.until(app+" is gone", func(s *state.FullStatus) bool {
+		return !slices.ContainsFunc(s.Applications, func(a state.ApplicationView) bool { return a.Name == app })
+	})
+}
+
 func (w *world) wantHooks(unit model.UnitName, want ...string) {
 	w.t.Helper()
 	if got := w.hooks(unit); !slices.Equal(got, want) {

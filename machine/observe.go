@@ -3,6 +3,7 @@ package machine
 import (
 	"time"
 
+	"github.com/unitd/unitd/hooks"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/relation"
 	"github.com/unitd/unitd/state"
@@ -40,11 +41,24 @@ func remote(s *state.Snapshot, endpoints []model.Endpoint, now time.Time) resolv
 	return r
 }
 
+// proxyOf are the model's settings for what charms reach through a proxy. Who
+// is reached without one matters only where there is one.
+func proxyOf(settings map[string]string) hooks.Proxy {
+	p := hooks.Proxy{
+		HTTP: settings["juju-http-proxy"], HTTPS: settings["juju-https-proxy"],
+		FTP: settings["juju-ftp-proxy"], No: settings["juju-no-proxy"],
+	}
+	if p.HTTP == "" && p.HTTPS == "" && p.FTP == "" {
+		p.No = ""
+	}
+	return p
+}
+
 func snapshot(v state.RelationView) relation.Snapshot {
 	s := relation.Snapshot{
 		ID: v.ID, Endpoint: v.Own.Name, RemoteApp: v.Other.Application, Peer: v.IsPeer(),
 		Implicit: v.Own.Implicit(), Live: v.Life == model.Alive && !v.Suspended,
-		InScope: v.InScope, Application: v.ApplicationVersion,
+		InScope: v.InScope, NotYet: v.NotYet, Application: v.ApplicationVersion,
 	}
 	for _, m := range v.Members {
 		s.Members = append(s.Members, relation.Member(m))

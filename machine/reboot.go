@@ -46,6 +46,7 @@ func (r *rebooter) reboot(ctx context.Context, u *unit) {
 		r.log.Warn("rebooting the machine, as the charm asks", "unit", u.name)
 		if err := r.carryOut(); err != nil {
 			r.log.Error("cannot reboot the machine: it goes on when the agent is started again", "err", err)
+			u.rebooted(context.WithoutCancel(ctx))
 		}
 	})
 }
@@ -72,5 +73,25 @@ func (u *unit) committedReboot(ctx context.Context, c state.HookCommit) {
 	default:
 		u.rebooter.want()
 		u.rebooter.reboot(ctx, u)
+	}
+}
+
+// oweReboot carries out a reboot that the charm has asked for in a hook that
+// has committed, where the agent was killed before it could.
+func (u *unit) oweReboot(ctx context.Context) {
+	switch {
+	case u.reboot == "":
+	case u.reboot == u.host.Boot && u.rebooter.carryOut != nil:
+		u.rebooter.want()
+		u.rebooter.reboot(ctx, u)
+	default:
+		u.rebooted(ctx)
+	}
+}
+
+// rebooted takes note that the charm's wish is no longer to be met.
+func (u *unit) rebooted(ctx context.Context) {
+	if err := u.model.SetRebooted(ctx, u.name); err != nil {
+		u.log.Error("cannot take note of a reboot", "unit", u.name, "err", err)
 	}
 }

@@ -1,10 +1,13 @@
 package machine_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 
+	"github.com/unitd/unitd/hooks"
 	"github.com/unitd/unitd/machine"
 	"github.com/unitd/unitd/model"
 )
@@ -33,7 +36,9 @@ func TestReboot(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			reboots := make(chan struct{}, 10)
+			boot := "a boot"
 			w := newWorldWith(t, func(c *machine.Config) {
+				c.Host.Boot = boot
 				if test.leave {
 					c.Reboot = func() error { reboots <- struct{}{}; return nil }
 				}
@@ -61,6 +66,7 @@ func TestReboot(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(charm, "booted"), nil, 0o600); err != nil {
 				t.Fatal(err)
 			}
+			boot = "another boot"
 			w.restart()
 			w.settle()
 			w.wantHooks("app/0", append(test.want, test.after...)...)
@@ -69,4 +75,43 @@ func TestReboot(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestAWishForARebootOutlivesTheAgent: the hook that asks for it has committed,
+// and the agent is killed before it has done anything about it.
+func TestAWishForARebootOutlivesTheAgent(t *testing.T) {
+	t.Parallel()
+	reboots, killed := make(chan struct{}, 10), make(chan struct{})
+	boot := "a boot"
+	w := newWorldWith(t, func(c *machine.Config) {
+		c.Host.Boot = boot
+		c.Reboot = func() error { reboots <- struct{}{}; return nil }
+		c.At = func(_ context.Context, p machine.Point) error {
+			if p.Name == machine.PointCommitted && p.Hook.Kind == hooks.Start {
+				close(killed)
+				runtime.Goexit() // as near to a kill as it gets in one process
+			}
+			return nil
+		}
+	})
+	w.deploy("app", w.charm("name: app\nsummary: s\n", `[ "$JUJU_HOOK_NAME" != start ] || juju-reboot`), 1)
+	<-killed
+	w.stop()
+	if len(reboots) > 0 {
+		t.Fatal("rebooted before the kill")
+	}
+	w.restart()
+	select {
+	case <-reboots:
+	case <-w.ctx.Done():
+		t.Fatal("no reboot")
+	}
+	w.stop()
+	boot = "another boot"
+	w.restart()
+	w.settle()
+	if len(reboots) > 0 {
+		t.Error("rebooted twice")
+	}
+	w.wantHooks("app/0", "install", "leader-elected", "config-changed", "start")
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/unitd/unitd/uniter/resolver"
 )
 
-// recorded is the newest end of a run that is in the history.
+// recorded is the newest end of a run of this unit that is in the history.
 type recorded struct {
 	run int64
 	how history.Outcome
@@ -22,7 +22,10 @@ func (u *unit) catchUp(e resolver.Ended) {
 	if err != nil {
 		u.log.Error("cannot read the history", "unit", u.name, "err", err)
 	}
-	u.recorded = &recorded{last.Run, last.Outcome}
+	u.recorded = &recorded{}
+	if last.ID == u.id { // else it is that of a former unit
+		u.recorded = &recorded{last.Run, last.Outcome}
+	}
 	u.recordEnded(e)
 }
 
@@ -37,7 +40,7 @@ func (u *unit) recordEnded(e resolver.Ended) {
 	if u.running.Run == e.Run {
 		entry = u.running
 	}
-	entry.Run, entry.Hook, entry.Name = e.Run, e.Hook, e.Hook.Name()
+	entry.ID, entry.Run, entry.Hook, entry.Name = u.id, e.Run, e.Hook, e.Hook.Name()
 	entry.Outcome, entry.Message, entry.Exit = history.Outcome(e.How), e.Message, e.Exit
 	if err := history.Append(u.history, entry); err != nil {
 		u.log.Error("cannot write the history", "unit", u.name, "err", err)

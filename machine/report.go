@@ -16,9 +16,10 @@ import (
 // spec/uniter-behaviour.md §9, and into history. A status that can't be
 // written is no reason to stop: it will be said again, or overtaken.
 func (u *unit) report(ctx context.Context, r uniter.Report) {
-	ctx = context.WithoutCancel(ctx)
+	ctx, cancel := outlive(ctx, lastWords)
+	defer cancel()
 	if r.Kind == uniter.Settled || r.Kind == uniter.Waiting {
-		defer u.settle()
+		defer u.settle(r.Until)
 	}
 	if r.Again {
 		return

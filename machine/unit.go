@@ -3,6 +3,7 @@ package machine
 import (
 	"context"
 	"log/slog"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -21,13 +22,17 @@ import (
 	"github.com/unitd/unitd/state"
 	"github.com/unitd/unitd/tools"
 	"github.com/unitd/unitd/uniter"
+	"github.com/unitd/unitd/uniter/journal"
 	"github.com/unitd/unitd/uniter/resolver"
 )
 
 // unit is one unit on this machine: what the doors of its agent work with.
-// Everything but poke is for the goroutine of the agent.
+// Everything but poke and settled is for the goroutine of the agent.
 type unit struct {
-	name      model.UnitName
+	name model.UnitName
+	// id tells it from others that had, or will have, its name; model is the
+	// model as this one has it.
+	id        string
 	principal model.UnitName
 	machine   string
 	model     *state.Model
@@ -35,7 +40,6 @@ type unit struct {
 	log       *slog.Logger
 	debugLog  *debuglog.Log
 	host      Host
-	proxy     hooks.Proxy
 	dir       string // agents/unit-x-0
 	toolsDir  string
 	history   string
@@ -51,11 +55,16 @@ type unit struct {
 	// pokes counts the pokes; idleAt is how many of them the agent had heard
 	// of when it last found nothing to do. idle is told then.
 	pokes, idleAt atomic.Int64
-	looking       int64
-	idle          func()
+	// due is when it looks again by itself, in ns of Unix time.
+	due     atomic.Int64
+	looking int64
+	idle    func()
 
-	// seen is what the model said when it was last looked at.
-	seen resolver.Remote
+	// seen and proxy are what the model said when it was last looked at.
+	seen  resolver.Remote
+	proxy hooks.Proxy
+	// reboot is state.UnitDoc.Reboot as the agent began.
+	reboot string
 	// running is what is known of the newest run beside what the journal has.
 	running history.Entry
 	// recorded is nil until the agent has looked for the first time.
@@ -71,18 +80,29 @@ func (u *unit) poke() {
 	}
 }
 
-// settle notes that the agent has nothing to do, as of when it last looked.
-func (u *unit) settle() {
+// settle notes that the agent has nothing to do, as of when it last looked,
+// until a time (zero: until the model changes).
+func (u *unit) settle(until time.Time) {
+	due := int64(math.MaxInt64)
+	if !until.IsZero() {
+		due = until.UnixNano()
+	}
+	u.due.Store(due)
 	u.idleAt.Store(u.looking)
 	u.idle()
 }
 
-// settled says whether the agent has looked since it was last poked, and has
-// found nothing to do.
-func (u *unit) settled() bool { return u.idleAt.Load() == u.pokes.Load() }
+// settled says whether the agent has looked since it was last poked, has found
+// nothing to do, and isn't about to look again because its time has come.
+func (u *unit) settled() bool {
+	return u.idleAt.Load() == u.pokes.Load() && u.clock.Now().UnixNano() < u.due.Load()
+}
 
 // run is the unit's agent until the unit is gone or Dead, or ctx ends.
 func (u *unit) run(ctx context.Context) error {
+	if err := u.takeOver(); err != nil {
+		return errors.Annotatef(err, "cannot clear away what a former %s has left", u.name)
+	}
 	if err := os.MkdirAll(u.dir, 0o700); err != nil {
 		return errors.Annotatef(err, "cannot make the directory of %s", u.name)
 	}
@@ -101,24 +121,44 @@ func (u *unit) run(ctx context.Context) error {
 	}
 	u.runner = &runner.Runner{}
 	defer u.runner.Close()
+	u.oweReboot(ctx)
 	return errors.Trace(u.config().Run(ctx))
 }
 
+// takeOver makes sure that the unit doesn't find what another one of the same
+// name has left, and clears away what a deployment in which the agent was
+// killed has.
+func (u *unit) takeOver() error {
+	// A journal that can't be read is for the agent to refuse.
+	if l, there, err := journal.Read(u.dir); err == nil && there && l.ID != u.id {
+		u.log.Info("clearing away a former unit of the same name", "unit", u.name)
+		if err := clearAway(u.dir); err != nil {
+			return errors.Trace(err)
+		}
+	}
+	archives, err := filepath.Glob(filepath.Join(u.dir, archivePattern))
+	for _, path := range archives {
+		if err := os.Remove(path); err != nil {
+			return errors.Trace(err)
+		}
+	}
+	return errors.Trace(err)
+}
+
+// archivePattern names the charm archives that are being deployed.
+const archivePattern = "archive-*"
+
 func (u *unit) config() uniter.Config {
 	return uniter.Config{
-		Unit: u.name, Dir: u.dir, Clock: u.clock, Log: u.log,
-		Jitter:   func() float64 { return 2*rand.Float64() - 1 },
-		Observe:  u.observe,
-		Changed:  u.changed,
-		Deployed: u.charm.Deployed,
-		Deploy:   u.deploy,
-		RunHook:  u.runHook,
-		Commit:   u.commit,
-		EndLeftover: func(run uniter.Run) {
-			if n := runner.EndLeftover(u.runMark(run)); n > 0 {
-				u.log.Warn("ended what an interrupted hook had left running", "unit", u.name, "hook", run.Hook.Name(), "processes", n)
-			}
-		},
+		Unit: u.name, ID: u.id, Dir: u.dir, Clock: u.clock, Log: u.log,
+		Jitter:      func() float64 { return 2*rand.Float64() - 1 },
+		Observe:     u.observe,
+		Changed:     u.changed,
+		Deployed:    u.charm.Deployed,
+		Deploy:      u.deploy,
+		RunHook:     u.runHook,
+		Commit:      u.commit,
+		EndLeftover: u.endLeftover,
 		EnterScope: func(ctx context.Context, id model.RelationID) error {
 			err := u.model.EnterScope(ctx, u.name, id, u.initialSettings())
 			if errors.Is(err, state.ErrCannotEnterScope) {
@@ -154,13 +194,24 @@ func (u *unit) observe(ctx context.Context, l resolver.Local) (resolver.Remote, 
 		}
 		endpoints = charm.Charm.EndpointsOf(u.name.Application())
 	}
-	u.seen = remote(s, endpoints, u.clock.Now())
+	u.seen, u.proxy = remote(s, endpoints, u.clock.Now()), proxyOf(s.ModelConfig)
 	return u.seen, nil
+}
+
+// endLeftover ends the processes of a run in which an agent was killed.
+func (u *unit) endLeftover(ctx context.Context, run uniter.Run) {
+	found, left := runner.EndLeftover(ctx, u.runMark(run))
+	if found > 0 {
+		u.log.Warn("ended what an interrupted hook had left running", "unit", u.name, "hook", run.Hook.Name(), "processes", found)
+	}
+	if left > 0 {
+		u.log.Error("cannot end all that an interrupted hook has left running", "unit", u.name, "hook", run.Hook.Name(), "processes", left)
+	}
 }
 
 // deploy gets the charm's archive from the model and puts it in place.
 func (u *unit) deploy(ctx context.Context, url string) error {
-	f, err := os.CreateTemp(u.dir, "archive-*")
+	f, err := os.CreateTemp(u.dir, archivePattern)
 	if err != nil {
 		return errors.Trace(err)
 	}
@@ -182,6 +233,9 @@ func (u *unit) commit(ctx context.Context, run uniter.Run, changes model.Changes
 	c := state.HookCommit{Unit: u.name, Run: run.Number, Changes: changes, LeaveScope: model.NoRelation}
 	if run.Hook.Kind == hooks.RelationBroken {
 		c.LeaveScope = run.Hook.RelationID
+	}
+	if u.rebooter.carryOut != nil {
+		c.Boot = u.host.Boot
 	}
 	_ = u.at(ctx, PointCommit, run.Number, run.Hook, "")
 	err := u.model.CommitHook(ctx, c)
@@ -237,11 +291,6 @@ func (u *unit) logLine(e debuglog.Entry) {
 	if u.observer != nil {
 		u.observer(Event{Kind: LogLine, Unit: u.name, Model: u.model.Name(), Log: e})
 	}
-}
-
-// remove takes away what is left of a Dead unit on this machine.
-func (u *unit) remove() error {
-	return errors.Annotatef(os.RemoveAll(u.dir), "cannot remove the directory of %s", u.name)
 }
 
 // trouble is how long an agent that failed waits before it is started again.

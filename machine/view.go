@@ -13,7 +13,7 @@ import (
 )
 
 // liveView is the hookcontext.View of one hook run on the live model. ctx ends
-// with the run.
+// lastCalls after the run.
 type liveView struct {
 	ctx   context.Context
 	u     *unit
@@ -24,53 +24,65 @@ type liveView struct {
 
 var _ hookcontext.View = liveView{}
 
+// Config is part of hookcontext.View.
 func (v liveView) Config() (map[string]any, error) {
 	c, err := v.u.model.Config(v.ctx, v.u.name.Application())
 	return c.Values, errors.Trace(err)
 }
 
+// Settings is part of hookcontext.View.
 func (v liveView) Settings(id model.RelationID, unit model.UnitName) (model.Settings, error) {
 	return v.u.model.Settings(v.ctx, id, unit)
 }
 
+// ApplicationSettings is part of hookcontext.View.
 func (v liveView) ApplicationSettings(id model.RelationID, app string) (model.Settings, error) {
 	return v.u.model.ApplicationSettings(v.ctx, id, app)
 }
 
+// LeaderSettings is part of hookcontext.View.
 func (v liveView) LeaderSettings() (model.Settings, error) {
 	return v.u.model.LeaderSettings(v.ctx, v.u.name.Application())
 }
 
+// State is part of hookcontext.View.
 func (v liveView) State() (map[string]string, error) {
 	return v.u.model.CharmState(v.ctx, v.u.name)
 }
 
+// IsLeader is part of hookcontext.View.
 func (v liveView) IsLeader() (bool, error) {
 	return v.u.model.IsLeader(v.ctx, v.u.name)
 }
 
+// Ports is part of hookcontext.View.
 func (v liveView) Ports() (map[model.UnitName]model.Ports, error) {
 	return v.u.model.Ports(v.ctx, v.machine)
 }
 
+// UnitStatus is part of hookcontext.View.
 func (v liveView) UnitStatus() (model.Status, error) {
 	return v.u.model.StatusOf(v.ctx, state.WorkloadStatus, string(v.u.name))
 }
 
+// ApplicationStatus is part of hookcontext.View.
 func (v liveView) ApplicationStatus() (hookcontext.ApplicationStatus, error) {
 	app, units, err := v.u.model.UnitStatuses(v.ctx, v.u.name.Application())
 	return hookcontext.ApplicationStatus{Application: app, Units: units}, errors.Trace(err)
 }
 
+// SetUnitStatus is part of hookcontext.View.
 func (v liveView) SetUnitStatus(s model.Status) error {
 	return v.u.model.SetCharmStatus(v.ctx, v.u.name, s)
 }
 
+// SetApplicationStatus is part of hookcontext.View.
 func (v liveView) SetApplicationStatus(s model.Status) error {
 	return v.u.model.SetStatus(v.ctx, state.ApplicationStatus, v.u.name.Application(), s)
 }
 
-// Network is the host's, for every binding that the charm has.
+// Network is part of hookcontext.View: the host's, for every binding that the
+// charm has.
 func (v liveView) Network(binding string) (hookcontext.Network, error) {
 	known := binding == "" || slices.Contains(v.charm.Bindings, binding)
 	for _, e := range v.charm.EndpointsOf(v.u.name.Application()) {
@@ -82,6 +94,7 @@ func (v liveView) Network(binding string) (hookcontext.Network, error) {
 	return v.u.host.Network, nil
 }
 
+// PublicAddress is part of hookcontext.View.
 func (v liveView) PublicAddress() (string, error) {
 	if len(v.u.host.Addresses) == 0 {
 		return "", errors.NotFoundf("public address")
@@ -89,6 +102,7 @@ func (v liveView) PublicAddress() (string, error) {
 	return v.u.host.Addresses[0], nil
 }
 
+// GoalState is part of hookcontext.View.
 func (v liveView) GoalState() (hookcontext.GoalState, error) {
 	g, err := v.u.model.GoalState(v.ctx, v.u.name)
 	out := hookcontext.GoalState{Units: goals(g.Units), Relations: map[string]map[string]hookcontext.Goal{}}
@@ -106,6 +120,7 @@ func goals(from map[string]state.Goal) map[string]hookcontext.Goal {
 	return out
 }
 
+// Log is part of hookcontext.View.
 func (v liveView) Log(level, message string) {
 	v.u.logLine(debuglog.Entry{Level: level, Module: "unit." + string(v.u.name) + ".juju-log", Message: message})
 }

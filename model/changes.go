@@ -35,9 +35,3 @@ const (
 	RebootAfter Reboot = "after" // once the hook has succeeded
 	RebootNow   Reboot = "now"   // at once: the hook is ended and run again afterwards
 )
-
-// Empty says whether there is nothing to write to the model.
-func (c Changes) Empty() bool {
-	return len(c.Relations) == 0 && len(c.Ports) == 0 && len(c.State) == 0 &&
-		len(c.LeaderSettings) == 0 && c.WorkloadVersion == nil && c.Reboot == NoReboot
-}

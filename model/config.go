@@ -1,6 +1,8 @@
 package model
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
@@ -22,10 +24,35 @@ type ConfigOption struct {
 // ConfigTypes are the types an option can have.
 func ConfigTypes() []string { return []string{"boolean", "float", "int", "secret", "string"} }
 
+// UnmarshalJSON gives Default the option's type: as a float64, which JSON's
+// numbers are by themselves, a large int would lose its last digits.
+func (o *ConfigOption) UnmarshalJSON(b []byte) error {
+	type plain ConfigOption
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.UseNumber()
+	if err := d.Decode((*plain)(o)); err != nil {
+		return errors.Trace(err)
+	}
+	if typed, err := o.Coerce("default", o.Default); err == nil {
+		o.Default = typed
+	}
+	return nil
+}
+
 // Coerce turns v, as YAML or JSON decoded it, into a value of the option's
 // type: string, int64, float64 or bool. The error is NotValid and says
 // `option "n" expected int, got "abc"`.
 func (o ConfigOption) Coerce(name string, v any) (any, error) {
+	if n, ok := v.(json.Number); ok {
+		if o.Type != "int" && o.Type != "float" {
+			return nil, o.mismatch(name, v)
+		}
+		if whole, err := n.Int64(); err == nil {
+			v = whole
+		} else if v, err = n.Float64(); err != nil {
+			return nil, o.mismatch(name, n)
+		}
+	}
 	switch o.Type {
 	case "string", "secret":
 		if s, ok := v.(string); ok {
@@ -49,7 +76,9 @@ func (o ConfigOption) Coerce(name string, v any) (any, error) {
 	case "float":
 		switch n := v.(type) {
 		case float64:
-			return n, nil
+			if !math.IsNaN(n) && !math.IsInf(n, 0) { // JSON has no word for them
+				return n, nil
+			}
 		case int:
 			return float64(n), nil
 		case int64:
@@ -80,7 +109,11 @@ func (o ConfigOption) Parse(name, text string) (any, error) {
 	case "int":
 		v, err = strconv.ParseInt(text, 10, 64)
 	case "float":
-		v, err = strconv.ParseFloat(text, 64)
+		var f float64
+		if f, err = strconv.ParseFloat(text, 64); err == nil {
+			_, err = o.Coerce(name, f)
+		}
+		v = f
 	}
 	if err != nil || v == nil {
 		return nil, o.mismatch(name, text)

@@ -44,6 +44,9 @@ type Snapshot struct {
 	Live bool
 	// InScope: the model has the unit in the relation's scope.
 	InScope bool
+	// NotYet: the model doesn't let the unit into the scope as long as a former
+	// subordinate of it is going.
+	NotYet bool
 	// Members are the remote units in scope that this unit may see, with the
 	// versions of their settings, sorted by model.CompareUnits.
 	Members []Member

@@ -31,7 +31,7 @@ func (c *call) settle_() error {
 	if err := c.none(); err != nil {
 		return err
 	}
-	if err := c.settle(); err != nil {
+	if err := c.let(c.settle); err != nil {
 		return err
 	}
 	m, err := c.model()
@@ -53,7 +53,7 @@ func (c *call) advance_() error {
 	if err != nil || d <= 0 {
 		return c.usagef("%q is not a duration like 90s, 5m or 2h", c.args[0])
 	}
-	return c.advance(c.ts, d)
+	return c.let(func() error { return c.advance(c.ts, d) })
 }
 
 func (c *call) restartAgent() error {
@@ -63,18 +63,26 @@ func (c *call) restartAgent() error {
 	// A fault that is still to end the agent comes first.
 	if a, err := c.running(); err == nil {
 		if answer, err := c.tell(lab.Request{}); err == nil && answer.Kills {
-			select {
-			case <-a.ended:
-				c.gone(a)
-			case <-time.After(patience):
-				return errors.Errorf("the agent was to be killed, and is not after %s", patience)
-			case <-c.ctx.Done():
-				return errors.Trace(c.ctx.Err())
+			if err := c.let(func() error { return c.awaitEnd(a) }); err != nil {
+				return err
 			}
 		}
 	}
 	c.stop(syscall.SIGTERM)
 	return c.start()
+}
+
+// awaitEnd waits until a fault has ended the agent.
+func (c *call) awaitEnd(a *agent) error {
+	select {
+	case <-a.ended:
+		c.gone(a)
+		return nil
+	case <-time.After(patience):
+		return errors.Errorf("the agent was to be killed, and is not after %s", patience)
+	case <-c.ctx.Done():
+		return errors.Trace(c.ctx.Err())
+	}
 }
 
 func (c *call) stopAgent() error {

@@ -225,7 +225,7 @@ func (w *world) end() {
 		// What hooks have left running, in good order or not, goes too.
 		infos, _ := w.models.Models(context.WithoutCancel(w.ctx))
 		for _, info := range infos {
-			runner.EndLeftover("JUJU_MODEL_UUID=" + info.UUID)
+			runner.EndLeftover(context.WithoutCancel(w.ctx), "JUJU_MODEL_UUID="+info.UUID)
 		}
 	}
 	w.cancel()
@@ -259,7 +259,27 @@ func (w *world) tell(r lab.Request) (lab.Answer, error) {
 	return answer, err
 }
 
-// settle waits until nothing is left to do.
+// let lets the agent go on for as long as fn takes. At all other times it
+// stands still, so that what a script changes between two waits is one change
+// for it, whatever the machine is busy with.
+func (w *world) let(fn func() error) error {
+	hold := func(hold bool) error {
+		_, err := w.tell(lab.Request{Hold: &hold})
+		return err
+	}
+	if err := hold(false); err != nil {
+		return err
+	}
+	err := fn()
+	if _, rerr := w.running(); rerr == nil {
+		if herr := hold(true); err == nil {
+			err = herr
+		}
+	}
+	return err
+}
+
+// settle waits until nothing is left to do. The agent has been let go.
 func (w *world) settle() error {
 	ctx, cancel := context.WithTimeout(w.ctx, patience)
 	defer cancel()
@@ -285,8 +305,11 @@ func (w *world) settle() error {
 			return err
 		}
 		if answer, err := w.tell(lab.Request{}); err == nil && len(answer.Hung) > 0 {
-			if quiet, err := w.othersQuiet(m, answer.Hung); err != nil || quiet {
-				return errors.Annotatef(err, "%s stands still", answer.Hung[0])
+			switch quiet, err := w.othersQuiet(m, answer.Hung); {
+			case err != nil:
+				return err
+			case quiet:
+				return errors.Errorf("%s stands still in its hook, as the script wants; \"release\" lets it go", answer.Hung[0])
 			}
 		}
 		select {
@@ -328,7 +351,7 @@ func (w *world) setTime(ts *testscript.TestScript, now time.Time) error {
 	return err
 }
 
-// advance lets time pass, from one thing that is due to the next.
+// advance lets time pass, and the agent go on, from one thing that is due to the next.
 func (w *world) advance(ts *testscript.TestScript, d time.Duration) error {
 	target := w.clock.Now().Add(d)
 	for {
@@ -337,13 +360,18 @@ func (w *world) advance(ts *testscript.TestScript, d time.Duration) error {
 			return err
 		}
 		next := answer.Next
+		if answer.Lost {
+			// Nothing tells when the agent has reacted: it gets a moment.
+			next = w.clock.Now().Add(time.Second)
+			time.Sleep(2 * time.Millisecond)
+		}
 		if next.IsZero() || next.After(target) {
 			next = target
 		}
 		if err := w.setTime(ts, next); err != nil {
 			return err
 		}
-		if len(answer.Hung) == 0 {
+		if len(answer.Hung) == 0 && !answer.Lost {
 			if err := w.settle(); err != nil && !errors.Is(err, errAgentEnded) {
 				return err
 			}
@@ -365,7 +393,8 @@ func (w *world) inError(m *state.Model) ([]string, error) {
 		for _, u := range app.Units {
 			if u.Workload.Status == model.StatusError {
 				why := u.Workload.Message
-				if reason, ok := u.Agent.Data["reason"].(string); ok {
+				status, err := m.StatusOf(w.ctx, state.AgentStatus, string(u.Name))
+				if reason, ok := status.Data["reason"].(string); ok && err == nil {
 					why += fmt.Sprintf(" (%s)", reason)
 				}
 				failed = append(failed, fmt.Sprintf("%s: %s; it waits to be resolved", u.Name, why))

@@ -43,29 +43,25 @@ func (m *Model) AddCharm(ctx context.Context, c model.Charm, sha string, r io.Re
 }
 
 // storeBlob writes the chunks that aren't there yet. They come before the
-// document that refers to them, so what is cut off is only wasted.
+// document that refers to them, so what is cut off is only wasted: what it has
+// left is taken for true only where it has the content that r has.
 func (m *Model) storeBlob(ctx context.Context, sha string, r io.Reader) (int64, error) {
 	sum := sha256.New()
+	b := blob{m: m, sha: sha}
 	var size int64
-	var written []string
 	buf := make([]byte, chunk)
 	for n := 0; ; n++ {
 		read, err := io.ReadFull(r, buf)
 		if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
 			return 0, errors.Trace(err)
 		}
-		if read == 0 {
-			break
-		}
-		part := buf[:read]
-		sum.Write(part)
-		size += int64(read)
-		isNew, uerr := m.storeChunk(ctx, blobKey(sha, n), part)
-		if uerr != nil {
-			return 0, errors.Trace(uerr)
-		}
-		if isNew {
-			written = append(written, blobKey(sha, n))
+		if read > 0 {
+			part := buf[:read]
+			sum.Write(part)
+			size += int64(read)
+			if err := b.store(ctx, n, part); err != nil {
+				return 0, errors.Trace(err)
+			}
 		}
 		if err != nil {
 			break
@@ -73,29 +69,68 @@ func (m *Model) storeBlob(ctx context.Context, sha string, r io.Reader) (int64, 
 	}
 	if got := hex.EncodeToString(sum.Sum(nil)); got != sha {
 		// What is there stays in the way of the right content.
-		if err := m.deleteChunks(ctx, written); err != nil {
+		if err := b.drop(ctx); err != nil {
 			return 0, errors.Trace(err)
 		}
 		return 0, errors.NewNotValid(nil, fmt.Sprintf("the archive's hash is %s, not %s", got, sha))
 	}
-	return size, nil
+	// A longer one may have been cut off.
+	last := ""
+	if size > 0 {
+		last = blobKey(sha, int((size-1)/chunk))
+	}
+	return size, errors.Trace(m.deleteBelow(ctx, blobPrefix(sha), last, 0))
 }
 
-// storeChunk writes a chunk unless it is there, and says whether it has.
-func (m *Model) storeChunk(ctx context.Context, key string, part []byte) (isNew bool, err error) {
-	_, err = m.store.Update(ctx, func(tx store.Tx) error {
-		_, err := tx.Get(key)
-		if isNew = errors.Is(err, errors.NotFound); !isNew {
+// blob is an archive that is being stored.
+type blob struct {
+	m   *Model
+	sha string
+	// written are the chunks written so far.
+	written []string
+	// intact: what was stored before is whole, so what differs from it is wrong
+	// and isn't written. It is known only once something differs.
+	known, intact bool
+}
+
+// store writes a chunk unless it is there.
+func (b *blob) store(ctx context.Context, n int, part []byte) error {
+	key := blobKey(b.sha, n)
+	for {
+		wrote, differs := false, false
+		_, err := b.m.store.Update(ctx, func(tx store.Tx) error {
+			kv, err := tx.Get(key)
+			if err != nil && !errors.Is(err, errors.NotFound) {
+				return errors.Trace(err)
+			}
+			differs = err == nil && !bytes.Equal(kv.Value, part)
+			wrote = err != nil || differs && b.known && !b.intact
+			if !wrote {
+				return nil
+			}
+			return tx.Put(key, part)
+		})
+		if err != nil {
 			return errors.Trace(err)
 		}
-		return tx.Put(key, part)
-	})
-	return isNew, errors.Trace(err)
+		if wrote {
+			b.written = append(b.written, key)
+		}
+		if !differs || b.known {
+			return nil
+		}
+		sum := sha256.New()
+		if err := b.m.readBlob(ctx, b.sha, sum); err != nil {
+			return errors.Trace(err)
+		}
+		b.known, b.intact = true, hex.EncodeToString(sum.Sum(nil)) == b.sha
+	}
 }
 
-func (m *Model) deleteChunks(ctx context.Context, keys []string) error {
-	for _, key := range keys {
-		if _, err := m.store.Update(ctx, func(tx store.Tx) error { return tx.Delete(key) }); err != nil {
+// drop deletes what was written.
+func (b *blob) drop(ctx context.Context) error {
+	for _, key := range b.written {
+		if _, err := b.m.store.Update(ctx, func(tx store.Tx) error { return tx.Delete(key) }); err != nil {
 			return errors.Trace(err)
 		}
 	}
@@ -120,27 +155,33 @@ func (m *Model) CharmContent(ctx context.Context, url string, w io.Writer) error
 		return errors.Trace(err)
 	}
 	sum := sha256.New()
-	out := io.MultiWriter(w, sum)
-	after, done := "", false
-	for !done {
+	if err := m.readBlob(ctx, doc.SHA256, io.MultiWriter(w, sum)); err != nil {
+		return errors.Annotatef(err, "cannot read charm %s", url)
+	}
+	if got := hex.EncodeToString(sum.Sum(nil)); got != doc.SHA256 {
+		return errors.NewNotValid(nil, fmt.Sprintf("the hash of charm %s is %s, not %s", url, got, doc.SHA256))
+	}
+	return nil
+}
+
+// readBlob writes what is stored under a hash to w.
+func (m *Model) readBlob(ctx context.Context, sha string, w io.Writer) error {
+	for after, done := "", false; !done; {
 		var page []store.KV
 		_, err := m.store.View(ctx, func(r store.Reader) (err error) {
-			page, err = r.Page(blobPrefix(doc.SHA256), after, 8)
+			page, err = r.Page(blobPrefix(sha), after, 8)
 			return errors.Trace(err)
 		})
 		if err != nil {
-			return errors.Annotatef(err, "cannot read charm %s", url)
+			return errors.Trace(err)
 		}
 		for _, kv := range page {
-			if _, err := io.Copy(out, bytes.NewReader(kv.Value)); err != nil {
-				return errors.Annotatef(err, "cannot read charm %s", url)
+			if _, err := w.Write(kv.Value); err != nil {
+				return errors.Trace(err)
 			}
 			after = kv.Key
 		}
 		done = len(page) == 0
-	}
-	if got := hex.EncodeToString(sum.Sum(nil)); got != doc.SHA256 {
-		return errors.NewNotValid(nil, fmt.Sprintf("the hash of charm %s is %s, not %s", url, got, doc.SHA256))
 	}
 	return nil
 }

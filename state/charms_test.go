@@ -2,6 +2,7 @@ package state_test
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -96,6 +97,57 @@ func TestCharmWithAnotherHashIsRefused(t *testing.T) {
 	w.ok(w.CharmContent(w.ctx, url, &out))
 	if out.String() != "good" {
 		t.Errorf("got %q", out.String())
+	}
+}
+
+func TestWhatAnUploadThatWasCutOffHasLeftIsNotTrusted(t *testing.T) {
+	t.Parallel()
+	const size = 512 << 10
+	right := strings.Repeat("r", size) + "end"
+	for _, tt := range []struct {
+		name string
+		left []string // the chunks under the right content's hash
+	}{
+		{"its first chunk is another", []string{strings.Repeat("w", size)}},
+		{"its last chunk is another", []string{right[:size], "eng"}},
+		{"its chunk is shorter", []string{right[:7]}},
+		{"it is longer", []string{right[:size], "end", "more", "and more"}},
+		{"all is as it should be but for an end", []string{right[:size]}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			_, err := w.store.Update(w.ctx, func(tx store.Tx) error {
+				for i, part := range tt.left {
+					if err := tx.Put(fmt.Sprintf("blob/%s/%06d", hashOf(right), i), []byte(part)); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+			w.ok(err)
+			url, err := w.AddCharm(w.ctx, charm(mysql), hashOf(right), strings.NewReader(right))
+			w.ok(err)
+			var out bytes.Buffer
+			w.ok(w.CharmContent(w.ctx, url, &out))
+			if out.String() != right {
+				t.Errorf("got %d bytes, want %d", out.Len(), len(right))
+			}
+		})
+	}
+}
+
+func TestAWrongArchiveDoesNoHarmToTheRightOne(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	right := strings.Repeat("r", 600<<10)
+	url, err := w.AddCharm(w.ctx, charm(mysql), hashOf(right), strings.NewReader(right))
+	w.ok(err)
+	for _, wrong := range []string{"w", "w" + right[1:], right[:len(right)-1], right + strings.Repeat("r", 600<<10), ""} {
+		if _, err := w.AddCharm(w.ctx, charm(mysql), hashOf(right), strings.NewReader(wrong)); !errors.Is(err, errors.NotValid) {
+			t.Errorf("%d bytes: got %v", len(wrong), err)
+		}
+		w.ok(w.CharmContent(w.ctx, url, io.Discard))
 	}
 }
 

@@ -11,26 +11,27 @@ import (
 // cleanup leaves the documents below prefix to the cleanup queue. They must be
 // such as nobody can refer to or watch any more.
 func (t *txn) cleanup(prefix string) error {
-	n, err := t.next("cleanup")
-	if err != nil {
-		return errors.Trace(err)
-	}
-	return t.put(cleanupKey(n), cleanupDoc{Prefix: prefix})
+	return t.queue(cleanupDoc{Prefix: prefix})
 }
 
 // cleanupHistory leaves a status history to the cleanup queue. Its name can be
 // used again before the queue is run, so only what is there now goes.
 func (t *txn) cleanupHistory(kind StatusKind, name string) error {
+	return t.queue(cleanupDoc{Prefix: historyOf(kind, name), Upto: t.Rev()})
+}
+
+func (t *txn) queue(work cleanupDoc) error {
 	n, err := t.next("cleanup")
 	if err != nil {
 		return errors.Trace(err)
 	}
-	return t.put(cleanupKey(n), cleanupDoc{Prefix: historyOf(kind, name), Upto: t.Rev()})
+	return t.put(cleanupKey(n), work)
 }
 
 // RunCleanups empties the cleanup queue: the mass of documents that what was
-// removed has left behind, in pages, so that no transaction is large. It can
-// be stopped and run again at any point, and by several agents at once.
+// removed has left behind, in pages, so that no transaction is large, and
+// destructions of which only the beginning is certain. It can be stopped and
+// run again at any point, and by several agents at once.
 func (m *Model) RunCleanups(ctx context.Context) error {
 	var work []store.KV
 	_, err := m.view(ctx, func(r docs) (err error) {
@@ -51,7 +52,12 @@ func (m *Model) RunCleanups(ctx context.Context) error {
 			return errors.Trace(err)
 		}
 		if doc.Prefix != "" {
-			if err := m.deleteBelow(ctx, m.prefix()+doc.Prefix, doc.Upto); err != nil {
+			if err := m.deleteBelow(ctx, m.prefix()+doc.Prefix, "", doc.Upto); err != nil {
+				return errors.Trace(err)
+			}
+		}
+		if doc.Application != "" {
+			if err := m.finishDestroy(ctx, doc.Application); err != nil {
 				return errors.Trace(err)
 			}
 		}
@@ -62,13 +68,15 @@ func (m *Model) RunCleanups(ctx context.Context) error {
 	return errors.Trace(m.RunCleanups(ctx))
 }
 
-// deleteBelow deletes all keys that begin with prefix, page by page; if upto
-// isn't 0, only those last written up to that revision.
-func (m *Model) deleteBelow(ctx context.Context, prefix string, upto int64) error {
-	for after, done := "", false; !done; {
+// deleteBelow deletes all keys that begin with prefix and sort after the key
+// after ("": all of them), page by page; if upto isn't 0, only those last
+// written up to that revision. The values, of which a page can have a hundred
+// megabytes, aren't read.
+func (m *Model) deleteBelow(ctx context.Context, prefix, after string, upto int64) error {
+	for done := false; !done; {
 		last := after
 		_, err := m.store.Update(ctx, func(tx store.Tx) error {
-			page, err := tx.Page(prefix, after, store.MaxWrites)
+			page, err := tx.Keys(prefix, after, store.MaxWrites)
 			if err != nil {
 				return errors.Trace(err)
 			}

@@ -9,15 +9,12 @@ import (
 	"github.com/juju/errors"
 
 	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/state/store"
 )
 
 // ErrNotLeader is returned by CommitHook where the hook wrote what only a
 // leader may and its unit is the leader no more. Nothing was committed.
 const ErrNotLeader = errors.ConstError("the unit is not the leader")
-
-// MaxCharmState is how many bytes of keys and values the charm of one unit may
-// keep by state-set.
-const MaxCharmState = 900 << 10
 
 // HookCommit is what CommitHook writes.
 type HookCommit struct {
@@ -27,12 +24,17 @@ type HookCommit struct {
 	Changes model.Changes
 	// LeaveScope is the relation whose broken hook it is; model.NoRelation: none.
 	LeaveScope model.RelationID
+	// Boot names the time since the machine was last booted. Where the hook
+	// asks for a reboot it is noted in the unit's document: as long as it is the
+	// present one, the reboot is to come. Empty: nothing is noted.
+	Boot string
 }
 
 // CommitHook writes all that a hook changed, and the unit's stamp, in one
 // transaction (design §2). A run that is stamped already is left as it is. What
 // the hook wrote to a relation that is gone meanwhile is dropped. Errors:
-// ErrNotLeader, NotValid for ports in conflict, QuotaLimitExceeded.
+// ErrNotLeader, NotValid for ports in conflict, QuotaLimitExceeded for settings
+// or state that grew too large, and for more than one transaction can take.
 func (m *Model) CommitHook(ctx context.Context, c HookCommit) error {
 	_, err := m.update(ctx, func(tx *txn) error {
 		u, err := tx.unit(c.Unit)
@@ -40,6 +42,9 @@ func (m *Model) CommitHook(ctx context.Context, c HookCommit) error {
 			return errors.Trace(err)
 		}
 		u.Run, u.Failed = c.Run, 0
+		if c.Changes.Reboot != model.NoReboot {
+			u.Reboot = c.Boot
+		}
 		if c.Changes.WorkloadVersion != nil {
 			u.WorkloadVersion = *c.Changes.WorkloadVersion
 		}
@@ -54,6 +59,9 @@ func (m *Model) CommitHook(ctx context.Context, c HookCommit) error {
 		}
 		return tx.leaveScope(u, c.LeaveScope)
 	})
+	if errors.Is(err, store.ErrTooLarge) {
+		return errors.NewQuotaLimitExceeded(nil, "the hook wrote more than one commit can take")
+	}
 	return errors.Trace(err)
 }
 
@@ -161,12 +169,8 @@ func (t *txn) applyState(u UnitDoc, changes map[string]*string) error {
 			values[k] = *v
 		}
 	}
-	size := 0
-	for k, v := range values {
-		size += len(k) + len(v)
-	}
-	if size > MaxCharmState {
-		return errors.NewQuotaLimitExceeded(nil, fmt.Sprintf("max allowed state size (%d) exceeded by %d", MaxCharmState, size-MaxCharmState))
+	if err := model.CheckStored("state", values); err != nil {
+		return err
 	}
 	return t.put(charmStateKey(u.Name), values)
 }

@@ -1,6 +1,7 @@
 package state_test
 
 import (
+	"fmt"
 	"maps"
 	"reflect"
 	"strings"
@@ -34,6 +35,23 @@ func pair(t *testing.T) (*world, model.RelationID) {
 	w.enter("wordpress/0", id)
 	w.lead("mysql/0")
 	return w, id
+}
+
+func TestTextIsStoredAsLongAsItIs(t *testing.T) {
+	t.Parallel()
+	w, id := pair(t)
+	text := strings.Repeat("<&>", 300_000)
+	w.ok(w.CommitHook(w.ctx, state.HookCommit{Unit: "mysql/0", Run: 5, LeaveScope: model.NoRelation, Changes: model.Changes{
+		State:     map[string]*string{"k": &text},
+		Relations: map[model.RelationID]model.RelationChange{id: {Unit: model.Settings{"k": text}}},
+	}}))
+	values, err := w.CharmState(w.ctx, "mysql/0")
+	w.ok(err)
+	settings, err := w.Settings(w.ctx, id, "mysql/0")
+	w.ok(err)
+	if values["k"] != text || settings["k"] != text {
+		t.Error("it comes back as something else")
+	}
 }
 
 // lead makes the unit the leader for an hour and returns the lease.
@@ -179,9 +197,26 @@ func TestCommitHook(t *testing.T) {
 			is: state.ErrNotLeader, fails: `cannot write the leader settings of "mysql": the unit is not the leader`},
 		{name: "more state than a charm may keep",
 			spoil: func(_ *world, _ model.RelationID, c *model.Changes) {
-				c.State["big"] = ptr(strings.Repeat("x", state.MaxCharmState))
+				c.State["big"] = ptr(strings.Repeat("x", model.MaxStored))
 			},
-			is: errors.QuotaLimitExceeded, fails: "max allowed state size (921600) exceeded by 13"},
+			is: errors.QuotaLimitExceeded, fails: "max allowed state size (1047552) exceeded by 26"},
+		{name: "more settings than a databag may have",
+			spoil: func(_ *world, id model.RelationID, c *model.Changes) {
+				c.Relations = map[model.RelationID]model.RelationChange{id: {Unit: model.Settings{"big": strings.Repeat("x", model.MaxStored)}}}
+			},
+			is: errors.QuotaLimitExceeded, fails: "max allowed settings size (1047552) exceeded by 39"},
+		{name: "more settings than one transaction takes",
+			spoil: func(w *world, _ model.RelationID, c *model.Changes) {
+				w.deploy("user db=requirer:mysql", 0)
+				for i := range 70 {
+					name := fmt.Sprintf("user%c%c", 'a'+i/26, 'a'+i%26)
+					w.deploy(name+" db=requirer:mysql", 0)
+					id := w.relate(name, "mysql")
+					w.enter("mysql/0", id)
+					c.Relations[id] = model.RelationChange{Unit: model.Settings{"a": "b"}}
+				}
+			},
+			is: errors.QuotaLimitExceeded, fails: "the hook wrote more than one commit can take"},
 		{name: "settings of a relation of others",
 			spoil: func(w *world, _ model.RelationID, c *model.Changes) {
 				w.deploy("other cluster=peer:other", 0)

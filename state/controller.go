@@ -184,8 +184,9 @@ func (m *Model) forceUnits(ctx context.Context) error {
 		if err != nil {
 			return errors.Trace(err)
 		}
-		// Subordinates first: a principal with one can't be Dead.
-		slices.SortStableFunc(units, func(a, b UnitDoc) int { return len(a.Subordinates) - len(b.Subordinates) })
+		// Principals first: they take their subordinates with them, and see
+		// nothing of it.
+		slices.SortStableFunc(units, func(a, b UnitDoc) int { return strings.Compare(string(a.Principal), string(b.Principal)) })
 		if len(units) == 0 {
 			return nil
 		}
@@ -219,7 +220,7 @@ func (m *Model) RemoveIfEmpty(ctx context.Context) (bool, error) {
 	if err != nil || !empty {
 		return false, errors.Trace(err)
 	}
-	if err := m.deleteBelow(ctx, m.prefix(), 0); err != nil {
+	if err := m.deleteBelow(ctx, m.prefix(), "", 0); err != nil {
 		return false, errors.Trace(err)
 	}
 	_, err = m.store.Update(ctx, func(tx store.Tx) error {

@@ -1,7 +1,11 @@
 package state
 
 import (
+	"bytes"
+	"encoding/json"
 	"time"
+
+	"github.com/juju/errors"
 
 	"github.com/unitd/unitd/model"
 )
@@ -22,7 +26,6 @@ type CharmDoc struct {
 	SHA256   string      `json:"sha256"`
 	Size     int64       `json:"size"`
 	Charm    model.Charm `json:"charm"`
-	Removed  bool        `json:"-"`
 }
 
 // ApplicationDoc is the document of an application.
@@ -46,7 +49,9 @@ type ApplicationDoc struct {
 
 // UnitDoc is the document of a unit.
 type UnitDoc struct {
-	Name         model.UnitName   `json:"name"`
+	Name model.UnitName `json:"name"`
+	// ID tells the unit from former and later ones of the same name: chance.
+	ID           string           `json:"id,omitempty"`
 	Life         model.Life       `json:"life"`
 	Machine      string           `json:"machine"` // a subordinate's is its principal's
 	Principal    model.UnitName   `json:"principal,omitempty"`
@@ -64,6 +69,9 @@ type UnitDoc struct {
 	WorkloadVersion string   `json:"workload-version,omitempty"`
 	// StatusSet: the charm has set a workload status.
 	StatusSet bool `json:"status-set,omitempty"`
+	// Reboot is the boot of the machine, see HookCommit, in which the charm has
+	// asked for the next one; empty: it hasn't, or it has come.
+	Reboot string `json:"reboot,omitempty"`
 }
 
 // Resolved is an operator's answer to the failed run with that number. Mode is
@@ -139,9 +147,18 @@ type settingsDoc struct {
 	Values  model.Settings `json:"values"`
 }
 
-// configDoc has the options of an application that were set.
+// configDoc has the options of an application that were set. Numbers are read
+// as json.Number, which the option's Coerce turns into its type.
 type configDoc struct {
 	Values map[string]any `json:"values"`
+}
+
+// UnmarshalJSON keeps every digit of a number.
+func (c *configDoc) UnmarshalJSON(b []byte) error {
+	type plain configDoc
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.UseNumber()
+	return errors.Trace(d.Decode((*plain)(c)))
 }
 
 // portsDoc has the ports open on a machine.
@@ -156,8 +173,10 @@ type statusDoc struct {
 }
 
 // cleanupDoc is work left for the cleanup queue: all keys below Prefix, or
-// those of them that were last written up to revision Upto.
+// those of them that were last written up to revision Upto; or the rest of
+// what refers to Application, which is Dying.
 type cleanupDoc struct {
-	Prefix string `json:"prefix"`
-	Upto   int64  `json:"upto,omitempty"`
+	Prefix      string `json:"prefix,omitempty"`
+	Upto        int64  `json:"upto,omitempty"`
+	Application string `json:"application,omitempty"`
 }

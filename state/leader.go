@@ -16,41 +16,60 @@ import (
 // lease lives, if it is Alive and nobody else leads, and says whether it leads
 // now.
 func (m *Model) ClaimLeadership(ctx context.Context, unit model.UnitName, lease store.LeaseID) (bool, error) {
-	leads := false
+	var c claim
+	ask := func(d docs) (err error) {
+		c, err = d.claim(unit, lease)
+		return errors.Trace(err)
+	}
+	// Mostly there is nothing to write; then no writer need be waited for.
+	_, err := m.view(ctx, ask)
+	if err == nil && c.write {
+		_, err = m.update(ctx, func(tx *txn) error {
+			if err := ask(tx.docs); err != nil || !c.write {
+				return errors.Trace(err)
+			}
+			return tx.putLeader(unit, lease)
+		}, store.Relaxed)
+	}
+	return c.leads && err == nil, errors.Annotatef(err, "cannot claim the leadership of %s for %s", unit.Application(), unit)
+}
+
+// claim is what comes of claiming a leadership: whether the unit leads then,
+// and whether that has to be written.
+type claim struct{ leads, write bool }
+
+func (d docs) claim(unit model.UnitName, lease store.LeaseID) (claim, error) {
+	u, err := d.unit(unit)
+	if err != nil {
+		return claim{}, errors.Trace(err)
+	}
+	key := leaderKey(unit.Application())
+	kv, err := d.Get(d.m.prefix() + key)
+	if errors.Is(err, errors.NotFound) {
+		free := u.Life == model.Alive
+		return claim{leads: free, write: free}, nil
+	}
+	if err != nil {
+		return claim{}, errors.Trace(err)
+	}
+	var holder model.UnitName
+	if err := json.Unmarshal(kv.Value, &holder); err != nil {
+		return claim{}, errors.Annotatef(err, "document %s", key)
+	}
+	return claim{leads: holder == unit, write: holder == unit && kv.Lease != lease}, nil
+}
+
+// putLeader makes the unit the leader and the one that led last.
+func (t *txn) putLeader(unit model.UnitName, lease store.LeaseID) error {
+	value, err := json.Marshal(unit)
+	if err != nil {
+		return errors.Trace(err)
+	}
 	app := unit.Application()
-	_, err := m.update(ctx, func(tx *txn) error {
-		leads = false
-		u, err := tx.unit(unit)
-		if err != nil {
-			return errors.Trace(err)
-		}
-		kv, err := tx.Get(m.prefix() + leaderKey(app))
-		if err != nil && !errors.Is(err, errors.NotFound) {
-			return errors.Trace(err)
-		}
-		if err == nil {
-			var holder model.UnitName
-			if err := json.Unmarshal(kv.Value, &holder); err != nil {
-				return errors.Annotatef(err, "document %s", leaderKey(app))
-			}
-			leads = holder == unit
-			if !leads || kv.Lease == lease {
-				return nil
-			}
-		} else if u.Life != model.Alive {
-			return nil
-		}
-		leads = true
-		value, err := json.Marshal(unit)
-		if err != nil {
-			return errors.Trace(err)
-		}
-		if err := tx.tx.PutLease(m.prefix()+leaderKey(app), value, lease); err != nil {
-			return errors.Trace(err)
-		}
-		return tx.put(lastLeaderKey(app), unit)
-	}, store.Relaxed)
-	return leads && err == nil, errors.Annotatef(err, "cannot claim the leadership of %s for %s", app, unit)
+	if err := t.tx.PutLease(t.m.prefix()+leaderKey(app), value, lease); err != nil {
+		return errors.Trace(err)
+	}
+	return t.put(lastLeaderKey(app), unit)
 }
 
 // Leadership says who leads an application and who led it last; both are empty
@@ -137,14 +156,7 @@ func (m *Model) Depose(ctx context.Context, application string) error {
 		if next == "" {
 			return tx.delete(leaderKey(application))
 		}
-		value, err := json.Marshal(next)
-		if err != nil {
-			return errors.Trace(err)
-		}
-		if err := tx.tx.PutLease(m.prefix()+leaderKey(application), value, kv.Lease); err != nil {
-			return errors.Trace(err)
-		}
-		return tx.put(lastLeaderKey(application), next)
+		return tx.putLeader(next, kv.Lease)
 	})
 	return errors.Annotatef(err, "cannot depose the leader of %s", application)
 }

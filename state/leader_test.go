@@ -7,6 +7,7 @@ import (
 	"github.com/juju/errors"
 
 	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/state"
 )
 
 func TestLeadership(t *testing.T) {
@@ -138,5 +139,30 @@ func (w *world) leaders(app string, now, last model.UnitName) {
 	w.ok(err)
 	if gotNow != now || gotLast != last {
 		w.Errorf("%s is led by %q, last by %q; want %q and %q", app, gotNow, gotLast, now, last)
+	}
+}
+
+// A unit that leads already, or can't, is told so without a transaction that
+// writes: agents claim at every change.
+func TestAClaimThatChangesNothingWritesNothing(t *testing.T) {
+	t.Parallel()
+	w, _ := pair(t)
+	lease := w.lead("mysql/0")
+	w.ok(w.SetDying(w.ctx, "wordpress/0"))
+	for unit, want := range map[model.UnitName]bool{"mysql/0": true, "mysql/1": false, "wordpress/0": false} {
+		done := w.cutOff(0, func(m *state.Model) error {
+			leads, err := m.ClaimLeadership(w.ctx, unit, lease)
+			if leads != want {
+				t.Errorf("%s leads: %v, want %v", unit, leads, want)
+			}
+			return err
+		})
+		if !done {
+			t.Errorf("%s: a transaction was begun", unit)
+		}
+	}
+	w.ok(w.ReleaseLeadership(w.ctx, "mysql/0"))
+	if w.cutOff(0, func(m *state.Model) error { _, err := m.ClaimLeadership(w.ctx, "mysql/0", lease); return err }) {
+		t.Error("a leadership was claimed with no transaction")
 	}
 }

@@ -228,12 +228,16 @@ func (t *txn) removeRelation(r RelationDoc) error {
 }
 
 // SetSuspended suspends or resumes a relation: its units leave its scope, or
-// enter it again, as if it were removed and made anew with the same id.
+// enter it again, as if it were removed and made anew with the same id. The
+// error is NotValid for one that isn't Alive.
 func (m *Model) SetSuspended(ctx context.Context, id model.RelationID, suspended bool) error {
 	_, err := m.update(ctx, func(tx *txn) error {
 		r, err := tx.relation(id)
 		if err != nil {
 			return errors.Trace(err)
+		}
+		if r.Life != model.Alive {
+			return errors.NewNotValid(nil, fmt.Sprintf("relation %q is being removed", r.Key))
 		}
 		r.Suspended = suspended
 		return tx.put(relationKey(id), r)

@@ -103,23 +103,44 @@ func (t *txn) provideSubordinate(r RelationDoc, u UnitDoc) error {
 	if !app.Subordinate || app.Life != model.Alive {
 		return nil
 	}
-	for _, name := range u.Subordinates {
-		if name.Application() != app.Name {
-			continue
-		}
-		s, err := t.unit(name)
-		if err != nil {
-			return errors.Trace(err)
-		}
-		if s.Life != model.Alive {
-			return errors.Trace(ErrCannotEnterScopeYet)
-		}
+	switch s, has, err := t.subordinateOf(u, app.Name); {
+	case err != nil:
+		return errors.Trace(err)
+	case has && s.Life != model.Alive:
+		return errors.Trace(ErrCannotEnterScopeYet)
+	case has:
 		return nil
 	}
 	if _, err := t.addUnit(&app, u.Name); err != nil {
 		return errors.Trace(err)
 	}
 	return t.put(applicationKey(app.Name), app)
+}
+
+// subordinateOf is the unit of an application that a principal has, if it has one.
+func (d docs) subordinateOf(principal UnitDoc, application string) (UnitDoc, bool, error) {
+	for _, name := range principal.Subordinates {
+		if name.Application() == application {
+			s, err := d.unit(name)
+			return s, true, errors.Trace(err)
+		}
+	}
+	return UnitDoc{}, false, nil
+}
+
+// subordinateGoing says whether provideSubordinate would refuse, because the
+// subordinate that the principal has is being removed.
+func (d docs) subordinateGoing(r RelationDoc, u UnitDoc) (bool, error) {
+	_, other, _ := r.Endpoint(u.Name.Application())
+	if r.Scope() != model.Container || u.Principal != "" {
+		return false, nil
+	}
+	s, has, err := d.subordinateOf(u, other.Application)
+	if err != nil || !has || s.Life == model.Alive {
+		return false, errors.Trace(err)
+	}
+	app, err := d.application(other.Application)
+	return app.Subordinate && app.Life == model.Alive, errors.Trace(err)
 }
 
 // LeaveScope ends a unit's membership of a relation. The last unit to leave a
@@ -216,6 +237,9 @@ func (t *txn) changeSettings(key string, change model.Settings) (int, error) {
 	values, changed := doc.Values.Apply(change)
 	if found && !changed {
 		return doc.Version, nil
+	}
+	if err := model.CheckStored("settings", values); err != nil {
+		return 0, err
 	}
 	doc.Version++
 	doc.Values = values

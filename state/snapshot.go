@@ -32,6 +32,8 @@ type Snapshot struct {
 	LeaderSettings int
 	Retry          bool
 	StatusInterval time.Duration
+	// ModelConfig has the model's settings, with defaults.
+	ModelConfig map[string]string
 	// Relations are those of the application that concern the unit, by endpoint
 	// name, then by id.
 	Relations []RelationView
@@ -42,7 +44,10 @@ type RelationView struct {
 	RelationDoc
 	Own, Other model.Endpoint
 	InScope    bool
-	Members    []Member
+	// NotYet: the scope can't be entered before the subordinate that the unit
+	// used to have in it is gone, see ErrCannotEnterScopeYet.
+	NotYet  bool
+	Members []Member
 	// ApplicationVersion is that of the other application's settings.
 	ApplicationVersion int
 }
@@ -80,6 +85,7 @@ func (s *Snapshot) read(r docs, unit model.UnitName) (err error) {
 	if err != nil {
 		return errors.Trace(err)
 	}
+	s.ModelConfig = conf
 	s.Retry, _ = strconv.ParseBool(conf[RetryHooks]) // checked when it was set
 	if s.StatusInterval, err = time.ParseDuration(conf[UpdateStatusInterval]); err != nil {
 		return errors.Annotate(err, UpdateStatusInterval)
@@ -111,6 +117,11 @@ func (d docs) relationView(rel RelationDoc, u UnitDoc) (RelationView, error) {
 	var err error
 	if v.Members, v.InScope, err = d.members(rel, u); err != nil {
 		return v, errors.Trace(err)
+	}
+	if !v.InScope {
+		if v.NotYet, err = d.subordinateGoing(rel, u); err != nil {
+			return v, errors.Trace(err)
+		}
 	}
 	var settings settingsDoc
 	if _, err := d.find(appSettingsKey(rel.ID, v.Other.Application), &settings); err != nil {

@@ -23,6 +23,8 @@ type Model struct {
 	store  store.Store
 	clock  clock.Clock
 	charms *charmCache
+	// self is the unit that this is the model of, see Of; nil: nobody's.
+	self *UnitDoc
 }
 
 // charmCache remembers charm documents, which never change.
@@ -38,6 +40,16 @@ func (m *Model) Name() string { return m.info.Name }
 func (m *Model) UUID() string { return m.info.UUID }
 
 func (m *Model) prefix() string { return "m/" + m.info.UUID + "/" }
+
+// Of is the model as the agent of one unit has it: for whom a later unit of the
+// same name is not that unit. Once the unit is gone, reading it and every
+// change of the model are errors.NotFound, so that nothing that an agent, or a
+// hook, still does reaches the other unit.
+func (m *Model) Of(unit UnitDoc) *Model {
+	own := *m
+	own.self = &unit
+	return &own
+}
 
 // docs is a store.Reader that speaks documents.
 type docs struct {
@@ -56,7 +68,15 @@ func (m *Model) view(ctx context.Context, fn func(r docs) error) (int64, error) 
 }
 
 func (m *Model) update(ctx context.Context, fn func(tx *txn) error, opts ...store.Option) (int64, error) {
-	return m.store.Update(ctx, func(tx store.Tx) error { return fn(&txn{docs{tx, m}, tx}) }, opts...)
+	return m.store.Update(ctx, func(tx store.Tx) error {
+		t := &txn{docs{tx, m}, tx}
+		if m.self != nil {
+			if _, err := t.unit(m.self.Name); err != nil {
+				return errors.Trace(err)
+			}
+		}
+		return fn(t)
+	}, opts...)
 }
 
 // get reads the document at key; errors.NotFound where there is none.
@@ -93,7 +113,7 @@ func list[T any](d docs, prefix string) ([]T, error) {
 }
 
 func (t *txn) put(key string, doc any) error {
-	b, err := json.Marshal(doc)
+	b, err := model.EncodeJSON(doc)
 	if err != nil {
 		return errors.Annotatef(err, "document %s", key)
 	}
@@ -131,6 +151,9 @@ func (d docs) application(name string) (ApplicationDoc, error) {
 func (d docs) unit(name model.UnitName) (UnitDoc, error) {
 	var u UnitDoc
 	err := d.get(unitKey(name), &u)
+	if self := d.m.self; err == nil && self != nil && self.Name == name && self.ID != u.ID {
+		u, err = UnitDoc{}, errors.NotFound
+	}
 	return u, named(err, "unit", string(name))
 }
 

@@ -100,6 +100,12 @@ func (t *txn) removeUndeployed(name model.UnitName) error {
 	if err != nil || u.Deployed || len(u.Subordinates) > 0 {
 		return errors.Trace(err)
 	}
+	if u.Life == model.Alive {
+		app, err := t.application(name.Application())
+		if err != nil || app.Life == model.Alive {
+			return errors.Trace(err)
+		}
+	}
 	// Who is in a scope has an agent, even if it hasn't said so.
 	if in, err := t.inScopes(u); err != nil || len(in) > 0 {
 		return errors.Trace(err)
@@ -108,13 +114,16 @@ func (t *txn) removeUndeployed(name model.UnitName) error {
 	return t.removeUnit(u)
 }
 
-// SetDead marks a Dying unit Dead. It is refused while the unit is in the
-// scope of a relation or has subordinates.
+// SetDead marks a Dying unit Dead. It is refused for one that is Alive, in the
+// scope of a relation, or has subordinates.
 func (m *Model) SetDead(ctx context.Context, name model.UnitName) error {
 	_, err := m.update(ctx, func(tx *txn) error {
 		u, err := tx.unit(name)
 		if err != nil || u.Life == model.Dead {
 			return errors.Trace(err)
+		}
+		if u.Life == model.Alive {
+			return errors.NewNotValid(nil, fmt.Sprintf("unit %q is alive", name))
 		}
 		if len(u.Subordinates) > 0 {
 			return errors.NewNotValid(nil, fmt.Sprintf("unit %q has subordinates", name))
@@ -130,64 +139,6 @@ func (m *Model) SetDead(ctx context.Context, name model.UnitName) error {
 		return tx.put(unitKey(name), u)
 	})
 	return errors.Trace(err)
-}
-
-// RemoveUnit takes a Dead unit away (seed 000): from its machine or principal,
-// and from its application, which goes with its last unit if it is Dying. It
-// is no error if the unit is gone.
-func (m *Model) RemoveUnit(ctx context.Context, name model.UnitName) error {
-	_, err := m.update(ctx, func(tx *txn) error {
-		u, err := tx.unit(name)
-		if errors.Is(err, errors.NotFound) {
-			return nil
-		}
-		if err != nil {
-			return errors.Trace(err)
-		}
-		if u.Life != model.Dead {
-			return errors.NewNotValid(nil, fmt.Sprintf("cannot remove unit %q: it is not dead", name))
-		}
-		return tx.removeUnit(u)
-	})
-	return errors.Trace(err)
-}
-
-// ForceRemoveUnit removes a unit whatever state it is in, its subordinates
-// first, without any hook. It is no error if the unit is gone. All is one
-// transaction: an agent that saw the unit on its way out would run its hooks.
-func (m *Model) ForceRemoveUnit(ctx context.Context, name model.UnitName) error {
-	_, err := m.update(ctx, func(tx *txn) error { return tx.forceRemove(name) })
-	return errors.Trace(err)
-}
-
-func (t *txn) forceRemove(name model.UnitName) error {
-	u, err := t.unit(name)
-	if errors.Is(err, errors.NotFound) {
-		return nil
-	}
-	if err != nil {
-		return errors.Trace(err)
-	}
-	for _, s := range u.Subordinates {
-		if err := t.forceRemove(s); err != nil {
-			return errors.Trace(err)
-		}
-	}
-	in, err := t.inScopes(u)
-	if err != nil {
-		return errors.Trace(err)
-	}
-	for _, r := range in {
-		if err := t.leaveScope(u, r.ID); err != nil {
-			return errors.Trace(err)
-		}
-	}
-	// Its subordinates were taken out of its document.
-	if u, err = t.unit(name); err != nil {
-		return errors.Trace(err)
-	}
-	u.Life = model.Dead
-	return t.removeUnit(u)
 }
 
 func (t *txn) removeUnit(u UnitDoc) error {
@@ -277,6 +228,16 @@ func (m *Model) SetUnitCharm(ctx context.Context, name model.UnitName, url strin
 		was := u.Charm
 		u.Charm = url
 		return was != url
+	})
+}
+
+// SetRebooted says that the reboot that the unit's charm has asked for is done,
+// or will not be.
+func (m *Model) SetRebooted(ctx context.Context, name model.UnitName) error {
+	return m.changeUnit(ctx, name, func(u *UnitDoc) bool {
+		was := u.Reboot
+		u.Reboot = ""
+		return was != ""
 	})
 }
 

@@ -220,6 +220,53 @@ func (w *world) remove(unit model.UnitName) {
 	w.ok(w.RemoveUnit(w.ctx, unit))
 }
 
+// errCut is the error of a store that takes no more.
+var errCut = errors.New("cut off")
+
+// cutting is a store that takes a number of transactions and then, once, does
+// something else, or, if that is nil, takes no more.
+type cutting struct {
+	store.Store
+	left int
+	then func()
+}
+
+func (c *cutting) Update(ctx context.Context, fn func(store.Tx) error, opts ...store.Option) (int64, error) {
+	switch {
+	case c.left == 0 && c.then == nil:
+		return 0, errCut
+	case c.left == 0:
+		c.then()
+	}
+	c.left--
+	return c.Store.Update(ctx, fn, opts...)
+}
+
+// cutOff does something that dies after n transactions. It says whether it was
+// done by then.
+func (w *world) cutOff(n int, do func(m *state.Model) error) bool {
+	w.Helper()
+	err := do(w.onStore(&cutting{Store: w.store, left: n}))
+	if !errors.Is(err, errCut) {
+		w.ok(err)
+	}
+	return err == nil
+}
+
+// between does something, and something else after its nth transaction.
+func (w *world) between(n int, then func(), do func(m *state.Model) error) {
+	w.Helper()
+	w.ok(do(w.onStore(&cutting{Store: w.store, left: n, then: then})))
+}
+
+// onStore is the world's model on another store.
+func (w *world) onStore(s store.Store) *state.Model {
+	w.Helper()
+	m, err := state.NewController(s, w.clock).Model(w.ctx, w.Name())
+	w.ok(err)
+	return m
+}
+
 // life is "alive", "dying", "dead" or "gone", of what a getter returned.
 func life(l model.Life, err error) string {
 	if errors.Is(err, errors.NotFound) {

@@ -91,8 +91,8 @@ func listen(path string, log *slog.Logger, patience time.Duration) (*Server, err
 // Addr is where the socket is: JUJU_AGENT_SOCKET_ADDRESS.
 func (s *Server) Addr() string { return s.socket.path }
 
-// OnCall has f told of each call from now on, before its caller has the reply.
-// f must be quick, and may be called many times at once.
+// OnCall has f told of each call from now on, before its caller has the reply:
+// the caller, and End, wait for f. It may be called many times at once.
 func (s *Server) OnCall(f func(Call)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -2,6 +2,7 @@ package tools
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -279,7 +280,7 @@ func TestWhatIsImmediateIsDoneAtOnce(t *testing.T) {
 	mustBe(t, "application status", fmt.Sprint(view.appStatuses), fmt.Sprint([]model.Status{{Status: "active"}}))
 	mustBe(t, "log", strings.Join(view.log, "\n"), "INFO db:3: hello world\nDEBUG db:3: x\n"+
 		"WARNING db:3: log level of message unknown; got: nope\nINFO db:3: y\nCRITICAL db:3: z")
-	if changes := c.Changes(); !changes.Empty() {
+	if changes := c.Changes(); !reflect.DeepEqual(changes, model.Changes{}) {
 		t.Errorf("there is something left to commit: %+v", changes)
 	}
 }
@@ -308,7 +309,7 @@ func TestAToolThatWantsStdinHasDoneNothingBefore(t *testing.T) {
 	c := hookOf(newMemory(), relationHook())
 	req := wire.Request{Dir: "/", Args: []string{"relation-set", "--file", "-", "a=over"}}
 	mustBe(t, "code", Run(c, req).Code, wire.NeedStdin)
-	if changes := c.Changes(); !changes.Empty() {
+	if changes := c.Changes(); !reflect.DeepEqual(changes, model.Changes{}) {
 		t.Errorf("changes: %+v", changes)
 	}
 	req.StdinSet, req.Stdin = true, []byte("a: 1\nb: 2")

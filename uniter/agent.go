@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/juju/clock"
 	"github.com/juju/errors"
 
 	"github.com/unitd/unitd/hooks"
@@ -15,7 +16,7 @@ import (
 // ends (its error). A hook that runs then is stopped and will be run again.
 // Other errors are those of the journal: the agent must not go on without it.
 func (c Config) Run(ctx context.Context) error {
-	j, local, err := journal.Open(c.Dir, c.Unit)
+	j, local, err := journal.Open(c.Dir, c.Unit, c.ID)
 	if err != nil {
 		return errors.Trace(err)
 	}
@@ -40,9 +41,9 @@ type agent struct {
 
 // endLeftover makes sure that no process of an interrupted run is alive before
 // anything else runs. What a run that has committed left running stays.
-func (a *agent) endLeftover() {
-	if c := a.local.Current; c != nil && c.Step == resolver.Pending {
-		a.EndLeftover(Run{Hook: c.Hook, Number: c.Run, Local: a.local})
+func (a *agent) endLeftover(ctx context.Context) {
+	if c := a.local.Current; a.local.Interrupted() {
+		a.EndLeftover(ctx, Run{Hook: c.Hook, Number: c.Run, Local: a.local})
 	}
 }
 
@@ -61,12 +62,14 @@ func (a *agent) loop(ctx context.Context) error {
 		op := resolver.Next(a.local, remote)
 		switch op.Verb {
 		case resolver.Terminate:
-			a.endLeftover()
+			a.endLeftover(ctx)
 			a.Log.Info("unit agent ends", "unit", a.Unit, "reason", op.Reason)
 			return nil
 		case resolver.Idle:
+			// What will wake it is armed before anybody is told that it sleeps.
+			wake := a.alarm(op.Until)
 			a.reportIdle(ctx, op)
-			if err := a.wait(ctx, op.Until); err != nil {
+			if err := a.wait(ctx, wake); err != nil {
 				return errors.Trace(err)
 			}
 			continue
@@ -94,7 +97,7 @@ func (a *agent) do(ctx context.Context, op resolver.Op) error {
 	case resolver.RunHook:
 		return a.runHook(ctx, op)
 	case resolver.Interrupt:
-		a.endLeftover()
+		a.endLeftover(ctx)
 	case resolver.Deploy:
 		a.Report(ctx, Report{Kind: Deploying, Local: a.local, Reason: op.Reason})
 		if err := a.Deploy(ctx, op.Charm); err != nil {
@@ -118,7 +121,7 @@ func (a *agent) do(ctx context.Context, op resolver.Op) error {
 		return errors.Trace(a.MarkDead(ctx))
 	}
 	switch op.Verb {
-	case resolver.Skip, resolver.Discard, resolver.Forget, resolver.Interrupt:
+	case resolver.Skip, resolver.Discard, resolver.Forget, resolver.Interrupt, resolver.Requeue:
 		a.Log.Warn(string(op.Verb), "unit", a.Unit, "hook", op.Hook.Name(), "reason", op.Reason)
 	}
 	if err := a.become(op, a.event(resolver.Done), true); err != nil {
@@ -132,6 +135,8 @@ func (a *agent) reportDone(ctx context.Context, op resolver.Op) {
 	switch op.Verb {
 	case resolver.Finish, resolver.Skip:
 		a.Report(ctx, Report{Kind: Committed, Hook: op.Hook, Run: op.Run, Local: a.local, Reason: op.Reason})
+	case resolver.Requeue:
+		a.Report(ctx, Report{Kind: Requeued, Hook: op.Hook, Run: op.Run, Local: a.local, Reason: op.Reason})
 	case resolver.Discard:
 		a.Report(ctx, Report{Kind: Dropped, Hook: op.Hook, Run: op.Run, Local: a.local, Reason: op.Reason})
 	case resolver.Interrupt:
@@ -162,8 +167,8 @@ func (a *agent) runHook(ctx context.Context, op resolver.Op) error {
 	case errors.Is(err, ErrOvertaken):
 		a.Log.Warn("hook overtaken", "unit", a.Unit, "hook", op.Hook.Name(), "err", err)
 		return errors.Trace(a.requeue(ctx, op, err.Error()))
-	case ctx.Err() != nil && err != nil:
-		return errors.Trace(err)
+	case ctx.Err() != nil && err != nil && !refused(err):
+		return errors.Trace(a.become(op, a.event(resolver.CutOff), true))
 	case err != nil:
 		return a.fail(ctx, op, resolver.Failure{Message: "cannot commit what the hook wrote: " + err.Error(), Exit: -1})
 	}
@@ -200,18 +205,23 @@ func (a *agent) commit(ctx context.Context, run Run, res Result) error {
 		deadline, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTime)
 		err := a.Commit(deadline, run, res.Changes)
 		cancel()
-		refused := errors.Is(err, ErrOvertaken) || errors.Is(err, errors.NotValid) ||
-			errors.Is(err, errors.NotFound) || errors.Is(err, errors.Forbidden) || errors.Is(err, errors.QuotaLimitExceeded)
-		if err == nil || refused || try == commitTries {
+		if err == nil || refused(err) || try == commitTries {
 			return errors.Trace(err)
 		}
 		a.Log.Warn("cannot commit, trying again", "unit", a.Unit, "hook", run.Hook.Name(), "err", err)
 		select {
 		case <-ctx.Done():
-			return errors.Trace(ctx.Err())
+			return errors.Trace(err)
 		case <-a.Clock.After(backOff(try)):
 		}
 	}
+}
+
+// refused says whether a commit has failed for good: for what the hook wrote,
+// or because its unit is gone.
+func refused(err error) bool {
+	return errors.Is(err, ErrOvertaken) || errors.Is(err, errors.NotValid) ||
+		errors.Is(err, errors.NotFound) || errors.Is(err, errors.Forbidden) || errors.Is(err, errors.QuotaLimitExceeded)
 }
 
 func (a *agent) fail(ctx context.Context, op resolver.Op, f resolver.Failure) error {
@@ -241,7 +251,7 @@ func (a *agent) become(op resolver.Op, e resolver.Event, store bool) error {
 }
 
 func (a *agent) reportIdle(ctx context.Context, op resolver.Op) {
-	r := Report{Kind: Settled, Local: a.local, Reason: op.Reason}
+	r := Report{Kind: Settled, Local: a.local, Reason: op.Reason, Until: op.Until}
 	if op.Hook != (hooks.Info{}) {
 		r.Kind, r.Hook, r.Run = Waiting, op.Hook, op.Run
 	}
@@ -251,19 +261,26 @@ func (a *agent) reportIdle(ctx context.Context, op resolver.Op) {
 	a.Report(ctx, r)
 }
 
-// wait waits until the model may have changed, or until the time.
-func (a *agent) wait(ctx context.Context, until time.Time) error {
-	var timer <-chan time.Time
-	if !until.IsZero() {
-		t := a.Clock.NewTimer(until.Sub(a.Clock.Now()))
-		defer t.Stop()
-		timer = t.Chan()
+// alarm is what a wait until a time waits for; nil: for ever.
+func (a *agent) alarm(until time.Time) clock.Alarm {
+	if until.IsZero() {
+		return nil
+	}
+	return a.Clock.NewAlarm(until)
+}
+
+// wait waits until the model may have changed, or until the alarm.
+func (a *agent) wait(ctx context.Context, alarm clock.Alarm) error {
+	var ring <-chan time.Time
+	if alarm != nil {
+		defer alarm.Stop()
+		ring = alarm.Chan()
 	}
 	select {
 	case <-ctx.Done():
 		return errors.Trace(ctx.Err())
 	case <-a.Changed:
-	case <-timer:
+	case <-ring:
 	}
 	return nil
 }
@@ -277,7 +294,7 @@ func (a *agent) retry(ctx context.Context, doing string, err error) error {
 	a.told = ""
 	a.Log.Error(doing, "unit", a.Unit, "err", err, "tries", a.trouble)
 	a.Report(ctx, Report{Kind: Trouble, Local: a.local, Reason: doing, Err: err})
-	return a.wait(ctx, a.Clock.Now().Add(backOff(a.trouble)))
+	return a.wait(ctx, a.alarm(a.Clock.Now().Add(backOff(a.trouble))))
 }
 
 // backOff is 100 ms doubling to 30 s.

@@ -3,6 +3,7 @@ package uniter
 import (
 	"context"
 	"log/slog"
+	"time"
 
 	"github.com/juju/clock"
 	"github.com/juju/errors"
@@ -20,6 +21,8 @@ const ErrOvertaken = errors.ConstError("the model has moved on while the hook ra
 // Config has the doors of an agent. All must be set but where it says so.
 type Config struct {
 	Unit model.UnitName
+	// ID tells the unit from others of the same name.
+	ID string
 	// Dir has the unit's journal; it exists.
 	Dir   string
 	Clock clock.Clock
@@ -27,8 +30,8 @@ type Config struct {
 	// Jitter returns a random number from -1 to 1.
 	Jitter func() float64
 
-	// Observe reads the model and the time. deployed is the charm URL that is
-	// in the charm directory.
+	// Observe reads the model and the time. l is what the agent remembers, for
+	// the charm that it has deployed says which relations there are.
 	Observe func(ctx context.Context, l resolver.Local) (resolver.Remote, error)
 	// Changed gets a value when Observe may say something new. It has room for
 	// one value and is never closed.
@@ -43,7 +46,7 @@ type Config struct {
 	// one transaction. It may be called again for a run that is stamped.
 	Commit func(ctx context.Context, run Run, changes model.Changes) error
 	// EndLeftover ends the processes that an interrupted run left behind.
-	EndLeftover func(run Run)
+	EndLeftover func(ctx context.Context, run Run)
 	EnterScope  func(ctx context.Context, id model.RelationID) error
 	LeaveScope  func(ctx context.Context, id model.RelationID) error
 	MarkDying   func(ctx context.Context) error
@@ -96,6 +99,8 @@ type Report struct {
 	Local  resolver.Local
 	Reason string
 	Err    error
+	// Until is when a Settled or Waiting agent looks again by itself; zero: never.
+	Until time.Time
 	// Again: Settled or Waiting was said before, and nothing was done since. It
 	// is said all the same: the agent has looked at the model meanwhile.
 	Again bool

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"os/exec"
 	"strings"
@@ -46,8 +47,10 @@ func (a *app) agent(allowReboot bool) error {
 	if allowReboot {
 		c.Reboot = reboot
 	}
-	tellReady()
-	c.Log.Info("the agent runs", "version", hooks.Version)
+	c.Ready = func() {
+		c.Log.Info("the agent runs", "version", hooks.Version)
+		tellReady()
+	}
 	err = machine.Run(a.ctx, c)
 	if errors.Is(err, context.Canceled) {
 		c.Log.Info("the agent has stopped")
@@ -82,9 +85,20 @@ func (a *app) agentConfig() (machine.Config, error) {
 	}
 	return machine.Config{
 		Controller: controller, Dir: dir, Client: client, Clock: clock.WallClock,
-		Log:  slog.New(slog.NewTextHandler(a.stderr, nil)),
+		Log:  newLog(a.stderr),
 		Host: machine.LocalHost(),
 	}, nil
+}
+
+// newLog is a log that has one line for everything. An error is in it as people
+// see it elsewhere; slog would print where in the program it came by.
+func newLog(w io.Writer) *slog.Logger {
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{ReplaceAttr: func(_ []string, attr slog.Attr) slog.Attr {
+		if err, ok := attr.Value.Any().(error); ok {
+			attr.Value = slog.StringValue(err.Error())
+		}
+		return attr
+	}}))
 }
 
 func (a *app) shutdownCmd() *cobra.Command {

@@ -1,10 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -89,7 +89,7 @@ func (a *app) open() (*state.Controller, error) {
 	case ok:
 		c = lab.NewClock(now)
 	}
-	a.store, err = sqlite.Open(filepath.Join(dir, "store.db"), sqlite.Options{Log: slog.Default(), Clock: c})
+	a.store, err = sqlite.Open(filepath.Join(dir, "store.db"), sqlite.Options{Log: newLog(a.stderr), Clock: c})
 	if err != nil {
 		return nil, errors.Trace(err)
 	}
@@ -121,6 +121,9 @@ func (a *app) model() (*state.Model, error) {
 			errors.New(`No model in focus: choose one with "unitd switch MODEL" or --model; "unitd models" lists them`), errNoModel)
 	}
 	m, err := c.Model(a.ctx, name)
+	if errors.Is(err, errors.NotFound) && name != defaultModel && a.modelNamed() == "" {
+		return nil, errors.NewNotFound(nil, err.Error()+`; it is the current one: choose another one with "unitd switch MODEL"`)
+	}
 	if !errors.Is(err, errors.NotFound) || name != defaultModel {
 		return m, errors.Trace(err)
 	}
@@ -157,12 +160,16 @@ func (a *app) focus(infos []state.ModelInfo) (string, error) {
 // reference may name a controller and an owner, which there are not here:
 // "[controller:][owner/]model".
 func (a *app) modelName() (string, error) {
-	for _, ref := range []string{a.modelFlag, os.Getenv("UNITD_MODEL"), os.Getenv("JUJU_MODEL")} {
-		if ref != "" {
-			return modelRef(ref)
-		}
+	if ref := a.modelNamed(); ref != "" {
+		return modelRef(ref)
 	}
 	return a.currentModel()
+}
+
+// modelNamed is the reference by which this command, or its environment, names
+// the model; empty if neither does.
+func (a *app) modelNamed() string {
+	return cmp.Or(a.modelFlag, os.Getenv("UNITD_MODEL"), os.Getenv("JUJU_MODEL"))
 }
 
 func modelRef(ref string) (string, error) {
@@ -215,6 +222,15 @@ func (a *app) printf(format string, args ...any) {
 		err = errors.Annotate(err, "cannot print the result")
 		a.printErr.CompareAndSwap(nil, &err)
 	}
+}
+
+// printer prints what a library writes as a part of the result.
+type printer struct{ *app }
+
+// Write is part of io.Writer.
+func (p printer) Write(b []byte) (int, error) {
+	p.printf("%s", b)
+	return len(b), nil
 }
 
 // note tells a person something beside the result.

@@ -33,31 +33,61 @@ func takeLock() (*agentLock, error) {
 	if err != nil {
 		return nil, errors.Trace(err)
 	}
+	l, err := lockAt(path)
+	if errors.Is(err, errors.AlreadyExists) {
+		return nil, err
+	}
+	return l, errors.Annotate(err, "cannot lock the data directory")
+}
+
+// lockAt takes the lock file at path. Whoever finds it locked reads in it which
+// process has it, to signal that one, so it says so before it is locked. Locked
+// for sharing it is for nobody: whoever asks has it so for a moment, too. Of
+// processes that begin at the same time the lock of its directory lets one
+// after the other do this.
+func lockAt(path string) (*agentLock, error) {
+	dir, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	defer dir.Close()
+	if err := flockSoon(dir); err != nil {
+		return nil, errors.Trace(err)
+	}
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return nil, errors.Annotate(err, "cannot lock the data directory")
+		return nil, errors.Trace(err)
 	}
-	// Whoever asks whether an agent runs holds the lock for a moment too.
-	for try := 0; ; try++ {
-		if err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err == nil || try == 20 {
-			break
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	if err != nil {
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB); err != nil {
 		pid := readPid(f)
 		f.Close()
 		return nil, errors.NewAlreadyExists(nil, fmt.Sprintf("an agent is running already (process %d)", pid))
 	}
-	if err := f.Truncate(0); err != nil {
-		f.Close()
-		return nil, errors.Annotate(err, "cannot lock the data directory")
+	err = f.Truncate(0)
+	if err == nil {
+		_, err = f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
 	}
-	if _, err := f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0); err != nil {
+	if err == nil {
+		err = flockSoon(f)
+	}
+	if err != nil {
 		f.Close()
-		return nil, errors.Annotate(err, "cannot lock the data directory")
+		return nil, errors.Trace(err)
 	}
 	return &agentLock{f}, nil
+}
+
+// flockSoon locks a file that others lock for a moment only. It gives up on one
+// that a stopped process has, such as a "unitd wait" after Ctrl-Z.
+func flockSoon(f *os.File) error {
+	var err error
+	for range 100 {
+		if err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != syscall.EWOULDBLOCK {
+			return errors.Trace(err)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return errors.Annotatef(err, "another process keeps %s locked", f.Name())
 }
 
 func readPid(f *os.File) int {
@@ -74,6 +104,12 @@ func runningAgent() (int, error) {
 	if err != nil {
 		return 0, errors.Trace(err)
 	}
+	pid, err := holder(path)
+	return pid, errors.Trace(err)
+}
+
+// holder is the process that has locked the file at path; 0: none.
+func holder(path string) (int, error) {
 	f, err := os.Open(path)
 	if os.IsNotExist(err) {
 		return 0, nil
@@ -85,7 +121,11 @@ func runningAgent() (int, error) {
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB); err == nil {
 		return 0, nil
 	}
-	return readPid(f), nil
+	pid := readPid(f)
+	if pid <= 0 {
+		return 0, errors.Errorf("something has locked %s that doesn't say which process it is", path)
+	}
+	return pid, nil
 }
 
 // ensureAgent starts an agent in the background if none runs, and says so.

@@ -64,7 +64,7 @@ func (a *app) planBundle(path string) (_ *plan, err error) {
 	}
 	for _, r := range b.Relations {
 		if _, err := model.MatchEndpoints(p.side(r[0]), p.side(r[1])); err != nil {
-			return nil, errors.Annotatef(err, "%s: relation %s %s", filepath.Base(b.Path), r[0], r[1])
+			return nil, errors.Annotatef(noRelation(err, r[0], r[1]), "%s: relation %s %s", filepath.Base(b.Path), r[0], r[1])
 		}
 	}
 	if len(b.Ignored) > 0 {
@@ -131,7 +131,7 @@ func (a *app) apply(m *state.Model, p *plan) error {
 			return errors.NewAlreadyExists(nil, fmt.Sprintf("application %q is there with another charm, %q", name, old.Charm.Name))
 		}
 		if doc.Life != model.Alive {
-			return errors.NewNotValid(nil, fmt.Sprintf("application %q is still being removed", name))
+			return stillThere(name)
 		}
 		if err := m.CheckCharm(a.ctx, name, app.packed.Charm.Charm); err != nil {
 			return err
@@ -165,7 +165,7 @@ func (a *app) deployPlanned(m *state.Model, app plannedApp) error {
 		return err
 	}
 	a.note("Deploying %q from local charm %q, revision %s", todo.Application, app.packed.Name, revision(todo.Charm))
-	if err := m.Deploy(a.ctx, todo); err != nil || !app.Exposed {
+	if err := m.Deploy(a.ctx, todo); err != nil || app.Exposed == nil || !*app.Exposed {
 		return err
 	}
 	return m.SetExposed(a.ctx, todo.Application, true)
@@ -174,12 +174,14 @@ func (a *app) deployPlanned(m *state.Model, app plannedApp) error {
 // args are those of Deploy but for the charm's URL.
 func (app plannedApp) args() state.DeployArgs {
 	return state.DeployArgs{
-		Application: app.Application.Name, Config: app.values, Units: app.units, Trust: app.Trust, Constraints: app.Constraints,
+		Application: app.Application.Name, Config: app.values, Units: app.units,
+		Trust: app.Trust != nil && *app.Trust, Constraints: app.Constraints,
 	}
 }
 
-// bringUpToDate gives an application that is there the bundle's charm, options
-// and, where it has fewer, units.
+// bringUpToDate gives an application that is there the bundle's charm, options,
+// trust and exposure and, where it has fewer, units. What the bundle doesn't say
+// stays as somebody has set it since.
 func (a *app) bringUpToDate(m *state.Model, doc state.ApplicationDoc, app plannedApp) error {
 	old, err := m.Charm(a.ctx, doc.Charm)
 	if err != nil {
@@ -200,13 +202,13 @@ func (a *app) bringUpToDate(m *state.Model, doc state.ApplicationDoc, app planne
 			return err
 		}
 	}
-	if doc.Trust != app.Trust {
-		if err := m.SetTrust(a.ctx, doc.Name, app.Trust); err != nil {
+	if app.Trust != nil && doc.Trust != *app.Trust {
+		if err := m.SetTrust(a.ctx, doc.Name, *app.Trust); err != nil {
 			return err
 		}
 	}
-	if doc.Exposed != app.Exposed {
-		if err := m.SetExposed(a.ctx, doc.Name, app.Exposed); err != nil {
+	if app.Exposed != nil && doc.Exposed != *app.Exposed {
+		if err := m.SetExposed(a.ctx, doc.Name, *app.Exposed); err != nil {
 			return err
 		}
 	}

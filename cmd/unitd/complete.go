@@ -1,6 +1,7 @@
 package main
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -93,6 +94,22 @@ func (a *app) completeApplications(most int) completer {
 		}
 		return completeWith(applicationNames(a.completing()), args, word, 0)
 	}
+}
+
+// completeOptions completes an application and then names of its options, which
+// a "=" can follow.
+func (a *app) completeOptions(_ *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+	s := a.completing()
+	if len(args) == 0 {
+		return completeWith(applicationNames(s), args, word, 0)
+	}
+	var names []string
+	for _, app := range s.Applications {
+		if app.Name == args[0] {
+			names = append(slices.Sorted(maps.Keys(app.CharmDoc.Charm.Options)), trustOption)
+		}
+	}
+	return completeWith(names, args, word, cobra.ShellCompDirectiveNoSpace)
 }
 
 func applicationNames(s *state.FullStatus) []string {

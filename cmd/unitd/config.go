@@ -28,7 +28,7 @@ func (a *app) configCmd() *cobra.Command {
   unitd config ledger --reset port,title
   unitd config ledger --file ledger.yaml`,
 		Args:              args(1, -1, "no application name specified"),
-		ValidArgsFunction: a.completeApplications(1),
+		ValidArgsFunction: a.completeOptions,
 		RunE: func(_ *cobra.Command, args []string) error {
 			return a.config(args[0], args[1:], reset, file, format, output)
 		},

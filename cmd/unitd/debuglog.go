@@ -159,7 +159,7 @@ func logLine(e debuglog.Entry, f logFlags, colours bool) string {
 	if colours {
 		level = sgr(levelColour(level), level)
 	}
-	return fmt.Sprintf("%s: %s %s %s %s", e.Entity, at.Format(layout), level, e.Module, e.Message)
+	return fmt.Sprintf("%s: %s %s %s %s", e.Entity, at.Format(layout), level, e.Module, harmless(e.Message))
 }
 
 func levelColour(level string) colour {

@@ -10,6 +10,7 @@ import (
 	"github.com/juju/errors"
 	"github.com/spf13/cobra"
 
+	"github.com/unitd/unitd/bundle"
 	"github.com/unitd/unitd/charmdir"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
@@ -33,7 +34,7 @@ func (a *app) deployCmd() *cobra.Command {
 		Long: `Deploy a charm as a new application, named after the charm unless another name
 is given. CHARM is a path that begins with . or /, to an unpacked charm or to a
 .charm file. A bundle deploys several applications and relates them; what is there
-already is brought up to date.`,
+already is brought up to date, and what the bundle doesn't say of it stays.`,
 		Example: `  unitd deploy ./ledger
   unitd deploy ./ledger books -n 3 --config port=5433
   unitd deploy /tmp/ledger.charm --config settings.yaml
@@ -72,6 +73,8 @@ func (a *app) deploy(path, name string, f deployFlags) error {
 	switch {
 	case units < -1:
 		return usagef("--num-units must be a positive integer")
+	case units > bundle.MaxUnits:
+		return tooMany(units)
 	case units == -1 && charm.Subordinate:
 		units = 0
 	case units == -1:
@@ -99,8 +102,7 @@ func (a *app) deploy(path, name string, f deployFlags) error {
 	todo := state.DeployArgs{Application: name, Config: values, Units: units, Trust: trust, Constraints: f.constraints}
 	err = m.CheckDeploy(a.ctx, todo, charm.Charm)
 	if errors.Is(err, errors.AlreadyExists) {
-		return errors.NewAlreadyExists(nil, err.Error()+`:
-deploy it under another name with "unitd deploy CHARM NAME", or remove the one that is there with "unitd remove-application `+name+`"`)
+		return a.nameTaken(m, name, err)
 	}
 	if err != nil {
 		return err
@@ -113,6 +115,28 @@ deploy it under another name with "unitd deploy CHARM NAME", or remove the one t
 		return err
 	}
 	return a.ensureAgent()
+}
+
+// tooMany is the error of so many units at once.
+func tooMany(units int) error {
+	return usagef("--num-units must be at most %d, got %d", bundle.MaxUnits, units)
+}
+
+// nameTaken says what can be done about a name that an application has already;
+// err is what deploying another one gave.
+func (a *app) nameTaken(m *state.Model, name string, err error) error {
+	if there, err := m.Application(a.ctx, name); err == nil && there.Life != model.Alive {
+		return stillThere(name)
+	}
+	return errors.NewAlreadyExists(nil, err.Error()+`: deploy it under another name with "unitd deploy CHARM NAME", `+
+		`or remove the one that is there with "unitd remove-application `+name+`"`)
+}
+
+// stillThere is the error of deploying an application while one of the same
+// name is on its way out.
+func stillThere(name string) error {
+	return errors.NewAlreadyExists(nil, fmt.Sprintf(`application %q is still being removed: "unitd wait" waits until it is gone, `+
+		`"unitd remove-application %[1]s --force" runs no more hooks of it; or deploy under another name`, name))
 }
 
 // readCharm reads the charm that a person has named by path.

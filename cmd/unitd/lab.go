@@ -53,6 +53,10 @@ func (a *app) lab(socket string) error {
 	}
 	defer s.Close()
 	wrapped := &lab.Store{Store: s, Clock: clock}
+	wrapped.Hold(true) // until the script wants something to happen
+	ctx, cancel := context.WithCancel(a.ctx)
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { wrapped.Hold(false) })() // it couldn't end
 	a.controller = state.NewController(wrapped, clock)
 	c, err := a.agentConfig()
 	if err != nil {
@@ -69,12 +73,12 @@ func (a *app) lab(socket string) error {
 		return errors.Annotate(err, "cannot listen for the script")
 	}
 	defer listener.Close()
-	server := &lab.Server{Clock: clock, Faults: faults, Store: wrapped, Depose: func(application string) error {
-		return deposeIn(a.ctx, outside, application)
+	server := &lab.Server{Clock: clock, Faults: faults, Store: wrapped, Gone: cancel, Depose: func(application string) error {
+		return deposeIn(ctx, outside, application)
 	}}
 	go func() { _ = server.Serve(listener) }() // ends with the listener
 	tellReady()
-	err = machine.Run(a.ctx, c)
+	err = machine.Run(ctx, c)
 	if errors.Is(err, context.Canceled) {
 		return nil
 	}

@@ -48,7 +48,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root := app.root()
 	root.SetArgs(args)
 	root.SetIn(stdin)
-	root.SetOut(stdout)
+	root.SetOut(printer{app})
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
 	if failed := app.printErr.Load(); err == nil && failed != nil {
@@ -111,7 +111,7 @@ on this machine alone and with nothing to set up.`,
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usagef("%s", flagError(err)) })
 	root.PersistentFlags().StringVarP(&a.modelFlag, "model", "m", "", "the model to work on, instead of the current one")
 	for _, verb := range []func() *cobra.Command{
-		a.upCmd, a.deployCmd, a.refreshCmd, a.addUnitCmd, a.removeUnitCmd, a.removeApplicationCmd,
+		a.upCmd, a.testCmd, a.deployCmd, a.refreshCmd, a.addUnitCmd, a.removeUnitCmd, a.removeApplicationCmd,
 		a.integrateCmd, a.removeRelationCmd, a.configCmd, a.exposeCmd, a.unexposeCmd, a.resolvedCmd,
 		a.statusCmd, a.showUnitCmd, a.waitCmd, a.debugLogCmd,
 		a.addModelCmd, a.destroyModelCmd, a.modelsCmd, a.switchCmd, a.modelConfigCmd,
@@ -119,6 +119,15 @@ on this machine alone and with nothing to set up.`,
 	} {
 		root.AddCommand(verb())
 	}
+	help := root.HelpFunc()
+	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		if words := cmd.Flags().Args(); cmd == root && len(words) > 0 {
+			err := a.unknown(cmd, words[0])
+			a.printErr.CompareAndSwap(nil, &err)
+			return
+		}
+		help(cmd, args)
+	})
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.InitDefaultHelpCmd()
 	for _, cmd := range root.Commands() {

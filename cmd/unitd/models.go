@@ -127,7 +127,7 @@ func (a *app) destroyModel(ref string, f destroyFlags) error {
 	if err := m.Destroy(a.ctx, f.force); err != nil {
 		return err
 	}
-	if err := a.waitUntilGone(c, m, f); err != nil {
+	if err := a.waitUntilGone(c, m, f.timeout); err != nil {
 		return err
 	}
 	if current, err := a.currentModel(); err == nil && current == name {
@@ -153,11 +153,11 @@ func (a *app) confirm(name string) error {
 
 // waitUntilGone waits until an agent, or with force this command, has taken
 // the model away.
-func (a *app) waitUntilGone(c *state.Controller, m *state.Model, f destroyFlags) error {
-	ctx := a.ctx
-	if f.timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, f.timeout)
+func (a *app) waitUntilGone(c *state.Controller, m *state.Model, timeout time.Duration) error {
+	ctx, cancel := context.WithCancel(a.ctx)
+	defer cancel()
+	if timeout > 0 {
+		ctx, cancel = context.WithTimeout(ctx, timeout)
 		defer cancel()
 	}
 	changes, err := m.Watch(ctx, 0)
@@ -174,31 +174,46 @@ func (a *app) waitUntilGone(c *state.Controller, m *state.Model, f destroyFlags)
 	if err := a.ensureAgent(); err != nil {
 		return err
 	}
-	progress := a.progress(m)
-	defer progress.end()
+	w := newAwaited(m)
+	wake(w, changes)
+	wake(w, models)
 	told := map[string]bool{}
-	for {
-		if _, err := m.Info(a.ctx); errors.Is(err, errors.NotFound) {
-			return nil
+	err = a.await(ctx, w, nil, func() (bool, error) {
+		if _, err := m.Info(ctx); err != nil {
+			return errors.Is(err, errors.NotFound), ignore(err, errors.NotFound)
 		}
-		progress.show()
-		failed, err := a.inError(m)
-		if err != nil && !errors.Is(err, errors.NotFound) {
-			return err
-		}
-		for _, text := range failed {
-			if !told[text] {
-				told[text] = true
-				a.note("%s: use \"unitd resolved -m %s\" on it, or --force", text, m.Name())
-			}
-		}
-		select {
-		case <-changes:
-		case <-models:
-		case <-ctx.Done():
-			return errors.Errorf("model %q is not gone after %s; it is still being destroyed", m.Name(), f.timeout)
+		return false, a.tellFailed(m, told)
+	})
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return errors.Errorf("model %q is not gone after %s; it is still being destroyed", m.Name(), timeout)
+	case errors.Is(err, errAgentEnded):
+		return fmt.Errorf("%w, and model %q is still being destroyed: \"unitd destroy-model %[2]s\" goes on with it", err, m.Name())
+	}
+	return err
+}
+
+// tellFailed tells of units in error that a model is held up by, each once.
+func (a *app) tellFailed(m *state.Model, told map[string]bool) error {
+	failed, err := a.inError(m)
+	if err != nil {
+		return ignore(err, errors.NotFound) // it has gone meanwhile
+	}
+	for _, text := range failed {
+		if !told[text] {
+			told[text] = true
+			a.note("%s: use \"unitd resolved -m %s\" on it, or --force", text, m.Name())
 		}
 	}
+	return nil
+}
+
+// ignore is an error unless it is of that kind.
+func ignore(err, kind error) error {
+	if errors.Is(err, kind) {
+		return nil
+	}
+	return err
 }
 
 func (a *app) modelsCmd() *cobra.Command {

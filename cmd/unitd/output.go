@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/juju/errors"
 	"github.com/spf13/cobra"
@@ -104,7 +105,35 @@ func colourful(w io.Writer) bool {
 type cell struct {
 	text   string
 	colour colour
-	right  bool // aligned to the right
+	more   []span // what follows text, in colours of its own
+	right  bool   // aligned to the right
+}
+
+// span is a part of a cell.
+type span struct {
+	text   string
+	colour colour
+}
+
+// width is how many characters the cell takes.
+func (c cell) width() int {
+	n := len([]rune(c.text))
+	for _, s := range c.more {
+		n += len([]rune(s.text))
+	}
+	return n
+}
+
+// render is the cell's text.
+func (c cell) render(colours bool) string {
+	var b strings.Builder
+	for _, s := range append([]span{{c.text, c.colour}}, c.more...) {
+		if !colours {
+			s.colour = plain
+		}
+		b.WriteString(sgr(s.colour, s.text))
+	}
+	return b.String()
 }
 
 // table prints blocks of rows as spec/cli-juju.md §2b has it: two spaces
@@ -113,8 +142,6 @@ type table struct {
 	colours bool
 	b       strings.Builder
 }
-
-func width(s string) int { return len([]rune(s)) }
 
 // block prints rows as one block, after an empty line if it isn't the first.
 func (t *table) block(rows [][]cell) {
@@ -130,16 +157,13 @@ func (t *table) block(rows [][]cell) {
 			if i == len(widths) {
 				widths = append(widths, 0)
 			}
-			widths[i] = max(widths[i], width(c.text))
+			widths[i] = max(widths[i], c.width())
 		}
 	}
 	for _, row := range rows {
 		for i, c := range row {
-			pad := strings.Repeat(" ", widths[i]-width(c.text))
-			text := c.text
-			if t.colours {
-				text = sgr(c.colour, text)
-			}
+			pad := strings.Repeat(" ", widths[i]-c.width())
+			text := c.render(t.colours)
 			if c.right {
 				text, pad = pad+text, ""
 			}
@@ -150,6 +174,17 @@ func (t *table) block(rows [][]cell) {
 		}
 		t.b.WriteByte('\n')
 	}
+}
+
+// harmless is text of a charm without what would do something to a terminal;
+// tabs stay.
+func harmless(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\t' {
+			return ' '
+		}
+		return r
+	}, s)
 }
 
 // heads is a row of headings.

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/juju/errors"
 	"github.com/spf13/cobra"
@@ -30,7 +31,9 @@ of endpoints fit, name the endpoints.`,
 			switch {
 			case errors.Is(err, errors.AlreadyExists):
 				return alreadyRelated(err)
-			case errors.Is(err, errors.NotFound) && err.Error() != "no relations found":
+			case errors.Is(err, errors.NotFound) && err.Error() == "no relations found":
+				return noRelation(err, args[0], args[1])
+			case errors.Is(err, errors.NotFound):
 				return errors.NewNotFound(nil, err.Error()+" (not found)")
 			case err != nil:
 				return err
@@ -43,6 +46,17 @@ of endpoints fit, name the endpoints.`,
 	}
 	cmd.Flags().StringVar(&via, "via", "", "noted: all is on this machine")
 	return cmd
+}
+
+// noRelation is the error of two sides that don't fit, with the reason where
+// there is a simple one.
+func noRelation(err error, one, other string) error {
+	one, _, _ = strings.Cut(one, ":")
+	other, _, _ = strings.Cut(other, ":")
+	if one != other {
+		return err
+	}
+	return errors.NewNotFound(nil, fmt.Sprintf("%v: application %q can't be related to itself", err, one))
 }
 
 // alreadyRelated is the error of a relation that is there, in the words that

@@ -74,8 +74,18 @@ Machine  State    Address   Inst id  Base          AZ  Message
 
 func TestColoursLeaveTheTextAsItIs(t *testing.T) {
 	t.Parallel()
-	coloured := tabular(shop(), true, true, true)
-	for _, part := range []string{"\x1b[31mblocked\x1b[0m", "\x1b[32mactive\x1b[0m", "\x1b[33m1/2\x1b[0m", "\x1b[36m10.9.8.7\x1b[0m", "\x1b[37mno key\x1b[0m"} {
+	s := shop()
+	s.Relations = []state.RelationDoc{{Endpoints: []model.Endpoint{
+		{Application: "shop", Name: "store", Role: model.Requirer, Interface: "kv"},
+		{Application: "ledger", Name: "db", Role: model.Provider, Interface: "kv"},
+	}}}
+	s.Applications[1].Units[0].Ports[""] = append(s.Applications[1].Units[0].Ports[""], model.PortRange{From: 53, To: 53, Protocol: "udp"})
+	coloured := tabular(s, true, true, true)
+	for _, part := range []string{
+		"\x1b[31mblocked\x1b[0m", "\x1b[32mactive\x1b[0m", "\x1b[33m1/2\x1b[0m", "\x1b[36m10.9.8.7\x1b[0m", "\x1b[37mno key\x1b[0m",
+		"  \x1b[95m8080\x1b[0m/tcp \x1b[95m53\x1b[0m/udp  ",
+		"\nledger\x1b[35m:db\x1b[0m             shop\x1b[35m:store\x1b[0m  kv         regular  ",
+	} {
 		if !strings.Contains(coloured, part) {
 			t.Errorf("no %q in\n%s", part, coloured)
 		}
@@ -89,7 +99,7 @@ func TestColoursLeaveTheTextAsItIs(t *testing.T) {
 		}
 		rest = after
 	}
-	if want := tabular(shop(), false, true, true); plainText.String() != want {
+	if want := tabular(s, false, true, true); plainText.String() != want {
 		t.Errorf("without its colours the table is\n%s\nwant\n%s", plainText.String(), want)
 	}
 }
@@ -251,6 +261,15 @@ func TestLogLinesAreThoseOfTheContract(t *testing.T) {
 				t.Errorf("have %q\nwant %q", got, test.want)
 			}
 		})
+	}
+}
+
+func TestLogLinesDoNothingToATerminal(t *testing.T) {
+	t.Parallel()
+	e := debuglog.Entry{Entity: "unit-shop-0", Level: "INFO", Module: "unit.shop/0.install", Message: "a\tb\x1b[31mred\x07\u009b2Jé"}
+	want := "unit-shop-0: 00:00:00 INFO unit.shop/0.install a\tb [31mred  2Jé"
+	if got := logLine(e, logFlags{utc: true}, false); got != want {
+		t.Errorf("have %q\nwant %q", got, want)
 	}
 }
 

@@ -35,7 +35,7 @@ func (a *app) statusCmd() *cobra.Command {
 		},
 	}
 	fs := cmd.Flags()
-	fs.StringVar(&f.format, "format", "tabular", "output format: tabular, json, yaml or short")
+	fs.StringVar(&f.format, "format", "tabular", "output format: tabular, json, yaml, short or summary")
 	fs.StringVarP(&f.output, "output", "o", "", "write to this file")
 	fs.BoolVar(&f.relations, "relations", false, "show relations too")
 	fs.BoolVar(&f.relations, "integrations", false, "the same as --relations")
@@ -44,7 +44,7 @@ func (a *app) statusCmd() *cobra.Command {
 	fs.BoolVar(&f.color, "color", false, "use colours even if this is not a terminal")
 	fs.BoolVar(&f.noColor, "no-color", false, "use no colours")
 	fs.BoolVar(&f.watch, "watch", false, "show it again at each change, until Ctrl-C")
-	a.formats(cmd, "tabular", "json", "yaml", "short", "line", "oneline")
+	a.formats(cmd, "tabular", "json", "yaml", "short", "line", "oneline", "summary")
 	return cmd
 }
 
@@ -86,6 +86,9 @@ func (a *app) watchStatus(m *state.Model, selectors []string, f statusFlags) err
 		if err := a.showStatus(s, selectors, f); err != nil {
 			return err
 		}
+		if a.printErr.Load() != nil {
+			return nil // nobody can see it any more
+		}
 		if _, more := <-watch; !more {
 			return nil
 		}
@@ -99,10 +102,13 @@ func (a *app) showStatus(s *state.FullStatus, selectors []string, f statusFlags)
 		return a.write(f.format, f.output, statusTree(s, f.utc))
 	}
 	var text string
-	if f.format == "tabular" {
+	switch f.format {
+	case "tabular":
 		colours := f.color || !f.noColor && f.output == "" && colourful(a.stdout)
 		text = tabular(s, colours, f.relations, f.utc)
-	} else {
+	case "summary":
+		text = summary(s)
+	default:
 		text = short(s)
 	}
 	if f.output != "" {

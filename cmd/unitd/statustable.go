@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/unitd/unitd/hooks"
 	"github.com/unitd/unitd/model"
@@ -47,15 +46,9 @@ func statusCell(word string) cell { return cell{text: word, colour: statusColour
 // message is a status message cut to what a line can take.
 func message(s string) cell { return cell{text: clip(s, 120), colour: grey} }
 
-// clip cuts text that a charm has set to so many characters, and takes away
-// what would do something to a terminal.
+// clip cuts text that a charm has set to so many characters in one line.
 func clip(s string, most int) string {
-	r := []rune(strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return ' '
-		}
-		return r
-	}, s))
+	r := []rune(strings.ReplaceAll(harmless(s), "\t", " "))
 	if len(r) > most {
 		return string(r[:most-3]) + "..."
 	}
@@ -77,10 +70,19 @@ func applicationRows(s *state.FullStatus) [][]cell {
 		}
 		rows = append(rows, []cell{
 			{text: app.Name}, {text: clip(version, 15)}, statusCell(app.Status.Status), scale(app), {text: app.CharmDoc.Charm.Name}, {},
-			{text: fmt.Sprint(app.CharmDoc.Revision), right: true}, exposed, message(app.Status.Message),
+			{text: fmt.Sprint(app.CharmDoc.Revision), right: true}, exposed, message(withLife(app)),
 		})
 	}
 	return rows
+}
+
+// withLife is the message of an application, after its life if it is on its way
+// out, as a unit's message is after the hook that runs.
+func withLife(app state.ApplicationView) string {
+	if app.Life == model.Alive {
+		return app.Status.Message
+	}
+	return strings.TrimSpace("(" + app.Life.String() + ") " + app.Status.Message)
 }
 
 // scale is how many units there are, or how many of them run if not all do.
@@ -140,28 +142,37 @@ func unitRow(u state.UnitView, indent string) []cell {
 	}
 	return []cell{
 		{text: name}, statusCell(u.Workload.Status), statusCell(u.Agent.Status), {text: machine},
-		{text: u.Address, colour: cyan}, {text: portList(u.Ports), colour: ports}, message(text),
+		{text: u.Address, colour: cyan}, portCell(u.Ports), message(text),
 	}
 }
 
-// portList groups ports by protocol: "80,443,8000-8010/tcp 53/udp icmp".
-func portList(p model.Ports) string {
+// portCell groups ports by protocol: "80,443,8000-8010/tcp 53/udp icmp".
+func portCell(p model.Ports) cell {
 	byProtocol := map[string][]string{}
 	for _, r := range p.All() {
 		number, _, _ := strings.Cut(r.String(), "/")
 		byProtocol[r.Protocol] = append(byProtocol[r.Protocol], number)
 	}
-	var groups []string
+	var spans []span
+	group := func(numbers, protocol string) {
+		if len(spans) > 0 {
+			spans = append(spans, span{text: " "})
+		}
+		spans = append(spans, span{numbers, ports}, span{text: protocol})
+	}
 	for _, proto := range []string{"tcp", "udp"} {
 		if list := byProtocol[proto]; len(list) > 0 {
-			groups = append(groups, strings.Join(list, ",")+"/"+proto)
+			group(strings.Join(list, ","), "/"+proto)
 		}
 	}
 	if len(byProtocol["icmp"]) > 0 {
-		groups = append(groups, "icmp")
+		group("icmp", "")
 	}
-	return strings.Join(groups, " ")
+	return cell{more: spans}
 }
+
+// portList is the text of portCell.
+func portList(p model.Ports) string { return portCell(p).render(false) }
 
 func machineRows(s *state.FullStatus) [][]cell {
 	if len(s.Machines) == 0 {
@@ -208,7 +219,11 @@ func relationRows(s *state.FullStatus) [][]cell {
 		case r.Suspended:
 			text = "suspended"
 		}
-		rows = append(rows, []cell{{text: provider.String()}, {text: requirer.String()}, {text: provider.Interface}, {text: kind}, message(text)})
+		rows = append(rows, []cell{endpointCell(provider), endpointCell(requirer), {text: provider.Interface}, {text: kind}, message(text)})
 	}
 	return rows
+}
+
+func endpointCell(e model.Endpoint) cell {
+	return cell{text: e.Application, more: []span{{":" + e.Name, magenta}}}
 }

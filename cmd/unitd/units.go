@@ -6,6 +6,7 @@ import (
 	"github.com/juju/errors"
 	"github.com/spf13/cobra"
 
+	"github.com/unitd/unitd/bundle"
 	"github.com/unitd/unitd/model"
 )
 
@@ -20,6 +21,9 @@ func (a *app) addUnitCmd() *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error {
 			if n < 1 {
 				return usagef("--num-units must be a positive integer")
+			}
+			if n > bundle.MaxUnits {
+				return tooMany(n)
 			}
 			m, err := a.model()
 			if err != nil {
@@ -39,7 +43,7 @@ func (a *app) addUnitCmd() *cobra.Command {
 }
 
 func (a *app) removeUnitCmd() *cobra.Command {
-	var noPrompt, destroyStorage, force bool
+	var noPrompt, destroyStorage, force, noWait bool
 	cmd := &cobra.Command{
 		Use:   "remove-unit UNIT …",
 		Short: "Remove units, after their stop and remove hooks",
@@ -49,12 +53,16 @@ func (a *app) removeUnitCmd() *cobra.Command {
 		Args:              args(1, -1, "no units specified"),
 		ValidArgsFunction: a.completeUnits,
 		RunE: func(_ *cobra.Command, args []string) error {
+			if noWait && !force {
+				return usagef("--no-wait without --force not valid")
+			}
 			return a.removeUnits(args, force)
 		},
 	}
 	cmd.Flags().BoolVar(&noPrompt, "no-prompt", false, "for scripts; there is no question here")
 	cmd.Flags().BoolVar(&destroyStorage, "destroy-storage", false, "remove the units' storage too")
 	cmd.Flags().BoolVar(&force, "force", false, "take the unit away at once, running no hook")
+	cmd.Flags().BoolVar(&noWait, "no-wait", false, "with --force: the same as --force alone")
 	return cmd
 }
 
@@ -107,7 +115,7 @@ func unitNames(args []string) ([]model.UnitName, error) {
 }
 
 func (a *app) removeApplicationCmd() *cobra.Command {
-	var noPrompt, destroyStorage, force bool
+	var noPrompt, destroyStorage, force, noWait bool
 	cmd := &cobra.Command{
 		Use:               "remove-application APPLICATION …",
 		Short:             "Remove applications with their units and relations",
@@ -115,12 +123,16 @@ func (a *app) removeApplicationCmd() *cobra.Command {
 		Args:              args(1, -1, "no application specified"),
 		ValidArgsFunction: a.completeApplications(-1),
 		RunE: func(_ *cobra.Command, args []string) error {
+			if noWait && !force {
+				return usagef("--no-wait without --force not valid")
+			}
 			return a.removeApplications(args, force)
 		},
 	}
 	cmd.Flags().BoolVar(&noPrompt, "no-prompt", false, "for scripts; there is no question here")
 	cmd.Flags().BoolVar(&destroyStorage, "destroy-storage", false, "remove the units' storage too")
 	cmd.Flags().BoolVar(&force, "force", false, "take the units away at once, running no hook")
+	cmd.Flags().BoolVar(&noWait, "no-wait", false, "with --force: the same as --force alone")
 	return cmd
 }
 

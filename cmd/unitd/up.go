@@ -149,7 +149,7 @@ func (h *hookLines) event(e machine.Event) {
 	case e.Kind == machine.HookRun:
 		h.hook(e.Run)
 	case e.Kind == machine.LogLine && h.logs && strings.HasPrefix(e.Log.Module, "unit."):
-		h.line(e.Log.Time, e.Unit, h.paint(grey, e.Log.Level+" "+e.Log.Message))
+		h.line(e.Log.Time, e.Unit, h.paint(grey, e.Log.Level+" "+harmless(e.Log.Message)))
 	}
 }
 
@@ -161,7 +161,7 @@ func (h *hookLines) hook(run history.Entry) {
 	case run.Outcome == history.Committed:
 		what += fmt.Sprintf("%6s", run.Duration.Round(time.Millisecond))
 	default:
-		what += h.paint(red, string(run.Outcome)+": "+run.Message)
+		what += h.paint(red, string(run.Outcome)+": "+harmless(run.Message))
 	}
 	h.line(run.Started, run.Unit, what)
 }

@@ -55,7 +55,7 @@ counts as done; the command then fails, and names it.`,
 func (a *app) settle(ctx context.Context, m *state.Model, ended chan error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	watch, err := m.Watch(ctx, 0)
+	changes, err := m.Watch(ctx, 0)
 	if err != nil {
 		return err
 	}
@@ -63,28 +63,68 @@ func (a *app) settle(ctx context.Context, m *state.Model, ended chan error) erro
 	if err != nil {
 		return err
 	}
+	w := newAwaited(m)
+	wake(w, changes)
+	err = a.await(ctx, w, ended, func() (bool, error) { return m.Settled(ctx, rev) })
+	if errors.Is(err, errAgentEnded) {
+		return fmt.Errorf("%w; \"unitd wait\" starts another one", err)
+	}
+	return err
+}
+
+// errAgentEnded marks that there is no agent any more to wait for.
+const errAgentEnded = errors.ConstError("the agent has ended")
+
+// awaited is a model that somebody waits for.
+type awaited struct {
+	model *state.Model
+	woken chan struct{} // has room for one: "look again"
+}
+
+func newAwaited(m *state.Model) *awaited { return &awaited{model: m, woken: make(chan struct{}, 1)} }
+
+// wake has whatever comes from a watch be a reason to look again.
+func wake[T any](w *awaited, watch <-chan T) {
+	go func() {
+		for range watch {
+			select {
+			case w.woken <- struct{}{}:
+			default:
+			}
+		}
+	}()
+}
+
+// await waits until done says so, which it asks at each change, and shows on a
+// terminal what for. ended is that of settle; once the agent has ended nothing
+// will come of itself, and the error says so.
+func (a *app) await(ctx context.Context, w *awaited, ended chan error, done func() (bool, error)) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	if ended == nil {
 		ended = make(chan error, 1)
 		go func() {
 			err := waitForEnd(ctx)
 			if err == nil {
-				err = errors.New("the agent has ended; \"unitd wait\" starts another one")
+				err = errAgentEnded
 			}
 			ended <- err
 		}()
 	}
-	progress := a.progress(m)
+	progress := a.progress(w.model)
 	defer progress.end()
 	for {
-		done, err := m.Settled(ctx, rev)
-		if err != nil || done {
+		if ok, err := done(); err != nil || ok {
 			return err
 		}
 		progress.show()
 		select {
-		case <-watch:
+		case <-w.woken:
 		case err := <-ended:
 			ended <- err // for others who ask
+			if ok, _ := done(); ok {
+				return nil // it was the last that the agent did
+			}
 			return err
 		case <-ctx.Done():
 			return errors.Trace(ctx.Err())

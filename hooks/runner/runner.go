@@ -34,9 +34,9 @@ const (
 	Stderr Stream = "stderr"
 )
 
-// MaxLine is the longest line in bytes that Output gets at once; a longer one
+// maxLine is the longest line in bytes that Output gets at once; a longer one
 // comes in pieces.
-const MaxLine = 4 << 20
+const maxLine = 4 << 20
 
 // Cmd is one program to be run.
 type Cmd struct {
@@ -54,16 +54,16 @@ type Cmd struct {
 	// Started is called once the program runs, with its process id; may be nil.
 	Started func(pid int)
 	// Grace is how long processes have between TERM and KILL when the context
-	// ends. Zero is DefaultGrace.
+	// ends. Zero is 5 s.
 	Grace time.Duration
-	// Linger bounds the wait for output after the exit. Zero is DefaultLinger.
+	// Linger bounds the wait for output after the exit. Zero is 100 ms.
 	Linger time.Duration
 }
 
 // The defaults of Cmd.
 const (
-	DefaultGrace  = 5 * time.Second
-	DefaultLinger = 100 * time.Millisecond
+	defaultGrace  = 5 * time.Second
+	defaultLinger = 100 * time.Millisecond
 )
 
 // Outcome says how a program ended.
@@ -77,9 +77,6 @@ type Outcome struct {
 	// Err says why the program couldn't be started or waited for.
 	Err error
 }
-
-// OK says whether the program exited with 0.
-func (o Outcome) OK() bool { return o.Err == nil && o.Exit == 0 }
 
 // Runner runs programs and owns the goroutines that read what daemons left
 // behind still print. The zero value is ready; Close it.
@@ -107,10 +104,10 @@ func (r *Runner) Close() {
 // gets TERM, then KILL after Grace, and is gone when Run returns.
 func (r *Runner) Run(ctx context.Context, c Cmd) Outcome {
 	if c.Grace <= 0 {
-		c.Grace = DefaultGrace
+		c.Grace = defaultGrace
 	}
 	if c.Linger <= 0 {
-		c.Linger = DefaultLinger
+		c.Linger = defaultLinger
 	}
 	cmd := exec.Command(c.Path, c.Args...)
 	cmd.Dir, cmd.Env = c.Dir, c.Env
@@ -235,7 +232,7 @@ func lines(f io.Reader, line func(string)) {
 		if n := len(part); n > 0 && part[n-1] == '\n' {
 			line(string(part[:n-1]))
 			part = part[:0]
-		} else if n >= MaxLine {
+		} else if n >= maxLine {
 			line(string(part))
 			part = part[:0]
 		}

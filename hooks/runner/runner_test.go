@@ -45,6 +45,9 @@ func script(t testing.TB, body string) string {
 	return path
 }
 
+// ok says whether the program exited with 0.
+func ok(o runner.Outcome) bool { return o.Err == nil && o.Exit == 0 }
+
 func newRunner(t testing.TB) *runner.Runner {
 	r := &runner.Runner{}
 	t.Cleanup(r.Close)
@@ -63,7 +66,7 @@ func TestOutputComesWholeAndByLine(t *testing.T) {
 	o := newRunner(t).Run(context.Background(), runner.Cmd{
 		Path: path, Args: []string{file}, Env: []string{"PATH=/bin:/usr/bin"}, Output: out.add,
 	})
-	if !o.OK() {
+	if !ok(o) {
 		t.Fatalf("got %+v", o)
 	}
 	want := []string{"one", "nul\x00here", "\xff", long, "last"}
@@ -140,7 +143,7 @@ func TestADaemonThatHoldsTheOutputDoesNotHoldTheHook(t *testing.T) {
 		Path: script(t, `(read x < `+fifo+`; echo late) & echo early`), Env: []string{"PATH=/bin:/usr/bin"},
 		Output: output, Linger: 10 * time.Millisecond,
 	})
-	if !o.OK() || fmt.Sprint(out.get(runner.Stdout)) != "[early]" {
+	if !ok(o) || fmt.Sprint(out.get(runner.Stdout)) != "[early]" {
 		t.Fatalf("got %+v, %q", o, out.get(runner.Stdout))
 	}
 	if err := os.WriteFile(fifo, []byte("x\n"), 0); err != nil {
@@ -220,12 +223,12 @@ func TestWhatAKilledAgentLeftRunningIsEnded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := runner.EndLeftover(mark, "PATH=/bin:/usr/bin"); n < 2 {
+	if n, _ := runner.EndLeftover(context.Background(), mark, "PATH=/bin:/usr/bin"); n < 2 {
 		t.Errorf("ended %d processes, want the hook and its child", n)
 	}
 	waitGone(t, pid)
 	<-ended
-	if n := runner.EndLeftover(mark); n != 0 {
+	if n, _ := runner.EndLeftover(context.Background(), mark); n != 0 {
 		t.Errorf("%d are left", n)
 	}
 }
@@ -234,7 +237,7 @@ func BenchmarkNoOp(b *testing.B) {
 	path := script(b, "exit 0\n")
 	r := newRunner(b)
 	for b.Loop() {
-		if o := r.Run(context.Background(), runner.Cmd{Path: path}); !o.OK() {
+		if o := r.Run(context.Background(), runner.Cmd{Path: path}); !ok(o) {
 			b.Fatal(o)
 		}
 	}

@@ -21,6 +21,8 @@ type Request struct {
 	Fault *Fault `json:"fault,omitempty"`
 	// Release lets a unit go; see Faults.Release.
 	Release model.UnitName `json:"release,omitempty"`
+	// Hold holds the agent, or lets it go on; see Store.
+	Hold *bool `json:"hold,omitempty"`
 	// LoseStore is for how long the store is out of reach.
 	LoseStore time.Duration `json:"lose-store,omitempty"`
 	// DiskFull says whether the disk is full; nil: as it was.
@@ -36,6 +38,8 @@ type Answer struct {
 	Next time.Time `json:"next,omitzero"`
 	// Hung are the units that stand still.
 	Hung []model.UnitName `json:"hung,omitempty"`
+	// Lost: the store is out of reach.
+	Lost bool `json:"lost,omitempty"`
 	// Kills: a fault is still to happen that ends the agent.
 	Kills bool `json:"kills,omitempty"`
 }
@@ -47,6 +51,9 @@ type Server struct {
 	Store  *Store
 	// Depose is Faults.Depose at once.
 	Depose func(application string) error
+	// Gone is called when a script has closed its connection: it has ended, and
+	// so should the agent.
+	Gone func()
 
 	disk fullDisk
 }
@@ -67,6 +74,7 @@ func (s *Server) Serve(l net.Listener) error {
 }
 
 func (s *Server) talk(conn net.Conn) {
+	defer s.Gone()
 	defer conn.Close()
 	in, out := json.NewDecoder(bufio.NewReader(conn)), json.NewEncoder(conn)
 	for {
@@ -78,6 +86,7 @@ func (s *Server) talk(conn net.Conn) {
 		if err := s.do(r); err != nil {
 			a.Error = err.Error()
 		}
+		a.Lost = s.Store.Lost()
 		a.Next, a.Hung, a.Kills = s.Clock.Next(), s.Faults.Hung(), s.Faults.Kills()
 		if err := out.Encode(a); err != nil {
 			return
@@ -93,6 +102,8 @@ func (s *Server) do(r Request) error {
 		s.Faults.Add(*r.Fault)
 	case r.Release != "":
 		s.Faults.Release(r.Release)
+	case r.Hold != nil:
+		s.Store.Hold(*r.Hold)
 	case r.LoseStore > 0:
 		s.Store.Lose(s.Clock.Now().Add(r.LoseStore))
 	case r.DiskFull != nil:

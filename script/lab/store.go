@@ -11,14 +11,29 @@ import (
 	"github.com/unitd/unitd/state/store"
 )
 
-// Store is a store that can be lost for a while: then nothing is read from it
-// and nothing written, and what watches it hears nothing.
+// Store is a store that can be held, and lost for a while. While it is held
+// whoever wants something of it waits, so that an agent sees several changes as
+// one. While it is lost nothing is read from it and nothing written.
 type Store struct {
 	store.Store
 	Clock clock.Clock
 
 	mu    sync.Mutex
 	until time.Time
+	held  chan struct{} // closed when it is let go; nil: it isn't held
+}
+
+// Hold holds the store, or lets it go.
+func (s *Store) Hold(hold bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case hold && s.held == nil:
+		s.held = make(chan struct{})
+	case !hold && s.held != nil:
+		close(s.held)
+		s.held = nil
+	}
 }
 
 // Lose makes it unreachable until the clock shows the time.
@@ -28,18 +43,34 @@ func (s *Store) Lose(until time.Time) {
 	s.until = until
 }
 
-func (s *Store) reach() error {
+// Lost says whether it is out of reach.
+func (s *Store) Lost() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.Clock.Now().Before(s.until) {
-		return errors.Errorf("the store is out of reach until %s", s.until.Format(time.TimeOnly))
+	return s.Clock.Now().Before(s.until)
+}
+
+// reach waits until the store isn't held, and says whether it is lost.
+func (s *Store) reach(ctx context.Context) error {
+	s.mu.Lock()
+	held := s.held
+	s.mu.Unlock()
+	if held != nil {
+		select {
+		case <-held:
+		case <-ctx.Done():
+			return errors.Trace(ctx.Err())
+		}
+	}
+	if s.Lost() {
+		return errors.New("the store is out of reach")
 	}
 	return nil
 }
 
 // View is part of store.Store.
 func (s *Store) View(ctx context.Context, fn func(store.Reader) error) (int64, error) {
-	if err := s.reach(); err != nil {
+	if err := s.reach(ctx); err != nil {
 		return 0, err
 	}
 	return s.Store.View(ctx, fn)
@@ -47,7 +78,7 @@ func (s *Store) View(ctx context.Context, fn func(store.Reader) error) (int64, e
 
 // Update is part of store.Store.
 func (s *Store) Update(ctx context.Context, fn func(store.Tx) error, opts ...store.Option) (int64, error) {
-	if err := s.reach(); err != nil {
+	if err := s.reach(ctx); err != nil {
 		return 0, err
 	}
 	return s.Store.Update(ctx, fn, opts...)
@@ -55,7 +86,7 @@ func (s *Store) Update(ctx context.Context, fn func(store.Tx) error, opts ...sto
 
 // Grant is part of store.Store.
 func (s *Store) Grant(ctx context.Context, ttl time.Duration) (store.LeaseID, error) {
-	if err := s.reach(); err != nil {
+	if err := s.reach(ctx); err != nil {
 		return 0, err
 	}
 	return s.Store.Grant(ctx, ttl)
@@ -63,7 +94,7 @@ func (s *Store) Grant(ctx context.Context, ttl time.Duration) (store.LeaseID, er
 
 // KeepAlive is part of store.Store.
 func (s *Store) KeepAlive(ctx context.Context, id store.LeaseID) error {
-	if err := s.reach(); err != nil {
+	if err := s.reach(ctx); err != nil {
 		return err
 	}
 	return s.Store.KeepAlive(ctx, id)

@@ -66,6 +66,8 @@ type Reader interface {
 	// Page returns at most limit keys that begin with prefix and sort after
 	// the key after ("" for the first page), in order.
 	Page(prefix, after string, limit int) ([]KV, error)
+	// Keys is Page without the values, which are nil.
+	Keys(prefix, after string, limit int) ([]KV, error)
 	// Rev is the revision that is being read: what has been committed up to
 	// and with it is seen, and nothing later.
 	Rev() int64
@@ -132,7 +134,8 @@ type Store interface {
 	// KeepAlive puts the lease's expiry at its full ttl from now.
 	// errors.NotFound once it has expired or was revoked.
 	KeepAlive(ctx context.Context, id LeaseID) error
-	// Revoke ends the lease and deletes its keys; no error if there is none.
+	// Revoke ends the lease and deletes its keys; no error if there is none,
+	// as there never is one with the id 0.
 	Revoke(ctx context.Context, id LeaseID) error
 	// Compact forgets the history of changes up to rev: a Watch from before it
 	// begins with Resync. Keys and values are not touched.

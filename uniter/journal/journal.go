@@ -35,9 +35,10 @@ import (
 const Version = 1
 
 const (
-	// ErrCorrupt is returned by Open where both slots have content and neither
-	// has a record that matches its checksum. The agent must not guess: it
-	// would run install again.
+	// ErrCorrupt is returned where there were two records at least and neither
+	// slot has one that matches its checksum. The agent must not guess: it would
+	// run install again. A first record that was cut off is none: what it
+	// announced had not begun, as of any other.
 	ErrCorrupt = errors.ConstError("journal is corrupt")
 	// ErrNewer is returned by Open for a record of a later version of unitd.
 	ErrNewer = errors.ConstError("journal was written by a newer unitd")
@@ -69,13 +70,14 @@ func realCalls() fileCalls {
 	}
 }
 
-// Open opens the journal in dir, an existing directory, and makes it if there
-// is none. It returns what was last stored, or resolver.New(unit) for a new
-// journal. Errors: ErrCorrupt, ErrNewer, NotValid for another unit's journal,
-// and those of the file system; each names the file.
-func Open(dir string, unit model.UnitName) (*Journal, resolver.Local, error) {
+// Open opens the journal of the unit with that id in dir, an existing
+// directory, and makes it if there is none. It returns what was last stored, or
+// resolver.New(unit) with the id for a new journal. Errors: ErrCorrupt,
+// ErrNewer, NotValid for another unit's journal, and those of the file system;
+// each names the file.
+func Open(dir string, unit model.UnitName, id string) (*Journal, resolver.Local, error) {
 	j := &Journal{io: realCalls()}
-	local, err := j.open(dir, unit)
+	local, err := j.open(dir, unit, id)
 	if err != nil {
 		j.Close()
 		return nil, resolver.Local{}, errors.Trace(err)
@@ -83,38 +85,70 @@ func Open(dir string, unit model.UnitName) (*Journal, resolver.Local, error) {
 	return j, local, nil
 }
 
-func (j *Journal) open(dir string, unit model.UnitName) (resolver.Local, error) {
-	local := resolver.New(unit)
-	made, damaged := false, error(nil)
+// Read returns what was last stored in dir, by whichever unit's agent, and
+// false where nothing was. It changes nothing; the errors are those of Open.
+func Read(dir string) (resolver.Local, bool, error) {
+	j := &Journal{io: realCalls()}
+	defer j.Close()
+	local, _, err := j.newest(dir, os.O_RDONLY)
+	return local, j.generation > 0, errors.Trace(err)
+}
+
+func (j *Journal) open(dir string, unit model.UnitName, id string) (resolver.Local, error) {
+	local, made, err := j.newest(dir, os.O_RDWR|os.O_CREATE)
+	if err != nil {
+		return local, errors.Trace(err)
+	}
+	if j.generation == 0 {
+		local = resolver.New(unit)
+		local.ID = id
+	}
+	switch {
+	case local.Unit != unit || local.ID != id:
+		return local, errors.NotValidf("journal of %s in %s, which is %s's,", name(local.Unit, local.ID), dir, name(unit, id))
+	case made:
+		return local, errors.Annotatef(syncDir(dir), "cannot make the journal in %s", dir)
+	}
+	return local, nil
+}
+
+func name(unit model.UnitName, id string) string { return fmt.Sprintf("%s (%s)", unit, id) }
+
+// newest opens the slots and reads the newest record. made says that there was
+// none of them.
+func (j *Journal) newest(dir string, flag int) (local resolver.Local, made bool, err error) {
+	var damaged error
+	empty := 0
 	for i := range j.slots {
 		path := filepath.Join(dir, fmt.Sprintf("journal-%d", i))
 		if _, err := os.Lstat(path); os.IsNotExist(err) {
 			made = true
+			if flag&os.O_CREATE == 0 {
+				empty++
+				continue
+			}
 		}
-		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+		f, err := os.OpenFile(path, flag, 0o600)
 		if err != nil {
-			return local, errors.Annotate(err, "cannot open the unit's journal")
+			return local, made, errors.Annotate(err, "cannot open the unit's journal")
 		}
 		j.slots[i] = f
 		r, err := read(f)
 		switch {
 		case errors.Is(err, ErrNewer):
-			return local, errors.Annotatef(err, "cannot read %s", path)
+			return local, made, errors.Annotatef(err, "cannot read %s", path)
 		case err != nil:
 			damaged = errors.Annotatef(err, "cannot read %s", path)
-		case r != nil && r.generation > j.generation:
+		case r == nil:
+			empty++
+		case r.generation > j.generation:
 			j.generation, j.next, local = r.generation, 1-i, r.local
 		}
 	}
-	switch {
-	case j.generation == 0 && damaged != nil:
-		return local, errors.Trace(damaged)
-	case local.Unit != unit:
-		return local, errors.NotValidf("journal of %s in %s, which is %s's", local.Unit, dir, unit)
-	case made:
-		return local, errors.Annotatef(syncDir(dir), "cannot make the journal in %s", dir)
+	if j.generation == 0 && empty == 0 {
+		return local, made, errors.Trace(damaged)
 	}
-	return local, nil
+	return local, made, nil
 }
 
 // Store makes l durable. When it returns nil a power cut leaves l; when it

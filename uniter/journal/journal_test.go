@@ -9,14 +9,15 @@ import (
 	"github.com/juju/errors"
 
 	"github.com/unitd/unitd/hooks"
+	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/uniter/resolver"
 )
 
-const unit = "app/0"
+const unit, id = "app/0", "an-id"
 
 func open(t testing.TB, dir string) (*Journal, resolver.Local) {
 	t.Helper()
-	j, l, err := Open(dir, unit)
+	j, l, err := Open(dir, unit, id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +27,7 @@ func open(t testing.TB, dir string) (*Journal, resolver.Local) {
 
 func pendingRun(n int64) resolver.Local {
 	l := resolver.New(unit)
-	l.Run = n
+	l.ID, l.Run = id, n
 	l.Current = &resolver.Current{Hook: hooks.Info{Kind: hooks.Install}, Run: n, Step: resolver.Pending}
 	return l
 }
@@ -134,7 +135,7 @@ func TestAnyFlippedByteLeavesAGoodRecordOrIsRefused(t *testing.T) {
 			if err := os.WriteFile(path, bad, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			j, l, err := Open(dir, unit)
+			j, l, err := Open(dir, unit, id)
 			switch {
 			case errors.Is(err, ErrNewer):
 			case err != nil:
@@ -159,9 +160,60 @@ func TestTwoDamagedSlotsAreRefusedByName(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	_, _, err := Open(dir, unit)
+	_, _, err := Open(dir, unit, id)
 	if !errors.Is(err, ErrCorrupt) {
 		t.Fatalf("got %v", err)
+	}
+}
+
+// A first record that was cut off announced what had not begun.
+func TestAFirstRecordThatWasCutOffIsTakenAsNone(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	j, _ := open(t, dir)
+	if err := j.Store(pendingRun(1)); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "journal-0")
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for cut := range whole[:len(whole)-1] { // the newline isn't missed
+		if err := os.WriteFile(path, whole[:cut], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, there, err := Read(dir); there || err != nil {
+			t.Fatalf("cut at %d: Read says %t, %v", cut, there, err)
+		}
+		j, l := open(t, dir)
+		if l.ID != id || l.Run != 0 {
+			t.Fatalf("cut at %d: found %+v", cut, l)
+		}
+		if err := j.Store(pendingRun(9)); err != nil {
+			t.Fatal(err)
+		}
+		if _, l := open(t, dir); l.Run != 9 {
+			t.Fatalf("cut at %d: stored run 9 and found %+v", cut, l)
+		}
+	}
+}
+
+func TestReadMakesNothing(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if _, there, err := Read(dir); there || err != nil {
+		t.Fatalf("got %t, %v", there, err)
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
+		t.Fatalf("made %v, %v", entries, err)
+	}
+	j, _ := open(t, dir)
+	if err := j.Store(pendingRun(1)); err != nil {
+		t.Fatal(err)
+	}
+	if l, there, err := Read(dir); !there || err != nil || l.ID != id {
+		t.Fatalf("got %+v, %t, %v", l, there, err)
 	}
 }
 
@@ -172,8 +224,10 @@ func TestAnotherUnitsJournalIsRefused(t *testing.T) {
 	if err := j.Store(pendingRun(1)); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := Open(dir, "other/0"); !errors.Is(err, errors.NotValid) {
-		t.Fatalf("got %v", err)
+	for _, other := range [][2]string{{"other/0", id}, {unit, "another-id"}, {unit, ""}} {
+		if _, _, err := Open(dir, model.UnitName(other[0]), other[1]); !errors.Is(err, errors.NotValid) {
+			t.Errorf("%v: got %v", other, err)
+		}
 	}
 }
 

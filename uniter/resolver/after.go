@@ -47,6 +47,9 @@ func After(l Local, op Op, e Event) Local {
 	case Interrupt:
 		f := Failure{Message: "interrupted: the agent was killed while the hook ran", Exit: -1, Interrupted: true, At: e.At}
 		return broke(l, Event{Kind: Broke, At: e.At, Failure: f, Jitter: e.Jitter})
+	case Requeue:
+		l.Ended = ended(*l.Current, EndedStopped, "")
+		l.Current = nil
 	case Discard:
 		l.Ended = ended(*l.Current, EndedDropped, op.Reason)
 		l.Current = nil
@@ -71,6 +74,8 @@ func afterRun(l Local, op Op, e Event) Local {
 	case Requeued:
 		l.Ended = ended(*l.Current, EndedStopped, "")
 		l.Current = nil
+	case CutOff:
+		l.Current.Over = true
 	}
 	return l
 }

@@ -17,6 +17,8 @@ import (
 // that has done nothing yet; LeaderSettings of such a one is NeverTold.
 type Local struct {
 	Unit model.UnitName `json:"unit"`
+	// ID tells the unit from others that had its name before, or will have it.
+	ID string `json:"id,omitempty"`
 	// Run numbers the hook runs; it is the number of the newest that began.
 	Run int64 `json:"run"`
 	// Charm is the URL of the charm in the charm directory; empty: none.
@@ -47,6 +49,13 @@ type Local struct {
 	StatusJitter float64   `json:"status-jitter,omitempty"`
 }
 
+// Interrupted says whether a hook was running when the agent ended, if l is
+// what its journal had then: unless the model has the run's stamp, it was
+// killed in it.
+func (l Local) Interrupted() bool {
+	return l.Current != nil && l.Current.Step == Pending && !l.Current.Over
+}
+
 // NeverTold is the LeaderSettings of a unit that no hook has told of any.
 const NeverTold = -1
 
@@ -63,7 +72,7 @@ type Step string
 // The steps of a run that hasn't committed.
 const (
 	// Pending: the run began. Found when an agent starts, it is committed if
-	// the model has its stamp, and interrupted if not.
+	// the model has its stamp. If not it was interrupted, unless it is Over.
 	Pending Step = "pending"
 	// Failed: the run ended badly, and waits for an answer.
 	Failed Step = "failed"
@@ -74,6 +83,9 @@ type Current struct {
 	Hook hooks.Info `json:"hook"`
 	Run  int64      `json:"run"`
 	Step Step       `json:"step"`
+	// Over: the hook had succeeded, and the agent had to stop while the model
+	// couldn't be reached to commit what it wrote. So nobody has killed it.
+	Over bool `json:"over,omitempty"`
 	// Seen is what the charm will have been told once the hook commits.
 	Seen Seen `json:"seen"`
 	// Failure is set once the step is Failed.

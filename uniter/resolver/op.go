@@ -36,6 +36,9 @@ const (
 	Finish Verb = "finish"
 	// Interrupt takes a pending run as failed: the agent was killed in it.
 	Interrupt Verb = "interrupt"
+	// Requeue takes a pending run as one that never was: the hook had succeeded,
+	// but the agent has stopped before the model could take what it wrote.
+	Requeue Verb = "requeue"
 	// Skip takes a failed run as if it had succeeded, but for what it wrote.
 	Skip Verb = "skip"
 	// Discard drops a failed run that has lost its cause: its relation is gone,
@@ -77,6 +80,9 @@ const (
 	// Requeued: a run was ended by an orderly stop of the agent, or its commit
 	// no longer applied; whatever then is due will be run.
 	Requeued EventKind = "requeued"
+	// CutOff: the hook has succeeded, and the agent stops without knowing
+	// whether the model has taken what it wrote.
+	CutOff EventKind = "cut-off"
 )
 
 // Event tells After what became of an Op.

@@ -51,14 +51,14 @@ func (h *history) model(t *rapid.T) {
 	}
 	// The unit itself is app/0.
 	unit := fmt.Sprintf("%s/%d", app, rapid.IntRange(1, 2).Draw(t, "unit"))
-	weighted := []string{"join", "join", "join", "write", "write", "leave", "write-app", "suspend", "resume", "config", "config", "lead", "depose",
+	weighted := []string{"join", "join", "join", "write", "write", "leave", "write-app", "suspend", "resume", "hold", "let", "let", "config", "config", "lead", "depose",
 		"leader-settings", "charm", "force-charm", "wait", "unrelate", "vanish", "destroy", "orphan", "lose-charm", "retry"}
 	switch verb := rapid.SampledFrom(weighted).Draw(t, "verb"); verb {
 	case "join", "write", "leave":
 		h.act(verb + " " + ref + " " + unit)
 	case "write-app":
 		h.act("write " + ref + " " + app)
-	case "suspend", "resume", "unrelate", "vanish":
+	case "suspend", "resume", "hold", "let", "unrelate", "vanish":
 		h.act(verb + " " + ref)
 	case "config":
 		h.act(fmt.Sprintf("config %d", rapid.IntRange(1, 3).Draw(t, "value")))
@@ -97,7 +97,7 @@ func (h *history) move(t *rapid.T) {
 		}
 		return
 	}
-	how := rapid.SampledFrom([]sim.How{sim.Well, sim.Well, sim.Well, sim.Well, sim.Badly, sim.KilledAfter, sim.KilledWithin, sim.StoppedAgent}).Draw(t, "how")
+	how := rapid.SampledFrom([]sim.How{sim.Well, sim.Well, sim.Well, sim.Well, sim.Badly, sim.KilledAfter, sim.KilledWithin, sim.StoppedAgent, sim.StoppedAtCommit}).Draw(t, "how")
 	h.check("does it "+string(how), h.w.Do(how))
 }
 

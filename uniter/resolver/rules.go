@@ -24,7 +24,7 @@ type Rule struct {
 func Rules() []Rule {
 	return []Rule{
 		{"gone", "the unit is Dead or not in the model: the agent ends", gone},
-		{"pending", "a run was pending when the agent started: committed if the model has its stamp, else failed as interrupted", pending},
+		{"pending", "a run was pending when the agent started: committed if the model has its stamp, else failed as interrupted; or run anew, if only its commit was cut off by a stop", pending},
 		{"orphaned", "the application is Dying, or a subordinate has no principal left: the unit marks itself Dying", orphaned},
 		{"stray", "a relation is remembered that the model doesn't have: it is forgotten", stray},
 		{"failed", "a run has failed: nothing but its resolution, its retry or a forced upgrade", failed},
@@ -36,7 +36,7 @@ func Rules() []Rule {
 		{"upgrade-charm", "another charm was deployed: upgrade-charm", upgradeCharm},
 		{"dying", "the unit is Dying: departed and broken of each relation, stop, remove, Dead", dying},
 		{"leave", "the scope of a relation that isn't Alive was entered and nothing told: it is left", leaveUntold},
-		{"enter", "an Alive relation is new: its scope is entered, all new ones at once", enter},
+		{"enter", "an Alive relation is new: its scope is entered, all new ones at once; but not while a former subordinate of it is going", enter},
 		{"relation-created", "an entered relation's created has not run", created},
 		{"leadership", "leadership was gained: leader-elected; lost: taken note of", leadership},
 		{"leader-settings", "not the leader, and leader settings differ: leader-settings-changed", leaderSettings},
@@ -98,9 +98,12 @@ func pending(l Local, r Remote) (Op, bool) {
 		return Op{}, false
 	}
 	op := Op{Hook: l.Current.Hook, Run: l.Current.Run}
-	if r.Committed >= l.Current.Run {
+	switch {
+	case r.Committed >= l.Current.Run:
 		op.Verb, op.Reason = Finish, "the model has the run's stamp"
-	} else {
+	case l.Current.Over:
+		op.Verb, op.Reason = Requeue, "the agent was stopped before the hook could be committed"
+	default:
 		op.Verb, op.Reason = Interrupt, "the agent was killed while the hook ran"
 	}
 	return op, true
@@ -281,7 +284,7 @@ func leaveUntold(l Local, r Remote) (Op, bool) {
 func enter(l Local, r Remote) (Op, bool) {
 	op := Op{Verb: EnterScope, Reason: "new relations"}
 	for _, snap := range r.Relations {
-		if _, known := l.Relations[snap.ID]; snap.Live && (!known || !snap.InScope) {
+		if _, known := l.Relations[snap.ID]; snap.Live && !snap.NotYet && (!known || !snap.InScope) {
 			op.Relations = append(op.Relations, snap.ID)
 			op.Entering = append(op.Entering, snap)
 		}

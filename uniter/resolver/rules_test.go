@@ -27,6 +27,8 @@ var situations = []struct{ rule, name, situation, want string }{
 	{"gone", "a Dead unit, whatever has failed", "settled dead failed:start", "terminate"},
 	{"pending", "a run that the model has the stamp of", "settled pending:config-changed stamped", "finish config-changed"},
 	{"pending", "a run that the model doesn't know of", "settled pending:config-changed", "interrupt config-changed"},
+	{"pending", "a run whose commit was cut off by a stop, and is in the model", "settled pending:config-changed over stamped", "finish config-changed"},
+	{"pending", "a run whose commit was cut off by a stop, and is not", "settled pending:config-changed over", "requeue config-changed"},
 	{"pending", "a run comes to its end before the unit marks itself", "settled pending:config-changed orphaned", "interrupt config-changed"},
 	{"orphaned", "the application is going", "settled orphaned", "mark-dying"},
 	{"orphaned", "a unit in error marks itself too", "settled orphaned failed:start", "mark-dying"},
@@ -79,6 +81,7 @@ var situations = []struct{ rule, name, situation, want string }{
 	{"leave", "a relation that isn't Alive when first seen is skipped", "settled rel:db suspended:db", "idle"},
 	{"enter", "new relations, all at once", "settled rel:db rel:web", "enter-scope 2"},
 	{"enter", "a relation that the model doesn't have the unit in", "settled rel:db known:db", "enter-scope 1"},
+	{"enter", "not before the former subordinate is gone, and the others meanwhile", "settled rel:db notyet:db rel:web", "enter-scope 1"},
 	{"enter", "before leadership", "charm installed rel:db leader", "enter-scope 1"},
 	{"relation-created", "before leadership and configuration", "charm installed rel:db known:db scope:db leader", "run-hook db-relation-created"},
 	{"relation-created", "by the endpoint's name", "settled rel:web known:web scope:web rel:db known:db scope:db", "run-hook db-relation-created"},
@@ -183,6 +186,8 @@ func localWord(l *resolver.Local, word, about string) bool {
 		l.Leader = true
 	case "pending":
 		l.Run, l.Current = 7, &resolver.Current{Hook: hook, Run: 7, Step: resolver.Pending}
+	case "over":
+		l.Current.Over = true
 	case "failed":
 		l.Run = 7
 		l.Current = &resolver.Current{Hook: hook, Run: 7, Step: resolver.Failed, Failure: &resolver.Failure{}, Attempts: 1, RetryAt: noon}
@@ -248,6 +253,8 @@ func relationWord(l *resolver.Local, r *resolver.Remote, word, endpoint string) 
 		l.Relations[id] = relation.New(snap).After(hooks.Info{Kind: hooks.RelationCreated})
 	case "scope":
 		r.Relations[i].InScope = true
+	case "notyet":
+		r.Relations[i].NotYet = true
 	case "suspended":
 		r.Relations[i].Live = false
 	case "member":

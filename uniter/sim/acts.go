@@ -44,6 +44,8 @@ func acts() []act {
 		{"vanish RELATION", vanish},
 		{"suspend RELATION", onRelation(func(w *World, s *relation.Snapshot, _ string) { s.Live = false })},
 		{"resume RELATION", onRelation(func(w *World, s *relation.Snapshot, _ string) { s.Live = !w.isEnding(s.ID) })},
+		{"hold RELATION", onRelation(func(_ *World, s *relation.Snapshot, _ string) { s.NotYet = !s.InScope })},
+		{"let RELATION", onRelation(func(_ *World, s *relation.Snapshot, _ string) { s.NotYet = false })},
 		{"join RELATION UNIT", onRelation(join)},
 		{"write RELATION UNIT-OR-APPLICATION", onRelation(write)},
 		{"leave RELATION UNIT", onRelation(leave)},

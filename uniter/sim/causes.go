@@ -136,6 +136,16 @@ func (w *World) asked(op resolver.Op) error {
 		if answer != (resolver.Resolved{Run: c.Run, Mode: resolver.SkipIt}) {
 			why = fmt.Sprintf("%s was skipped unasked", c.Hook)
 		}
+	case resolver.Requeue:
+		if c == nil || !c.Over || w.seen.Committed >= c.Run {
+			why = "a run is taken as one that never was, and was killed or is in the model"
+		}
+	case resolver.EnterScope:
+		for _, s := range op.Entering {
+			if s.NotYet {
+				why = fmt.Sprintf("the scope of relation %d was entered too early", s.ID)
+			}
+		}
 	case resolver.Forget:
 		for _, id := range op.Relations {
 			if _, ok := w.find(id); ok {

@@ -164,7 +164,7 @@ func (x *explorer) agent(i int) {
 	for _, way := range []struct {
 		how    How
 		budget int
-	}{{Well, -1}, {Badly, failures}, {KilledWithin, kills}, {KilledAfter, kills}, {StoppedAgent, stops}} {
+	}{{Well, -1}, {Badly, failures}, {KilledWithin, kills}, {KilledAfter, kills}, {StoppedAgent, stops}, {StoppedAtCommit, stops}} {
 		n := x.nodes[i]
 		if way.budget >= 0 {
 			if n.left[way.budget] == 0 || op.Verb != resolver.RunHook && way.how != KilledAfter {

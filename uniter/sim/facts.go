@@ -90,6 +90,8 @@ func untoldOf(s relation.Snapshot, t told, known bool) string {
 		return ""
 	}
 	switch {
+	case s.NotYet && !s.InScope:
+		return ""
 	case !known && (!s.Implicit || len(s.Members) > 0):
 		return "is not known"
 	case !s.InScope:

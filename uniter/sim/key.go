@@ -50,7 +50,7 @@ func localKey(b *strings.Builder, l resolver.Local, base int64) {
 		fmt.Fprint(b, s)
 	}
 	if c := l.Current; c != nil {
-		fmt.Fprint(b, hookKey(c.Hook), c.Run-base, c.Step, c.Seen)
+		fmt.Fprint(b, hookKey(c.Hook), c.Run-base, c.Step, c.Over, c.Seen)
 	}
 	b.WriteByte('|')
 }

@@ -52,10 +52,13 @@ type How string
 // The ways for an operation to end.
 const (
 	Well How = "well"
-	// Badly: the hook fails. For hooks only, as are the next two.
+	// Badly: the hook fails. For hooks only, as are the next three.
 	Badly How = "badly"
 	// StoppedAgent: the agent is stopped in good order, and starts again.
 	StoppedAgent How = "stopped"
+	// StoppedAtCommit: the agent is stopped in good order once the hook has
+	// succeeded, while the model can't be reached, and starts again.
+	StoppedAtCommit How = "stopped at its commit"
 	// KilledWithin: the agent is killed while the hook runs, and starts again.
 	KilledWithin How = "killed within"
 	// KilledAfter: the agent is killed once the world has moved and before its
@@ -120,8 +123,8 @@ func (w *World) Do(how How) error {
 	}
 	var err error
 	switch op.Verb {
-	case resolver.Finish:
-		// The monitor was told when the run committed.
+	case resolver.Finish, resolver.Requeue:
+		// The monitor was told when the run committed, or was stopped.
 	case resolver.Skip:
 		err = w.Monitor.Hook(op.Hook, Skipped)
 		w.show(op.Hook)
@@ -146,7 +149,7 @@ func (w *World) runHook(op resolver.Op, how How) error {
 	if err := w.look(op.Hook); err != nil {
 		return err
 	}
-	outcome := map[How]Outcome{Well: Succeeded, KilledAfter: Succeeded, Badly: Failed, KilledWithin: Failed, StoppedAgent: Stopped}[how]
+	outcome := map[How]Outcome{Well: Succeeded, KilledAfter: Succeeded, Badly: Failed, KilledWithin: Failed, StoppedAgent: Stopped, StoppedAtCommit: Stopped}[how]
 	if err := w.Monitor.Hook(op.Hook, outcome); err != nil {
 		return err
 	}
@@ -160,6 +163,8 @@ func (w *World) runHook(op resolver.Op, how How) error {
 		event.Failure = resolver.Failure{Message: "exit status 1", Exit: 1, At: w.Model.Now}
 	case StoppedAgent:
 		event.Kind = resolver.Requeued
+	case StoppedAtCommit:
+		event.Kind = resolver.CutOff
 	}
 	switch how {
 	case KilledWithin, KilledAfter:
@@ -167,7 +172,7 @@ func (w *World) runHook(op resolver.Op, how How) error {
 		return nil
 	}
 	w.become(op, event, how != Well)
-	if how == StoppedAgent {
+	if how == StoppedAgent || how == StoppedAtCommit {
 		w.Kill()
 	}
 	return nil
@@ -232,7 +237,7 @@ func (w *World) affect(op resolver.Op) {
 	case resolver.EnterScope:
 		for _, id := range op.Relations {
 			w.edit(id, func(s *relation.Snapshot) {
-				s.InScope = s.InScope || s.Live && w.Model.Life == model.Alive
+				s.InScope = s.InScope || s.Live && !s.NotYet && w.Model.Life == model.Alive
 			})
 		}
 	case resolver.LeaveScope:

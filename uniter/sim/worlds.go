@@ -64,6 +64,9 @@ func worlds() []row {
 			{"operator", []string{"suspend db:1", "resume db:1"}}, {"mysql/0", []string{"leave db:1 mysql/0", "join db:1 mysql/0"}}}},
 		{"a relation appears and is removed", true, []string{"settle"}, []Actor{
 			{"operator", []string{"relate db:1 mysql", "unrelate db:1"}}, {"mysql/0", []string{"join db:1 mysql/0", "leave db:1 mysql/0"}}}},
+		{"a relation to a subordinate is made anew before the old subordinate is gone", true,
+			[]string{"settle", "relate juju-info:2 ntp", "hold juju-info:2"}, []Actor{
+				{"operator", []string{"config 2", "unrelate juju-info:2"}}, {"ntp", []string{"let juju-info:2", "join juju-info:2 ntp/1", "leave juju-info:2 ntp/1"}}}},
 		{"the unit is removed while a member joins", true, settledMember, []Actor{
 			{"mysql/1", []string{"join db:1 mysql/1"}}, {"operator", []string{"destroy"}}}},
 		{"the unit is removed with a peer relation and a subordinate", true,

@@ -46,6 +46,16 @@ func (r *reader) List(prefix string) ([]store.KV, error) { return r.Page(prefix,
 
 // Page is part of store.Reader.
 func (r *reader) Page(prefix, after string, limit int) ([]store.KV, error) {
+	return r.page("value", prefix, after, limit)
+}
+
+// Keys is part of store.Reader.
+func (r *reader) Keys(prefix, after string, limit int) ([]store.KV, error) {
+	return r.page("NULL", prefix, after, limit)
+}
+
+// page reads a page with an expression for its values.
+func (r *reader) page(value, prefix, after string, limit int) ([]store.KV, error) {
 	// One lower bound, as SQLite would look up one of two and then read all
 	// between them. The first key after another has a space more.
 	first := prefix
@@ -53,7 +63,7 @@ func (r *reader) Page(prefix, after string, limit int) ([]store.KV, error) {
 		first = after + " "
 	}
 	rows, err := r.tx.QueryContext(r.ctx,
-		"SELECT key, value, rev, created, lease FROM kv WHERE key >= ? AND key < ?"+live+" ORDER BY key LIMIT ?",
+		"SELECT key, "+value+", rev, created, lease FROM kv WHERE key >= ? AND key < ?"+live+" ORDER BY key LIMIT ?",
 		first, prefixEnd(prefix), r.now, limit)
 	if err != nil {
 		return nil, errors.Annotatef(err, "cannot list keys below %q", prefix)
@@ -171,6 +181,9 @@ func (t *transaction) touch(key string, deleted bool) error {
 
 // endLease removes a lease with its keys.
 func (t *transaction) endLease(id int64) error {
+	if id == 0 {
+		return nil // the mark of every key that has no lease
+	}
 	if _, err := t.affected("INSERT INTO change SELECT ?, key, 1 FROM kv WHERE lease = ? ON CONFLICT DO UPDATE SET deleted = 1", t.rev+1, id); err != nil {
 		return errors.Trace(err)
 	}

@@ -37,6 +37,7 @@ var leaseTests = []test{
 	{"a key says which lease it has", leaseOfKey},
 	{"leases have ids of their own and none is 0", leaseIDs},
 	{"a lease that doesn't exist is not found", unknownLease},
+	{"no lease has the id 0, and its end is the end of nothing", noLease},
 	{"an expired lease takes its keys with it and watches are told", leaseExpires},
 	{"an expired lease can't be kept alive or given to a key", expiredLease},
 	{"a lease that is kept alive outlives its ttl", leaseKeptAlive},
@@ -87,6 +88,16 @@ func unknownLease(k *kit) {
 		k.is(err, errors.NotFound)
 	}
 	same(k, "content", k.all(), "")
+}
+
+func noLease(k *kit) {
+	id := k.grant(time.Hour)
+	k.lend(id, "lent")
+	rev := k.put("mine")
+	k.is(k.KeepAlive(k.ctx, 0), errors.NotFound)
+	k.ok(k.Revoke(k.ctx, 0))
+	same(k, "content", k.all(), "lent=v mine=v")
+	same(k, "revision", k.head(), rev)
 }
 
 func leaseExpires(k *kit) {

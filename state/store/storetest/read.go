@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"reflect"
 	"strings"
+	"time"
 
 	"github.com/juju/errors"
 
@@ -20,6 +22,7 @@ var readTests = []test{
 	{"a list has the keys that begin with the prefix in bytewise order", lists},
 	{"pages of any size add up to the list", pages},
 	{"a page begins after a key that need not exist", pageAfter},
+	{"keys are a page without its values", keysOnly},
 	{"a key has the revisions of its last write and of its making", keyRevisions},
 	{"a View keeps seeing what it saw first", snapshot},
 	{"a View with a context that is done reads nothing", viewCancelled},
@@ -152,6 +155,30 @@ func pageAfter(k *kit) {
 			return err
 		})
 	}
+}
+
+func keysOnly(k *kit) {
+	id := k.grant(time.Hour)
+	k.put("a/1", "b/1=x", "b/2", "b/3", "c/1")
+	k.lend(id, "b/2")
+	check := func(r store.Reader) error {
+		for _, after := range []string{"", "b/1", "b/1!", "b/3", "c"} {
+			page, err := r.Page("b/", after, 2)
+			if err != nil {
+				return err
+			}
+			for i := range page {
+				page[i].Value = nil
+			}
+			got, err := r.Keys("b/", after, 2)
+			if err != nil || !reflect.DeepEqual(got, page) {
+				k.Errorf("Keys after %q: %v, %v; want %v", after, got, err, page)
+			}
+		}
+		return nil
+	}
+	k.view(check)
+	k.update(func(tx store.Tx) error { return check(tx) })
 }
 
 func keyRevisions(k *kit) {

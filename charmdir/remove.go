@@ -1,0 +1,47 @@
+package charmdir
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/juju/errors"
+)
+
+// RemoveTree removes what is at path, if anything is. Directories that their
+// owner may not write to, as a language's package cache makes them, are made
+// writable first where they are in the way.
+func RemoveTree(path string) error {
+	err := os.RemoveAll(path)
+	if !errors.Is(err, fs.ErrPermission) {
+		return errors.Trace(err)
+	}
+	// What can't be changed, or read, is what the second try fails at.
+	_ = filepath.WalkDir(path, func(p string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			_ = os.Chmod(p, 0o700)
+		}
+		return nil
+	})
+	return errors.Trace(os.RemoveAll(path))
+}
+
+// Aside is in the name of what was set aside.
+const Aside = ".gone-"
+
+// SetAside moves what is at path, if anything is, to a name beside it that is
+// free, and returns that; empty where nothing is there. So in one step nothing
+// is at path any more, however long a removal takes and whatever it fails at.
+func SetAside(path string) (string, error) {
+	if _, err := os.Lstat(path); os.IsNotExist(err) {
+		return "", nil
+	}
+	for n := 0; ; n++ {
+		aside := fmt.Sprintf("%s%s%d", path, Aside, n)
+		if _, err := os.Lstat(aside); !os.IsNotExist(err) {
+			continue
+		}
+		return aside, errors.Trace(os.Rename(path, aside))
+	}
+}

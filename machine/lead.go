@@ -1,0 +1,109 @@
+package machine
+
+import (
+	"context"
+	"slices"
+
+	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/state"
+	"github.com/unitd/unitd/state/store"
+)
+
+// lead claims what leaderships have no holder: for the unit that led last, if
+// it is here, else for the one with the lowest number.
+func (a *modelAgent) lead(ctx context.Context, c state.Change) error {
+	apps := map[string][]*running{}
+	for name, u := range a.units {
+		if app := name.Application(); c.Resync || c.Applications[app] {
+			apps[app] = append(apps[app], u)
+		}
+	}
+	for _, units := range apps {
+		if err := a.claim(ctx, units); err != nil {
+			return errors.Trace(err)
+		}
+	}
+	return nil
+}
+
+// claimFor claims what units that are about to start need: that their machines
+// are there, and the leadership of their applications.
+func (a *modelAgent) claimFor(ctx context.Context, starting []*running) error {
+	apps := map[string][]*running{}
+	machines := map[string]bool{}
+	for _, u := range starting {
+		machines[u.machine] = true
+		apps[u.name.Application()] = nil
+	}
+	for id := range machines {
+		if err := a.model.SetMachine(ctx, a.Host.machine(id)); err != nil && !errors.Is(err, errors.NotFound) {
+			return errors.Trace(err)
+		}
+		if err := a.leased(ctx, func(l store.LeaseID) error { return a.model.SetPresence(ctx, id, l) }); err != nil {
+			return errors.Trace(err)
+		}
+	}
+	for name, u := range a.units {
+		if _, ok := apps[name.Application()]; ok {
+			apps[name.Application()] = append(apps[name.Application()], u)
+		}
+	}
+	for _, units := range apps {
+		if err := a.claim(ctx, units); err != nil {
+			return errors.Trace(err)
+		}
+	}
+	return nil
+}
+
+// claim claims the leadership of the application of units, all of which are
+// here.
+func (a *modelAgent) claim(ctx context.Context, units []*running) error {
+	slices.SortFunc(units, func(x, y *running) int { return model.CompareUnits(x.name, y.name) })
+	now, last, err := a.model.Leadership(ctx, units[0].name.Application())
+	if err != nil {
+		return errors.Trace(err)
+	}
+	candidates := make([]model.UnitName, 0, len(units)+1)
+	for _, first := range []model.UnitName{now, last} {
+		if first != "" && a.units[first] != nil {
+			candidates = append(candidates, first)
+		}
+	}
+	if now != "" && len(candidates) == 0 || now != "" && candidates[0] != now {
+		return nil // it is led from elsewhere
+	}
+	for _, u := range units {
+		candidates = append(candidates, u.name)
+	}
+	for _, name := range candidates {
+		leads := false
+		err := a.leased(ctx, func(l store.LeaseID) (err error) {
+			leads, err = a.model.ClaimLeadership(ctx, name, l)
+			return errors.Trace(err)
+		})
+		if err != nil && !errors.Is(err, errors.NotFound) {
+			return errors.Trace(err)
+		}
+		if leads {
+			return nil
+		}
+	}
+	return nil
+}
+
+// leased writes something that hangs on the lease. It is errors.NotFound where
+// the lease has expired, as on a laptop that slept; then a new one is taken,
+// and do is called once more.
+func (a *modelAgent) leased(ctx context.Context, do func(store.LeaseID) error) error {
+	err := do(a.lease.current())
+	if !errors.Is(err, errors.NotFound) {
+		return errors.Trace(err)
+	}
+	if err := a.lease.keep(ctx); err != nil {
+		return errors.Trace(err)
+	}
+	return errors.Trace(do(a.lease.current()))
+}

@@ -1,0 +1,105 @@
+package machine
+
+import (
+	"context"
+
+	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/state"
+)
+
+// react does what a change asks of the agent itself, and pokes the units that
+// it may concern.
+func (a *modelAgent) react(ctx context.Context, c state.Change) error {
+	a.rev = max(a.rev, c.Rev)
+	if c.Status && !c.Resync {
+		return nil
+	}
+	a.dirty = true
+	if c.Resync || a.hasNew(c) {
+		if err := a.reconcile(ctx); err != nil {
+			return errors.Trace(err)
+		}
+	}
+	if err := a.lead(ctx, c); err != nil {
+		return errors.Trace(err)
+	}
+	if c.Cleanups {
+		if err := a.model.RunCleanups(ctx); err != nil {
+			a.log.Error("cannot clean up", "err", err)
+		}
+	}
+	if err := a.poke(ctx, c); err != nil {
+		return errors.Trace(err)
+	}
+	return errors.Trace(a.dismissAny(ctx, c))
+}
+
+// hasNew says whether the change is about a unit that isn't hosted yet.
+func (a *modelAgent) hasNew(c state.Change) bool {
+	for u := range c.Units {
+		if _, ok := a.units[u]; !ok {
+			return true
+		}
+	}
+	return false
+}
+
+// dismissAny ends the agents of the units in the change that are gone: one that
+// waits for its hook would not look before the hook has ended.
+func (a *modelAgent) dismissAny(ctx context.Context, c state.Change) error {
+	for name := range c.Units {
+		u, ok := a.units[name]
+		if !ok {
+			continue
+		}
+		doc, err := u.model.Unit(ctx, name)
+		switch {
+		case errors.Is(err, errors.NotFound) || err == nil && doc.Life == model.Dead:
+			u.dismiss()
+		case err != nil:
+			return errors.Trace(err)
+		}
+	}
+	return nil
+}
+
+func (a *modelAgent) poke(ctx context.Context, c state.Change) error {
+	apps := map[string]bool{}
+	for id := range c.Relations {
+		names, err := a.applicationsOf(ctx, id)
+		if err != nil {
+			return errors.Trace(err)
+		}
+		for _, name := range names {
+			apps[name] = true
+		}
+	}
+	for name, u := range a.units {
+		app := name.Application()
+		if c.Resync || c.Model || c.Units[name] || c.Units[u.principal] || c.Applications[app] || apps[app] || c.Machines[u.machine] {
+			u.poke()
+		}
+		if c.Units[name] && u.principal != "" {
+			if p, ok := a.units[u.principal]; ok {
+				p.poke()
+			}
+		}
+	}
+	return nil
+}
+
+// applicationsOf are the applications of a relation; none for one that is gone,
+// which is a change of both applications too.
+func (a *modelAgent) applicationsOf(ctx context.Context, id model.RelationID) ([]string, error) {
+	r, err := a.model.Relation(ctx, id)
+	if errors.Is(err, errors.NotFound) {
+		return nil, nil
+	}
+	var names []string
+	for _, e := range r.Endpoints {
+		names = append(names, e.Application)
+	}
+	return names, errors.Trace(err)
+}

@@ -1,0 +1,216 @@
+package machine
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+
+	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/state"
+)
+
+// reconcile starts the agents of units that have none, ends those of units that
+// are gone, takes Dead units away, and clears away what is left of units that
+// the model doesn't have.
+func (a *modelAgent) reconcile(ctx context.Context) error {
+	units, err := a.model.Units(ctx)
+	if err != nil {
+		return errors.Trace(err)
+	}
+	var starting []*running
+	there, ids := map[string]bool{}, map[model.UnitName]string{}
+	for _, doc := range units {
+		there[doc.Name.Tag()] = true
+		if doc.Life != model.Dead {
+			ids[doc.Name] = doc.ID
+		}
+		if _, ok := a.units[doc.Name]; ok {
+			continue
+		}
+		switch {
+		case doc.Life == model.Dead || doc.Life == model.Dying && !doc.Deployed:
+			if err := a.takeAway(ctx, doc); err != nil {
+				a.log.Error("cannot remove a unit", "unit", doc.Name, "err", err)
+			}
+		default:
+			starting = append(starting, a.add(doc))
+		}
+	}
+	for name, u := range a.units {
+		if id, ok := ids[name]; !ok || id != u.id {
+			u.dismiss()
+		}
+	}
+	a.clear(there)
+	if len(starting) == 0 {
+		return errors.Trace(a.finish(ctx))
+	}
+	// Leadership and presence come before the agents: one that finds itself
+	// without the leadership that it had would resign.
+	if err := a.claimFor(ctx, starting); err != nil {
+		for _, u := range starting {
+			delete(a.units, u.name)
+		}
+		return errors.Trace(err)
+	}
+	for _, u := range starting {
+		a.start(ctx, u)
+	}
+	return nil
+}
+
+// finish takes a model away that is Dying and empty.
+func (a *modelAgent) finish(ctx context.Context) error {
+	info, err := a.model.Info(ctx)
+	if errors.Is(err, errors.NotFound) {
+		return nil
+	}
+	if err != nil || info.Life == model.Alive {
+		return errors.Trace(err)
+	}
+	_, err = a.model.RemoveIfEmpty(ctx)
+	return errors.Trace(err)
+}
+
+// clear removes the directories of units that the model doesn't have.
+func (a *modelAgent) clear(there map[string]bool) {
+	dir := filepath.Join(a.dir, "agents")
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		a.log.Error("cannot look for former units", "err", err)
+	}
+	for name := range a.units {
+		there[name.Tag()] = true
+	}
+	for _, e := range entries {
+		if !there[e.Name()] && !a.stuck[e.Name()] {
+			if err := clearAway(filepath.Join(dir, e.Name())); err != nil {
+				a.stuck[e.Name()] = true
+				a.log.Error("cannot remove what is left of a unit", "err", err)
+			}
+		}
+	}
+}
+
+// takeAway removes a unit that has no agent.
+func (a *modelAgent) takeAway(ctx context.Context, doc state.UnitDoc) error {
+	a.clearUnit(doc.Name)
+	if doc.Life != model.Dead {
+		if err := a.model.Of(doc).SetDead(ctx, doc.Name); err != nil {
+			return errors.Trace(err)
+		}
+	}
+	return errors.Trace(a.model.RemoveUnit(ctx, doc.Name))
+}
+
+// clearUnit takes away what is on this machine of a unit that is gone, or is
+// going. What can't be removed is no reason to keep the unit: it is out of the
+// way, and people are told.
+func (a *modelAgent) clearUnit(name model.UnitName) {
+	if err := clearAway(filepath.Join(a.dir, "agents", name.Tag())); err != nil {
+		a.log.Error("cannot remove what is left of a unit", "unit", name, "err", err)
+	}
+}
+
+// add makes a unit one of those hosted here; start starts its agent.
+func (a *modelAgent) add(doc state.UnitDoc) *running {
+	turn, ok := a.turns[doc.Machine]
+	if !ok {
+		turn = make(chan struct{}, 1)
+		a.turns[doc.Machine] = turn
+	}
+	u := &running{gone: make(chan struct{}), unit: &unit{
+		name: doc.Name, id: doc.ID, principal: doc.Principal, machine: doc.Machine, reboot: doc.Reboot,
+		model: a.model.Of(doc), clock: a.Clock, log: a.log, debugLog: a.debugLog, host: a.Host,
+		dir: filepath.Join(a.dir, "agents", doc.Name.Tag()), toolsDir: a.toolsDir,
+		history: HistoryDir(a.Dir, a.model.UUID()),
+		turn:    turn, changed: make(chan struct{}, 1), observer: a.Observer, atPoint: a.At, rebooter: a.rebooter,
+		idle: func() {
+			select {
+			case a.idle <- struct{}{}:
+			default:
+			}
+		},
+	}}
+	u.idleAt.Store(-1)
+	a.units[doc.Name] = u
+	return u
+}
+
+func (a *modelAgent) start(ctx context.Context, u *running) {
+	ctx, u.stop = context.WithCancel(ctx)
+	a.wait.Add(1)
+	go func() {
+		defer a.wait.Done()
+		u.err = u.run(ctx)
+		a.ended <- u.name
+	}()
+}
+
+// dismiss ends the agent of a unit that is gone, with the hook that it runs.
+func (u *running) dismiss() {
+	if !u.isGone() {
+		close(u.gone)
+		u.stop()
+	}
+}
+
+func (u *running) isGone() bool {
+	select {
+	case <-u.gone:
+		return true
+	default:
+		return false
+	}
+}
+
+// unitEnded takes away a unit whose agent has ended because the unit is Dead
+// or gone; an agent that has failed is started again after a while.
+func (a *modelAgent) unitEnded(ctx context.Context, name model.UnitName) error {
+	u := a.units[name]
+	u.stop()
+	if u.err != nil && ctx.Err() == nil && !u.isGone() && !errors.Is(u.err, errors.NotFound) {
+		a.log.Error("the unit's agent has stopped", "unit", name, "err", u.err)
+		message := u.err.Error()
+		_ = u.model.SetStatus(ctx, state.AgentStatus, string(name), model.Status{Status: model.StatusFailed, Message: message})
+		a.wait.Add(1)
+		go func() {
+			defer a.wait.Done()
+			select {
+			case <-ctx.Done():
+				return
+			case <-u.gone:
+			case <-a.Clock.After(trouble):
+			}
+			// Ended once more: with no error it is looked at anew.
+			u.err = nil
+			a.ended <- name
+		}()
+		return nil
+	}
+	delete(a.units, name)
+	a.pruneTurn(u.machine)
+	if ctx.Err() != nil {
+		return nil
+	}
+	doc, err := u.model.Unit(ctx, name)
+	if err != nil && !errors.Is(err, errors.NotFound) {
+		return errors.Trace(err)
+	}
+	if err != nil || doc.Life == model.Dead {
+		a.clearUnit(name)
+	}
+	return errors.Trace(a.reconcile(ctx))
+}
+
+// pruneTurn forgets the lock of a machine that has no unit here any more.
+func (a *modelAgent) pruneTurn(machine string) {
+	for _, u := range a.units {
+		if u.machine == machine {
+			return
+		}
+	}
+	delete(a.turns, machine)
+}

@@ -1,0 +1,103 @@
+package state
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/model"
+)
+
+// SetCharm says that the application's units should have another charm; with
+// force even those in error. A charm that lacks an endpoint in use is refused,
+// as is one of the other kind (principal or subordinate). Options that the new
+// charm doesn't have, or has with another type, lose their value; new peer
+// relations are made.
+func (m *Model) SetCharm(ctx context.Context, name, url string, force bool) error {
+	return m.changeApplication(ctx, name, func(tx *txn, app *ApplicationDoc) error {
+		charm, err := tx.charm(url)
+		if err != nil {
+			return errors.Trace(err)
+		}
+		if err := tx.checkCharm(*app, charm.Charm); err != nil {
+			return errors.Trace(err)
+		}
+		if err := tx.newPeers(app, charm); err != nil {
+			return errors.Trace(err)
+		}
+		var conf configDoc
+		if _, err := tx.find(configKey(name), &conf); err != nil {
+			return errors.Trace(err)
+		}
+		for k, v := range conf.Values {
+			o, ok := charm.Charm.Options[k]
+			if _, err := o.Coerce(k, v); !ok || err != nil {
+				delete(conf.Values, k)
+			}
+		}
+		app.Charm, app.Forced = url, force
+		return tx.put(configKey(name), conf)
+	})
+}
+
+// CheckCharm is the error that SetCharm would give for that charm, which the
+// model need not have: so a charm is stored only if it is going to be used.
+func (m *Model) CheckCharm(ctx context.Context, application string, charm model.Charm) error {
+	_, err := m.view(ctx, func(r docs) error {
+		app, err := r.application(application)
+		if err != nil {
+			return errors.Trace(err)
+		}
+		if app.Life != model.Alive {
+			return errors.NewNotValid(nil, fmt.Sprintf("application %q is not alive", application))
+		}
+		return r.checkCharm(app, charm)
+	})
+	return errors.Trace(err)
+}
+
+// checkCharm refuses a charm of the other kind, and one that lacks an endpoint
+// with a relation.
+func (d docs) checkCharm(app ApplicationDoc, charm model.Charm) error {
+	if charm.Subordinate != app.Subordinate {
+		return errors.NewNotValid(nil, fmt.Sprintf("cannot upgrade application %q to charm %q: cannot change an application's subordinacy", app.Name, charm.Name))
+	}
+	rels, err := d.relationsOf(app.Name)
+	if err != nil {
+		return errors.Trace(err)
+	}
+	have := charm.EndpointsOf(app.Name)
+	for _, r := range rels {
+		own, _, _ := r.Endpoint(app.Name)
+		if !slices.ContainsFunc(have, func(e model.Endpoint) bool {
+			return e.Name == own.Name && e.Role == own.Role && e.Interface == own.Interface
+		}) {
+			return errors.NewNotValid(nil, fmt.Sprintf("cannot upgrade application %q to charm %q: would break relation %q", app.Name, charm.Name, r.Key))
+		}
+	}
+	return nil
+}
+
+// newPeers makes the peer relations that only the new charm has.
+func (t *txn) newPeers(app *ApplicationDoc, charm CharmDoc) error {
+	for _, ep := range charm.Charm.EndpointsOf(app.Name) {
+		if ep.Role != model.Peer {
+			continue
+		}
+		id := 0
+		found, err := t.find(relationNameKey(model.RelationKey([]model.Endpoint{ep})), &id)
+		if err != nil {
+			return errors.Trace(err)
+		}
+		if found {
+			continue
+		}
+		if _, err := t.addRelation([]model.Endpoint{ep}); err != nil {
+			return errors.Trace(err)
+		}
+		app.Relations++
+	}
+	return nil
+}
