@@ -12,6 +12,7 @@ import (
 	"github.com/juju/errors"
 
 	"github.com/unitd/unitd/charmdir"
+	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
 	"github.com/unitd/unitd/state/store"
 	"github.com/unitd/unitd/tools"
@@ -42,6 +43,12 @@ type Config struct {
 	// Ready is called once hooks can run: what keeps an agent from starting has
 	// not happened then; nil: nobody wants to know.
 	Ready func()
+	// Gate, where it is set, has hooks run one at a time in an order of its own:
+	// whenever nothing happens by itself any more and units wait to run a hook,
+	// it says which of them does. What is due is decided anew once a unit is let
+	// in. Tests make by it worlds in which nothing is left to chance; nil: units
+	// run side by side.
+	Gate func(waiting []model.UnitName) model.UnitName
 	// Observer is told of hook runs and log lines as they happen; may be nil.
 	// It must be quick, and may be called many times at once.
 	Observer func(Event)

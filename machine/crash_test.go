@@ -188,7 +188,14 @@ func (w *world) spawn() (kill func()) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	cmd := exec.Command(self)
+	return w.start(self, client, nil)
+}
+
+// start starts the agent that is in a program, as spawn says.
+func (w *world) start(program, client string, as *syscall.SysProcAttr) (kill func()) {
+	w.t.Helper()
+	cmd := exec.Command(program)
+	cmd.SysProcAttr = as
 	cmd.Env = append(os.Environ(), agentVariable+"="+w.dir, clientVariable+"="+client)
 	cmd.Stderr = testWriter{w.t}
 	if err := cmd.Start(); err != nil {

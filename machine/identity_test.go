@@ -1,6 +1,7 @@
 package machine_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/unitd/unitd/history"
+	"github.com/unitd/unitd/hooks/runner"
 	"github.com/unitd/unitd/machine"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
@@ -153,6 +155,7 @@ func TestANewUnitWhileNoAgentIsThere(t *testing.T) {
 				w.settle()
 			}
 			kill()
+			t.Cleanup(func() { runner.EndLeftover(context.Background(), "JUJU_MODEL_UUID="+w.model.UUID()) })
 			w.replace("app", w.charm(plain, "[ ! -e made ]; status-set active new\n"))
 			w.restart()
 			w.settle()

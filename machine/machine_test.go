@@ -80,7 +80,9 @@ type world struct {
 	// controller is what the agents run with, configure what they are told.
 	controller *state.Controller
 	configure  func(*machine.Config)
-	stop       func()
+	// stop ends the agent and waits; stopping is closed once it is told to.
+	stop     func()
+	stopping chan struct{}
 }
 
 func newWorld(t testing.TB) *world {
@@ -125,8 +127,11 @@ func (w *world) restart() {
 		w.configure(&c)
 		done <- machine.Run(ctx, c)
 	}()
+	stopping := make(chan struct{})
+	w.stopping = stopping
 	w.stop = sync.OnceFunc(func() {
 		cancel()
+		close(stopping)
 		<-done
 	})
 	w.t.Cleanup(w.stop)

@@ -162,21 +162,30 @@ func (a *modelAgent) tryAgain(ctx context.Context, err error) {
 // so a mark is written first, and counts once it has come back and everybody
 // still has nothing to do.
 func (a *modelAgent) tellSettled(ctx context.Context) (err error) {
-	for _, u := range a.units {
-		if !u.settled() {
-			return nil
-		}
+	quiet, waiting := a.quiet()
+	if !quiet {
+		return nil
 	}
 	switch {
-	case a.mark == 0 && a.dirty:
+	case a.mark == 0 && (a.dirty || len(waiting) > 0), a.mark > 0 && a.rev >= a.mark && a.dirty:
 		a.dirty = false
 		a.mark, err = a.model.Mark(ctx)
-	case a.mark > 0 && a.rev >= a.mark && a.dirty:
-		a.dirty = false
-		a.mark, err = a.model.Mark(ctx)
-	case a.mark > 0 && a.rev >= a.mark:
+	case a.mark > 0 && a.rev >= a.mark && len(waiting) > 0:
+		a.mark = 0
+		a.letIn(waiting)
+	case a.mark > 0 && a.rev >= a.mark && a.allSettled():
 		err = a.model.SetSettled(ctx, a.mark)
 		a.mark = 0
 	}
 	return errors.Trace(err)
+}
+
+// allSettled says whether no unit stands still at a Point either.
+func (a *modelAgent) allSettled() bool {
+	for _, u := range a.units {
+		if !u.settled() {
+			return false
+		}
+	}
+	return true
 }

@@ -32,6 +32,9 @@ type Point struct {
 	Run  int64
 	Hook hooks.Info
 	Tool string // of PointTool
+	// Stand says that whoever waits at this point does so on purpose, or does no
+	// more: others needn't wait for the unit meanwhile.
+	Stand func(bool)
 }
 
 // at tells Config.At of a point.
@@ -39,5 +42,5 @@ func (u *unit) at(ctx context.Context, name PointName, run int64, h hooks.Info, 
 	if u.atPoint == nil {
 		return nil
 	}
-	return u.atPoint(ctx, Point{Name: name, Unit: u.name, Run: run, Hook: h, Tool: tool})
+	return u.atPoint(ctx, Point{Name: name, Unit: u.name, Run: run, Hook: h, Tool: tool, Stand: u.stand})
 }

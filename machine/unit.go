@@ -47,6 +47,8 @@ type unit struct {
 	runner    *runner.Runner
 	server    *tools.Server
 	turn      chan struct{} // the machine's lock: has room for one
+	gate      gate
+	gated     bool          // there is a Config.Gate
 	changed   chan struct{} // has room for one
 	rebooter  *rebooter
 	observer  func(Event)
@@ -263,21 +265,34 @@ func (u *unit) initialSettings() model.Settings {
 	return s
 }
 
-// lock waits until no other unit of the same machine runs a hook.
-func (u *unit) lock(ctx context.Context) (func(), error) {
+// lock waits at the gate, if there is one, and then until no other unit of the
+// same machine runs a hook. waited says whether either took time: what was due
+// before may not be due any more.
+func (u *unit) lock(ctx context.Context) (unlock func(), waited bool, err error) {
+	if u.gated {
+		waited = true
+		if err := u.gate.enter(ctx, u.idle); err != nil {
+			return nil, false, errors.Trace(err)
+		}
+	}
 	select {
 	case u.turn <- struct{}{}:
-		if u.rebooter.due() {
-			// The run that asked for it is queued again, on disk.
-			u.rebooter.reboot(ctx, u)
-			<-ctx.Done()
-			<-u.turn
-			return nil, errors.Trace(ctx.Err())
+	default:
+		waited = true
+		select {
+		case u.turn <- struct{}{}:
+		case <-ctx.Done():
+			return nil, false, errors.Trace(ctx.Err())
 		}
-		return func() { <-u.turn }, nil
-	case <-ctx.Done():
-		return nil, errors.Trace(ctx.Err())
 	}
+	if u.rebooter.due() {
+		// The run that asked for it is queued again, on disk.
+		u.rebooter.reboot(ctx, u)
+		<-ctx.Done()
+		<-u.turn
+		return nil, false, errors.Trace(ctx.Err())
+	}
+	return func() { <-u.turn }, waited, nil
 }
 
 func (u *unit) logLine(e debuglog.Entry) {

@@ -146,11 +146,16 @@ func (a *agent) reportDone(ctx context.Context, op resolver.Op) {
 
 // runHook is one hook from its announcement to its commit.
 func (a *agent) runHook(ctx context.Context, op resolver.Op) error {
-	unlock, err := a.Lock(ctx)
+	unlock, waited, err := a.Lock(ctx)
 	if err != nil {
 		return errors.Trace(err)
 	}
 	defer unlock()
+	if waited {
+		if op, err = a.again(ctx); err != nil || op.Verb != resolver.RunHook {
+			return errors.Trace(err)
+		}
+	}
 	if err := a.become(op, a.event(resolver.Began), true); err != nil {
 		return errors.Trace(err)
 	}
@@ -187,6 +192,15 @@ func (a *agent) requeue(ctx context.Context, op resolver.Op, why string) error {
 	}
 	a.Report(ctx, Report{Kind: Requeued, Hook: op.Hook, Run: op.Run, Local: a.local, Reason: why})
 	return nil
+}
+
+// again decides anew, after a wait for the unit's turn.
+func (a *agent) again(ctx context.Context) (resolver.Op, error) {
+	remote, err := a.Observe(ctx, a.local)
+	if err != nil {
+		return resolver.Op{}, errors.Annotate(err, "cannot read the model")
+	}
+	return resolver.Next(a.local, remote), nil
 }
 
 // commitTries is how often a commit is tried that fails for another reason

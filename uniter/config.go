@@ -51,8 +51,9 @@ type Config struct {
 	LeaveScope  func(ctx context.Context, id model.RelationID) error
 	MarkDying   func(ctx context.Context) error
 	MarkDead    func(ctx context.Context) error
-	// Lock waits for the unit's turn on its machine; the result gives it back.
-	Lock func(ctx context.Context) (unlock func(), err error)
+	// Lock waits for the unit's turn on its machine; unlock gives it back. waited
+	// says that time went by, so that the agent looks again at what is due.
+	Lock func(ctx context.Context) (unlock func(), waited bool, err error)
 	// Report tells people what the agent is doing. It must not block for long.
 	Report func(ctx context.Context, r Report)
 }

@@ -67,13 +67,14 @@ func (a *app) lab(socket string) error {
 	faults := &lab.Faults{Depose: func(ctx context.Context, application string) error {
 		return deposeIn(ctx, outside, application)
 	}}
-	c.Clock, c.At = clock, faults.At
+	order := &lab.Order{}
+	c.Clock, c.At, c.Gate = clock, faults.At, order.Next
 	listener, err := net.Listen("unix", socket)
 	if err != nil {
 		return errors.Annotate(err, "cannot listen for the script")
 	}
 	defer listener.Close()
-	server := &lab.Server{Clock: clock, Faults: faults, Store: wrapped, Gone: cancel, Depose: func(application string) error {
+	server := &lab.Server{Clock: clock, Faults: faults, Store: wrapped, Order: order, Gone: cancel, Depose: func(application string) error {
 		return deposeIn(ctx, outside, application)
 	}}
 	go func() { _ = server.Serve(listener) }() // ends with the listener

@@ -122,7 +122,7 @@ func (f *Faults) At(ctx context.Context, p machine.Point) error {
 	case FailHook:
 		return errors.New("the script makes it fail")
 	case HangHook:
-		return f.hang(ctx, p.Unit)
+		return f.hang(ctx, p)
 	case Kill:
 		_ = syscall.Kill(syscall.Getpid(), syscall.SIGKILL)
 		select {} // until it has come
@@ -132,7 +132,10 @@ func (f *Faults) At(ctx context.Context, p machine.Point) error {
 	return errors.Errorf("unknown fault %q", fault.Do)
 }
 
-func (f *Faults) hang(ctx context.Context, unit model.UnitName) error {
+func (f *Faults) hang(ctx context.Context, p machine.Point) error {
+	p.Stand(true)
+	defer p.Stand(false)
+	unit := p.Unit
 	f.mu.Lock()
 	if f.hung == nil {
 		f.hung = map[model.UnitName]chan struct{}{}

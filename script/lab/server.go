@@ -23,12 +23,20 @@ type Request struct {
 	Release model.UnitName `json:"release,omitempty"`
 	// Hold holds the agent, or lets it go on; see Store.
 	Hold *bool `json:"hold,omitempty"`
+	// Order says in which order units run their hooks; see Order.Choose.
+	Order *Choices `json:"order,omitempty"`
 	// LoseStore is for how long the store is out of reach.
 	LoseStore time.Duration `json:"lose-store,omitempty"`
 	// DiskFull says whether the disk is full; nil: as it was.
 	DiskFull *bool `json:"disk-full,omitempty"`
 	// Depose takes the leadership of an application from who has it.
 	Depose string `json:"depose,omitempty"`
+}
+
+// Choices are the arguments of Order.Choose.
+type Choices struct {
+	Seed    uint64 `json:"seed,omitempty"`
+	Choices []int  `json:"choices,omitempty"`
 }
 
 // Answer is the answer to a Request, on one line as well.
@@ -38,6 +46,8 @@ type Answer struct {
 	Next time.Time `json:"next,omitzero"`
 	// Hung are the units that stand still.
 	Hung []model.UnitName `json:"hung,omitempty"`
+	// Made are the choices of the order since it was set.
+	Made []int `json:"made,omitempty"`
 	// Lost: the store is out of reach.
 	Lost bool `json:"lost,omitempty"`
 	// Kills: a fault is still to happen that ends the agent.
@@ -49,6 +59,7 @@ type Server struct {
 	Clock  *Clock
 	Faults *Faults
 	Store  *Store
+	Order  *Order
 	// Depose is Faults.Depose at once.
 	Depose func(application string) error
 	// Gone is called when a script has closed its connection: it has ended, and
@@ -86,7 +97,7 @@ func (s *Server) talk(conn net.Conn) {
 		if err := s.do(r); err != nil {
 			a.Error = err.Error()
 		}
-		a.Lost = s.Store.Lost()
+		a.Lost, a.Made = s.Store.Lost(), s.Order.Made()
 		a.Next, a.Hung, a.Kills = s.Clock.Next(), s.Faults.Hung(), s.Faults.Kills()
 		if err := out.Encode(a); err != nil {
 			return
@@ -102,6 +113,8 @@ func (s *Server) do(r Request) error {
 		s.Faults.Add(*r.Fault)
 	case r.Release != "":
 		s.Faults.Release(r.Release)
+	case r.Order != nil:
+		s.Order.Choose(r.Order.Seed, r.Order.Choices)
 	case r.Hold != nil:
 		s.Store.Hold(*r.Hold)
 	case r.LoseStore > 0:

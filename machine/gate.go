@@ -1,0 +1,100 @@
+package machine
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/model"
+)
+
+// gate is where a unit waits before each hook, if the agent has a Config.Gate.
+// It is safe for use by many goroutines.
+type gate struct {
+	mu   sync.Mutex
+	open chan struct{} // closed to let the unit in; nil: it isn't there
+	// standing: the unit waits at a Point, on purpose.
+	standing bool
+}
+
+// enter waits until the gate is opened. arrived is called once the unit is
+// there.
+func (g *gate) enter(ctx context.Context, arrived func()) error {
+	open := make(chan struct{})
+	g.mu.Lock()
+	g.open = open
+	g.mu.Unlock()
+	defer func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.open = nil
+	}()
+	arrived()
+	select {
+	case <-open:
+		return nil
+	case <-ctx.Done():
+		return errors.Trace(ctx.Err())
+	}
+}
+
+// waiting says whether the unit is at the gate.
+func (g *gate) waiting() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.open != nil
+}
+
+// pass opens the gate.
+func (g *gate) pass() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.open != nil {
+		close(g.open)
+		g.open = nil
+	}
+}
+
+// stand notes that the unit waits at a Point, or does no more.
+func (g *gate) stand(standing bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.standing = standing
+}
+
+// stands says whether the unit waits at a Point.
+func (g *gate) stands() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.standing
+}
+
+// quiet says whether nothing happens by itself any more, and which units wait
+// at their gates.
+func (a *modelAgent) quiet() (quiet bool, waiting []model.UnitName) {
+	for name, u := range a.units {
+		switch {
+		case u.gate.waiting():
+			waiting = append(waiting, name)
+		case !u.settled() && !u.gate.stands():
+			return false, nil
+		}
+	}
+	slices.SortFunc(waiting, model.CompareUnits)
+	return true, waiting
+}
+
+// letIn opens the gate of the unit that Config.Gate chooses.
+func (a *modelAgent) letIn(waiting []model.UnitName) {
+	if u, ok := a.units[a.Gate(waiting)]; ok {
+		u.gate.pass()
+	}
+}
+
+// stand is Point.Stand.
+func (u *unit) stand(standing bool) {
+	u.gate.stand(standing)
+	u.idle()
+}
