@@ -70,19 +70,23 @@ var rooms = []room{
 		"charmdir", "context", "debuglog", "history", "hooks", "hooks/runner", "model", "relation",
 		"state", "state/store", "tools", "uniter", "uniter/journal", "uniter/resolver",
 	}},
+	{"script/lab", anything, []string{"machine", "model", "state/store"}},
+	{"script", anything, []string{
+		"debuglog", "history", "hooks", "hooks/runner", "machine", "model", "script/lab", "state", "state/store/sqlite",
+	}},
 	{"testcharms", anything, nil},
 	{"testcharms/...", standard, nil},
 	{"cmd/hooktool", standard, []string{"tools/client"}},
 	{"cmd/unitd", anything, []string{
 		"bundle", "charmdir", "context", "debuglog", "history", "hooks", "hooks/runner", "machine", "model",
-		"relation", "state", "state/store", "state/store/sqlite", "tools", "tools/client", "tools/wire",
+		"relation", "script", "script/lab", "state", "state/store", "state/store/sqlite", "tools", "tools/client", "tools/wire",
 		"uniter", "uniter/journal", "uniter/resolver",
 	}},
 }
 
 // outside is all that a pure room may import from outside the module.
 var outside = []string{
-	"cmp", "fmt", "maps", "math", "regexp", "slices", "strconv", "strings", "time",
+	"bytes", "cmp", "encoding/json", "fmt", "maps", "math", "regexp", "slices", "strconv", "strings", "time", "unicode/utf8",
 	"github.com/juju/errors",
 }
 

@@ -23,9 +23,10 @@ type Cmd struct {
 // call is one use of a command.
 type call struct {
 	*world
-	ts   *testscript.TestScript
-	args []string
-	cmd  Cmd
+	engine *engine
+	ts     *testscript.TestScript
+	args   []string
+	cmd    Cmd
 }
 
 // printf prints for "stdout" to look at.
@@ -41,7 +42,7 @@ func (c *call) usagef(format string, args ...any) error {
 
 // Commands is the table of all commands beside those of testscript.
 func Commands() []Cmd {
-	own := slices.Concat(timeCommands(), lookCommands(), stubCommands(), faultCommands())
+	own := slices.Concat(timeCommands(), lookCommands(), stubCommands(), faultCommands(), exploreCommands())
 	return append(own, cliCommands()...)
 }
 
@@ -54,7 +55,7 @@ func (e *engine) commands() map[string]func(*testscript.TestScript, bool, []stri
 			if w.ctx.Err() != nil {
 				ts.Fatalf("interrupted")
 			}
-			err := cmd.run(&call{world: w, ts: ts, args: args, cmd: cmd})
+			err := cmd.run(&call{world: w, engine: e, ts: ts, args: args, cmd: cmd})
 			var wrong misuse
 			switch {
 			case err == nil && neg:

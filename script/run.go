@@ -27,6 +27,8 @@ type Params struct {
 	Update bool
 	// Keep leaves the scripts' directories where they are, and says where.
 	Keep bool
+	// Here is what $SCRIPT_DIR is to be; empty: the directory of each script.
+	Here string
 	// Seed is for what is left to chance; scripts that use it say so when they
 	// fail. 0: another one each time.
 	Seed uint64

@@ -1,6 +1,7 @@
 package script
 
 import (
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -14,6 +15,8 @@ import (
 func timeCommands() []Cmd {
 	return []Cmd{
 		{Name: "settle", Summary: "wait until nothing is left to do; fails if a unit is in error", run: (*call).settle_},
+		{Name: "run-hooks", Args: "N", Summary: "let so many hooks run, or fewer where fewer are due, and then hold the world", run: (*call).runHooks},
+		{Name: "order", Args: "SEED", Summary: "have units run their hooks in an order left to chance, the same for the same seed; 0: by turns", run: (*call).order},
 		{Name: "advance", Args: "DURATION", Summary: "let time pass: update-status, retries and leases come due in their order", run: (*call).advance_},
 		{Name: "restart-agent", Summary: "end the agent in good order, if it hasn't ended, and start another one", run: (*call).restartAgent},
 		{Name: "stop-agent", Summary: "end the agent in good order", run: (*call).stopAgent},
@@ -43,6 +46,39 @@ func (c *call) settle_() error {
 		return err
 	}
 	return errors.New(strings.Join(failed, "\n"))
+}
+
+func (c *call) runHooks() error {
+	if len(c.args) != 1 {
+		return c.usagef("expected how many")
+	}
+	n, err := strconv.Atoi(c.args[0])
+	if err != nil || n < 1 {
+		return c.usagef("%q is not a number of hooks", c.args[0])
+	}
+	if _, err := c.tell(lab.Request{Limit: &n}); err != nil {
+		return err
+	}
+	err = c.let(c.untilPaused)
+	none := -1
+	if _, rerr := c.running(); rerr == nil {
+		if _, terr := c.tell(lab.Request{Limit: &none}); err == nil {
+			err = terr
+		}
+	}
+	return err
+}
+
+func (c *call) order() error {
+	if len(c.args) != 1 {
+		return c.usagef("expected a seed")
+	}
+	seed, err := strconv.ParseUint(c.args[0], 10, 64)
+	if err != nil {
+		return c.usagef("%q is not a seed", c.args[0])
+	}
+	_, err = c.tell(lab.Request{Order: &lab.Choices{Seed: seed}})
+	return err
 }
 
 func (c *call) advance_() error {

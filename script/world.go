@@ -71,9 +71,12 @@ func (e *engine) setUp(env *testscript.Env) error {
 			return errors.Trace(err)
 		}
 	}
-	here, err := filepath.Abs(filepath.Dir(e.files[name]))
-	if err != nil {
-		return errors.Trace(err)
+	here := e.Here
+	if here == "" {
+		var err error
+		if here, err = filepath.Abs(filepath.Dir(e.files[name])); err != nil {
+			return errors.Trace(err)
+		}
 	}
 	env.Setenv("UNITD_DATA", w.dir)
 	env.Setenv("HOME", home)
@@ -86,6 +89,7 @@ func (e *engine) setUp(env *testscript.Env) error {
 		w.end()
 		e.worlds.Delete(name)
 	})
+	var err error
 	w.store, err = sqlite.Open(filepath.Join(w.dir, "store.db"), sqlite.Options{Clock: w.clock})
 	if err != nil {
 		return errors.Trace(err)
@@ -280,7 +284,13 @@ func (w *world) let(fn func() error) error {
 }
 
 // settle waits until nothing is left to do. The agent has been let go.
-func (w *world) settle() error {
+func (w *world) settle() error { return w.until(false) }
+
+// untilPaused waits until as many hooks have run as may, or nothing is left to
+// do.
+func (w *world) untilPaused() error { return w.until(true) }
+
+func (w *world) until(pause bool) error {
 	ctx, cancel := context.WithTimeout(w.ctx, patience)
 	defer cancel()
 	a, err := w.running()
@@ -304,7 +314,11 @@ func (w *world) settle() error {
 		if err != nil || done {
 			return err
 		}
-		if answer, err := w.tell(lab.Request{}); err == nil && len(answer.Hung) > 0 {
+		answer, err := w.tell(lab.Request{})
+		if err == nil && pause && answer.Paused {
+			return nil
+		}
+		if err == nil && len(answer.Hung) > 0 {
 			switch quiet, err := w.othersQuiet(m, answer.Hung); {
 			case err != nil:
 				return err
@@ -312,8 +326,14 @@ func (w *world) settle() error {
 				return errors.Errorf("%s stands still in its hook, as the script wants; \"release\" lets it go", answer.Hung[0])
 			}
 		}
+		// An agent that pauses writes nothing: it has to be asked.
+		var ask <-chan time.Time
+		if pause {
+			ask = time.After(time.Millisecond)
+		}
 		select {
 		case <-watch:
+		case <-ask:
 		case <-a.ended:
 			w.gone(a)
 			return errAgentEnded

@@ -318,6 +318,17 @@ func TestSubordinates(t *testing.T) {
 		w.leave("wordpress/0", id)
 		w.leave("logging/0", id)
 		again := w.relate("wordpress", "logging:info")
+		notYet := func(want bool) {
+			t.Helper()
+			s, err := w.Snapshot(w.ctx, "wordpress/0")
+			w.ok(err)
+			for _, v := range s.Relations {
+				if v.NotYet != (want && v.ID == again) {
+					t.Errorf("relation %d: not yet %t", v.ID, v.NotYet)
+				}
+			}
+		}
+		notYet(true)
 		if err := w.EnterScope(w.ctx, "wordpress/0", again, nil); !errors.Is(err, state.ErrCannotEnterScopeYet) {
 			t.Errorf("with the former one dying: %v", err)
 		}
@@ -325,8 +336,11 @@ func TestSubordinates(t *testing.T) {
 		if err := w.EnterScope(w.ctx, "wordpress/0", again, nil); !errors.Is(err, state.ErrCannotEnterScopeYet) {
 			t.Errorf("with the former one dead: %v", err)
 		}
+		notYet(true)
 		w.ok(w.RemoveUnit(w.ctx, "logging/0"))
+		notYet(false)
 		w.enter("wordpress/0", again)
+		notYet(false)
 		w.is("units", w.unitNames(), "logging/1 wordpress/0")
 	})
 

@@ -16,6 +16,24 @@ type Order struct {
 	chance  *rand.Rand
 	choices []int
 	made    []int
+	// left is how many hooks may still run; limited: there is such a number.
+	left    int
+	limited bool
+	paused  bool
+}
+
+// Limit has the world stand still once so many hooks have run; -1: never.
+func (o *Order) Limit(n int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.left, o.limited, o.paused = n, n >= 0, false
+}
+
+// Paused says whether it stands still for that.
+func (o *Order) Paused() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.paused
 }
 
 // Choose has the units run in an order left to chance, or, with choices, in the
@@ -41,6 +59,11 @@ func (o *Order) Made() []int {
 func (o *Order) Next(waiting []model.UnitName) model.UnitName {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if o.limited && o.left == 0 {
+		o.paused = true
+		return ""
+	}
+	o.left--
 	i := o.byTurns(waiting)
 	switch {
 	case len(o.choices) > 0:

@@ -23,6 +23,8 @@ type Request struct {
 	Release model.UnitName `json:"release,omitempty"`
 	// Hold holds the agent, or lets it go on; see Store.
 	Hold *bool `json:"hold,omitempty"`
+	// Limit is how many more hooks may run; see Order.Limit.
+	Limit *int `json:"limit,omitempty"`
 	// Order says in which order units run their hooks; see Order.Choose.
 	Order *Choices `json:"order,omitempty"`
 	// LoseStore is for how long the store is out of reach.
@@ -46,6 +48,8 @@ type Answer struct {
 	Next time.Time `json:"next,omitzero"`
 	// Hung are the units that stand still.
 	Hung []model.UnitName `json:"hung,omitempty"`
+	// Paused: no more hooks may run, and one would.
+	Paused bool `json:"paused,omitempty"`
 	// Made are the choices of the order since it was set.
 	Made []int `json:"made,omitempty"`
 	// Lost: the store is out of reach.
@@ -97,7 +101,7 @@ func (s *Server) talk(conn net.Conn) {
 		if err := s.do(r); err != nil {
 			a.Error = err.Error()
 		}
-		a.Lost, a.Made = s.Store.Lost(), s.Order.Made()
+		a.Lost, a.Made, a.Paused = s.Store.Lost(), s.Order.Made(), s.Order.Paused()
 		a.Next, a.Hung, a.Kills = s.Clock.Next(), s.Faults.Hung(), s.Faults.Kills()
 		if err := out.Encode(a); err != nil {
 			return
@@ -113,6 +117,8 @@ func (s *Server) do(r Request) error {
 		s.Faults.Add(*r.Fault)
 	case r.Release != "":
 		s.Faults.Release(r.Release)
+	case r.Limit != nil:
+		s.Order.Limit(*r.Limit)
 	case r.Order != nil:
 		s.Order.Choose(r.Order.Seed, r.Order.Choices)
 	case r.Hold != nil:
