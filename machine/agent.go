@@ -43,6 +43,9 @@ type Config struct {
 	// Ready is called once hooks can run: what keeps an agent from starting has
 	// not happened then; nil: nobody wants to know.
 	Ready func()
+	// Twice says whether hooks are run a second time, to find those for which
+	// that makes a difference; see TwiceModule. nil: no.
+	Twice func() bool
 	// Gate, where it is set, has hooks run one at a time in an order of its own:
 	// whenever nothing happens by itself any more and units wait to run a hook,
 	// it says which of them does. What is due is decided anew once a unit is let

@@ -48,7 +48,8 @@ type unit struct {
 	server    *tools.Server
 	turn      chan struct{} // the machine's lock: has room for one
 	gate      gate
-	gated     bool          // there is a Config.Gate
+	gated     bool // there is a Config.Gate
+	runTwice  func() bool
 	changed   chan struct{} // has room for one
 	rebooter  *rebooter
 	observer  func(Event)
@@ -246,6 +247,7 @@ func (u *unit) commit(ctx context.Context, run uniter.Run, changes model.Changes
 	}
 	if err == nil {
 		_ = u.at(ctx, PointCommitted, run.Number, run.Hook, "")
+		u.twice(ctx, run)
 		u.committedReboot(ctx, c)
 	}
 	return errors.Trace(err)

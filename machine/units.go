@@ -126,7 +126,7 @@ func (a *modelAgent) add(doc state.UnitDoc) *running {
 		model: a.model.Of(doc), clock: a.Clock, log: a.log, debugLog: a.debugLog, host: a.Host,
 		dir: filepath.Join(a.dir, "agents", doc.Name.Tag()), toolsDir: a.toolsDir,
 		history: HistoryDir(a.Dir, a.model.UUID()),
-		turn:    turn, changed: make(chan struct{}, 1), observer: a.Observer, atPoint: a.At, gated: a.Gate != nil, rebooter: a.rebooter,
+		turn:    turn, changed: make(chan struct{}, 1), observer: a.Observer, atPoint: a.At, gated: a.Gate != nil, runTwice: a.Twice, rebooter: a.rebooter,
 		idle: func() {
 			select {
 			case a.idle <- struct{}{}:

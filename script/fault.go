@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/unitd/unitd/debuglog"
 	"github.com/unitd/unitd/hooks"
 	"github.com/unitd/unitd/machine"
 	"github.com/unitd/unitd/model"
@@ -23,6 +24,7 @@ func faultCommands() []Cmd {
 		{Name: "kill-agent", Args: "[during UNIT HOOK | at POINT UNIT HOOK]", Summary: "end the agent by SIGKILL, now or at a point of a hook run", run: (*call).killAgent},
 		{Name: "lose-leadership", Args: "APPLICATION [during UNIT HOOK | after TOOL UNIT HOOK]", Summary: "give the leadership to another unit, now or in a hook", run: (*call).loseLeadership},
 		{Name: "lose-store", Args: "DURATION", Summary: "put the store out of the agent's reach for a while", run: (*call).loseStore},
+		{Name: "twice", Args: "on | off", Summary: "run every hook a second time; settle then fails where that makes a difference in what it writes", run: (*call).twice},
 		{Name: "disk-full", Args: "[on | off]", Summary: "make every write of the agent and its hooks fail, or succeed again", run: (*call).diskFull},
 	}
 }
@@ -149,6 +151,36 @@ func (c *call) loseStore() error {
 	}
 	_, err = c.tell(lab.Request{LoseStore: d})
 	return err
+}
+
+func (c *call) twice() error {
+	if len(c.args) != 1 || c.args[0] != "on" && c.args[0] != "off" {
+		return c.usagef("expected on or off")
+	}
+	on := c.args[0] == "on"
+	m, err := c.model()
+	if err != nil {
+		return err
+	}
+	lines, err := c.differences(m)
+	if err != nil {
+		return err
+	}
+	c.seenTwice = len(lines)
+	_, err = c.tell(lab.Request{Twice: &on})
+	return err
+}
+
+// differences are what second runs have found so far.
+func (w *world) differences(m *state.Model) ([]string, error) {
+	var lines []string
+	err := debuglog.ReadAll(machine.LogPath(w.dir, m.UUID()), func(e debuglog.Entry) error {
+		if e.Module == machine.TwiceModule {
+			lines = append(lines, e.Entity+": "+e.Message)
+		}
+		return nil
+	})
+	return lines, err
 }
 
 func (c *call) diskFull() error {

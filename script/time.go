@@ -42,8 +42,17 @@ func (c *call) settle_() error {
 		return err
 	}
 	failed, err := c.inError(m)
-	if err != nil || len(failed) == 0 {
+	if err != nil {
 		return err
+	}
+	found, err := c.differences(m)
+	if err != nil {
+		return err
+	}
+	failed = append(failed, found[min(c.seenTwice, len(found)):]...)
+	c.seenTwice = len(found)
+	if len(failed) == 0 {
+		return nil
 	}
 	return errors.New(strings.Join(failed, "\n"))
 }

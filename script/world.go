@@ -44,6 +44,8 @@ type world struct {
 
 	mu    sync.Mutex
 	agent *agent // nil: none runs
+	// seenTwice is how much of what second runs have found was told.
+	seenTwice int
 	// log has what the agents have printed.
 	log strings.Builder
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"net"
+	"sync/atomic"
 	"time"
 
 	"github.com/juju/errors"
@@ -23,6 +24,8 @@ type Request struct {
 	Release model.UnitName `json:"release,omitempty"`
 	// Hold holds the agent, or lets it go on; see Store.
 	Hold *bool `json:"hold,omitempty"`
+	// Twice says whether hooks are run twice; see machine.Config.Twice.
+	Twice *bool `json:"twice,omitempty"`
 	// Limit is how many more hooks may run; see Order.Limit.
 	Limit *int `json:"limit,omitempty"`
 	// Order says in which order units run their hooks; see Order.Choose.
@@ -64,6 +67,8 @@ type Server struct {
 	Faults *Faults
 	Store  *Store
 	Order  *Order
+	// Twice is whether hooks are run twice.
+	Twice atomic.Bool
 	// Depose is Faults.Depose at once.
 	Depose func(application string) error
 	// Gone is called when a script has closed its connection: it has ended, and
@@ -117,6 +122,8 @@ func (s *Server) do(r Request) error {
 		s.Faults.Add(*r.Fault)
 	case r.Release != "":
 		s.Faults.Release(r.Release)
+	case r.Twice != nil:
+		s.Twice.Store(*r.Twice)
 	case r.Limit != nil:
 		s.Order.Limit(*r.Limit)
 	case r.Order != nil:

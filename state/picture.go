@@ -1,0 +1,157 @@
+package state
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/model"
+)
+
+// Picture reads, in one view, all that hooks change: for comparing how the model
+// was with how it is.
+func (m *Model) Picture(ctx context.Context) (model.Picture, error) {
+	var p picture
+	_, err := m.view(ctx, func(r docs) error {
+		p = picture{docs: r}
+		apps, err := list[ApplicationDoc](r, "app/")
+		if err != nil {
+			return errors.Trace(err)
+		}
+		for _, app := range apps {
+			if err := p.application(app); err != nil {
+				return errors.Annotatef(err, "application %s", app.Name)
+			}
+		}
+		rels, err := list[RelationDoc](r, "relation/")
+		if err != nil {
+			return errors.Trace(err)
+		}
+		for _, rel := range rels {
+			if err := p.relation(rel); err != nil {
+				return errors.Annotatef(err, "relation %s", rel.Key)
+			}
+		}
+		return nil
+	})
+	return p.facts, errors.Trace(err)
+}
+
+// picture is a model.Picture that is being taken.
+type picture struct {
+	docs
+	facts model.Picture
+}
+
+// add adds a fact; an empty value says nothing, but for the kinds whose keys do.
+func (p *picture) add(kind model.FactKind, of, key, value string) {
+	if value != "" || kind == model.FactPort || kind == model.FactState {
+		p.facts = append(p.facts, model.Fact{Kind: kind, Of: of, Relation: model.NoRelation, Key: key, Value: value})
+	}
+}
+
+func (p *picture) application(app ApplicationDoc) error {
+	p.facts = append(p.facts, model.There(model.FactApplication, app.Name, model.NoRelation, app.Life))
+	p.add(model.FactApplication, app.Name, "charm", app.Charm)
+	var leader model.UnitName
+	if _, err := p.find(leaderKey(app.Name), &leader); err != nil {
+		return errors.Trace(err)
+	}
+	p.add(model.FactApplication, app.Name, "leader", string(leader))
+	if app.StatusSet {
+		s, err := p.status(ApplicationStatus, app.Name)
+		if err != nil {
+			return errors.Trace(err)
+		}
+		p.add(model.FactApplication, app.Name, "status", statusText(s))
+	}
+	settings, err := p.bag(leaderSettingsKey(app.Name))
+	if err != nil {
+		return errors.Trace(err)
+	}
+	for k, v := range settings {
+		p.add(model.FactLeaderSettings, app.Name, k, v)
+	}
+	units, err := p.unitsOf(app.Name)
+	if err != nil {
+		return errors.Trace(err)
+	}
+	for _, u := range units {
+		if err := p.unit(u); err != nil {
+			return errors.Annotatef(err, "unit %s", u.Name)
+		}
+	}
+	return nil
+}
+
+func (p *picture) unit(u UnitDoc) error {
+	name := string(u.Name)
+	p.facts = append(p.facts, model.There(model.FactUnit, name, model.NoRelation, u.Life))
+	p.add(model.FactUnit, name, "charm", u.Charm)
+	p.add(model.FactUnit, name, "version", u.WorkloadVersion)
+	s, _, err := p.unitStatus(u, true)
+	if err != nil {
+		return errors.Trace(err)
+	}
+	p.add(model.FactUnit, name, "status", statusText(s))
+	var ports portsDoc
+	if _, err := p.find(portsKey(u.Machine), &ports); err != nil {
+		return errors.Trace(err)
+	}
+	for _, open := range ports.Units[u.Name].All() {
+		p.add(model.FactPort, name, open.String(), "")
+	}
+	kept := map[string]string{}
+	if _, err := p.find(charmStateKey(u.Name), &kept); err != nil {
+		return errors.Trace(err)
+	}
+	for k, v := range kept {
+		p.add(model.FactState, name, k, v)
+	}
+	return nil
+}
+
+// relation adds a relation with the databags of its applications and of the
+// units that are in its scope: those of units that have left are still stored.
+func (p *picture) relation(r RelationDoc) error {
+	p.facts = append(p.facts, model.There(model.FactRelation, r.Key, r.ID, r.Life))
+	for _, e := range r.Endpoints {
+		if err := p.databag(r, e.Application, appSettingsKey(r.ID, e.Application)); err != nil {
+			return errors.Trace(err)
+		}
+	}
+	members, err := list[scopeDoc](p.docs, scopesOf(r.ID))
+	if err != nil {
+		return errors.Trace(err)
+	}
+	for _, member := range members {
+		if err := p.databag(r, string(member.Unit), unitSettingsKey(r.ID, member.Unit)); err != nil {
+			return errors.Trace(err)
+		}
+	}
+	return nil
+}
+
+func (p *picture) databag(r RelationDoc, of, key string) error {
+	application := of
+	if name, err := model.ParseUnitName(of); err == nil {
+		application = name.Application()
+	}
+	own, _, _ := r.Endpoint(application)
+	settings, err := p.bag(key)
+	for k, v := range settings {
+		p.facts = append(p.facts, model.Fact{
+			Kind: model.FactBag, Of: of, Relation: r.ID, Endpoint: own.String(), Key: k, Value: v,
+		})
+	}
+	return errors.Trace(err)
+}
+
+// statusText is a status in a line: `active`, or `waiting "for db"`.
+func statusText(s model.Status) string {
+	if s.Message == "" {
+		return s.Status
+	}
+	return fmt.Sprintf("%s %q", s.Status, s.Message)
+}
