@@ -13,6 +13,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -62,24 +63,25 @@ var rooms = []room{
 	{"bundle", anything, []string{"model"}},
 	{"debuglog", anything, nil},
 	{"history", anything, []string{"hooks", "model"}},
+	{"recording", anything, []string{"history", "model", "tools/wire"}},
 	{"state/store", anything, nil},
 	{"state/store/storetest", anything, []string{"state/store"}},
 	{"state/store/sqlite", anything, []string{"state/store"}},
 	{"state", anything, []string{"model", "state/store"}},
 	{"machine", anything, []string{
-		"charmdir", "context", "debuglog", "history", "hooks", "hooks/runner", "model", "relation",
+		"charmdir", "context", "debuglog", "history", "hooks", "hooks/runner", "model", "recording", "relation",
 		"state", "state/store", "tools", "uniter", "uniter/journal", "uniter/resolver",
 	}},
 	{"script/lab", anything, []string{"machine", "model", "state/store"}},
 	{"script", anything, []string{
-		"debuglog", "history", "hooks", "hooks/runner", "machine", "model", "script/lab", "state", "state/store/sqlite",
+		"charmdir", "debuglog", "history", "hooks", "hooks/runner", "machine", "model", "script/lab", "state", "state/store/sqlite",
 	}},
 	{"testcharms", anything, nil},
 	{"testcharms/...", standard, nil},
 	{"cmd/hooktool", standard, []string{"tools/client"}},
 	{"cmd/unitd", anything, []string{
 		"bundle", "charmdir", "context", "debuglog", "history", "hooks", "hooks/runner", "machine", "model",
-		"relation", "script", "script/lab", "state", "state/store", "state/store/sqlite", "tools", "tools/client", "tools/wire",
+		"recording", "relation", "script", "script/lab", "state", "state/store", "state/store/sqlite", "tools", "tools/client", "tools/wire",
 		"uniter", "uniter/journal", "uniter/resolver",
 	}},
 }
@@ -128,6 +130,25 @@ func TestNoRoomMayImportWhatStandsBelowIt(t *testing.T) {
 			t.Errorf("%s has two lines", r.folder)
 		}
 		above[r.folder] = true
+	}
+}
+
+// TestTheArchitectureShowsTheMap compares the table in the document with the
+// map.
+func TestTheArchitectureShowsTheMap(t *testing.T) {
+	t.Parallel()
+	doc := read(t, "docs/architecture.md")
+	for _, r := range rooms {
+		if strings.HasSuffix(r.folder, "/...") {
+			continue
+		}
+		row := regexp.MustCompile("(?m)^\\| `" + regexp.QuoteMeta(r.folder) + "/`.*\\| (.*) \\|$").FindStringSubmatch(doc)
+		want := cmp.Or(strings.Join(r.imports, ", "), "–")
+		if row == nil {
+			t.Errorf("docs/architecture.md has no row for `%s/`", r.folder)
+		} else if row[1] != want && row[1] != "most of those above" {
+			t.Errorf("docs/architecture.md: `%s/` imports %s, the map has %s", r.folder, row[1], want)
+		}
 	}
 }
 

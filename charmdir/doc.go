@@ -10,6 +10,8 @@
 // that the charm reads when it runs. What could escape the charm directory
 // (paths, links, devices) is refused in trees and archives alike.
 //
+// Watch tells when something was saved in a charm's tree.
+//
 // It does not know what a charm's hooks are for, nor run them. Sources:
 // spec/uniter-behaviour.md §8, spec/ops-needs.md §1 and §5.
 package charmdir

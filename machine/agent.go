@@ -33,6 +33,8 @@ type Config struct {
 	Clock  clock.Clock
 	Log    *slog.Logger
 	Host   Host
+	// Version is unitd's, for recordings.
+	Version string
 	// Reboot reboots the machine when a charm asks for it; nil: the agent has no
 	// leave to, and such wishes are only logged.
 	Reboot func() error
@@ -46,6 +48,9 @@ type Config struct {
 	// Twice says whether hooks are run a second time, to find those for which
 	// that makes a difference; see TwiceModule. nil: no.
 	Twice func() bool
+	// Still is told when nothing happens any more because units stand still at a
+	// Point, and up to which revision that is so; nil: nobody wants to know.
+	Still func(rev int64)
 	// Gate, where it is set, has hooks run one at a time in an order of its own:
 	// whenever nothing happens by itself any more and units wait to run a hook,
 	// it says which of them does. What is due is decided anew once a unit is let

@@ -26,11 +26,15 @@ import (
 func (u *unit) runHook(ctx context.Context, run uniter.Run) uniter.Result {
 	entry := history.Entry{Unit: u.name, Run: run.Number, Hook: run.Hook, Started: u.clock.Now()}
 	var calls counter
+	taking := u.take(run)
 	u.server.OnCall(func(c tools.Call) {
 		calls.add()
+		taking.call(c)
 		_ = u.at(ctx, PointTool, run.Number, run.Hook, c.Tool)
 	})
+	u.taking = taking
 	hctx, res := u.executeAt(ctx, run, &entry)
+	u.taking, u.taken = nil, taking.end()
 	entry.Duration = u.clock.Now().Sub(entry.Started)
 	entry.Tools = calls.get()
 	if !res.Stopped && res.Failure == nil {
@@ -93,7 +97,7 @@ func (u *unit) execute(ctx context.Context, run uniter.Run, entry *history.Entry
 		View: liveView{ctx: callCtx, u: u, charm: charm.Charm, machine: u.machine},
 	})
 	id := u.server.Begin(hctx)
-	path, err := u.lookup(run.Hook)
+	path, err := Executable(u.charm.Path(), run.Hook.Name())
 	if err != nil {
 		return hctx, u.failure(ctx, err)
 	}
@@ -101,9 +105,10 @@ func (u *unit) execute(ctx context.Context, run uniter.Run, entry *history.Entry
 		entry.Missing = true
 		return hctx, uniter.Result{}
 	}
-	tail := &lastLines{}
+	tail, env := &lastLines{}, u.environ(run, id)
+	u.taking.start(charm, u.charm.Path(), env)
 	o := u.runner.Run(runCtx, runner.Cmd{
-		Path: path, Dir: u.charm.Path(), Env: u.environ(run, id),
+		Path: path, Dir: u.charm.Path(), Env: env,
 		Output: func(s runner.Stream, line string) {
 			level := "DEBUG"
 			if s == runner.Stderr {
@@ -113,6 +118,7 @@ func (u *unit) execute(ctx context.Context, run uniter.Run, entry *history.Entry
 			u.logLine(debuglog.Entry{Level: level, Module: "unit." + string(u.name) + "." + run.Hook.Name(), Message: line})
 		},
 	})
+	u.taking.exit(o)
 	return hctx, u.result(ctx, path, o, tail)
 }
 
@@ -152,7 +158,7 @@ func (u *unit) result(ctx context.Context, path string, o runner.Outcome, tail *
 	case o.Stopped || bad && ctx.Err() != nil:
 		return uniter.Result{Stopped: true}
 	case o.Err != nil:
-		return u.failure(ctx, errors.New(startError(path, o.Err)))
+		return u.failure(ctx, errors.New(StartError(path, o.Err)))
 	case o.Signal != 0:
 		return uniter.Result{Failure: &resolver.Failure{Message: tail.with("ended by signal " + signalName(o.Signal)), Exit: -1, Signal: signalName(o.Signal)}}
 	case o.Exit != 0:
@@ -171,9 +177,9 @@ func (u *unit) failure(ctx context.Context, err error) uniter.Result {
 	return uniter.Result{Failure: &resolver.Failure{Message: err.Error(), Exit: -1}}
 }
 
-// startError says why a hook could not be started; the system's own words
-// don't tell a missing hook from a missing interpreter.
-func startError(path string, err error) string {
+// StartError says why a hook's executable could not be started; the system's
+// own words don't tell a missing hook from a missing interpreter.
+func StartError(path string, err error) string {
 	name := filepath.Base(path)
 	switch {
 	case errors.Is(err, os.ErrPermission):
@@ -199,12 +205,12 @@ func signalName(s syscall.Signal) string {
 	return fmt.Sprintf("%d (%s)", int(s), s)
 }
 
-// lookup finds the hook's executable: dispatch for everything, else
-// hooks/NAME; empty if there is neither. It is asked for each run, as hooks
-// may make and remove hooks.
-func (u *unit) lookup(h hooks.Info) (string, error) {
-	for _, name := range []string{"dispatch", filepath.Join("hooks", h.Name())} {
-		path := filepath.Join(u.charm.Path(), name)
+// Executable finds the executable of a hook in a charm directory: dispatch for
+// everything, else hooks/NAME; empty if there is neither. It is asked for each
+// run, as hooks may make and remove hooks.
+func Executable(charm, hook string) (string, error) {
+	for _, name := range []string{"dispatch", filepath.Join("hooks", hook)} {
+		path := filepath.Join(charm, name)
 		st, err := os.Stat(path)
 		switch {
 		case os.IsNotExist(err):

@@ -6,9 +6,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/unitd/unitd/history"
+	"github.com/unitd/unitd/hooks"
 	"github.com/unitd/unitd/hooks/runner"
 	"github.com/unitd/unitd/machine"
 	"github.com/unitd/unitd/model"
@@ -117,6 +119,36 @@ sleep 1000
 	}
 	if got := w.workload("app/0"); got.Message != "new" {
 		t.Errorf("the new unit says %v", got)
+	}
+}
+
+// TestAHookOfAFormerUnitCommitsNothing: it has succeeded when its unit is
+// forced away and another one has its name and the same run number to come.
+func TestAHookOfAFormerUnitCommitsNothing(t *testing.T) {
+	t.Parallel()
+	reached, goOn := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	w := newWorldWith(t, func(c *machine.Config) {
+		c.At = func(_ context.Context, p machine.Point) error {
+			if p.Name == machine.PointCommit && p.Hook.Kind == hooks.Start {
+				once.Do(func() { close(reached); <-goOn })
+			}
+			return nil
+		}
+	})
+	w.deploy("app", w.charm(plain, "state-set from=old\n"), 1)
+	<-reached
+	w.replace("app", w.charm(plain, "true\n"))
+	close(goOn)
+	w.settle()
+	if got := w.hooksOf("app/0"); !slices.Equal(got, boot) {
+		t.Errorf("the new unit ran %v", got)
+	}
+	if got, err := w.model.CharmState(w.ctx, "app/0"); err != nil || len(got) > 0 {
+		t.Errorf("the new unit has the state %v, %v", got, err)
+	}
+	if got := w.agent("app/0"); got.Status != model.StatusIdle {
+		t.Errorf("its agent is %v", got)
 	}
 }
 

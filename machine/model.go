@@ -69,7 +69,8 @@ func newModelAgent(c Config, m *state.Model, toolsDir string, l *lease, leases <
 }
 
 // ModelDir is where an agent keeps what it has of a model: "agents" with a
-// directory for each unit, "history", and "debug.log". dir is Config.Dir.
+// directory for each unit, "history", "recordings", and "debug.log". dir is
+// Config.Dir.
 func ModelDir(dir, uuid string) string { return filepath.Join(dir, "models", uuid) }
 
 // LogPath is the log of a model, and HistoryDir has the histories of its units.
@@ -171,10 +172,13 @@ func (a *modelAgent) tellSettled(ctx context.Context) (err error) {
 		a.dirty = false
 		a.mark, err = a.model.Mark(ctx)
 	case a.mark > 0 && a.rev >= a.mark && len(waiting) > 0:
-		a.mark = 0
+		a.mark, a.dirty = 0, true
 		a.letIn(waiting)
 	case a.mark > 0 && a.rev >= a.mark && a.allSettled():
 		err = a.model.SetSettled(ctx, a.mark)
+		a.mark = 0
+	case a.mark > 0 && a.rev >= a.mark && a.Still != nil:
+		a.Still(a.mark)
 		a.mark = 0
 	}
 	return errors.Trace(err)

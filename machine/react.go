@@ -46,12 +46,12 @@ func (a *modelAgent) hasNew(c state.Change) bool {
 	return false
 }
 
-// dismissAny ends the agents of the units in the change that are gone: one that
-// waits for its hook would not look before the hook has ended.
+// dismissAny ends the agents of the units in the change that are gone and that
+// wait for their hooks: they would not look before those have ended.
 func (a *modelAgent) dismissAny(ctx context.Context, c state.Change) error {
 	for name := range c.Units {
 		u, ok := a.units[name]
-		if !ok {
+		if !ok || !u.busy.Load() {
 			continue
 		}
 		doc, err := u.model.Unit(ctx, name)

@@ -49,6 +49,7 @@ func (u *unit) recordEnded(e resolver.Ended) {
 	if u.observer != nil {
 		u.observer(Event{Kind: HookRun, Unit: u.name, Model: u.model.Name(), Run: entry})
 	}
+	u.keepRecording(entry)
 }
 
 // logRun says in the log how a run has ended.

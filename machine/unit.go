@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 	"github.com/unitd/unitd/hooks"
 	"github.com/unitd/unitd/hooks/runner"
 	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/recording"
 	"github.com/unitd/unitd/state"
 	"github.com/unitd/unitd/tools"
 	"github.com/unitd/unitd/uniter"
@@ -61,7 +63,9 @@ type unit struct {
 	// due is when it looks again by itself, in ns of Unix time.
 	due     atomic.Int64
 	looking int64
-	idle    func()
+	// busy: the agent waits for its turn, or runs a hook, and does not look.
+	busy atomic.Bool
+	idle func()
 
 	// seen and proxy are what the model said when it was last looked at.
 	seen  resolver.Remote
@@ -70,6 +74,13 @@ type unit struct {
 	reboot string
 	// running is what is known of the newest run beside what the journal has.
 	running history.Entry
+	// taking is the recording of the run that goes on, taken that of the newest
+	// one that has ended; nil: none, or it is kept already.
+	taking  *taking
+	taken   *recording.Recording
+	keeper  *recording.Keeper
+	keeping sync.WaitGroup
+	version string // Config.Version
 	// recorded is nil until the agent has looked for the first time.
 	recorded *recorded
 }
@@ -90,6 +101,7 @@ func (u *unit) settle(until time.Time) {
 	if !until.IsZero() {
 		due = until.UnixNano()
 	}
+	u.recordingKept()
 	u.due.Store(due)
 	u.idleAt.Store(u.looking)
 	u.idle()
@@ -124,6 +136,7 @@ func (u *unit) run(ctx context.Context) error {
 	}
 	u.runner = &runner.Runner{}
 	defer u.runner.Close()
+	defer u.recordingKept()
 	u.oweReboot(ctx)
 	return errors.Trace(u.config().Run(ctx))
 }
@@ -172,7 +185,7 @@ func (u *unit) config() uniter.Config {
 		LeaveScope: func(ctx context.Context, id model.RelationID) error { return u.model.LeaveScope(ctx, u.name, id) },
 		MarkDying:  func(ctx context.Context) error { return u.model.SetDying(ctx, u.name) },
 		MarkDead:   func(ctx context.Context) error { return u.model.SetDead(ctx, u.name) },
-		Lock:       u.lock,
+		Lock:       u.begin,
 		Report:     u.report,
 	}
 }
@@ -265,6 +278,23 @@ func (u *unit) initialSettings() model.Settings {
 		s["egress-subnets"] = u.host.Network.Egress[0]
 	}
 	return s
+}
+
+// begin is the Lock door. From here to the end of the hook the agent doesn't
+// look at the model, so others see to it that it is ended if its unit goes; what
+// they noticed before makes it look once more.
+func (u *unit) begin(ctx context.Context) (unlock func(), waited bool, err error) {
+	u.busy.Store(true)
+	give, waited, err := u.lock(ctx)
+	if err != nil {
+		u.busy.Store(false)
+		return nil, false, errors.Trace(err)
+	}
+	unlock = func() {
+		u.busy.Store(false)
+		give()
+	}
+	return unlock, waited || u.pokes.Load() != u.looking, nil
 }
 
 // lock waits at the gate, if there is one, and then until no other unit of the

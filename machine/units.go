@@ -8,6 +8,7 @@ import (
 	"github.com/juju/errors"
 
 	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/recording"
 	"github.com/unitd/unitd/state"
 )
 
@@ -125,8 +126,9 @@ func (a *modelAgent) add(doc state.UnitDoc) *running {
 		name: doc.Name, id: doc.ID, principal: doc.Principal, machine: doc.Machine, reboot: doc.Reboot,
 		model: a.model.Of(doc), clock: a.Clock, log: a.log, debugLog: a.debugLog, host: a.Host,
 		dir: filepath.Join(a.dir, "agents", doc.Name.Tag()), toolsDir: a.toolsDir,
-		history: HistoryDir(a.Dir, a.model.UUID()),
-		turn:    turn, changed: make(chan struct{}, 1), observer: a.Observer, atPoint: a.At, gated: a.Gate != nil, runTwice: a.Twice, rebooter: a.rebooter,
+		history: HistoryDir(a.Dir, a.model.UUID()), version: a.Version,
+		keeper: recording.NewKeeper(recording.Dir(RecordingsDir(a.Dir, a.model.UUID()), doc.Name)),
+		turn:   turn, changed: make(chan struct{}, 1), observer: a.Observer, atPoint: a.At, gated: a.Gate != nil, runTwice: a.Twice, rebooter: a.rebooter,
 		idle: func() {
 			select {
 			case a.idle <- struct{}{}:

@@ -42,7 +42,7 @@ func (c *call) usagef(format string, args ...any) error {
 
 // Commands is the table of all commands beside those of testscript.
 func Commands() []Cmd {
-	own := slices.Concat(timeCommands(), lookCommands(), stubCommands(), faultCommands(), exploreCommands())
+	own := slices.Concat(timeCommands(), lookCommands(), stubCommands(), faultCommands(), snapshotCommands(), exploreCommands())
 	return append(own, cliCommands()...)
 }
 
@@ -116,7 +116,11 @@ func (c *call) unitd(args []string) error {
 	}
 	said := strings.TrimPrefix(strings.TrimSpace(c.ts.ReadFile("stderr")), "ERROR ")
 	if exit.ExitCode() == 2 {
-		return misuse{errors.New(said)}
+		verb := c.cmd.Name
+		if verb == "unitd" && len(args) > 0 {
+			verb = args[0]
+		}
+		return c.usagef("%s; \"unitd %s --help\" has the flags", said, verb)
 	}
 	return errors.New(said)
 }

@@ -20,5 +20,20 @@
 // Files that begin with "#!" are made executable. $SCRIPT_DIR is the directory
 // that the script is in, so that a charm beside it can be deployed.
 //
+// A snapshot keeps a world as it is, and restore goes back to it, so that one
+// set-up serves many branches:
+//
+//	snapshot related
+//	config shop port=0
+//	! settle
+//	restore related
+//	remove-unit ledger/0
+//	settle
+//	diff
+//
+// It has the model, the units' directories, journals, histories and logs, the
+// time, and the faults that are still to happen; not the script's own files, and
+// not the processes that hooks have left running, which run on.
+//
 // "unitd test" runs scripts from the command line, Run from a Go test.
 package script

@@ -149,6 +149,7 @@ func (c *call) loseStore() error {
 	if err != nil || d <= 0 {
 		return c.usagef("%q is not a duration like 30s", c.args[0])
 	}
+	c.troubled = true
 	_, err = c.tell(lab.Request{LoseStore: d})
 	return err
 }
@@ -191,6 +192,7 @@ func (c *call) diskFull() error {
 	case len(c.args) == 1:
 		full = c.args[0] == "on"
 	}
+	c.troubled = true
 	_, err := c.tell(lab.Request{DiskFull: &full})
 	return err
 }

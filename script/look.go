@@ -11,6 +11,7 @@ import (
 
 	"github.com/unitd/unitd/debuglog"
 	"github.com/unitd/unitd/history"
+	"github.com/unitd/unitd/hooks"
 	"github.com/unitd/unitd/machine"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
@@ -103,10 +104,51 @@ func (c *call) hooks() error {
 		c.printf("%-32s %s\n", have[i], run.Hook.Cause)
 	}
 	want := c.args[1:]
+	for _, w := range want {
+		if err := c.possible(w); err != nil {
+			return err
+		}
+	}
 	if len(want) == 0 || matches(have, want) {
 		return nil
 	}
 	return errors.Errorf("hooks of %s:\nhave %s\nwant %s", name, strings.Join(have, " "), strings.Join(want, " "))
+}
+
+// outcomes are the ways for a run to end that "hooks" shows behind a "=".
+var outcomes = []history.Outcome{history.Failed, history.Interrupted, history.Stopped, history.Skipped, history.Dropped}
+
+// possible says whether a word can be one that "hooks" shows, so that a slip of
+// the pen after "!" isn't a claim that always holds.
+func (c *call) possible(want string) error {
+	if want == "..." {
+		return nil
+	}
+	hook, outcome, ended := strings.Cut(want, "=")
+	if ended && !slices.Contains(outcomes, history.Outcome(outcome)) {
+		return c.usagef("%q: no hook run ends as %q; there are %v", want, outcome, outcomes)
+	}
+	hook, remote, bracket := strings.Cut(hook, "(")
+	if bracket {
+		if _, err := model.ParseUnitName(strings.TrimSuffix(remote, ")")); err != nil || !strings.HasSuffix(remote, ")") {
+			return c.usagef("%q: a remote unit stands in brackets, as in db-relation-joined(ledger/0)", want)
+		}
+	}
+	var names []string
+	for _, k := range hooks.Kinds() {
+		name := string(k.Kind)
+		if k.Shape != hooks.AboutUnit {
+			if strings.HasSuffix(hook, "-"+name) {
+				return nil
+			}
+			name = "ENDPOINT-" + name
+		}
+		if hook == name {
+			return nil
+		}
+		names = append(names, name)
+	}
+	return c.usagef("there is no hook %q; there are %s", hook, strings.Join(names, ", "))
 }
 
 // matches says whether the words are the wanted ones; "..." stands for any
@@ -166,6 +208,7 @@ func (c *call) history() error {
 }
 
 func (c *call) relationData() error {
+	c.printf("") // nothing printed is nothing, not what the last command has
 	if len(c.args) < 2 || len(c.args) > 3 {
 		return c.usagef("expected a unit and an endpoint")
 	}
@@ -197,8 +240,7 @@ func (c *call) relationData() error {
 		}
 	}
 	if !endpoints[c.args[1]] {
-		return errors.Errorf("%s has no relation by endpoint %q; it has %s", name, c.args[1],
-			strings.Join(slices.Sorted(maps.Keys(endpoints)), ", "))
+		return c.noRelation(m, name, slices.Sorted(maps.Keys(endpoints)))
 	}
 	if len(bags) == 0 {
 		return errors.Errorf("%s is in no relation by %q with %q", name, c.args[1], c.args[2])
@@ -211,7 +253,33 @@ func (c *call) relationData() error {
 	return nil
 }
 
+// noRelation is the error of a unit that is in no relation by the endpoint that
+// the arguments name; in those it is in only by others.
+func (c *call) noRelation(m *state.Model, unit model.UnitName, others []string) error {
+	app, err := m.Application(c.ctx, unit.Application())
+	if err != nil {
+		return err
+	}
+	charm, err := m.Charm(c.ctx, app.Charm)
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, e := range charm.Charm.EndpointsOf(app.Name) {
+		names = append(names, e.Name)
+	}
+	endpoint := c.args[1]
+	switch {
+	case !slices.Contains(names, endpoint):
+		return c.usagef("%s has no endpoint %q; it has %s", app.Name, endpoint, strings.Join(names, ", "))
+	case len(others) == 0:
+		return errors.Errorf("%s has no relation by endpoint %q, nor by another one", unit, endpoint)
+	}
+	return errors.Errorf("%s has no relation by endpoint %q; it has some by %s", unit, endpoint, strings.Join(others, ", "))
+}
+
 func (c *call) showLog() error {
+	c.printf("") // nothing printed is nothing, not what the last command has
 	name, m, err := c.known()
 	if err != nil {
 		return err

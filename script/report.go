@@ -3,6 +3,7 @@ package script
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/unitd/unitd/debuglog"
 	"github.com/unitd/unitd/history"
@@ -23,7 +24,7 @@ func (w *world) report() string {
 		return fmt.Sprintf("the world can't be looked at: %v", err)
 	}
 	units := w.everybody(m)
-	fmt.Fprintf(&b, "\n%s after the beginning, units and their hooks:\n", w.clock.Now().Sub(dawn))
+	fmt.Fprintf(&b, "\n%s after the beginning, units and their hooks:\n", w.clock.Now().Sub(dawn).Round(time.Millisecond))
 	var worst *history.Entry
 	for _, unit := range units {
 		runs, err := w.runs(m, unit)
@@ -42,7 +43,7 @@ func (w *world) report() string {
 					worst = &runs[i]
 				}
 			}
-			fmt.Fprintf(&b, "    %8s  %-34s %s\n", run.Started.Sub(dawn), hookAndRemote(run), mark)
+			fmt.Fprintf(&b, "    %8s  %-34s %s\n", began(run), hookAndRemote(run), mark)
 		}
 	}
 	if worst != nil {
@@ -51,8 +52,16 @@ func (w *world) report() string {
 	if said := strings.TrimSpace(w.agentSaid()); said != "" {
 		fmt.Fprintf(&b, "\nthe agent says:\n  %s\n", strings.ReplaceAll(tail(said, lastLines), "\n", "\n  "))
 	}
-	fmt.Fprintf(&b, "\nrun it alone: unitd test -v -run '^%s$'\n", w.name)
+	fmt.Fprintf(&b, "\nrun it alone: unitd test -v %s\n", w.file)
 	return b.String()
+}
+
+// began is when a run began; nobody knows that of one whose agent was killed.
+func began(e history.Entry) string {
+	if e.Started.IsZero() {
+		return "?"
+	}
+	return e.Started.Sub(dawn).Round(time.Millisecond).String()
 }
 
 func hookAndRemote(e history.Entry) string {

@@ -86,7 +86,10 @@ func (c *call) order() error {
 	if err != nil {
 		return c.usagef("%q is not a seed", c.args[0])
 	}
-	_, err = c.tell(lab.Request{Order: &lab.Choices{Seed: seed}})
+	choices := &lab.Choices{Seed: seed}
+	if _, err = c.tell(lab.Request{Order: choices}); err == nil {
+		c.chosen = choices
+	}
 	return err
 }
 

@@ -26,9 +26,6 @@ import (
 // dawn is the time at which every world begins.
 var dawn = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// patience is how long, in real time, a world may take to do what is due.
-const patience = 2 * time.Minute
-
 // world is what one script plays in: a private model, an agent, and a clock
 // that both go by.
 type world struct {
@@ -36,6 +33,7 @@ type world struct {
 	cancel context.CancelFunc
 	unitd  string
 	name   string
+	file   string // of the script
 	dir    string // UNITD_DATA
 	env    []string
 	clock  *lab.Clock
@@ -44,11 +42,23 @@ type world struct {
 
 	mu    sync.Mutex
 	agent *agent // nil: none runs
+	// troubled: the agent couldn't read or write, and hasn't settled since.
+	troubled bool
 	// seenTwice is how much of what second runs have found was told.
 	seenTwice int
 	// log has what the agents have printed.
 	log strings.Builder
+
+	// chosen is the order of the agent's hooks; nil: by turns.
+	chosen *lab.Choices
+	// kept has the snapshots, change what came of letting the world go on the
+	// last time; nil: it hasn't been.
+	kept   map[string]*kept
+	change *change
 }
+
+// change is how the model in focus looked before and after.
+type change struct{ before, after model.Picture }
 
 // agent is the process of an agent under test.
 type agent struct {
@@ -65,7 +75,7 @@ func (e *engine) setUp(env *testscript.Env) error {
 	if err := makeExecutable(env.WorkDir); err != nil {
 		return err
 	}
-	w := &world{unitd: e.Unitd, name: name, dir: filepath.Join(env.WorkDir, ".unitd"), clock: lab.NewClock(dawn)}
+	w := &world{unitd: e.Unitd, name: name, file: e.files[name], dir: filepath.Join(env.WorkDir, ".unitd"), clock: lab.NewClock(dawn)}
 	w.ctx, w.cancel = context.WithCancel(e.ctx)
 	home := filepath.Join(env.WorkDir, ".home")
 	for _, dir := range []string{w.dir, home} {
@@ -91,18 +101,28 @@ func (e *engine) setUp(env *testscript.Env) error {
 		w.end()
 		e.worlds.Delete(name)
 	})
-	var err error
-	w.store, err = sqlite.Open(filepath.Join(w.dir, "store.db"), sqlite.Options{Clock: w.clock})
-	if err != nil {
-		return errors.Trace(err)
+	if err := w.open(); err != nil {
+		return err
 	}
-	w.models = state.NewController(w.store, w.clock)
 	if _, err := w.models.AddModel(w.ctx, "default"); err != nil {
 		return errors.Trace(err)
 	}
 	env.Values[worldKey{}] = w
 	e.worlds.Store(name, w)
 	return w.start()
+}
+
+// storeName is the file that has a world's store.
+const storeName = "store.db"
+
+// open opens the store.
+func (w *world) open() (err error) {
+	w.store, err = sqlite.Open(filepath.Join(w.dir, storeName), sqlite.Options{Clock: w.clock})
+	if err != nil {
+		return errors.Trace(err)
+	}
+	w.models = state.NewController(w.store, w.clock)
+	return nil
 }
 
 // worldKey is where a script's Values have its world.
@@ -263,145 +283,6 @@ func (w *world) tell(r lab.Request) (lab.Answer, error) {
 		return answer, errors.New("the agent has ended meanwhile")
 	}
 	return answer, err
-}
-
-// let lets the agent go on for as long as fn takes. At all other times it
-// stands still, so that what a script changes between two waits is one change
-// for it, whatever the machine is busy with.
-func (w *world) let(fn func() error) error {
-	hold := func(hold bool) error {
-		_, err := w.tell(lab.Request{Hold: &hold})
-		return err
-	}
-	if err := hold(false); err != nil {
-		return err
-	}
-	err := fn()
-	if _, rerr := w.running(); rerr == nil {
-		if herr := hold(true); err == nil {
-			err = herr
-		}
-	}
-	return err
-}
-
-// settle waits until nothing is left to do. The agent has been let go.
-func (w *world) settle() error { return w.until(false) }
-
-// untilPaused waits until as many hooks have run as may, or nothing is left to
-// do.
-func (w *world) untilPaused() error { return w.until(true) }
-
-func (w *world) until(pause bool) error {
-	ctx, cancel := context.WithTimeout(w.ctx, patience)
-	defer cancel()
-	a, err := w.running()
-	if err != nil {
-		return err
-	}
-	m, err := w.model()
-	if err != nil {
-		return err
-	}
-	watch, err := m.Watch(ctx, 0)
-	if err != nil {
-		return err
-	}
-	rev, err := m.AskSettled(ctx)
-	if err != nil {
-		return err
-	}
-	for {
-		done, err := m.Settled(ctx, rev)
-		if err != nil || done {
-			return err
-		}
-		answer, err := w.tell(lab.Request{})
-		if err == nil && pause && answer.Paused {
-			return nil
-		}
-		if err == nil && len(answer.Hung) > 0 {
-			switch quiet, err := w.othersQuiet(m, answer.Hung); {
-			case err != nil:
-				return err
-			case quiet:
-				return errors.Errorf("%s stands still in its hook, as the script wants; \"release\" lets it go", answer.Hung[0])
-			}
-		}
-		// An agent that pauses writes nothing: it has to be asked.
-		var ask <-chan time.Time
-		if pause {
-			ask = time.After(time.Millisecond)
-		}
-		select {
-		case <-watch:
-		case <-ask:
-		case <-a.ended:
-			w.gone(a)
-			return errAgentEnded
-		case <-ctx.Done():
-			return errors.Annotatef(ctx.Err(), "not settled after %s", patience)
-		}
-	}
-}
-
-// errAgentEnded says that the agent has ended, most likely by a fault.
-const errAgentEnded = errors.ConstError(`the agent has ended: "restart-agent" starts another one`)
-
-// othersQuiet says whether all units but those that stand still are idle.
-func (w *world) othersQuiet(m *state.Model, hung []model.UnitName) (bool, error) {
-	s, err := m.Status(w.ctx)
-	if err != nil {
-		return false, err
-	}
-	busy := 0
-	for _, app := range s.Applications {
-		for _, u := range app.Units {
-			if u.Agent.Status != model.StatusIdle {
-				busy++
-			}
-		}
-	}
-	return busy <= len(hung), nil
-}
-
-// setTime moves the clocks of the world.
-func (w *world) setTime(ts *testscript.TestScript, now time.Time) error {
-	w.clock.Set(now)
-	ts.Setenv(nowVariable, now.Format(time.RFC3339Nano))
-	_, err := w.tell(lab.Request{Now: now})
-	return err
-}
-
-// advance lets time pass, and the agent go on, from one thing that is due to the next.
-func (w *world) advance(ts *testscript.TestScript, d time.Duration) error {
-	target := w.clock.Now().Add(d)
-	for {
-		answer, err := w.tell(lab.Request{})
-		if err != nil {
-			return err
-		}
-		next := answer.Next
-		if answer.Lost {
-			// Nothing tells when the agent has reacted: it gets a moment.
-			next = w.clock.Now().Add(time.Second)
-			time.Sleep(2 * time.Millisecond)
-		}
-		if next.IsZero() || next.After(target) {
-			next = target
-		}
-		if err := w.setTime(ts, next); err != nil {
-			return err
-		}
-		if len(answer.Hung) == 0 && !answer.Lost {
-			if err := w.settle(); err != nil && !errors.Is(err, errAgentEnded) {
-				return err
-			}
-		}
-		if next.Equal(target) {
-			return nil
-		}
-	}
 }
 
 // inError are the units in error, each with what it waits for.

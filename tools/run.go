@@ -28,6 +28,8 @@ type call struct {
 	stdin    []byte
 	stdinSet bool
 	out, err bytes.Buffer
+	// file is what it has read from the file that --file names; nil: nothing.
+	file []byte
 }
 
 // path is a path as the caller means it.
@@ -42,15 +44,21 @@ func (c *call) path(p string) string {
 // of it. Whose request it is has been checked; Request.Context isn't looked at.
 // The reply's code is wire.NeedStdin for a request to be made again.
 func Run(c *hookcontext.Context, req wire.Request) wire.Reply {
+	reply, _ := runTool(c, req)
+	return reply
+}
+
+// runTool is Run, and has what the tool has read from a file.
+func runTool(c *hookcontext.Context, req wire.Request) (_ wire.Reply, file []byte) {
 	switch {
 	case len(req.Args) == 0 || req.Args[0] == "":
-		return badRequest("command not specified")
+		return badRequest("command not specified"), nil
 	case !filepath.IsAbs(req.Dir):
-		return badRequest("Dir is not absolute")
+		return badRequest("Dir is not absolute"), nil
 	}
 	tool, ok := find(req.Args[0])
 	if !ok {
-		return badRequest("unknown command: " + req.Args[0])
+		return badRequest("unknown command: " + req.Args[0]), nil
 	}
 	cmd := tool.make(c)
 	f := newFlags(tool.Name, c)
@@ -58,13 +66,13 @@ func Run(c *hookcontext.Context, req wire.Request) wire.Reply {
 	help := f.help(tool) // before parsing: it shows defaults, not values
 	args, err := f.parse(req.Args[1:])
 	if f.wantHelp {
-		return wire.Reply{Stdout: []byte(help)}
+		return wire.Reply{Stdout: []byte(help)}, nil
 	}
 	if err == nil {
 		err = cmd.parse(args)
 	}
 	if err != nil {
-		return failure(exitUsage, err)
+		return failure(exitUsage, err), nil
 	}
 	in := &call{dir: req.Dir, stdin: req.Stdin, stdinSet: req.StdinSet}
 	if f.deadFormat != "" {
@@ -73,13 +81,13 @@ func Run(c *hookcontext.Context, req wire.Request) wire.Reply {
 	err = cmd.run(in)
 	switch {
 	case errors.Is(err, errNeedStdin):
-		return wire.Reply{Code: wire.NeedStdin}
+		return wire.Reply{Code: wire.NeedStdin}, nil
 	case err != nil:
 		reply := failure(exitFailed, err)
 		reply.Stderr = append(in.err.Bytes(), reply.Stderr...)
-		return reply
+		return reply, in.file
 	}
-	return wire.Reply{Code: exitOK, Stdout: in.out.Bytes(), Stderr: in.err.Bytes()}
+	return wire.Reply{Code: exitOK, Stdout: in.out.Bytes(), Stderr: in.err.Bytes()}, in.file
 }
 
 func failure(code int, err error) wire.Reply {

@@ -54,13 +54,22 @@ type run struct {
 	calls sync.WaitGroup
 }
 
-// Call tells of one tool call, for history. It has no values: neither what
-// key=value arguments gave, nor standard input, nor output.
+// Call tells of one tool call. Tool, Args, Code and Duration, for history, have
+// no values: neither what key=value arguments gave, nor standard input, nor
+// output. The rest has them all, for a recording; its bytes are not to be
+// changed.
 type Call struct {
 	Tool     string
 	Args     []string
 	Code     int
 	Duration time.Duration
+
+	Began   time.Time
+	Request wire.Request
+	Reply   wire.Reply
+	// File is what the tool has read from the file that --file names; nil:
+	// nothing.
+	File []byte
 }
 
 // Listen makes the socket and serves it until Close. Whatever socket was at
@@ -209,25 +218,30 @@ func (s *Server) answer(conn *net.UnixConn) (wire.Reply, bool) {
 // call runs the tool and tells of it. A tool that panics fails alone.
 func (s *Server) call(c *hookcontext.Context, req wire.Request) (reply wire.Reply) {
 	began := time.Now()
+	var file []byte
 	defer func() {
 		if p := recover(); p != nil {
 			s.log.Error("hook tool panicked", "panic", p, "stack", string(debug.Stack()))
 			reply = failure(exitFailed, errors.New("hook tool panicked; see the agent's log"))
 		}
-		s.tell(req.Args, reply.Code, time.Since(began))
+		s.tell(Call{Code: reply.Code, Duration: time.Since(began), Began: began, Request: req, Reply: reply, File: file})
 	}()
-	return Run(c, req)
+	reply, file = runTool(c, req)
+	return reply
 }
 
-func (s *Server) tell(args []string, code int, took time.Duration) {
+// tell adds the tool and its arguments to a call, and tells of it.
+func (s *Server) tell(c Call) {
 	s.mu.Lock()
 	onCall := s.onCall
 	s.mu.Unlock()
-	if onCall == nil || code == wire.NeedStdin || len(args) == 0 {
+	args := c.Request.Args
+	if onCall == nil || c.Code == wire.NeedStdin || len(args) == 0 {
 		return
 	}
 	tool, _ := find(args[0])
-	onCall(Call{Tool: args[0], Args: withoutValues(tool, args[1:]), Code: code, Duration: took})
+	c.Tool, c.Args = args[0], withoutValues(tool, args[1:])
+	onCall(c)
 }
 
 // join counts a call in with the run of that id; nil if there is none.

@@ -39,6 +39,7 @@ func settingsFile(c *call, path string) (map[string]string, error) {
 	if err != nil {
 		return nil, errors.Trace(err)
 	}
+	c.file = content
 	return parseSettings(content)
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/unitd/unitd/hooks"
 	"github.com/unitd/unitd/machine"
+	"github.com/unitd/unitd/state"
 )
 
 func (a *app) agentCmd() *cobra.Command {
@@ -79,6 +80,11 @@ func (a *app) agentConfig() (machine.Config, error) {
 	if err != nil {
 		return machine.Config{}, err
 	}
+	return a.agentConfigIn(dir, controller)
+}
+
+// agentConfigIn is agentConfig with any data directory and its models.
+func (a *app) agentConfigIn(dir string, controller *state.Controller) (machine.Config, error) {
 	client, err := toolClient(dir)
 	if err != nil {
 		return machine.Config{}, err
@@ -86,7 +92,7 @@ func (a *app) agentConfig() (machine.Config, error) {
 	return machine.Config{
 		Controller: controller, Dir: dir, Client: client, Clock: clock.WallClock,
 		Log:  newLog(a.stderr),
-		Host: machine.LocalHost(),
+		Host: machine.LocalHost(), Version: unitdVersion(),
 	}, nil
 }
 

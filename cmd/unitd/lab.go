@@ -77,7 +77,7 @@ func (a *app) lab(socket string) error {
 	server := &lab.Server{Clock: clock, Faults: faults, Store: wrapped, Order: order, Gone: cancel, Depose: func(application string) error {
 		return deposeIn(ctx, outside, application)
 	}}
-	c.Twice = server.Twice.Load
+	c.Twice, c.Still = server.Twice.Load, server.Still.Store
 	go func() { _ = server.Serve(listener) }() // ends with the listener
 	tellReady()
 	err = machine.Run(ctx, c)

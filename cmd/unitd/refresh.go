@@ -8,6 +8,9 @@ import (
 
 	"github.com/juju/errors"
 	"github.com/spf13/cobra"
+
+	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/state"
 )
 
 func (a *app) refreshCmd() *cobra.Command {
@@ -56,22 +59,11 @@ func (a *app) refresh(name, path string, force bool, config []string) error {
 	if err != nil {
 		return err
 	}
-	app, err := m.Application(a.ctx, name)
-	if err != nil {
+	if _, err := a.refreshable(m, name, charm.Charm); err != nil {
 		return err
-	}
-	old, err := m.Charm(a.ctx, app.Charm)
-	if err != nil {
-		return err
-	}
-	if old.Charm.Name != charm.Name {
-		return errors.NewNotValid(nil, fmt.Sprintf("cannot refresh %q to charm %q: it runs charm %q", name, charm.Name, old.Charm.Name))
 	}
 	if _, err := charm.ParseConfig(set); err != nil {
 		return errors.Annotate(err, "parsing settings for application")
-	}
-	if err := m.CheckCharm(a.ctx, name, charm.Charm); err != nil {
-		return err
 	}
 	url, err := a.addCharm(m, charm)
 	if err != nil {
@@ -87,6 +79,23 @@ func (a *app) refresh(name, path string, force bool, config []string) error {
 	}
 	a.note("Added local charm %q, revision %s, to the model", charm.Name, revision(url))
 	return a.ensureAgent()
+}
+
+// refreshable says whether the application can have that charm, and which one it
+// has.
+func (a *app) refreshable(m *state.Model, name string, charm model.Charm) (state.CharmDoc, error) {
+	app, err := m.Application(a.ctx, name)
+	if err != nil {
+		return state.CharmDoc{}, err
+	}
+	old, err := m.Charm(a.ctx, app.Charm)
+	if err != nil {
+		return old, err
+	}
+	if old.Charm.Name != charm.Name {
+		return old, errors.NewNotValid(nil, fmt.Sprintf("cannot refresh %q to charm %q: it runs charm %q", name, charm.Name, old.Charm.Name))
+	}
+	return old, m.CheckCharm(a.ctx, name, charm)
 }
 
 // revision is the number at the end of a charm's URL.

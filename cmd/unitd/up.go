@@ -81,9 +81,7 @@ func (a *app) upHere(m *state.Model, p *plan, f upFlags) error {
 		return err
 	}
 	show := &hookLines{app: a, model: m.Name(), logs: f.logs}
-	for _, app := range p.apps {
-		show.width = max(show.width, len(model.NewUnitName(app.Application.Name, max(app.units-1, 0))))
-	}
+	show.fit(p)
 	c.Observer = show.event
 	ctx, stop := context.WithCancel(a.ctx)
 	defer stop()
@@ -139,6 +137,15 @@ type hookLines struct {
 	width int // of unit names
 }
 
+// fit makes room for the names of the plan's units.
+func (h *hookLines) fit(p *plan) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, app := range p.apps {
+		h.width = max(h.width, len(model.NewUnitName(app.Application.Name, max(app.units-1, 0))))
+	}
+}
+
 func (h *hookLines) event(e machine.Event) {
 	if e.Model != h.model {
 		return
@@ -170,5 +177,9 @@ func (h *hookLines) paint(c colour, text string) string { return h.app.paint(h.a
 
 func (h *hookLines) line(at time.Time, unit model.UnitName, what string) {
 	h.width = max(h.width, len(unit))
-	h.app.printf("%s  %-*s  %s\n", at.Local().Format(time.TimeOnly), h.width, unit, strings.TrimRight(what, " "))
+	clear := ""
+	if isTerminal(h.app.stdout) && isTerminal(h.app.stderr) {
+		clear = "\r\x1b[K" // what progress shows is in that line
+	}
+	h.app.printf("%s%s  %-*s  %s\n", clear, at.Local().Format(time.TimeOnly), h.width, unit, strings.TrimRight(what, " "))
 }

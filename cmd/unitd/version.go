@@ -42,6 +42,15 @@ the platform. --all adds what this program was built from.`,
 	return cmd
 }
 
+// unitdVersion is the version of this program; empty if it has none.
+func unitdVersion() string {
+	build, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	return build.Main.Version
+}
+
 // buildInfo is what "version --all" shows. Source for the keys:
 // spec/cli-juju.md §4.
 func buildInfo(version string) map[string]any {
@@ -50,7 +59,7 @@ func buildInfo(version string) map[string]any {
 	if !ok {
 		return info
 	}
-	info["unitd-version"] = build.Main.Version
+	info["unitd-version"] = unitdVersion()
 	info["go-version"] = build.GoVersion
 	for _, s := range build.Settings {
 		switch s.Key {

@@ -14,6 +14,13 @@ type fullDisk struct {
 	before *unix.Rlimit
 }
 
+// full says whether the disk is.
+func (d *fullDisk) full() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.before != nil
+}
+
 // fill makes every write to a file fail in this process and in the hooks that
 // it starts, as on a full disk (the error is "file too large"), or lets them
 // succeed again.

@@ -26,6 +26,9 @@ type Fault struct {
 	Times int `json:"times"`
 }
 
+// Hangs says whether it is one that makes a unit stand still.
+func (f Fault) Hangs() bool { return f.Do == HangHook }
+
 // FaultKind says what happens.
 type FaultKind string
 
@@ -91,6 +94,13 @@ func (f *Faults) Kills() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.ContainsFunc(f.list, func(fault Fault) bool { return fault.Do == Kill })
+}
+
+// Armed are the faults that are still to happen.
+func (f *Faults) Armed() []Fault {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.list)
 }
 
 // take takes a fault that is to happen at the point, if there is one.

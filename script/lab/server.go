@@ -51,6 +51,8 @@ type Answer struct {
 	Next time.Time `json:"next,omitzero"`
 	// Hung are the units that stand still.
 	Hung []model.UnitName `json:"hung,omitempty"`
+	// Still is up to which revision nothing happens any more, because of those.
+	Still int64 `json:"still,omitempty"`
 	// Paused: no more hooks may run, and one would.
 	Paused bool `json:"paused,omitempty"`
 	// Made are the choices of the order since it was set.
@@ -59,6 +61,11 @@ type Answer struct {
 	Lost bool `json:"lost,omitempty"`
 	// Kills: a fault is still to happen that ends the agent.
 	Kills bool `json:"kills,omitempty"`
+	// Armed are the faults that are still to happen.
+	Armed []Fault `json:"armed,omitempty"`
+	// Twice: hooks are run twice. Full: the disk is full.
+	Twice bool `json:"twice,omitempty"`
+	Full  bool `json:"full,omitempty"`
 }
 
 // Server answers requests.
@@ -69,6 +76,8 @@ type Server struct {
 	Order  *Order
 	// Twice is whether hooks are run twice.
 	Twice atomic.Bool
+	// Still is up to which revision nothing happens any more.
+	Still atomic.Int64
 	// Depose is Faults.Depose at once.
 	Depose func(application string) error
 	// Gone is called when a script has closed its connection: it has ended, and
@@ -106,8 +115,10 @@ func (s *Server) talk(conn net.Conn) {
 		if err := s.do(r); err != nil {
 			a.Error = err.Error()
 		}
+		a.Still = s.Still.Load()
 		a.Lost, a.Made, a.Paused = s.Store.Lost(), s.Order.Made(), s.Order.Paused()
 		a.Next, a.Hung, a.Kills = s.Clock.Next(), s.Faults.Hung(), s.Faults.Kills()
+		a.Armed, a.Twice, a.Full = s.Faults.Armed(), s.Twice.Load(), s.disk.full()
 		if err := out.Encode(a); err != nil {
 			return
 		}

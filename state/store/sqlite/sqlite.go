@@ -279,6 +279,30 @@ func (s *Store) Revoke(ctx context.Context, id store.LeaseID) error {
 	return errors.Annotatef(err, "cannot end lease %d", id)
 }
 
+// CopyTo writes a copy of the database, as it is at one revision, to a file
+// that isn't there yet.
+func (s *Store) CopyTo(ctx context.Context, path string) error {
+	if err := s.enter(); err != nil {
+		return err
+	}
+	defer s.done.Done()
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return errors.Annotate(err, "cannot copy the store")
+	}
+	if err := f.Close(); err != nil {
+		return errors.Annotate(err, "cannot copy the store")
+	}
+	// The connections for reading refuse to write anything.
+	db, err := sql.Open("sqlite", dsn(s.path))
+	if err != nil {
+		return errors.Annotate(err, "cannot copy the store")
+	}
+	defer db.Close()
+	_, err = db.ExecContext(ctx, "VACUUM INTO ?", path)
+	return errors.Annotate(err, "cannot copy the store")
+}
+
 // Compact is part of store.Store.
 func (s *Store) Compact(ctx context.Context, rev int64) error {
 	_, err := s.Update(ctx, func(tx store.Tx) error {

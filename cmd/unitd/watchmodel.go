@@ -1,0 +1,139 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/juju/clock"
+	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/charmdir"
+	"github.com/unitd/unitd/hooks/runner"
+	"github.com/unitd/unitd/machine"
+	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/state"
+	"github.com/unitd/unitd/state/store/sqlite"
+)
+
+// watching is one run of "unitd watch": a private model and its agent, both in
+// this process, and the charm whose saves they follow.
+type watching struct {
+	app   *app
+	path  string   // of the charm
+	apps  []string // that have it
+	saved <-chan struct{}
+	view  *watchView
+
+	dir   string // UNITD_DATA of the private model
+	store *sqlite.Store
+	model *state.Model
+	lock  *agentLock
+	stop  context.CancelFunc
+	ended chan error // how the agent has ended
+	// before is the model as it was last shown.
+	before model.Picture
+	// again: something was saved while a round went on.
+	again bool
+}
+
+// watchedModel is the name of the private model.
+const watchedModel = "watch"
+
+// startWatching makes the private model and starts its agent. The caller ends
+// it.
+func (a *app) startWatching(path string, apps []string, saved <-chan struct{}) (_ *watching, err error) {
+	w := &watching{app: a, path: path, apps: apps, saved: saved}
+	if w.dir, err = os.MkdirTemp("", "unitd-watch-"); err != nil {
+		return nil, errors.Annotate(err, "cannot make a private model")
+	}
+	defer func() {
+		if err != nil {
+			w.end()
+		}
+	}()
+	if w.lock, err = lockAt(filepath.Join(w.dir, "agent.lock")); err != nil {
+		return nil, errors.Trace(err)
+	}
+	log := newLog(a.stderr)
+	if w.store, err = sqlite.Open(filepath.Join(w.dir, "store.db"), sqlite.Options{Log: log}); err != nil {
+		return nil, errors.Trace(err)
+	}
+	controller := state.NewController(w.store, clock.WallClock)
+	if w.model, err = controller.AddModel(a.ctx, watchedModel); err != nil {
+		return nil, errors.Trace(err)
+	}
+	// The next save is the retry.
+	if err = w.model.SetModelConfig(a.ctx, map[string]string{state.RetryHooks: "false"}, nil); err != nil {
+		return nil, errors.Trace(err)
+	}
+	c, err := a.agentConfigIn(w.dir, controller)
+	if err != nil {
+		return nil, err
+	}
+	w.view = newWatchView(a, path, w.dir)
+	c.Observer = w.view.event
+	ctx, stop := context.WithCancel(a.ctx)
+	w.stop, w.ended = stop, make(chan error, 1)
+	go func() { w.ended <- machine.Run(ctx, c) }()
+	return w, nil
+}
+
+// end ends the agent and what hooks have left running, and removes the model.
+func (w *watching) end() {
+	if w.stop != nil {
+		w.stop()
+		<-w.ended
+	}
+	if w.model != nil {
+		runner.EndLeftover(context.WithoutCancel(w.app.ctx), "JUJU_MODEL_UUID="+w.model.UUID())
+	}
+	if w.store != nil {
+		if err := w.store.Close(); err != nil {
+			w.app.note("WARNING %v", err)
+		}
+	}
+	if w.lock != nil {
+		w.lock.release()
+	}
+	if err := charmdir.RemoveTree(w.dir); err != nil {
+		w.app.note("WARNING cannot remove the private model: %v", err)
+	}
+}
+
+// failedUnit is a unit in error.
+type failedUnit struct {
+	name    model.UnitName
+	message string
+}
+
+// inError are the units in error.
+func (w *watching) inError() ([]failedUnit, error) {
+	s, err := w.model.Status(w.app.ctx)
+	if err != nil {
+		return nil, err
+	}
+	var failed []failedUnit
+	for _, app := range s.Applications {
+		for _, u := range app.Units {
+			if u.Workload.Status == model.StatusError {
+				failed = append(failed, failedUnit{u.Name, u.Workload.Message})
+			}
+		}
+	}
+	return failed, nil
+}
+
+// failed is the error of a model with units in error.
+func (w *watching) failed() error {
+	failed, err := w.inError()
+	if err != nil || len(failed) == 0 {
+		return err
+	}
+	texts := make([]string, len(failed))
+	for i, u := range failed {
+		texts[i] = string(u.name) + ": " + u.message
+	}
+	return errors.Errorf("settled with units in error: %s", strings.Join(texts, ", "))
+}

@@ -1,0 +1,74 @@
+package recording
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/juju/errors"
+)
+
+// parseCall reads one call: lines "key: value", and blocks of text.
+func parseCall(lines []string) (c Call, err error) {
+	for i := 0; i < len(lines); {
+		key, value, ok := strings.Cut(lines[i], ":")
+		key, how, _ := cutHow(key)
+		end := i + 1
+		for end < len(lines) && (lines[end] == "" || lines[end][0] == ' ') {
+			end++
+		}
+		if !ok {
+			err = errors.NotValidf("line %.40q, which has no colon,", lines[i])
+		} else {
+			err = c.set(key, strings.TrimSpace(value), how, lines[i+1:end])
+		}
+		if err != nil {
+			return c, errors.Annotatef(err, "line %d", i+1)
+		}
+		i = end
+	}
+	if len(c.Args) == 0 {
+		return c, errors.NotValidf("call without an argv")
+	}
+	return c, nil
+}
+
+// cutHow takes the way in which a block is written off its heading.
+func cutHow(key string) (name, how string, ok bool) {
+	i := strings.IndexByte(key, ',')
+	if i < 0 {
+		return key, asLines, false
+	}
+	return key[:i], key[i:], true
+}
+
+func (c *Call) set(key, value, how string, block []string) (err error) {
+	if how != asLines && how != unended && how != asStrings {
+		return errors.NotValidf("%q after %q", how, key)
+	}
+	switch key {
+	case "argv":
+		c.Args, err = splitWords(value)
+	case "exit":
+		c.Code, err = strconv.Atoi(value)
+	case "at":
+		c.At, err = time.ParseDuration(value)
+	case "took":
+		c.Took, err = time.ParseDuration(value)
+	case "stdin":
+		c.StdinSet = true
+		c.Stdin, err = parseBlock(how, block)
+	case "file":
+		c.File, err = parseBlock(how, block)
+	case "stdout":
+		c.Stdout, err = parseBlock(how, block)
+	case "stderr":
+		c.Stderr, err = parseBlock(how, block)
+	default:
+		return errors.NotValidf("%.40q", key)
+	}
+	if err != nil {
+		return errors.Annotatef(err, "%s", key)
+	}
+	return nil
+}

@@ -1,0 +1,96 @@
+package script
+
+import (
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/juju/errors"
+	"golang.org/x/sys/unix"
+)
+
+// copyTree copies what is below the directory from into the directory to, with
+// modes and times, as a language's caches go by these. What but names, by its
+// path below from, is left out, and so are sockets and devices, which are
+// somebody's that runs.
+func copyTree(from, to string, but func(name string) bool) error {
+	// A directory's mode and time are set once all is in it.
+	var dirs []func() error
+	err := filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || path == from {
+			return err
+		}
+		name, err := filepath.Rel(from, path)
+		if err != nil || but(name) {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		target := filepath.Join(to, name)
+		if !d.IsDir() {
+			return copyEntry(path, target, info)
+		}
+		dirs = append(dirs, func() error { return likeInfo(target, info) })
+		return os.Mkdir(target, 0o700)
+	})
+	if err != nil {
+		return errors.Trace(err)
+	}
+	for _, finish := range slices.Backward(dirs) {
+		if err := finish(); err != nil {
+			return errors.Trace(err)
+		}
+	}
+	return nil
+}
+
+func copyEntry(from, to string, info fs.FileInfo) error {
+	switch info.Mode().Type() {
+	case fs.ModeSymlink:
+		target, err := os.Readlink(from)
+		if err != nil {
+			return err
+		}
+		return os.Symlink(target, to)
+	case fs.ModeNamedPipe:
+		if err := unix.Mkfifo(to, 0o600); err != nil {
+			return err
+		}
+		return likeInfo(to, info)
+	case 0:
+		if err := copyFile(from, to); err != nil {
+			return err
+		}
+		return likeInfo(to, info)
+	}
+	return nil
+}
+
+func copyFile(from, to string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(out, in); err != nil {
+		out.Close()
+		return err
+	}
+	return out.Close()
+}
+
+// likeInfo gives a path the mode and the time of another one.
+func likeInfo(path string, info fs.FileInfo) error {
+	if err := os.Chtimes(path, info.ModTime(), info.ModTime()); err != nil {
+		return err
+	}
+	return os.Chmod(path, info.Mode())
+}

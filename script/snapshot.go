@@ -1,0 +1,164 @@
+package script
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/charmdir"
+	"github.com/unitd/unitd/script/lab"
+)
+
+// snapshotCommands keep worlds and go back to them.
+func snapshotCommands() []Cmd {
+	return []Cmd{
+		{Name: "snapshot", Args: "NAME", Summary: "keep the model with its units, their files, the time and the faults to come, for restore", run: (*call).snapshot},
+		{Name: "restore", Args: "NAME", Summary: "make the model and its units as they were at that snapshot, any number of times", run: (*call).restore},
+		{Name: "diff", Summary: "show what the last settle, advance or run-hooks changed: statuses, ports, databags, leader settings, state, units and relations", run: (*call).diff},
+	}
+}
+
+// kept is a world as it was when a snapshot was made.
+type kept struct {
+	dir     string // a copy of the world's
+	now     time.Time
+	running bool // an agent ran, with these faults to come:
+	faults  []lab.Fault
+	twice   bool
+	seen    int // world.seenTwice
+	order   *lab.Choices
+	change  *change
+}
+
+// snapshotName is what a snapshot can be called: "base", or "base/with-db".
+var snapshotName = regexp.MustCompile(`^[\w.+-]+(/[\w.+-]+)*$`)
+
+func (c *call) snapshot() error {
+	if len(c.args) != 1 || !snapshotName.MatchString(c.args[0]) {
+		return c.usagef("expected a name of letters, digits and any of . _ + - /")
+	}
+	name := c.args[0]
+	if c.kept[name] != nil {
+		return misuse{fmt.Errorf("there is a snapshot %q already", name)}
+	}
+	k := &kept{dir: filepath.Join(c.ts.Getenv("WORK"), ".snapshots", fmt.Sprint(len(c.kept))), now: c.clock.Now()}
+	if err := c.keep(k); err != nil {
+		return errors.Annotatef(err, "cannot make snapshot %q", name)
+	}
+	if c.kept == nil {
+		c.kept = map[string]*kept{}
+	}
+	c.kept[name] = k
+	return nil
+}
+
+// keep fills k, whose directory is new. The store is copied before the agent is
+// stopped, which gives up its leaderships then, and the files after that, when
+// nobody writes to them; the world goes on as one that was restored.
+func (c *call) keep(k *kept) error {
+	if _, err := c.running(); err == nil {
+		answer, err := c.tell(lab.Request{})
+		if err != nil {
+			return err
+		}
+		switch {
+		case len(answer.Hung) > 0:
+			return errors.Errorf("%s stands still in its hook; \"release\" lets it go", answer.Hung[0])
+		case answer.Lost:
+			return errors.New("the store is out of the agent's reach")
+		case answer.Full:
+			return errors.New("the disk is full")
+		}
+		k.running, k.faults, k.twice = true, answer.Armed, answer.Twice
+	}
+	k.order, k.change, k.seen = c.chosen, c.change, c.seenTwice
+	if err := os.MkdirAll(k.dir, 0o700); err != nil {
+		return errors.Trace(err)
+	}
+	if err := c.store.CopyTo(c.ctx, filepath.Join(k.dir, storeName)); err != nil {
+		return err
+	}
+	c.stop(syscall.SIGTERM)
+	if err := copyTree(c.dir, k.dir, func(name string) bool { return strings.HasPrefix(name, storeName) }); err != nil {
+		return errors.Annotate(err, "cannot copy the world's files")
+	}
+	return c.goBack(k)
+}
+
+func (c *call) restore() error {
+	if len(c.args) != 1 {
+		return c.usagef("expected the name of a snapshot")
+	}
+	k := c.kept[c.args[0]]
+	if k == nil {
+		there := "none was made"
+		if len(c.kept) > 0 {
+			there = "there are " + strings.Join(slices.Sorted(maps.Keys(c.kept)), ", ")
+		}
+		return errors.Errorf("there is no snapshot %q; %s", c.args[0], there)
+	}
+	c.stop(syscall.SIGTERM)
+	return errors.Annotatef(c.goBack(k), "cannot restore snapshot %q", c.args[0])
+}
+
+// goBack makes the world, whose agent has ended, what was kept.
+func (c *call) goBack(k *kept) error {
+	err := c.store.Close()
+	if err == nil {
+		err = charmdir.RemoveTree(c.dir)
+	}
+	if err == nil {
+		err = os.Mkdir(c.dir, 0o700)
+	}
+	if err == nil {
+		err = copyTree(k.dir, c.dir, func(string) bool { return false })
+	}
+	c.clock = lab.NewClock(k.now)
+	c.ts.Setenv(nowVariable, k.now.Format(time.RFC3339Nano))
+	c.chosen, c.change, c.seenTwice = k.order, k.change, k.seen
+	// Also after an error: a world that can't be looked at can't be taken down.
+	if oerr := c.open(); err == nil {
+		err = oerr
+	}
+	if err != nil || !k.running {
+		return errors.Trace(err)
+	}
+	if err := c.start(); err != nil {
+		return err
+	}
+	wishes := []lab.Request{{Twice: &k.twice}}
+	if k.order != nil {
+		wishes = append(wishes, lab.Request{Order: k.order})
+	}
+	for _, f := range k.faults {
+		wishes = append(wishes, lab.Request{Fault: &f})
+	}
+	for _, wish := range wishes {
+		if _, err := c.tell(wish); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *call) diff() error {
+	if err := c.none(); err != nil {
+		return err
+	}
+	if c.change == nil {
+		return errors.New("nothing was waited for yet: settle, advance and run-hooks change something")
+	}
+	c.printf("") // nothing changed is nothing, not what the last command has
+	for _, d := range c.change.after.Since(c.change.before) {
+		c.printf("%s\n", d)
+	}
+	return nil
+}

@@ -1,0 +1,191 @@
+package script
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/juju/errors"
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/script/lab"
+)
+
+// patience is how long, in real time, a world may take to do what is due.
+const patience = 2 * time.Minute
+
+// let lets the agent go on for as long as fn takes. At all other times it
+// stands still, so that what a script changes between two waits is one change
+// for it, whatever the machine is busy with.
+func (w *world) let(fn func() error) error {
+	hold := func(hold bool) error {
+		_, err := w.tell(lab.Request{Hold: &hold})
+		return err
+	}
+	before, err := w.picture()
+	if err != nil {
+		return err
+	}
+	if err := hold(false); err != nil {
+		return err
+	}
+	err = fn()
+	if _, rerr := w.running(); rerr == nil {
+		if herr := hold(true); err == nil {
+			err = herr
+		}
+	}
+	after, perr := w.picture()
+	w.change = &change{before, after}
+	if err == nil {
+		err = perr
+	}
+	return err
+}
+
+// picture is how the model in focus looks; empty where there is none.
+func (w *world) picture() (model.Picture, error) {
+	m, err := w.model()
+	if errors.Is(err, errors.NotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return m.Picture(w.ctx)
+}
+
+// settle waits until nothing is left to do. The agent has been let go.
+func (w *world) settle() error { return w.until(false) }
+
+// untilPaused waits until as many hooks have run as may, or nothing is left to
+// do.
+func (w *world) untilPaused() error { return w.until(true) }
+
+func (w *world) until(pause bool) error {
+	wait := patience
+	if w.troubled {
+		wait = patience / 20
+	}
+	ctx, cancel := context.WithTimeout(w.ctx, wait)
+	defer cancel()
+	a, err := w.running()
+	if err != nil {
+		return err
+	}
+	m, err := w.model()
+	if err != nil {
+		return err
+	}
+	watch, err := m.Watch(ctx, 0)
+	if err != nil {
+		return err
+	}
+	rev, err := m.AskSettled(ctx)
+	if err != nil {
+		return err
+	}
+	for {
+		done, err := m.Settled(ctx, rev)
+		if err != nil || done {
+			w.troubled = w.troubled && !done
+			return err
+		}
+		answer, err := w.tell(lab.Request{})
+		switch {
+		case err == nil && pause && answer.Paused:
+			return nil
+		case err == nil && answer.Lost:
+			return errors.New("the store is out of the agent's reach, as the script wants; \"advance\" brings the time when it is back")
+		case err == nil && answer.Full:
+			return errors.New("the disk is full, as the script wants; \"disk-full off\" ends that")
+		case err == nil && len(answer.Hung) > 0 && answer.Still >= rev:
+			return errors.Errorf("%s stands still in its hook, as the script wants; \"release\" lets it go", answer.Hung[0])
+		}
+		// An agent that pauses or stands still writes nothing: it has to be asked.
+		var ask <-chan time.Time
+		if pause || slices.ContainsFunc(answer.Armed, lab.Fault.Hangs) || len(answer.Hung) > 0 {
+			ask = time.After(time.Millisecond)
+		}
+		select {
+		case <-watch:
+		case <-ask:
+		case <-a.ended:
+			w.gone(a)
+			return errAgentEnded
+		case <-ctx.Done():
+			return w.unsettled(ctx.Err())
+		}
+	}
+}
+
+// unsettled is the error of a wait that ctx has ended.
+func (w *world) unsettled(err error) error {
+	switch {
+	case w.ctx.Err() != nil:
+		return errors.New("interrupted")
+	case w.troubled:
+		return errors.New(`not settled: the agent tries again what it couldn't read or write only when time passes: "advance" lets it`)
+	}
+	return errors.Annotatef(err, "not settled after %s", patience)
+}
+
+// errAgentEnded says that the agent has ended, most likely by a fault.
+const errAgentEnded = errors.ConstError(`the agent has ended: "restart-agent" starts another one`)
+
+// setTime moves the clocks of the world.
+func (w *world) setTime(ts *testscript.TestScript, now time.Time) error {
+	w.clock.Set(now)
+	ts.Setenv(nowVariable, now.Format(time.RFC3339Nano))
+	_, err := w.tell(lab.Request{Now: now})
+	return err
+}
+
+// advance lets time pass, and the agent go on, from one thing that is due to the next.
+func (w *world) advance(ts *testscript.TestScript, d time.Duration) error {
+	target := w.clock.Now().Add(d)
+	answer, err := w.tell(lab.Request{})
+	if err != nil {
+		return err
+	}
+	// What is due now comes before what time brings; but an agent that could
+	// neither read nor write tries again only when time has passed.
+	if !w.troubled {
+		if err := w.goOn(answer); err != nil {
+			return err
+		}
+	}
+	for {
+		answer, err := w.tell(lab.Request{})
+		if err != nil {
+			return err
+		}
+		next := answer.Next
+		if answer.Lost || answer.Full {
+			// Nothing tells when the agent has reacted: it gets a moment.
+			next = w.clock.Now().Add(time.Second)
+			time.Sleep(2 * time.Millisecond)
+		}
+		if next.IsZero() || next.After(target) {
+			next = target
+		}
+		if err := w.setTime(ts, next); err != nil {
+			return err
+		}
+		if err := w.goOn(answer); err != nil || next.Equal(target) {
+			return err
+		}
+	}
+}
+
+// goOn is settle, unless units stand still or nothing can be read or written.
+func (w *world) goOn(now lab.Answer) error {
+	if len(now.Hung) > 0 || now.Lost || now.Full {
+		return nil
+	}
+	if err := w.settle(); !errors.Is(err, errAgentEnded) {
+		return err
+	}
+	return nil
+}
