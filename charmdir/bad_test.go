@@ -1,8 +1,10 @@
 package charmdir
 
 import (
+	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -219,4 +221,29 @@ func keys(n int) string {
 		b.WriteString("k" + strconv.Itoa(i) + ": 1, ")
 	}
 	return b.String()
+}
+
+// TestATreeThatIsNoCharmIsNotSearched: it may be a whole disk, with anything
+// in it.
+func TestATreeThatIsNoCharmIsNotSearched(t *testing.T) {
+	t.Parallel()
+	dir := files{"deep/": ""}.dir(t)
+	must(t, syscall.Mkfifo(filepath.Join(dir, "deep", "p"), 0o644))
+	_, err := Read(dir)
+	checkRefused(t, err, "cannot read charm "+dir+": it has no metadata.yaml and no charmcraft.yaml")
+}
+
+func TestALongPathIsShownInWholeCharacters(t *testing.T) {
+	t.Parallel()
+	for path, want := range map[string]string{
+		strings.Repeat("a", 199) + "éé":   `"` + strings.Repeat("a", 199) + `…"`,
+		strings.Repeat("a", 200) + "é":    `"` + strings.Repeat("a", 200) + `…"`,
+		strings.Repeat("a", 196) + "😀😀":   `"` + strings.Repeat("a", 196) + `😀…"`,
+		strings.Repeat("a", 197) + "😀😀":   `"` + strings.Repeat("a", 197) + `…"`,
+		strings.Repeat("\x80", 204) + "a": `"` + strings.Repeat(`\x80`, 196) + `…"`,
+	} {
+		if got := quote(path); got != want {
+			t.Errorf("\n got %s\nwant %s", got, want)
+		}
+	}
 }

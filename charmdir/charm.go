@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"strings"
 
 	"github.com/juju/errors"
@@ -54,8 +55,17 @@ func Read(path string) (*Charm, error) {
 	return ReadArchive(path)
 }
 
+// errNoCharm is the error for a tree or an archive that isn't a charm.
+func errNoCharm() error {
+	return errors.NewNotValid(nil, "it has no metadata.yaml and no charmcraft.yaml")
+}
+
 // ReadDir reads an unpacked charm, and checks all of its tree.
 func ReadDir(path string) (*Charm, error) {
+	// Before the tree: somebody may have named a whole disk by mistake.
+	if !hasMetadata(path) {
+		return nil, errors.Annotatef(errNoCharm(), "cannot read charm %s", path)
+	}
 	if err := walk(path, func(treeEntry) error { return nil }); err != nil {
 		return nil, errors.Annotatef(err, "cannot read charm %s", path)
 	}
@@ -65,6 +75,17 @@ func ReadDir(path string) (*Charm, error) {
 	}
 	c.Path, c.Dir = path, true
 	return c, nil
+}
+
+// hasMetadata says whether a directory has what makes it a charm, good or bad;
+// what can't be looked at is for the reader to complain about.
+func hasMetadata(dir string) bool {
+	for _, name := range []string{"metadata.yaml", "charmcraft.yaml"} {
+		if _, err := os.Lstat(filepath.Join(dir, name)); !os.IsNotExist(err) {
+			return true
+		}
+	}
+	return false
 }
 
 // ReadArchive reads a ".charm" file, a zip archive, and checks all its entries.
@@ -108,7 +129,7 @@ func read(files fs.FS) (*Charm, error) {
 	case err != nil:
 		return nil, err
 	case !found && !unified:
-		return nil, errors.NewNotValid(nil, "it has no metadata.yaml and no charmcraft.yaml")
+		return nil, errNoCharm()
 	case !found:
 		meta = craft
 		if err := c.generate("metadata.yaml", pick(craft, metadataKeys())); err != nil {

@@ -61,6 +61,13 @@ func (d *Deployer) Deployed() (string, error) {
 	return m.URL, errors.Trace(err)
 }
 
+// Missing says whether the charm directory, or the marker in it, has been
+// removed, as by a hook. It is Deployed without reading anything.
+func (d *Deployer) Missing() bool {
+	_, err := os.Lstat(filepath.Join(d.Path(), markerName))
+	return os.IsNotExist(err)
+}
+
 func (d *Deployer) marker() (marker, error) {
 	var m marker
 	path := filepath.Join(d.Path(), markerName)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/juju/errors"
 )
@@ -150,8 +151,11 @@ func errSize(name string) error {
 
 // quote shows a path in an error, shortened to fit in a line.
 func quote(path string) string {
-	if len(path) > 200 {
-		path = path[:200] + "…"
+	if end := 200; len(path) > end {
+		for end > 200-utf8.UTFMax && !utf8.RuneStart(path[end]) {
+			end-- // not in the middle of a character
+		}
+		path = path[:end] + "…"
 	}
 	return fmt.Sprintf("%q", path)
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"syscall"
 	"time"
+	"unicode/utf8"
 
 	"github.com/juju/errors"
 
@@ -96,6 +97,9 @@ func (u *unit) execute(ctx context.Context, run uniter.Run, entry *history.Entry
 		Relations: u.relationsOf(run), MayReboot: true, RebootNow: u.rebootNow(end),
 		View: liveView{ctx: callCtx, u: u, charm: charm.Charm, machine: u.machine},
 	})
+	if err := u.server.Restore(); err != nil {
+		return hctx, u.failure(ctx, err)
+	}
 	id := u.server.Begin(hctx)
 	path, err := Executable(u.charm.Path(), run.Hook.Name())
 	if err != nil {
@@ -173,25 +177,7 @@ func (u *unit) failure(ctx context.Context, err error) uniter.Result {
 	if ctx.Err() != nil {
 		return uniter.Result{Stopped: true}
 	}
-	u.logLine(debuglog.Entry{Level: "ERROR", Module: "unitd.hooks", Message: err.Error()})
 	return uniter.Result{Failure: &resolver.Failure{Message: err.Error(), Exit: -1}}
-}
-
-// StartError says why a hook's executable could not be started; the system's
-// own words don't tell a missing hook from a missing interpreter.
-func StartError(path string, err error) string {
-	name := filepath.Base(path)
-	switch {
-	case errors.Is(err, os.ErrPermission):
-		return fmt.Sprintf("cannot run %s: it is not executable (chmod +x it in the charm)", name)
-	case errors.Is(err, os.ErrNotExist):
-		return fmt.Sprintf("cannot run %s: the interpreter in its first line is not on this machine", name)
-	case errors.Is(err, syscall.ETXTBSY):
-		return fmt.Sprintf("cannot run %s: somebody is still writing to it", name)
-	case errors.Is(err, syscall.ENOEXEC):
-		return fmt.Sprintf("cannot run %s: it is neither a program for this machine nor a script that begins with #!", name)
-	}
-	return fmt.Sprintf("cannot run %s: %v", name, err)
 }
 
 func signalName(s syscall.Signal) string {
@@ -282,8 +268,11 @@ func (l *lastLines) with(what string) string {
 		return what
 	}
 	line := l.last
-	if len(line) > 200 {
-		line = line[:200] + "…"
+	if end := 200; len(line) > end {
+		for end > 200-utf8.UTFMax && !utf8.RuneStart(line[end]) {
+			end-- // not in the middle of a character
+		}
+		line = line[:end] + "…"
 	}
 	return what + ": " + line
 }

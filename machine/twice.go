@@ -27,6 +27,10 @@ func (u *unit) twice(ctx context.Context, run uniter.Run) {
 	if u.runTwice == nil || !u.runTwice() || run.Hook.Kind == hooks.RelationBroken || run.Hook.Kind == hooks.Remove {
 		return
 	}
+	if u.charm.Missing() {
+		u.differs(run, "it cannot: the first one has removed the charm")
+		return
+	}
 	hctx, res := u.execute(ctx, run, &history.Entry{})
 	switch {
 	case res.Stopped:

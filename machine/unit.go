@@ -70,6 +70,10 @@ type unit struct {
 	// seen and proxy are what the model said when it was last looked at.
 	seen  resolver.Remote
 	proxy hooks.Proxy
+	// believed is the charm that the agent took to be deployed then; lose ends
+	// the agent, to begin anew.
+	believed string
+	lose     func()
 	// reboot is state.UnitDoc.Reboot as the agent began.
 	reboot string
 	// running is what is known of the newest run beside what the journal has.
@@ -138,7 +142,7 @@ func (u *unit) run(ctx context.Context) error {
 	defer u.runner.Close()
 	defer u.recordingKept()
 	u.oweReboot(ctx)
-	return errors.Trace(u.config().Run(ctx))
+	return errors.Trace(u.work(ctx))
 }
 
 // takeOver makes sure that the unit doesn't find what another one of the same
@@ -191,7 +195,7 @@ func (u *unit) config() uniter.Config {
 }
 
 func (u *unit) observe(ctx context.Context, l resolver.Local) (resolver.Remote, error) {
-	u.looking = u.pokes.Load()
+	u.looking, u.believed = u.pokes.Load(), l.Charm
 	if u.recorded == nil {
 		u.catchUp(l.Ended)
 	}
@@ -289,6 +293,11 @@ func (u *unit) begin(ctx context.Context) (unlock func(), waited bool, err error
 	if err != nil {
 		u.busy.Store(false)
 		return nil, false, errors.Trace(err)
+	}
+	if u.lostCharm() {
+		u.busy.Store(false)
+		give()
+		return nil, false, errors.Trace(errCharmLost)
 	}
 	unlock = func() {
 		u.busy.Store(false)

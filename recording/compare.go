@@ -41,6 +41,19 @@ func asStdin(c Call) Call {
 	return c
 }
 
+// changing is what is never the same twice in a log message: times, and where
+// in memory an object is.
+var changing = regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?|\b0x[0-9a-f]{6,}\b`)
+
+// sayable is an argument as far as it is to be the same: of what is logged, all
+// but what is never the same.
+func sayable(tool, arg string) string {
+	if tool != "juju-log" && tool != "action-log" {
+		return arg
+	}
+	return changing.ReplaceAllString(arg, "*")
+}
+
 // bindings are the values that placeholders of secrets have in a replay. A
 // value that the charm was told is the placeholder itself; one that the charm
 // has made is bound when it is first written.
@@ -58,7 +71,7 @@ func (b *bindings) same(recorded, actual Call) bool {
 	}
 	bound := maps.Clone(b.values)
 	for i, arg := range recorded.Args {
-		if !b.sameText(bound, arg, actual.Args[i]) {
+		if !b.sameText(bound, sayable(recorded.Args[0], arg), sayable(actual.Args[0], actual.Args[i])) {
 			return false
 		}
 	}

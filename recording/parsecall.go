@@ -12,7 +12,7 @@ import (
 func parseCall(lines []string) (c Call, err error) {
 	for i := 0; i < len(lines); {
 		key, value, ok := strings.Cut(lines[i], ":")
-		key, how, _ := cutHow(key)
+		key, how := cutHow(key)
 		end := i + 1
 		for end < len(lines) && (lines[end] == "" || lines[end][0] == ' ') {
 			end++
@@ -34,12 +34,12 @@ func parseCall(lines []string) (c Call, err error) {
 }
 
 // cutHow takes the way in which a block is written off its heading.
-func cutHow(key string) (name, how string, ok bool) {
+func cutHow(key string) (name, how string) {
 	i := strings.IndexByte(key, ',')
 	if i < 0 {
-		return key, asLines, false
+		return key, asLines
 	}
-	return key[:i], key[i:], true
+	return key[:i], key[i:]
 }
 
 func (c *Call) set(key, value, how string, block []string) (err error) {

@@ -136,6 +136,22 @@ func TestPathsInTheCharmAreThoseOfTheReplay(t *testing.T) {
 	}
 }
 
+func TestALogMessageMayTellTheTime(t *testing.T) {
+	t.Parallel()
+	const then = `at 2026-11-21T09:25:29.448077+00:00, <X at 0x7f9e51b3>: no "x" since 2026-01-01 10:00:00Z`
+	now := strings.NewReplacer("09:25:29.448077", "10:00:00", "7f9e51b3", "6ee0001234", "10:00:00Z", "12:00:00").Replace(then)
+	r := of(asked("juju-log|-l|INFO|"+then, ""), asked("status-set|active|"+then, ""))
+	if got := play(r, false, 0, do("juju-log", "-l", "INFO", now), do("status-set", "active", then)); got != "1: 2: | " {
+		t.Errorf("another time: %s", got)
+	}
+	if got := play(r, false, 0, do("juju-log", "-l", "INFO", strings.Replace(now, `"x"`, `"y"`, 1))); !strings.Contains(got, "call 1 differs") {
+		t.Errorf("another message: %s", got)
+	}
+	if got := play(r, false, 0, do("juju-log", "-l", "INFO", now), do("status-set", "active", now)); !strings.Contains(got, "call 2 differs") {
+		t.Errorf("another status: %s", got)
+	}
+}
+
 func TestARecordingThatEndsTooEarlySaysSo(t *testing.T) {
 	t.Parallel()
 	r := of(asked("config-get|a", "A"))

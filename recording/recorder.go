@@ -12,8 +12,7 @@ type Recorder struct {
 
 	mu    sync.Mutex
 	calls []Call
-	left  int
-	cut   bool
+	left  int // of MaxSize; below 0, calls are missing
 }
 
 // NewRecorder begins to record. began is the start of the run, in real time.
@@ -33,8 +32,8 @@ func (r *Recorder) Add(c Call, began time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.left -= c.size()
-	// Once one call is missing, those that follow can't be told from it.
-	if r.cut = r.cut || r.left < 0; !r.cut {
+	// Once one call is missing, those that follow are of no use: left only falls.
+	if r.left >= 0 {
 		r.calls = append(r.calls, c)
 	}
 }
@@ -46,5 +45,5 @@ func (r *Recorder) Calls() (calls []Call, cutOff bool) {
 	defer r.mu.Unlock()
 	calls = slices.Clone(r.calls)
 	slices.SortStableFunc(calls, func(a, b Call) int { return int(a.At - b.At) })
-	return calls, r.cut
+	return calls, r.left < 0
 }

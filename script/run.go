@@ -13,6 +13,7 @@ import (
 
 	"github.com/juju/errors"
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/rogpeppe/go-internal/txtar"
 )
 
 // Params says what is to be run, and how.
@@ -61,6 +62,11 @@ func RunFiles(t *testing.T, p Params) {
 // RunT runs scripts outside of "go test" as well. It returns when t.Run does.
 // When ctx ends, so do the scripts and all that they have started.
 func RunT(ctx context.Context, t testscript.T, p Params) {
+	for _, file := range p.Files {
+		if err := readable(file); err != nil {
+			t.Fatal(err)
+		}
+	}
 	e := &engine{Params: p, ctx: ctx, files: named(p.Files)}
 	testscript.RunT(watched{T: t, engine: e}, testscript.Params{
 		Files:              p.Files,
@@ -70,6 +76,18 @@ func RunT(ctx context.Context, t testscript.T, p Params) {
 		TestWork:           p.Keep,
 		RequireUniqueNames: true,
 	})
+}
+
+// readable says whether a file can be read as a txtar archive. The package that
+// reads those panics at a line with a file that has no name.
+func readable(file string) (err error) {
+	defer func() {
+		if recover() != nil {
+			err = errors.NewNotValid(nil, fmt.Sprintf("%s: a line \"-- NAME --\" has no name", file))
+		}
+	}()
+	_, err = txtar.ParseFile(file)
+	return errors.Annotate(err, "cannot read the script")
 }
 
 // named are the files by the names that testscript gives them: that of the

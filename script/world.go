@@ -97,8 +97,13 @@ func (e *engine) setUp(env *testscript.Env) error {
 	env.Setenv("PATH", filepath.Dir(w.unitd)+string(os.PathListSeparator)+env.Getenv("PATH"))
 	env.Setenv(nowVariable, dawn.Format(time.RFC3339Nano))
 	w.env = append(os.Environ(), "UNITD_DATA="+w.dir, "HOME="+home, "TZ=UTC")
+	// What "exec" has started knows nothing of ctx, and would be waited for.
+	mine := "WORK=" + env.WorkDir
+	unwatch := context.AfterFunc(e.ctx, func() { runner.EndLeftover(context.Background(), mine) })
 	env.Defer(func() {
+		unwatch()
 		w.end()
+		runner.EndLeftover(context.Background(), mine)
 		e.worlds.Delete(name)
 	})
 	if err := w.open(); err != nil {

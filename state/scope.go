@@ -227,7 +227,8 @@ func (d docs) members(r RelationDoc, u UnitDoc) (members []Member, self bool, er
 }
 
 // changeSettings lays a change over a databag and returns its version, which
-// moves only if something differs. A bag begins with version 1.
+// moves only if something differs. A bag begins with version 1; an empty change
+// makes one that isn't there, one that only deletes doesn't.
 func (t *txn) changeSettings(key string, change model.Settings) (int, error) {
 	var doc settingsDoc
 	found, err := t.find(key, &doc)
@@ -235,7 +236,7 @@ func (t *txn) changeSettings(key string, change model.Settings) (int, error) {
 		return 0, errors.Trace(err)
 	}
 	values, changed := doc.Values.Apply(change)
-	if found && !changed {
+	if !changed && (found || len(change) > 0) {
 		return doc.Version, nil
 	}
 	if err := model.CheckStored("settings", values); err != nil {

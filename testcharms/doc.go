@@ -12,6 +12,9 @@
 //
 // shop.yaml is a bundle that relates shop to ledger.
 //
+// The folder "tests" of a charm has scripts for "unitd test", as a model for
+// those of your own charms. It is deployed with the charm, and no hook of it.
+//
 // A test takes a charm by Copy, which also builds what isn't kept in the
 // repository, such as gobin's program:
 //

@@ -31,18 +31,31 @@ type world struct {
 	model *state.Model
 }
 
-// client builds the hook tool client once for all tests.
+// client builds the hook tool client, and beside it unitd, once for all tests.
 var client = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "unitd-test-")
 	if err != nil {
 		return "", err
 	}
-	path := filepath.Join(dir, "hooktool")
-	if out, err := exec.Command("go", "build", "-o", path, "../cmd/hooktool").CombinedOutput(); err != nil {
-		return "", &exec.Error{Name: string(out), Err: err}
+	for name, pkg := range map[string]string{"unitd": "../cmd/unitd", "unitd-hooktool": "../cmd/hooktool"} {
+		out, err := exec.Command("go", "build", "-o", filepath.Join(dir, name), pkg).CombinedOutput()
+		if err != nil {
+			os.RemoveAll(dir)
+			return "", &exec.Error{Name: string(out), Err: err}
+		}
 	}
-	return path, nil
+	return filepath.Join(dir, "unitd-hooktool"), nil
 })
+
+// unitd is the program under test.
+func unitd(t *testing.T) string {
+	t.Helper()
+	path, err := client()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(filepath.Dir(path), "unitd")
+}
 
 func TestMain(m *testing.M) {
 	code := m.Run()

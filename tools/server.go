@@ -35,13 +35,14 @@ const (
 // those that know the run's context id.
 type Server struct {
 	log      *slog.Logger
-	socket   *socket
+	path     string // where the socket should be; see Addr
 	patience time.Duration
 	slots    chan struct{} // one for each connection that is being served
 	serving  sync.WaitGroup
 
 	mu      sync.Mutex
-	run     *run // nil between hooks
+	socket  *socket // never nil, but it may be closed
+	run     *run    // nil between hooks
 	onCall  func(Call)
 	clients map[net.Conn]bool
 	closed  bool
@@ -87,18 +88,45 @@ func listen(path string, log *slog.Logger, patience time.Duration) (*Server, err
 	}
 	s := &Server{
 		log:      log,
+		path:     path,
 		socket:   socket,
 		patience: patience,
 		slots:    make(chan struct{}, maxConnections),
 		clients:  map[net.Conn]bool{},
 	}
 	s.serving.Add(1)
-	go s.accept()
+	go s.accept(socket)
 	return s, nil
 }
 
-// Addr is where the socket is: JUJU_AGENT_SOCKET_ADDRESS.
-func (s *Server) Addr() string { return s.socket.path }
+// Restore listens again if the socket was removed, or replaced by another one,
+// as by a hook. It is for the time between runs. The error is AlreadyExists if
+// something that isn't a socket is in its place.
+func (s *Server) Restore() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || s.socket.inPlace() {
+		return nil
+	}
+	// Before the new one is made: that might have the same inode.
+	_ = s.socket.Close()
+	socket, err := openSocket(s.path)
+	if err != nil {
+		return errors.Annotate(err, "cannot listen for hook tools")
+	}
+	s.log.Warn("the socket for hook tools was gone and is there again", "path", socket.path)
+	s.socket = socket
+	s.serving.Add(1)
+	go s.accept(socket)
+	return nil
+}
+
+// Addr is where the socket is: JUJU_AGENT_SOCKET_ADDRESS. Restore may change it.
+func (s *Server) Addr() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.socket.path
+}
 
 // OnCall has f told of each call from now on, before its caller has the reply:
 // the caller, and End, wait for f. It may be called many times at once.
@@ -144,18 +172,20 @@ func (s *Server) Close() error {
 	for c := range s.clients {
 		c.Close()
 	}
+	socket := s.socket
 	s.mu.Unlock()
-	err := s.socket.Close()
+	err := socket.Close()
 	s.serving.Wait()
 	return errors.Trace(err)
 }
 
-func (s *Server) accept() {
+func (s *Server) accept(socket *socket) {
 	defer s.serving.Done()
 	for {
 		s.slots <- struct{}{}
-		conn, err := s.socket.AcceptUnix()
+		conn, err := socket.AcceptUnix()
 		if errors.Is(err, net.ErrClosed) {
+			<-s.slots
 			return
 		}
 		if err != nil {

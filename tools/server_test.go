@@ -223,6 +223,41 @@ func TestCallsAreToldWithoutTheirValues(t *testing.T) {
 		"status-set [\"active\" \"a=b\"] 0\nnosuch [\"x\"] 1\n")
 }
 
+func TestCallsAreToldWithAllThatARecordingNeeds(t *testing.T) {
+	t.Parallel()
+	s := serve(t, patience)
+	var told []Call
+	s.OnCall(func(c Call) { told = append(told, c) })
+	began := time.Now()
+	id := s.Begin(hookOf(newMemory(), relationHook()))
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "f"), []byte("a: b\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range []wire.Request{
+		{Args: []string{"relation-set", "password=s3cret", "--file=-"}, StdinSet: true, Stdin: []byte("c: d\n")},
+		{Args: []string{"state-set", "--file", "f"}},
+		{Args: []string{"state-set", "--file", "nowhere"}},
+		{Args: []string{"config-get", "title"}},
+	} {
+		r.Context, r.Dir = id, dir
+		ask(t, s, r)
+	}
+	s.End()
+	var text strings.Builder
+	for _, c := range told {
+		fmt.Fprintf(&text, "%q %t %q %q %d %q %.8q\n", c.Request.Args, c.Request.StdinSet, c.Request.Stdin, c.File, c.Reply.Code, c.Reply.Stdout, c.Reply.Stderr)
+		if c.Began.Before(began) || time.Since(c.Began) < c.Duration {
+			t.Errorf("%s began at %v, and took %v", c.Tool, c.Began, c.Duration)
+		}
+	}
+	mustBe(t, "calls", text.String(), `["relation-set" "password=s3cret" "--file=-"] true "c: d\n" "" 0 "" ""
+["state-set" "--file" "f"] false "" "a: b\n" 0 "" ""
+["state-set" "--file" "nowhere"] false "" "" 1 "" "ERROR op"
+["config-get" "title"] false "" "" 0 "My Title\n" ""
+`)
+}
+
 func TestOnlyTheOwnUserAndRootAreServed(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -92,11 +92,21 @@ func ours(dir string) bool {
 	return ok && int(st.Uid) == os.Geteuid()
 }
 
+// inPlace says whether the socket is open and at its path.
+func (s *socket) inPlace() bool {
+	now, err := os.Lstat(s.path)
+	return err == nil && s.info != nil && os.SameFile(now, s.info)
+}
+
 // Close stops listening and removes the socket, unless somebody else's has
-// taken its place.
+// taken its place. Once it is closed it does nothing.
 func (s *socket) Close() error {
+	if s.info == nil {
+		return nil
+	}
 	err := s.UnixListener.Close()
 	s.cleanUp()
+	s.info = nil
 	return errors.Trace(err)
 }
 
@@ -104,7 +114,7 @@ func (s *socket) cleanUp() {
 	if s.UnixListener != nil {
 		_ = s.UnixListener.Close()
 	}
-	if now, err := os.Lstat(s.path); err == nil && s.info != nil && os.SameFile(now, s.info) {
+	if s.inPlace() {
 		_ = os.Remove(s.path)
 	}
 	if s.dir != "" {

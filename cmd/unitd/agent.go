@@ -40,7 +40,7 @@ func (a *app) agent(allowReboot bool) error {
 	if err != nil {
 		return err
 	}
-	defer lock.release()
+	defer a.release(lock)
 	c, err := a.agentConfig()
 	if err != nil {
 		return err

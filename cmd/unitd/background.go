@@ -98,6 +98,13 @@ func readPid(f *os.File) int {
 
 func (l *agentLock) release() { l.file.Close() }
 
+// release gives up the lock once the store is closed: who waits for the end of
+// the agent, as shutdown does, finds all of the store in its file.
+func (a *app) release(l *agentLock) {
+	a.close()
+	l.release()
+}
+
 // runningAgent is the process id of the agent that holds the lock; 0: none.
 func runningAgent() (int, error) {
 	path, err := lockPath()

@@ -12,6 +12,8 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/juju/errors"
@@ -46,7 +48,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	app := &app{ctx: ctx, stdin: stdin, stdout: stdout, stderr: stderr}
 	defer app.close()
 	root := app.root()
-	root.SetArgs(args)
+	root.SetArgs(asGoTest(args))
 	root.SetIn(stdin)
 	root.SetOut(printer{app})
 	root.SetErr(stderr)
@@ -70,6 +72,22 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		return exitUsage
 	}
 	return exitFailed
+}
+
+// asGoTest lets the flags of "test" be written with one dash too, as those of
+// "go test" are.
+func asGoTest(args []string) []string {
+	out := slices.Clone(args)
+	if len(out) == 0 || out[0] != "test" {
+		return out
+	}
+	for i, arg := range out {
+		name, _, _ := strings.Cut(strings.TrimPrefix(arg, "-"), "=")
+		if slices.Contains([]string{"run", "parallel", "seed", "json", "junit", "update", "keep", "verbose"}, name) && strings.HasPrefix(arg, "-") && !strings.HasPrefix(arg, "--") {
+			out[i] = "-" + arg
+		}
+	}
+	return out
 }
 
 // errUsage marks what was wrong before anything was done.

@@ -67,7 +67,7 @@ func (a *app) up(path string, f upFlags) error {
 	if err != nil {
 		return err
 	}
-	defer lock.release()
+	defer a.release(lock)
 	if err := a.apply(m, p); err != nil {
 		return err
 	}

@@ -1,8 +1,11 @@
 package sqlite_test
 
 import (
+	"context"
 	"os"
 	"testing"
+
+	"github.com/juju/errors"
 
 	"github.com/unitd/unitd/state/store"
 	"github.com/unitd/unitd/state/store/sqlite"
@@ -34,4 +37,60 @@ func TestCopyIsTheStoreAsItWas(t *testing.T) {
 	if err := s.CopyTo(t.Context(), path); err == nil {
 		t.Error("a file that is there was written over")
 	}
+}
+
+// TestAClosedStoreIsWholeInItsFile: nothing of it is in the write-ahead log,
+// also where somebody reads, and gives up, just as it is closed.
+func TestAClosedStoreIsWholeInItsFile(t *testing.T) {
+	t.Parallel()
+	for range 10 {
+		path := dbPath(t)
+		s := open(t, path, sqlite.Options{})
+		update(t, s, func(tx store.Tx) error { return tx.Put("a", []byte("1")) })
+		watch(t, s, "", 0)
+		reading, read := make(chan struct{}), make(chan struct{})
+		go func() {
+			defer close(read)
+			readOn(t, s, reading)
+		}()
+		<-reading
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if wal, err := os.Stat(path + "-wal"); err == nil {
+			t.Fatalf("%d bytes are in the write-ahead log", wal.Size())
+		}
+		<-read
+		alone, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		other := dbPath(t)
+		write(t, other, alone)
+		if got := value(t, open(t, other, sqlite.Options{}), "a"); got != "1" {
+			t.Fatalf("a copy of the file alone has %q", got)
+		}
+	}
+}
+
+// readOn begins to read, goes on for a while after Close was called, and gives
+// up.
+func readOn(t *testing.T, s store.Store, reading chan struct{}) {
+	ctx, giveUp := context.WithCancel(t.Context())
+	defer giveUp()
+	_, _ = s.View(ctx, func(r store.Reader) error {
+		close(reading)
+		for {
+			if err := s.Revoke(ctx, 0); errors.Is(err, store.ErrClosed) {
+				break
+			}
+		}
+		for range 500 {
+			if _, err := r.Get("a"); err != nil {
+				return err
+			}
+		}
+		giveUp()
+		return nil
+	})
 }

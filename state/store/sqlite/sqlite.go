@@ -148,7 +148,9 @@ func (s *Store) check() error {
 	return nil
 }
 
-// Close is part of store.Store.
+// Close is part of store.Store. It waits for what has begun, so that no
+// connection is left: with the last one to a database SQLite brings everything
+// over from the write-ahead log, and the file alone is the whole store.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	if s.closed {
@@ -184,14 +186,15 @@ func closer[T any, P interface {
 
 // View is part of store.Store.
 func (s *Store) View(ctx context.Context, fn func(store.Reader) error) (int64, error) {
-	if err := s.check(); err != nil {
+	if err := s.enter(); err != nil {
 		return 0, err
 	}
-	tx, err := s.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	defer s.done.Done()
+	tx, end, err := s.begin(ctx)
 	if err != nil {
 		return 0, errors.Annotate(s.orClosed(err), "cannot read the store")
 	}
-	defer func() { _ = tx.Rollback() }()
+	defer end()
 	r := &reader{ctx: ctx, tx: tx, now: s.clock.Now().UnixNano()}
 	if err := r.head(); err != nil {
 		return 0, errors.Annotate(s.orClosed(err), "cannot read the store")
@@ -200,6 +203,24 @@ func (s *Store) View(ctx context.Context, fn func(store.Reader) error) (int64, e
 		return 0, err
 	}
 	return r.rev, nil
+}
+
+// begin begins to read. Once end has returned the connection is free again, and
+// Close closes it: a transaction alone may give it back later, if ctx ends.
+func (s *Store) begin(ctx context.Context) (_ *sql.Tx, end func(), err error) {
+	conn, err := s.read.Conn(ctx)
+	if err != nil {
+		return nil, nil, errors.Trace(err)
+	}
+	tx, err := conn.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		conn.Close()
+		return nil, nil, errors.Trace(err)
+	}
+	return tx, func() {
+		_ = tx.Rollback()
+		conn.Close()
+	}, nil
 }
 
 // orClosed is ErrClosed if the store was closed meanwhile, else err.

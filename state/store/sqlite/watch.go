@@ -192,11 +192,11 @@ func (h *hub) tellLocked() error {
 // changes reads what has changed after revision from.
 func (s *Store) changes(from int64) (store.Batch, error) {
 	var b store.Batch
-	tx, err := s.read.BeginTx(s.ctx, nil)
+	tx, end, err := s.begin(s.ctx)
 	if err != nil {
 		return b, errors.Trace(err)
 	}
-	defer func() { _ = tx.Rollback() }()
+	defer end()
 	var compacted int64
 	if err := tx.QueryRowContext(s.ctx, "SELECT rev, compacted FROM head").Scan(&b.Rev, &compacted); err != nil {
 		return b, errors.Trace(err)

@@ -1,0 +1,152 @@
+package main_test
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// quick is a script that is over soon, with a unit, a relation, a stub and a
+// process that its hook leaves running.
+const quick = `# a life
+stub db server:kv
+deploy ./app
+integrate app db
+settle
+-- app/metadata.yaml --
+name: app
+requires: {client: kv}
+-- app/hooks/start --
+#!/bin/sh
+setsid sleep 600 > /dev/null 2>&1 &
+`
+
+// slow are scripts that don't end by themselves: in a hook, in a hook with a
+// child, in a unit that stands still, and in a program of the script's.
+var slow = []string{
+	"deploy ./app\nsettle\n-- app/metadata.yaml --\nname: app\n-- app/hooks/start --\n#!/bin/sh\nexec sleep 600\n",
+	"deploy ./app\nsettle\n-- app/metadata.yaml --\nname: app\n-- app/hooks/start --\n#!/bin/sh\ntrap '' TERM INT\nsleep 600\nsleep 600\n",
+	"deploy ./app\nhang app/0 start\n! settle\nexec sleep 600\n-- app/metadata.yaml --\nname: app\n",
+	"exec sleep 600 &\nexec sh -c 'sleep 600; true'\n",
+}
+
+// TestScriptsLeaveNothingBehind: twenty at once, also when they are
+// interrupted in the middle.
+func TestScriptsLeaveNothingBehind(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("skipped: what is left is read from /proc")
+	}
+	t.Run("in the end", func(t *testing.T) {
+		t.Parallel()
+		r := newScriptsRun(t, 20, 0)
+		if out, err := r.cmd.CombinedOutput(); err != nil || !bytes.Contains(out, []byte("20 passed, 0 failed")) {
+			t.Errorf("%v:\n%s", err, out)
+		}
+		r.wantNothingLeft()
+	})
+	t.Run("when interrupted", func(t *testing.T) {
+		t.Parallel()
+		r := newScriptsRun(t, 12, 8)
+		out, err := r.cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var said bytes.Buffer
+		r.cmd.Stderr = &said
+		if err := r.cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		lines := bufio.NewReader(out)
+		first, err := lines.ReadString('\n')
+		if err != nil || !strings.HasPrefix(first, "pass ") {
+			t.Errorf("the first line is %q, %v", first, err)
+		}
+		if len(processesOf(r.temp)) == 0 {
+			t.Error("nothing was running")
+		}
+		if err := r.cmd.Process.Signal(syscall.SIGINT); err != nil {
+			t.Fatal(err)
+		}
+		late := time.AfterFunc(time.Minute, func() { _ = r.cmd.Process.Kill() })
+		rest, _ := lines.WriteTo(&said)
+		err = r.cmd.Wait()
+		var exit *exec.ExitError
+		if !late.Stop() || !errors.As(err, &exit) || exit.ExitCode() < 1 {
+			t.Errorf("it ended by %v after %d bytes:\n%s", err, rest, said.String())
+		}
+		r.wantNothingLeft()
+	})
+}
+
+// scriptsRun is a "unitd test" with a temporary directory of its own.
+type scriptsRun struct {
+	*testing.T
+	cmd  *exec.Cmd
+	temp string
+}
+
+// newScriptsRun is one of so many scripts of each kind, all at once.
+func newScriptsRun(t *testing.T, quickOnes, slowOnes int) *scriptsRun {
+	t.Helper()
+	bin, err := programs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for i := range quickOnes + slowOnes {
+		text := quick
+		if i >= quickOnes {
+			text = slow[i%len(slow)]
+		}
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("script-%02d.txtar", i)), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// The sockets of agents are in it, and their paths have to be short.
+	temp, err := os.MkdirTemp("", "u")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(temp); err != nil {
+			t.Error(err)
+		}
+	})
+	cmd := exec.Command(filepath.Join(bin, "unitd"), "test", "--parallel", "20", dir)
+	cmd.Env = append(os.Environ(), "TMPDIR="+temp, "UNITD_DATA="+filepath.Join(dir, "data"))
+	return &scriptsRun{T: t, cmd: cmd, temp: temp}
+}
+
+// wantNothingLeft looks for processes, sockets, mounts and files.
+func (r *scriptsRun) wantNothingLeft() {
+	r.Helper()
+	for pid, command := range leftBehind(r.temp) {
+		r.Errorf("process %d was left behind: %s", pid, command)
+		_ = syscall.Kill(pid, syscall.SIGKILL) // it may have just ended
+	}
+	for _, table := range []string{"/proc/net/unix", "/proc/self/mountinfo"} {
+		b, err := os.ReadFile(table)
+		if err != nil {
+			r.Fatal(err)
+		}
+		for line := range strings.Lines(string(b)) {
+			if strings.Contains(line, r.temp) {
+				r.Errorf("%s has %s", table, line)
+			}
+		}
+	}
+	entries, err := os.ReadDir(r.temp)
+	if err != nil || len(entries) > 0 {
+		r.Errorf("the temporary directory has %v, %v", entries, err)
+	}
+}

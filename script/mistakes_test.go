@@ -1,0 +1,106 @@
+package script_test
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/unitd/unitd/script"
+)
+
+// world is what the scripts with mistakes begin with: three lines, so that the
+// one that matters is the fourth.
+const world = `deploy ./app
+settle
+
+`
+
+const worldFiles = `
+-- app/metadata.yaml --
+name: app
+requires: {client: kv}
+-- app/config.yaml --
+options: {k: {type: int}}
+`
+
+// suite runs scripts, given by name and text, as "unitd test" does.
+func suite(t *testing.T, scripts map[string]string, with func(*script.Suite)) []script.Outcome {
+	t.Helper()
+	dir := t.TempDir()
+	s := &script.Suite{Params: script.Params{Unitd: program(t)}, Out: io.Discard}
+	for name, text := range scripts {
+		path := filepath.Join(dir, name+".txtar")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s.Files = append(s.Files, path)
+	}
+	if with != nil {
+		with(s)
+	}
+	outcomes, err := s.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return outcomes
+}
+
+// TestAMistakeSaysWhereItIsAndWhatWasMeant also behind a "!", which is for what
+// a model refuses and not for what was typed wrong.
+func TestAMistakeSaysWhereItIsAndWhatWasMeant(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ name, line, want string }{
+		{"unknown command", "setle", `unknown command "setle" (did you mean "settle"?)`},
+		{"unknown unit", "hooks app/7", `there is no unit "app/7"; there are app/0`},
+		{"unknown unit behind !", "! hooks app/7", `there is no unit "app/7"; there are app/0`},
+		{"not a unit", "log app", `(usage: log UNIT)`},
+		{"unknown unit of a fault", "fail app/7 start", `there is no unit "app/7"; there are app/0`},
+		{"unknown hook of a fault", "fail app/0 strat", `app/0 has no hook "strat"; it has install,`},
+		{"unknown endpoint of a fault", "hang app/0 db-relation-joined", `client-relation-joined`},
+		{"bad number of times", "fail app/0 start often", `"often" is not a number of times (usage: fail UNIT HOOK [TIMES])`},
+		{"unknown hook of a claim", "! hooks app/0 ... strat", `there is no hook "strat"; there are install,`},
+		{"unknown outcome of a claim", "! hooks app/0 ... start=failing", `no hook run ends as "failing"; there are [failed`},
+		{"bad remote unit of a claim", "! hooks app/0 client-relation-joined(db)", `as in db-relation-joined(ledger/0)`},
+		{"wrong flag", "add-unit app --number 2", `(usage: add-unit APPLICATION [-n N])`},
+		{"wrong flag behind !", "! deploy ./app --bogus", `"unitd deploy --help" has the flags`},
+		{"missing argument of a verb", "! integrate app", `(usage: integrate A[:ENDPOINT] B[:ENDPOINT])`},
+		{"wrong flag of another verb", "! unitd wait --bogus", `"unitd wait --help" has the flags`},
+		{"bad duration", "advance soon", `"soon" is not a duration like 90s, 5m or 2h (usage: advance DURATION)`},
+		{"negative duration behind !", "! advance -5m", `"-5m" is not a duration`},
+		{"missing duration", "advance", `expected how long (usage: advance DURATION)`},
+		{"bad duration of a fault", "lose-store forever", `"forever" is not a duration like 30s`},
+		{"argument too many", "settle now", `settle takes no arguments`},
+		{"missing endpoint", "relation-data app/0", `expected a unit and an endpoint (usage: relation-data UNIT ENDPOINT [REMOTE])`},
+		{"unknown endpoint behind !", "! relation-data app/0 clinet", `app has no endpoint "clinet"; it has client`},
+		{"unknown point", "kill-agent at start app/0 start", `there is no point "start"; there are [hook tool ended commit committed]`},
+		{"half a fault", "kill-agent during app/0", `expected nothing, or when (usage: kill-agent`},
+		{"bad role of a stub", "stub db server:kv:provide", `"server:kv:provide" is not ENDPOINT:INTERFACE or ENDPOINT:INTERFACE:ROLE`},
+		{"stub that is none", "! stub-set app/0 k=v", `app is not a stub: its charm writes its databags`},
+		{"setting without a value", "! stub-set app/0", `expected who, and KEY=VALUE`},
+		{"on or off", "disk-full maybe", `expected on or off (usage: disk-full [on | off])`},
+		{"bad number of hooks", "run-hooks all", `"all" is not a number of hooks`},
+		{"what was to fail", "! config app k=1", `config succeeded, and was to fail`},
+		{"what fails", "config app k=x", `k`},
+	}
+	scripts, byName := map[string]string{}, map[string]int{}
+	for i, tt := range tests {
+		name := strings.ReplaceAll(strings.ReplaceAll(tt.name, " ", "-"), "!", "not")
+		scripts[name], byName[name] = world+tt.line+"\n"+worldFiles, i
+	}
+	if len(scripts) != len(tests) {
+		t.Fatal("two tests have the same name")
+	}
+	for _, o := range suite(t, scripts, nil) {
+		tt := tests[byName[o.Name]]
+		if o.Outcome != script.Failed {
+			t.Errorf("%s: %q: %s", tt.name, tt.line, o.Outcome)
+			continue
+		}
+		_, said, _ := strings.Cut(o.Output, "FAIL: ")
+		if !strings.Contains(said, o.Name+".txtar:4: ") || !strings.Contains(said, tt.want) {
+			t.Errorf("%s: %q says\n%s\nwant line 4 and\n%s", tt.name, tt.line, said, tt.want)
+		}
+	}
+}
