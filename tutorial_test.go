@@ -152,6 +152,10 @@ func newReader(t *testing.T) *reader {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// The reader's "go" is not to say what it fetches: all there is comes first.
+	if out, err := exec.Command(program, "mod", "download").CombinedOutput(); err != nil {
+		t.Fatalf("go mod download: %v: %s", err, out)
+	}
 	r := &reader{t: t, dir: t.TempDir(), temp: temp}
 	for _, v := range os.Environ() {
 		name, _, _ := strings.Cut(v, "=")

@@ -61,8 +61,8 @@ func TestScriptsLeaveNothingBehind(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var said bytes.Buffer
-		r.cmd.Stderr = &said
+		var said, complained bytes.Buffer
+		r.cmd.Stderr = &complained
 		if err := r.cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
@@ -82,7 +82,7 @@ func TestScriptsLeaveNothingBehind(t *testing.T) {
 		err = r.cmd.Wait()
 		var exit *exec.ExitError
 		if !late.Stop() || !errors.As(err, &exit) || exit.ExitCode() < 1 {
-			t.Errorf("it ended by %v after %d bytes:\n%s", err, rest, said.String())
+			t.Errorf("it ended by %v after %d bytes:\n%s%s", err, rest, said.String(), complained.String())
 		}
 		r.wantNothingLeft()
 	})
