@@ -14,9 +14,11 @@ build: ## the two programs, in bin/
 test: format vet lint venv unit bench cross ## everything, in some minutes
 
 test-long: test ## more of it, in half an hour at most: run before a release
-	UNITD_TEST_LONG=1 $(GO) test $(RACE) -timeout 25m -count=3 ./...
-	$(GO) test -run '^$$' -fuzz FuzzMetadata -fuzztime 60s ./charmdir
-	$(GO) test -run '^$$' -fuzz FuzzOpen -fuzztime 60s ./uniter/journal
+	UNITD_TEST_LONG=1 $(GO) test $(RACE) -timeout 25m -count=3 ./machine ./script/... ./cmd/unitd ./uniter/... ./hooks/...
+	$(GO) test -run '^$$' -fuzz FuzzMetadata -fuzztime 60s -fuzzminimizetime 10x ./charmdir
+	$(GO) test -run '^$$' -fuzz FuzzArchive -fuzztime 60s -fuzzminimizetime 10x ./charmdir
+	$(GO) test -run '^$$' -fuzz FuzzParse -fuzztime 60s -fuzzminimizetime 10x ./recording
+	$(GO) test -run '^$$' -fuzz FuzzParse -fuzztime 60s -fuzzminimizetime 10x ./bundle
 
 format:
 	@out=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$out" ]; then echo "gofmt -w these:"; echo "$$out"; exit 1; fi

@@ -169,15 +169,15 @@ func TestBashHooksReplayElsewhereAlsoWithPasswordsThatTheyMake(t *testing.T) {
 	ledger, shop := testcharms.Copy(t, "ledger"), testcharms.Copy(t, "shop")
 	term.run(0, "deploy", ledger)
 	term.run(0, "deploy", shop)
+	term.run(0, "wait", "--timeout", "60s")
 	term.run(0, "integrate", "shop", "ledger")
 	term.run(0, "wait", "--timeout", "60s")
 	files := map[string]string{}
-	for _, run := range []string{"1", "2", "3", "4", "5", "6", "7"} {
+	// The fifth is db-relation-created, which the charm hasn't.
+	for _, run := range []string{"1", "2", "3", "4", "6", "7"} {
 		file := filepath.Join(t.TempDir(), "ledger.txtar")
-		if run != "2" && run != "8" {
-			term.run(0, "record", "ledger/0", run, "-o", file)
-			files[file] = ledger
-		}
+		term.run(0, "record", "ledger/0", run, "-o", file)
+		files[file] = ledger
 	}
 	file := term.recorded("shop/0")
 	files[file] = shop
