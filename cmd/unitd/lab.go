@@ -56,7 +56,7 @@ func (a *app) lab(socket string) error {
 	wrapped.Hold(true) // until the script wants something to happen
 	ctx, cancel := context.WithCancel(a.ctx)
 	defer cancel()
-	defer context.AfterFunc(ctx, func() { wrapped.Hold(false) })() // it couldn't end
+	defer context.AfterFunc(ctx, wrapped.Shut)() // it couldn't end
 	a.controller = state.NewController(wrapped, clock)
 	c, err := a.agentConfig()
 	if err != nil {

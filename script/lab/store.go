@@ -21,6 +21,20 @@ type Store struct {
 	mu    sync.Mutex
 	until time.Time
 	held  chan struct{} // closed when it is let go; nil: it isn't held
+	shut  bool
+}
+
+// Shut gives an error to whoever waits for a store that is held, and to all who
+// come: an agent that ends must not wait, and is not to see what it was held
+// from.
+func (s *Store) Shut() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.held != nil {
+		s.shut = true
+		close(s.held)
+		s.held = nil
+	}
 }
 
 // Hold holds the store, or lets it go.
@@ -61,6 +75,12 @@ func (s *Store) reach(ctx context.Context) error {
 		case <-ctx.Done():
 			return errors.Trace(ctx.Err())
 		}
+	}
+	s.mu.Lock()
+	shut := s.shut
+	s.mu.Unlock()
+	if shut {
+		return errors.New("the agent ends, and was held")
 	}
 	if s.Lost() {
 		return errors.New("the store is out of reach")
