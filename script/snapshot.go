@@ -34,7 +34,7 @@ type kept struct {
 	faults  []lab.Fault
 	twice   bool
 	seen    int // world.seenTwice
-	order   *lab.Choices
+	order   *uint64
 	change  *change
 }
 

@@ -86,9 +86,8 @@ func (c *call) order() error {
 	if err != nil {
 		return c.usagef("%q is not a seed", c.args[0])
 	}
-	choices := &lab.Choices{Seed: seed}
-	if _, err = c.tell(lab.Request{Order: choices}); err == nil {
-		c.chosen = choices
+	if _, err = c.tell(lab.Request{Order: &seed}); err == nil {
+		c.chosen = &seed
 	}
 	return err
 }

@@ -49,8 +49,8 @@ type world struct {
 	// log has what the agents have printed.
 	log strings.Builder
 
-	// chosen is the order of the agent's hooks; nil: by turns.
-	chosen *lab.Choices
+	// chosen is the seed of the order of the agent's hooks; nil: by turns.
+	chosen *uint64
 	// kept has the snapshots, change what came of letting the world go on the
 	// last time; nil: it hasn't been.
 	kept   map[string]*kept

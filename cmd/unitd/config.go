@@ -42,36 +42,16 @@ func (a *app) configCmd() *cobra.Command {
 }
 
 func (a *app) config(name string, args, reset []string, file, format, output string) error {
-	var keys, pairs []string
-	for _, arg := range args {
-		if strings.Contains(arg, "=") {
-			pairs = append(pairs, arg)
-		} else {
-			keys = append(keys, arg)
-		}
-	}
+	keys, pairs, err := keysOrPairs(args, reset)
 	switch {
-	case len(keys) > 1, len(keys) == 1 && len(pairs)+len(reset) > 0:
-		return usagef("can only retrieve a single value, or all values")
+	case err != nil:
+		return err
 	case len(pairs)+len(reset) == 0 && file == "":
 		return a.showConfig(name, keys, format, output)
 	}
-	set, err := configArgs(name, pairs)
+	set, err := a.changes(name, pairs, reset, file)
 	if err != nil {
 		return err
-	}
-	if file != "" {
-		fromFile, err := a.configFile(name, file)
-		if err != nil {
-			return err
-		}
-		maps.Copy(fromFile, set)
-		set = fromFile
-	}
-	for _, k := range reset {
-		if _, both := set[k]; both {
-			return usagef("cannot set and reset key %q simultaneously", k)
-		}
 	}
 	trust, trustSet, err := takeTrust(set, false)
 	if err != nil {
@@ -92,6 +72,44 @@ func (a *app) config(name string, args, reset []string, file, format, output str
 		}
 	}
 	return a.ensureAgent()
+}
+
+// keysOrPairs tells "KEY", to be shown, from "KEY=VALUE", to be set.
+func keysOrPairs(args, reset []string) (keys, pairs []string, err error) {
+	for _, arg := range args {
+		if strings.Contains(arg, "=") {
+			pairs = append(pairs, arg)
+		} else {
+			keys = append(keys, arg)
+		}
+	}
+	if len(keys) > 1 || len(keys) == 1 && len(pairs)+len(reset) > 0 {
+		return nil, nil, usagef("can only retrieve a single value, or all values")
+	}
+	return keys, pairs, nil
+}
+
+// changes are the values to be set, by pairs and by a file, over which the pairs
+// win; what is to be reset must not be among them.
+func (a *app) changes(name string, pairs, reset []string, file string) (map[string]string, error) {
+	set, err := configArgs(name, pairs)
+	if err != nil {
+		return nil, err
+	}
+	if file != "" {
+		fromFile, err := a.configFile(name, file)
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(fromFile, set)
+		set = fromFile
+	}
+	for _, k := range reset {
+		if _, both := set[k]; both {
+			return nil, usagef("cannot set and reset key %q simultaneously", k)
+		}
+	}
+	return set, nil
 }
 
 // trustOption is the one option that is the application's and not the charm's.

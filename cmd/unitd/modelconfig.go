@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/juju/errors"
 	"github.com/spf13/cobra"
@@ -37,40 +36,20 @@ func (a *app) modelConfigCmd() *cobra.Command {
 }
 
 func (a *app) modelConfig(args, reset []string, file, format, output string) error {
-	var keys, pairs []string
-	for _, arg := range args {
-		if strings.Contains(arg, "=") {
-			pairs = append(pairs, arg)
-		} else {
-			keys = append(keys, arg)
-		}
+	keys, pairs, err := keysOrPairs(args, reset)
+	if err != nil {
+		return err
 	}
 	m, err := a.model()
 	if err != nil {
 		return err
 	}
-	switch {
-	case len(keys) > 1, len(keys) == 1 && len(pairs)+len(reset) > 0:
-		return usagef("can only retrieve a single value, or all values")
-	case len(pairs)+len(reset) == 0 && file == "":
+	if len(pairs)+len(reset) == 0 && file == "" {
 		return a.showModelConfig(m, keys, format, output)
 	}
-	set, err := configArgs(m.Name(), pairs)
+	set, err := a.changes(m.Name(), pairs, reset, file)
 	if err != nil {
 		return err
-	}
-	if file != "" {
-		fromFile, err := a.configFile(m.Name(), file)
-		if err != nil {
-			return err
-		}
-		maps.Copy(fromFile, set)
-		set = fromFile
-	}
-	for _, k := range reset {
-		if _, both := set[k]; both {
-			return usagef("cannot set and reset key %q simultaneously", k)
-		}
 	}
 	known := state.ModelConfigDefaults()
 	for _, k := range slices.Sorted(maps.Keys(set)) {

@@ -7,15 +7,13 @@ import (
 	"github.com/unitd/unitd/model"
 )
 
-// Order says which unit runs the next hook of a world: by turns, or, where it
-// has been given choices, by those. It is safe for use by many goroutines.
+// Order says which unit runs the next hook of a world: by turns, or as chance
+// has it. It is safe for use by many goroutines.
 type Order struct {
-	mu      sync.Mutex
-	turn    int
-	last    map[model.UnitName]int
-	chance  *rand.Rand
-	choices []int
-	made    []int
+	mu     sync.Mutex
+	turn   int
+	last   map[model.UnitName]int
+	chance *rand.Rand
 	// left is how many hooks may still run; limited: there is such a number.
 	left    int
 	limited bool
@@ -36,23 +34,15 @@ func (o *Order) Paused() bool {
 	return o.paused
 }
 
-// Choose has the units run in an order left to chance, or, with choices, in the
-// order that these say: each is the index of the unit among those that wait. By
-// turns again once they are used up.
-func (o *Order) Choose(seed uint64, choices []int) {
+// Choose has the units run in an order left to chance, the same for the same
+// seed; 0: by turns.
+func (o *Order) Choose(seed uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.chance, o.choices, o.made = nil, choices, nil
+	o.chance = nil
 	if seed != 0 {
 		o.chance = rand.New(rand.NewPCG(seed, 0))
 	}
-}
-
-// Made are the choices since Choose, as Choose takes them.
-func (o *Order) Made() []int {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return append([]int(nil), o.made...)
 }
 
 // Next is the machine.Config.Gate of an agent under test.
@@ -65,14 +55,9 @@ func (o *Order) Next(waiting []model.UnitName) model.UnitName {
 	}
 	o.left--
 	i := o.byTurns(waiting)
-	switch {
-	case len(o.choices) > 0:
-		i = o.choices[0] % len(waiting)
-		o.choices = o.choices[1:]
-	case o.chance != nil:
+	if o.chance != nil {
 		i = o.chance.IntN(len(waiting))
 	}
-	o.made = append(o.made, i)
 	if o.last == nil {
 		o.last = map[model.UnitName]int{}
 	}

@@ -28,20 +28,15 @@ type Request struct {
 	Twice *bool `json:"twice,omitempty"`
 	// Limit is how many more hooks may run; see Order.Limit.
 	Limit *int `json:"limit,omitempty"`
-	// Order says in which order units run their hooks; see Order.Choose.
-	Order *Choices `json:"order,omitempty"`
+	// Order is the seed of the order in which units run their hooks; see
+	// Order.Choose.
+	Order *uint64 `json:"order,omitempty"`
 	// LoseStore is for how long the store is out of reach.
 	LoseStore time.Duration `json:"lose-store,omitempty"`
 	// DiskFull says whether the disk is full; nil: as it was.
 	DiskFull *bool `json:"disk-full,omitempty"`
 	// Depose takes the leadership of an application from who has it.
 	Depose string `json:"depose,omitempty"`
-}
-
-// Choices are the arguments of Order.Choose.
-type Choices struct {
-	Seed    uint64 `json:"seed,omitempty"`
-	Choices []int  `json:"choices,omitempty"`
 }
 
 // Answer is the answer to a Request, on one line as well.
@@ -55,8 +50,6 @@ type Answer struct {
 	Still int64 `json:"still,omitempty"`
 	// Paused: no more hooks may run, and one would.
 	Paused bool `json:"paused,omitempty"`
-	// Made are the choices of the order since it was set.
-	Made []int `json:"made,omitempty"`
 	// Lost: the store is out of reach.
 	Lost bool `json:"lost,omitempty"`
 	// Kills: a fault is still to happen that ends the agent.
@@ -116,7 +109,7 @@ func (s *Server) talk(conn net.Conn) {
 			a.Error = err.Error()
 		}
 		a.Still = s.Still.Load()
-		a.Lost, a.Made, a.Paused = s.Store.Lost(), s.Order.Made(), s.Order.Paused()
+		a.Lost, a.Paused = s.Store.Lost(), s.Order.Paused()
 		a.Next, a.Hung, a.Kills = s.Clock.Next(), s.Faults.Hung(), s.Faults.Kills()
 		a.Armed, a.Twice, a.Full = s.Faults.Armed(), s.Twice.Load(), s.disk.full()
 		if err := out.Encode(a); err != nil {
@@ -138,7 +131,7 @@ func (s *Server) do(r Request) error {
 	case r.Limit != nil:
 		s.Order.Limit(*r.Limit)
 	case r.Order != nil:
-		s.Order.Choose(r.Order.Seed, r.Order.Choices)
+		s.Order.Choose(*r.Order)
 	case r.Hold != nil:
 		s.Store.Hold(*r.Hold)
 	case r.LoseStore > 0:
