@@ -55,6 +55,8 @@ type Application struct {
 	// false for a new application, and stay as they are for one that is there.
 	Trust, Exposed *bool
 	Constraints    string
+	// Resources are the absolute paths of files, by the resource's name.
+	Resources map[string]string
 }
 
 // Read reads the bundle at path, a file or a directory with a bundle.yaml.
@@ -215,13 +217,32 @@ func (p *parser) applicationKey(app *Application, key string, v *yaml.Node) (err
 	case "constraints":
 		app.Constraints = v.Value
 		p.ignore("constraints")
+	case "resources":
+		return p.pairs(v, path, func(name string, v *yaml.Node) error { return p.resource(app, name, v) })
 	case "annotations", "revision", "channel":
-	case "to", "base", "series", "bindings", "resources", "storage", "devices", "exposed-endpoints", "placement", "plan", "offers":
+	case "to", "base", "series", "bindings", "storage", "devices", "exposed-endpoints", "placement", "plan", "offers":
 		p.ignore(key)
 	default:
 		return p.errorf(v, path, "not known in a bundle here")
 	}
 	return errors.Trace(err)
+}
+
+// resource takes the path of a file. What isn't one names something in a shop of
+// charms.
+func (p *parser) resource(app *Application, name string, v *yaml.Node) error {
+	if !filepath.IsAbs(v.Value) && !strings.HasPrefix(v.Value, ".") {
+		p.ignore("resources by revision")
+		return nil
+	}
+	if app.Resources == nil {
+		app.Resources = map[string]string{}
+	}
+	app.Resources[name] = v.Value
+	if !filepath.IsAbs(v.Value) {
+		app.Resources[name] = filepath.Join(p.dir, v.Value)
+	}
+	return nil
 }
 
 // boolean is nil where the value is null, which says nothing.

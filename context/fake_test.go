@@ -104,6 +104,8 @@ func (v *changing) Network(endpoint string) (hookcontext.Network, error) {
 
 func (v *changing) PublicAddress() (string, error) { return v.ask("public address") }
 
+func (v *changing) Resource(name string) (string, error) { return v.ask("resource " + name) }
+
 func (v *changing) GoalState() (hookcontext.GoalState, error) {
 	s, err := v.ask("goals")
 	return hookcontext.GoalState{Units: map[string]hookcontext.Goal{s: {}}}, err

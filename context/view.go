@@ -43,6 +43,10 @@ type View interface {
 	PublicAddress() (string, error)
 	// GoalState says which units and relations there will be.
 	GoalState() (GoalState, error)
+	// Resource is the path of the unit's copy of a resource, which it gets first
+	// if need be. Unlike the others it may be called while another is.
+	// errors.NotFound for one that there isn't.
+	Resource(name string) (string, error)
 	// Log writes one message of the charm's to the unit's log, at once. Level
 	// is TRACE, DEBUG, INFO, WARNING, ERROR or CRITICAL.
 	Log(level, message string)

@@ -62,7 +62,7 @@ func Kinds() []Row {
 		{RelationChanged, AboutRemote, "after joined, and whenever the remote settings changed"},
 		{RelationDeparted, AboutRemoteUnit, "once for each remote unit that left"},
 		{RelationBroken, AboutRelation, "last of a relation, when it has no members left"},
-		{UpgradeCharm, AboutUnit, "after the charm directory was changed by an upgrade"},
+		{UpgradeCharm, AboutUnit, "after the charm directory was changed by an upgrade, and when the application was given resources"},
 		{UpdateStatus, AboutUnit, "at every interval while nothing else is due"},
 		{Stop, AboutUnit, "before the unit goes, when all its relations are broken"},
 		{Remove, AboutUnit, "after stop, last of all"},

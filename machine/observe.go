@@ -21,7 +21,7 @@ func remote(s *state.Snapshot, endpoints []model.Endpoint, now time.Time) resolv
 		OrphanReason:   s.OrphanReason,
 		Charm:          s.Application.Charm,
 		Forced:         s.Application.Forced,
-		Want:           resolver.Seen{Config: s.ConfigHash, LeaderSettings: s.LeaderSettings},
+		Want:           resolver.Seen{Config: s.ConfigHash, LeaderSettings: s.LeaderSettings, Resources: s.Application.Given},
 		Leader:         s.Leader,
 		Resolved:       resolver.Resolved{Run: s.Unit.Resolved.Run, Mode: resolver.Mode(s.Unit.Resolved.Mode)},
 		Committed:      s.Unit.Run,

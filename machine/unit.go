@@ -84,7 +84,9 @@ type unit struct {
 	taken   *recording.Recording
 	keeper  *recording.Keeper
 	keeping sync.WaitGroup
-	version string // Config.Version
+	// fetching is held while a resource's file is got.
+	fetching sync.Mutex
+	version  string // Config.Version
 	// recorded is nil until the agent has looked for the first time.
 	recorded *recorded
 }

@@ -86,6 +86,8 @@ func cliCommands() []Cmd {
 		{"remove-relation", "A[:ENDPOINT] B[:ENDPOINT]", "remove a relation"},
 		{"config", "APPLICATION [KEY | KEY=VALUE…]", "show or change configuration"},
 		{"model-config", "[KEY | KEY=VALUE…]", "show or change the model's configuration"},
+		{"attach-resource", "APPLICATION NAME=FILE…", "give an application a file for a resource of its charm"},
+		{"resources", "APPLICATION", "list the resources of an application"},
 		{"expose", "APPLICATION", "expose an application"},
 		{"unexpose", "APPLICATION", "take that back"},
 		{"resolved", "UNIT… [--no-retry]", "let a unit in error go on"},

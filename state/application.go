@@ -19,6 +19,8 @@ type DeployArgs struct {
 	Units       int            // 0 for a subordinate
 	Trust       bool
 	Constraints string
+	// Resources are files for the charm's resources, by name; see StoreFile.
+	Resources map[string]File
 }
 
 const (
@@ -104,6 +106,9 @@ func (t *txn) deploy(a DeployArgs) (units int, err error) {
 		Trust: a.Trust, Constraints: a.Constraints,
 	}
 	if err := t.put(configKey(app.Name), configDoc{Values: a.Config}); err != nil {
+		return 0, errors.Trace(err)
+	}
+	if err := app.give(charm.Charm, a.Resources, t.now()); err != nil {
 		return 0, errors.Trace(err)
 	}
 	for _, ep := range charm.Charm.EndpointsOf(app.Name) {

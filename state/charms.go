@@ -154,14 +154,7 @@ func (m *Model) CharmContent(ctx context.Context, url string, w io.Writer) error
 	if err != nil {
 		return errors.Trace(err)
 	}
-	sum := sha256.New()
-	if err := m.readBlob(ctx, doc.SHA256, io.MultiWriter(w, sum)); err != nil {
-		return errors.Annotatef(err, "cannot read charm %s", url)
-	}
-	if got := hex.EncodeToString(sum.Sum(nil)); got != doc.SHA256 {
-		return errors.NewNotValid(nil, fmt.Sprintf("the hash of charm %s is %s, not %s", url, got, doc.SHA256))
-	}
-	return nil
+	return errors.Annotatef(m.FileContent(ctx, File{SHA256: doc.SHA256}, w), "cannot read charm %s", url)
 }
 
 // readBlob writes what is stored under a hash to w.

@@ -43,6 +43,11 @@ type ApplicationDoc struct {
 	Relations int `json:"relations"`
 	// NextUnit is the number that the next unit gets.
 	NextUnit int `json:"next-unit"`
+	// Resources are what it was given for resources of its charm, by name. Given
+	// counts the times that it was given new ones; when it moves, its units run
+	// upgrade-charm.
+	Resources map[string]Resource `json:"resources,omitempty"`
+	Given     int                 `json:"given,omitempty"`
 	// StatusSet: the leader has set a status; else it is derived of the units'.
 	StatusSet bool `json:"status-set,omitempty"`
 }

@@ -16,6 +16,12 @@ import (
 // charm doesn't have, or has with another type, lose their value; new peer
 // relations are made.
 func (m *Model) SetCharm(ctx context.Context, name, url string, force bool) error {
+	return m.SetCharmAndResources(ctx, name, url, force, nil)
+}
+
+// SetCharmAndResources is SetCharm and SetResources as one upgrade; files are by
+// the names of resources of the new charm.
+func (m *Model) SetCharmAndResources(ctx context.Context, name, url string, force bool, files map[string]File) error {
 	return m.changeApplication(ctx, name, func(tx *txn, app *ApplicationDoc) error {
 		charm, err := tx.charm(url)
 		if err != nil {
@@ -25,6 +31,9 @@ func (m *Model) SetCharm(ctx context.Context, name, url string, force bool) erro
 			return errors.Trace(err)
 		}
 		if err := tx.newPeers(app, charm); err != nil {
+			return errors.Trace(err)
+		}
+		if err := app.give(charm.Charm, files, tx.now()); err != nil {
 			return errors.Trace(err)
 		}
 		var conf configDoc

@@ -128,6 +128,13 @@ func (m *memory) PublicAddress() (string, error) {
 	return m.public, nil
 }
 
+func (m *memory) Resource(name string) (string, error) {
+	if name != "foo" {
+		return "", errors.NewNotFound(nil, "resource \""+name+"\" not found")
+	}
+	return "/var/lib/juju/agents/unit-app-0/resources/foo/f.tgz", nil
+}
+
 func (m *memory) GoalState() (hookcontext.GoalState, error) { return m.goals, nil }
 
 func (m *memory) Log(level, message string) {

@@ -55,6 +55,7 @@ func Table() []Tool {
 		openedPortsTool(),
 		unitGetTool(),
 		goalStateTool(),
+		resourceGetTool(),
 		jujuLogTool(),
 		jujuRebootTool(),
 	}

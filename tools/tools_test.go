@@ -223,6 +223,12 @@ func TestSessions(t *testing.T) {
 			want:  "unit.example\n",
 		},
 		{
+			name:  "resource-get prints a path without a newline, and says what it can't get",
+			lines: []string{"resource-get foo", "resource-get nosuch", "resource-get", "resource-get foo bar"},
+			want: "/var/lib/juju/agents/unit-app-0/resources/foo/f.tgzERROR could not download resource: resource \"nosuch\" not found\nexit 1\n" +
+				"ERROR missing required resource name\nexit 2\nERROR unrecognized args: [\"bar\"]\nexit 2\n",
+		},
+		{
 			name:  "goal-state in JSON",
 			lines: []string{"goal-state --format=json"},
 			want: `{"units":{"app/0":{"status":"active","since":"2024-05-06 07:08:09Z"}},` +

@@ -82,6 +82,9 @@ func planApp(app bundle.Application) (plannedApp, error) {
 	if planned.values, err = charm.ParseConfig(app.Set); err != nil {
 		return planned, err
 	}
+	if err := checkResources(charm.Charm, app.Resources); err != nil {
+		return planned, err
+	}
 	switch {
 	case charm.Subordinate && app.Units > 0:
 		return planned, errors.NewNotValid(nil, "a subordinate has no units of its own: leave num_units out")
@@ -161,6 +164,9 @@ func (a *app) apply(m *state.Model, p *plan) error {
 func (a *app) deployPlanned(m *state.Model, app plannedApp) error {
 	todo := app.args()
 	var err error
+	if todo.Resources, err = a.storeResources(m, app.Resources); err != nil {
+		return err
+	}
 	if todo.Charm, err = app.store(a.ctx, m); err != nil {
 		return err
 	}
@@ -187,13 +193,22 @@ func (a *app) bringUpToDate(m *state.Model, doc state.ApplicationDoc, app planne
 	if err != nil {
 		return err
 	}
+	files, err := a.storeResources(m, app.Resources)
+	if err != nil {
+		return err
+	}
+	if old.SHA256 == app.sum && len(files) > 0 {
+		if err := m.SetResources(a.ctx, doc.Name, files); err != nil {
+			return err
+		}
+	}
 	if old.SHA256 != app.sum {
 		url, err := app.store(a.ctx, m)
 		if err != nil {
 			return err
 		}
 		a.note("Refreshing %q to revision %s", doc.Name, revision(url))
-		if err := m.SetCharm(a.ctx, doc.Name, url, false); err != nil {
+		if err := m.SetCharmAndResources(a.ctx, doc.Name, url, false, files); err != nil {
 			return err
 		}
 	}
@@ -220,7 +235,7 @@ func (a *app) bringUpToDate(m *state.Model, doc state.ApplicationDoc, app planne
 
 // deployBundle is deploy with a bundle.
 func (a *app) deployBundle(path, name string, f deployFlags) error {
-	if name != "" || f.units != -1 || len(f.config) > 0 || f.trust || f.constraints != "" {
+	if name != "" || f.units != -1 || len(f.config) > 0 || f.trust || f.constraints != "" || len(f.resources) > 0 {
 		return usagef("a bundle names its applications, and says their units and options itself")
 	}
 	p, err := a.planBundle(path)

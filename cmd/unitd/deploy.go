@@ -22,6 +22,7 @@ type deployFlags struct {
 	config       []string
 	trust        bool
 	constraints  string
+	resources    []string
 	base         string
 	ignoredForce bool
 }
@@ -52,6 +53,7 @@ already is brought up to date, and what the bundle doesn't say of it stays.`,
 	fs.IntVarP(&f.units, "num-units", "n", -1, "number of units (1; 0 for a subordinate)")
 	fs.StringArrayVar(&f.config, "config", nil, "option=value, option=@file, or a YAML file of options")
 	fs.BoolVar(&f.trust, "trust", false, "allow the application to ask for the cloud's credentials")
+	fs.StringArrayVar(&f.resources, "resource", nil, "NAME=FILE for a resource of the charm; may be repeated")
 	fs.StringVar(&f.constraints, "constraints", "", "noted; this machine is what it is")
 	fs.StringVar(&f.base, "base", "", "noted; this machine is what it is")
 	fs.BoolVar(&f.ignoredForce, "force", false, "noted: nothing here depends on a base")
@@ -95,6 +97,10 @@ func (a *app) deploy(path, name string, f deployFlags) error {
 	if err != nil {
 		return errors.Annotate(err, "parsing settings for application")
 	}
+	paths, err := resourceArgs(charm.Charm, f.resources)
+	if err != nil {
+		return err
+	}
 	m, err := a.model()
 	if err != nil {
 		return err
@@ -108,6 +114,9 @@ func (a *app) deploy(path, name string, f deployFlags) error {
 		return err
 	}
 	if todo.Charm, err = a.addCharm(m, charm); err != nil {
+		return err
+	}
+	if todo.Resources, err = a.storeResources(m, paths); err != nil {
 		return err
 	}
 	a.note("Deploying %q from local charm %q, revision %s", name, charm.Name, revision(todo.Charm))

@@ -16,7 +16,7 @@ import (
 func (a *app) refreshCmd() *cobra.Command {
 	var path string
 	var force, forceUnits, forceBase bool
-	var config []string
+	var config, resources []string
 	cmd := &cobra.Command{
 		Use:   "refresh APPLICATION --path CHARM",
 		Short: "Upgrade an application's charm",
@@ -30,12 +30,13 @@ unless --force-units is given.`,
 			if path == "" {
 				return errors.New("refreshing a local charm requires either --path or --switch")
 			}
-			return a.refresh(args[0], path, force || forceUnits, config)
+			return a.refresh(args[0], path, force || forceUnits, config, resources)
 		},
 	}
 	cmd.Flags().StringVar(&path, "path", "", "the new charm")
 	cmd.Flags().StringVar(&path, "switch", "", "the new charm; the same as --path here")
 	cmd.Flags().StringArrayVar(&config, "config", nil, "option=value, or a YAML file of options, to be set as well")
+	cmd.Flags().StringArrayVar(&resources, "resource", nil, "NAME=FILE for a resource of the charm; may be repeated")
 	cmd.Flags().BoolVar(&force, "force", false, "the same as --force-units here")
 	cmd.Flags().BoolVar(&forceUnits, "force-units", false, "upgrade units in error too")
 	cmd.Flags().BoolVar(&forceBase, "force-base", false, "noted: nothing here depends on a base")
@@ -43,7 +44,7 @@ unless --force-units is given.`,
 	return cmd
 }
 
-func (a *app) refresh(name, path string, force bool, config []string) error {
+func (a *app) refresh(name, path string, force bool, config, resources []string) error {
 	if _, err := os.Stat(path); err == nil && !filepath.IsAbs(path) && path[0] != '.' {
 		path = "./" + path
 	}
@@ -65,11 +66,19 @@ func (a *app) refresh(name, path string, force bool, config []string) error {
 	if _, err := charm.ParseConfig(set); err != nil {
 		return errors.Annotate(err, "parsing settings for application")
 	}
+	paths, err := resourceArgs(charm.Charm, resources)
+	if err != nil {
+		return err
+	}
+	files, err := a.storeResources(m, paths)
+	if err != nil {
+		return err
+	}
 	url, err := a.addCharm(m, charm)
 	if err != nil {
 		return err
 	}
-	if err := m.SetCharm(a.ctx, name, url, force); err != nil {
+	if err := m.SetCharmAndResources(a.ctx, name, url, force, files); err != nil {
 		return err
 	}
 	if len(set) > 0 {

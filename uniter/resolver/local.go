@@ -64,6 +64,8 @@ const NeverTold = -1
 type Seen struct {
 	Config         string `json:"config,omitempty"` // hash; see state.Snapshot
 	LeaderSettings int    `json:"leader-settings"`
+	// Resources counts the times that the application was given resources.
+	Resources int `json:"resources,omitempty"`
 }
 
 // Step says how far a hook run has come.

@@ -33,7 +33,7 @@ func Rules() []Rule {
 		{"reconfigure", "upgrade-charm has run: config-changed, with nothing between", reconfigure},
 		{"deploy", "no charm is deployed, or the application wants another one: it is deployed", deploy},
 		{"install", "install has not run", install},
-		{"upgrade-charm", "another charm was deployed: upgrade-charm", upgradeCharm},
+		{"upgrade-charm", "another charm was deployed, or the application was given resources: upgrade-charm", upgradeCharm},
 		{"dying", "the unit is Dying: departed and broken of each relation, stop, remove, Dead", dying},
 		{"leave", "the scope of a relation that isn't Alive was entered and nothing told: it is left", leaveUntold},
 		{"enter", "an Alive relation is new: its scope is entered, all new ones at once; but not while a former subordinate of it is going", enter},
@@ -72,6 +72,8 @@ func toldBy(h hooks.Info, seen, want Seen) Seen {
 	switch h.Kind {
 	case hooks.ConfigChanged:
 		seen.Config = want.Config
+	case hooks.Install, hooks.UpgradeCharm:
+		seen.Resources = want.Resources
 	case hooks.LeaderSettingsChanged, hooks.LeaderElected:
 		// A new leader reads the settings itself and is not told of them.
 		seen.LeaderSettings = want.LeaderSettings
@@ -213,10 +215,13 @@ func install(l Local, r Remote) (Op, bool) {
 }
 
 func upgradeCharm(l Local, r Remote) (Op, bool) {
-	if !l.Upgraded {
-		return Op{}, false
+	switch {
+	case l.Upgraded:
+		return run(l, r, unitHook(hooks.UpgradeCharm, "charm upgraded to "+l.Charm))
+	case r.Life == model.Alive && l.Seen.Resources != r.Want.Resources:
+		return run(l, r, unitHook(hooks.UpgradeCharm, "resources changed"))
 	}
-	return run(l, r, unitHook(hooks.UpgradeCharm, "charm upgraded to "+l.Charm))
+	return Op{}, false
 }
 
 func start(l Local, r Remote) (Op, bool) {

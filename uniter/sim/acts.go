@@ -36,6 +36,7 @@ func acts() []act {
 		{"config VALUE", config},
 		{"charm URL", func(w *World, a []string) (bool, error) { return w.setCharm(a[0], false), nil }},
 		{"force-charm URL", func(w *World, a []string) (bool, error) { return w.setCharm(a[0], true), nil }},
+		{"resources", func(w *World, _ []string) (bool, error) { w.Model.Want.Resources++; return true, nil }},
 		{"lead", lead(true)},
 		{"depose", lead(false)},
 		{"leader-settings", leaderSettings},

@@ -19,7 +19,7 @@ func facts() []fact {
 	const seed, spec = "seed 004", "spec/uniter-behaviour.md"
 	return []fact{
 		{Guarantee{"hooks run in a deployed charm", seed + ", the charm directory", nil}, inCharm},
-		{Guarantee{"upgrade-charm runs immediately after the charm directory was changed, and only then", seed + ", unit hooks", nil}, afterUpgrade},
+		{Guarantee{"upgrade-charm runs immediately after the charm directory was changed, or for new resources, and only then", seed + ", unit hooks", nil}, afterUpgrade},
 		{Guarantee{"a unit that is dying before install ran runs no hooks", spec + " §4", nil}, noStillbirth},
 		{Guarantee{"config-changed runs once for a configuration", spec + " §1", nil}, newConfig},
 		{Guarantee{"leader-elected runs once in a unit that has become leader", spec + " §1", nil}, newLeader},
@@ -50,8 +50,8 @@ func afterUpgrade(w *World, h hooks.Info) string {
 		return "" // its place after config-changed comes first
 	case changed && h.Kind != hooks.UpgradeCharm:
 		return "before upgrade-charm"
-	case !changed && h.Kind == hooks.UpgradeCharm:
-		return "for the same charm"
+	case !changed && h.Kind == hooks.UpgradeCharm && w.charm.next.Resources == w.charm.now.Resources:
+		return "for the same charm and resources"
 	}
 	return ""
 }

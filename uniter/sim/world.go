@@ -187,6 +187,8 @@ func (w *World) look(h hooks.Info) error {
 		w.charm.next.Config = w.seen.Want.Config
 	case hooks.LeaderElected, hooks.LeaderSettingsChanged:
 		w.charm.next.LeaderSettings = w.seen.Want.LeaderSettings
+	case hooks.Install, hooks.UpgradeCharm:
+		w.charm.next.Resources = w.seen.Want.Resources
 	}
 	for _, f := range facts() {
 		if why := f.broken(w, h); why != "" {

@@ -47,6 +47,11 @@ func worlds() []row {
 		{"the charm is upgraded while the unit boots", true, nil, []Actor{{"operator", []string{"charm ch:app-2"}}}},
 		{"the charm is upgraded while a relation appears", true, []string{"settle"}, []Actor{
 			{"operator", []string{"charm ch:app-2"}}, {"other operator", []string{"relate db:1 mysql"}}}},
+		{"resources are given while the unit boots", true, nil, []Actor{{"operator", []string{"resources"}}}},
+		{"resources are given while the charm is upgraded", true, []string{"settle"}, []Actor{
+			{"operator", []string{"resources", "resources"}}, {"other operator", []string{"charm ch:app-2"}}}},
+		{"resources are given while the unit is removed", true, []string{"settle"}, []Actor{
+			{"operator", []string{"resources"}}, {"other operator", []string{"destroy"}}}},
 		{"the charm is upgraded while the unit is removed", true, []string{"settle"}, []Actor{
 			{"operator", []string{"charm ch:app-2"}}, {"other operator", []string{"destroy"}}}},
 		{"the charm directory is lost", true, settledMember, []Actor{{"chance", []string{"lose-charm"}}}},
