@@ -62,6 +62,7 @@ var rooms = []room{
 	{"charmdir", anything, []string{"model"}},
 	{"bundle", anything, []string{"model"}},
 	{"debuglog", anything, nil},
+	{"sealed", anything, nil},
 	{"history", anything, []string{"hooks", "model"}},
 	{"recording", anything, []string{"history", "model", "tools/wire"}},
 	{"state/store", anything, nil},
@@ -81,7 +82,7 @@ var rooms = []room{
 	{"cmd/hooktool", standard, []string{"tools/client"}},
 	{"cmd/unitd", anything, []string{
 		"bundle", "charmdir", "context", "debuglog", "history", "hooks", "hooks/runner", "machine", "model",
-		"recording", "relation", "script", "script/lab", "state", "state/store", "state/store/sqlite", "tools", "tools/client", "tools/wire",
+		"recording", "relation", "script", "script/lab", "sealed", "state", "state/store", "state/store/sqlite", "tools", "tools/client", "tools/wire",
 		"uniter", "uniter/journal", "uniter/resolver",
 	}},
 }

@@ -1,6 +1,7 @@
 package hookcontext
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/juju/errors"
@@ -58,6 +59,8 @@ type Context struct {
 	networks       map[string]*answer[Network]
 	publicAddress  answer[string]
 	goals          answer[GoalState]
+	owned          answer[[]model.SecretInfo]
+	secrets        []model.SecretChange
 	version        *string
 	reboot         model.Reboot
 }
@@ -99,6 +102,7 @@ func (c *Context) Changes() model.Changes {
 		Ports:           c.portChanges(),
 		State:           c.stateChanges(),
 		LeaderSettings:  dropSame(c.leaderWrites, c.leaderSettings),
+		Secrets:         slices.Clone(c.secrets),
 		WorkloadVersion: c.version,
 		Reboot:          c.reboot,
 	}

@@ -3,6 +3,7 @@ package hookcontext_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/juju/errors"
 
@@ -103,6 +104,21 @@ func (v *changing) Network(endpoint string) (hookcontext.Network, error) {
 }
 
 func (v *changing) PublicAddress() (string, error) { return v.ask("public address") }
+
+func (v *changing) Secret(ref hookcontext.SecretRef) (model.SecretContent, error) {
+	s, err := v.ask("secret " + string(ref.ID) + ref.Label)
+	return model.SecretContent{"key": s}, err
+}
+
+func (v *changing) Hide(model.SecretContent) {}
+
+func (v *changing) OwnSecrets() ([]model.SecretInfo, error) {
+	s, err := v.ask("own secrets")
+	return []model.SecretInfo{{ID: model.SecretID(s), Revisions: []model.SecretRevision{{Revision: 1}}}}, err
+}
+
+func (v *changing) NewSecretID() (model.SecretID, error) { return "9m4e2mr0ui3e8a215n4g", v.err }
+func (v *changing) Now() time.Time                       { return time.Unix(0, 0) }
 
 func (v *changing) Resource(name string) (string, error) { return v.ask("resource " + name) }
 

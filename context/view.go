@@ -43,6 +43,18 @@ type View interface {
 	PublicAddress() (string, error)
 	// GoalState says which units and relations there will be.
 	GoalState() (GoalState, error)
+	// Secret is the content of a secret, and keeps which revision of it the unit
+	// reads. errors.NotFound, and errors.Forbidden "permission denied".
+	Secret(SecretRef) (model.SecretContent, error)
+	// Hide is told of what the hook writes into secrets, which is to be seen by
+	// nobody else.
+	Hide(model.SecretContent)
+	// OwnSecrets are the unit's and its application's, whoever leads.
+	OwnSecrets() ([]model.SecretInfo, error)
+	// NewSecretID is the id for a secret that is to be made.
+	NewSecretID() (model.SecretID, error)
+	// Now is the time.
+	Now() time.Time
 	// Resource is the path of the unit's copy of a resource, which it gets first
 	// if need be. Unlike the others it may be called while another is.
 	// errors.NotFound for one that there isn't.

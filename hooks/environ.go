@@ -1,6 +1,7 @@
 package hooks
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/unitd/unitd/model"
@@ -80,6 +81,12 @@ func Environ(i Info, p Place) []string {
 	}
 	if i.Kind == RelationDeparted {
 		env = append(env, "JUJU_DEPARTING_UNIT="+string(i.Departing))
+	}
+	if i.IsSecret() {
+		env = append(env, "JUJU_SECRET_ID="+i.Secret.URI(), "JUJU_SECRET_LABEL="+i.SecretLabel)
+	}
+	if i.SecretRevision > 0 {
+		env = append(env, fmt.Sprintf("JUJU_SECRET_REVISION=%d", i.SecretRevision))
 	}
 	return env
 }

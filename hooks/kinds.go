@@ -29,6 +29,10 @@ const (
 	RelationChanged       Kind = "relation-changed"
 	RelationDeparted      Kind = "relation-departed"
 	RelationBroken        Kind = "relation-broken"
+	SecretExpired         Kind = "secret-expired"
+	SecretRotate          Kind = "secret-rotate"
+	SecretChanged         Kind = "secret-changed"
+	SecretRemove          Kind = "secret-remove"
 )
 
 // Shape is what a run of a kind is about besides its unit.
@@ -40,6 +44,8 @@ const (
 	AboutRelation                // a relation
 	AboutRemoteUnit              // a relation and one remote unit in it
 	AboutRemote                  // a relation and a remote unit, or the remote application
+	AboutSecret                  // a secret
+	AboutRevision                // a secret and one revision of it
 )
 
 // Row describes one kind.
@@ -62,6 +68,10 @@ func Kinds() []Row {
 		{RelationChanged, AboutRemote, "after joined, and whenever the remote settings changed"},
 		{RelationDeparted, AboutRemoteUnit, "once for each remote unit that left"},
 		{RelationBroken, AboutRelation, "last of a relation, when it has no members left"},
+		{SecretExpired, AboutRevision, "in the owner, once for a revision, when it expires"},
+		{SecretRotate, AboutSecret, "in the owner, each time that the secret is to be rotated"},
+		{SecretChanged, AboutSecret, "in who has read the secret, when there is a newer revision"},
+		{SecretRemove, AboutRevision, "in the owner, once for a revision that is not the latest, when nobody reads it"},
 		{UpgradeCharm, AboutUnit, "after the charm directory was changed by an upgrade, and when the application was given resources"},
 		{UpdateStatus, AboutUnit, "at every interval while nothing else is due"},
 		{Stop, AboutUnit, "before the unit goes, when all its relations are broken"},
@@ -79,6 +89,11 @@ type Info struct {
 	// Version is the version of the remote settings that a joined or changed
 	// hook tells of; the relation's state keeps it once the hook has committed.
 	Version int `json:"version,omitempty"`
+	// Secret is what a secret hook is about; SecretLabel is the label that the
+	// unit knows it by, and SecretRevision, of expired and remove, the revision.
+	Secret         model.SecretID `json:"secret,omitempty"`
+	SecretLabel    string         `json:"secret-label,omitempty"`
+	SecretRevision int            `json:"secret-revision,omitempty"`
 	// Departing is the unit whose leaving a departed hook tells of: the remote
 	// unit, or the local one where that is what leaves.
 	Departing model.UnitName `json:"departing,omitempty"`
@@ -88,6 +103,21 @@ type Info struct {
 
 // IsRelation says whether the hook is a relation hook.
 func (i Info) IsRelation() bool { return strings.HasPrefix(string(i.Kind), "relation-") }
+
+// IsSecret says whether the hook is about a secret.
+func (i Info) IsSecret() bool { return i.Secret != "" }
+
+// SecretRef is the secret as statuses name it, "secret:ID", with "/2" for one
+// of its revisions; empty in hooks of other kinds.
+func (i Info) SecretRef() string {
+	switch {
+	case !i.IsSecret():
+		return ""
+	case i.SecretRevision > 0:
+		return fmt.Sprintf("%s/%d", i.Secret.URI(), i.SecretRevision)
+	}
+	return i.Secret.URI()
+}
 
 // Name is the name of the hook's file and of its event: "install",
 // "db-relation-joined".
@@ -110,6 +140,9 @@ func (i Info) RelationRef() string {
 // String is the name with its relation and remote unit, for people:
 // "db-relation-joined (db:3, mysql/0)".
 func (i Info) String() string {
+	if i.IsSecret() {
+		return i.Name() + " (" + i.SecretRef() + ")"
+	}
 	if !i.IsRelation() {
 		return i.Name()
 	}
@@ -128,7 +161,14 @@ func (i Info) Validate() error {
 		if row.Kind != i.Kind {
 			continue
 		}
+		aboutSecret := row.Shape == AboutSecret || row.Shape == AboutRevision
 		switch {
+		case aboutSecret != i.IsSecret():
+			return errors.NotValidf("%s hook with secret %q", i.Kind, i.Secret)
+		case (row.Shape == AboutRevision) != (i.SecretRevision > 0):
+			return errors.NotValidf("%s hook with revision %d", i.Kind, i.SecretRevision)
+		case aboutSecret:
+			return nil
 		case row.Shape == AboutUnit && (i.Endpoint != "" || i.RemoteUnit != ""):
 			return errors.NotValidf("%s hook with a relation", i.Kind)
 		case row.Shape != AboutUnit && i.Endpoint == "":

@@ -117,7 +117,7 @@ func (u *unit) execute(ctx context.Context, run uniter.Run, entry *history.Entry
 			level := "DEBUG"
 			if s == runner.Stderr {
 				level = "WARNING"
-				tail.add(line)
+				tail.add(u.mask.text(line))
 			}
 			u.logLine(debuglog.Entry{Level: level, Module: "unit." + string(u.name) + "." + run.Hook.Name(), Message: line})
 		},

@@ -29,6 +29,7 @@ func remote(s *state.Snapshot, endpoints []model.Endpoint, now time.Time) resolv
 		Retry:          s.Retry,
 		StatusInterval: s.StatusInterval,
 	}
+	addSecrets(&r, s)
 	has := map[string]bool{}
 	for _, e := range endpoints {
 		has[e.Name] = true

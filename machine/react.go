@@ -78,7 +78,7 @@ func (a *modelAgent) poke(ctx context.Context, c state.Change) error {
 	}
 	for name, u := range a.units {
 		app := name.Application()
-		if c.Resync || c.Model || c.Units[name] || c.Units[u.principal] || c.Applications[app] || apps[app] || c.Machines[u.machine] {
+		if c.Resync || c.Model || c.Secrets || c.Units[name] || c.Units[u.principal] || c.Applications[app] || apps[app] || c.Machines[u.machine] {
 			u.poke()
 		}
 		if c.Units[name] && u.principal != "" {

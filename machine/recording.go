@@ -108,6 +108,9 @@ func (u *unit) keepRecording(e history.Entry) {
 		return
 	}
 	r.Started, r.Duration, r.Outcome, r.Message = e.Started, e.Duration, e.Outcome, e.Message
+	if secrets := u.mask.all(); len(secrets) > 0 {
+		r = recording.Hide(r, secrets)
+	}
 	u.recordingKept()
 	u.keeping.Add(1)
 	go func() {

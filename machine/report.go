@@ -89,6 +89,9 @@ func (u *unit) reportRunning(ctx context.Context, h hooks.Info) error {
 	if h.RemoteUnit != "" {
 		message += " for " + string(h.RemoteUnit)
 	}
+	if h.IsSecret() {
+		message += " for " + h.SecretRef()
+	}
 	return u.agentStatus(ctx, model.StatusExecuting, message, nil)
 }
 
@@ -115,6 +118,9 @@ func (u *unit) reportError(ctx context.Context, r uniter.Report) error {
 		if r.Hook.RemoteUnit != "" {
 			data["remote-unit"] = string(r.Hook.RemoteUnit)
 		}
+	}
+	if r.Hook.IsSecret() {
+		data["secret-uri"], data["secret-label"] = r.Hook.Secret.URI(), r.Hook.SecretLabel
 	}
 	if err := u.model.SetFailed(ctx, u.name, r.Run); err != nil {
 		return errors.Trace(err)

@@ -84,6 +84,8 @@ type unit struct {
 	taken   *recording.Recording
 	keeper  *recording.Keeper
 	keeping sync.WaitGroup
+	// mask has the secrets that are not to get into the log.
+	mask mask
 	// fetching is held while a resource's file is got.
 	fetching sync.Mutex
 	version  string // Config.Version
@@ -256,6 +258,9 @@ func (u *unit) commit(ctx context.Context, run uniter.Run, changes model.Changes
 	if run.Hook.Kind == hooks.RelationBroken {
 		c.LeaveScope = run.Hook.RelationID
 	}
+	if run.Hook.Kind == hooks.SecretRotate {
+		c.Rotated = run.Hook.Secret
+	}
 	if u.rebooter.carryOut != nil {
 		c.Boot = u.host.Boot
 	}
@@ -339,7 +344,7 @@ func (u *unit) lock(ctx context.Context) (unlock func(), waited bool, err error)
 }
 
 func (u *unit) logLine(e debuglog.Entry) {
-	e.Entity = u.name.Tag()
+	e.Entity, e.Message = u.name.Tag(), u.mask.text(e.Message)
 	if e.Time.IsZero() {
 		e.Time = u.clock.Now()
 	}

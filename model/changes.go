@@ -15,6 +15,9 @@ type Changes struct {
 	LeaderSettings Settings `json:"leader-settings,omitempty"`
 	// WorkloadVersion is what application-version-set was given; nil: not called.
 	WorkloadVersion *string `json:"workload-version,omitempty"`
+	// Secrets are what happens to secrets, each at most once, in the order in
+	// which the hook first touched them.
+	Secrets []SecretChange `json:"secrets,omitempty"`
 	// Reboot is the wish of juju-reboot, to be met after the hook.
 	Reboot Reboot `json:"reboot,omitempty"`
 }

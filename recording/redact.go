@@ -16,7 +16,23 @@ import (
 // Each is replaced wherever it is by a placeholder, the same one for the same
 // value, so that what the charm compares compares as before.
 func Redact(r *Recording) *Recording {
-	found := secretsOf(r)
+	return redact(r, secretsOf(r))
+}
+
+// Secret is a value that is known to be one, with its key.
+type Secret struct{ Key, Value string }
+
+// Hide is the recording without values that are known to be secrets, each
+// replaced as by Redact, which may still be used on it.
+func Hide(r *Recording, values []Secret) *Recording {
+	found := &secrets{seen: map[pair]bool{}}
+	for _, v := range values {
+		found.add(v.Key, v.Value)
+	}
+	return redact(r, found)
+}
+
+func redact(r *Recording, found *secrets) *Recording {
 	out := r.clone()
 	names := placeholders(r, len(found.values)+len(found.short))
 	out.Redacted = names.last

@@ -56,6 +56,11 @@ func (m *Model) RunCleanups(ctx context.Context) error {
 				return errors.Trace(err)
 			}
 		}
+		if doc.SecretsOf != "" {
+			if err := m.removeSecretsOf(ctx, doc.SecretsOf); err != nil {
+				return errors.Trace(err)
+			}
+		}
 		if doc.Application != "" {
 			if err := m.finishDestroy(ctx, doc.Application); err != nil {
 				return errors.Trace(err)

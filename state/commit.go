@@ -24,6 +24,8 @@ type HookCommit struct {
 	Changes model.Changes
 	// LeaveScope is the relation whose broken hook it is; model.NoRelation: none.
 	LeaveScope model.RelationID
+	// Rotated is the secret whose secret-rotate hook it is; empty: none.
+	Rotated model.SecretID
 	// Boot names the time since the machine was last booted. Where the hook
 	// asks for a reboot it is noted in the unit's document: as long as it is the
 	// present one, the reboot is to come. Empty: nothing is noted.
@@ -52,6 +54,9 @@ func (m *Model) CommitHook(ctx context.Context, c HookCommit) error {
 			return errors.Trace(err)
 		}
 		if err := tx.apply(u, c.Changes); err != nil {
+			return errors.Trace(err)
+		}
+		if err := tx.rotated(c.Rotated); err != nil {
 			return errors.Trace(err)
 		}
 		if c.LeaveScope == model.NoRelation {
@@ -91,7 +96,10 @@ func (t *txn) apply(u UnitDoc, c model.Changes) error {
 	if err := t.applyPorts(u, c.Ports); err != nil {
 		return errors.Trace(err)
 	}
-	return t.applyState(u, c.State)
+	if err := t.applyState(u, c.State); err != nil {
+		return errors.Trace(err)
+	}
+	return t.applySecrets(u, leads, c.Secrets)
 }
 
 func (t *txn) applyRelation(u UnitDoc, id model.RelationID, change model.RelationChange) error {

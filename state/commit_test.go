@@ -78,7 +78,11 @@ func everything(id model.RelationID) model.Changes {
 		State:           map[string]*string{"primary": ptr("yes")},
 		LeaderSettings:  model.Settings{"password": "x"},
 		WorkloadVersion: ptr("8.0"),
-		Reboot:          model.RebootAfter,
+		Secrets: []model.SecretChange{{
+			ID: "9m4e2mr0ui3e8a215n4g", Make: &model.SecretOwner{Kind: model.OwnedByApplication, Name: "mysql"},
+			Content: model.SecretContent{"token": "czNjcmV0"},
+		}},
+		Reboot: model.RebootAfter,
 	}
 }
 
@@ -102,13 +106,13 @@ func (w *world) written(unit model.UnitName, id model.RelationID) []string {
 	for _, p := range ports[unit].All() {
 		open = append(open, p.String())
 	}
-	return []string{settings["port"], appSettings["database"], strings.Join(open, " "), charmState["primary"], leader["password"], u.WorkloadVersion}
+	return []string{settings["port"], appSettings["database"], strings.Join(open, " "), charmState["primary"], leader["password"], u.WorkloadVersion, w.secret("9m4e2mr0ui3e8a215n4g")["token"]}
 }
 
 func TestCommitHook(t *testing.T) {
 	t.Parallel()
-	nothing := []string{"", "", "", "", "", ""}
-	all := []string{"3306", "shop", "3306/tcp", "yes", "x", "8.0"}
+	nothing := []string{"", "", "", "", "", "", ""}
+	all := []string{"3306", "shop", "3306/tcp", "yes", "x", "8.0", "czNjcmV0"}
 
 	t.Run("every kind of change is written, and the run stamped", func(t *testing.T) {
 		t.Parallel()

@@ -17,8 +17,9 @@ import (
 
 // Controller is a store with its models.
 type Controller struct {
-	store store.Store
-	clock clock.Clock
+	store  store.Store
+	clock  clock.Clock
+	sealer Sealer
 }
 
 const modelsPrefix = "models/"
@@ -26,6 +27,14 @@ const modelsPrefix = "models/"
 // NewController opens the models in s. The store stays the caller's to close.
 func NewController(s store.Store, c clock.Clock) *Controller {
 	return &Controller{store: s, clock: c}
+}
+
+// WithSealer is the controller with what encrypts the content of secrets;
+// without it there can be none.
+func (c *Controller) WithSealer(s Sealer) *Controller {
+	with := *c
+	with.sealer = s
+	return &with
 }
 
 // Store is the store that the models are in.
@@ -69,7 +78,7 @@ func putInfo(tx store.Tx, info ModelInfo) error {
 }
 
 func (c *Controller) open(info ModelInfo) *Model {
-	return &Model{info: info, store: c.store, clock: c.clock, charms: &charmCache{docs: map[string]CharmDoc{}}}
+	return &Model{info: info, store: c.store, clock: c.clock, sealer: c.sealer, charms: &charmCache{docs: map[string]CharmDoc{}}}
 }
 
 // Models are all models by name.

@@ -48,6 +48,9 @@ type ApplicationDoc struct {
 	// upgrade-charm.
 	Resources map[string]Resource `json:"resources,omitempty"`
 	Given     int                 `json:"given,omitempty"`
+	// Secrets is what the application's secrets are listed under; empty: it has
+	// never had any.
+	Secrets string `json:"secrets,omitempty"`
 	// StatusSet: the leader has set a status; else it is derived of the units'.
 	StatusSet bool `json:"status-set,omitempty"`
 }
@@ -74,6 +77,8 @@ type UnitDoc struct {
 	WorkloadVersion string   `json:"workload-version,omitempty"`
 	// StatusSet: the charm has set a workload status.
 	StatusSet bool `json:"status-set,omitempty"`
+	// Secrets: the unit owns secrets, or reads some.
+	Secrets bool `json:"secrets,omitempty"`
 	// Reboot is the boot of the machine, see HookCommit, in which the charm has
 	// asked for the next one; empty: it hasn't, or it has come.
 	Reboot string `json:"reboot,omitempty"`
@@ -177,10 +182,21 @@ type statusDoc struct {
 	Seq int `json:"seq"`
 }
 
+// consumerDoc says that a unit reads a secret: the revision that it gets until
+// it asks for a newer one, and the latest that there was when it last asked.
+type consumerDoc struct {
+	Unit     model.UnitName `json:"unit"`
+	Label    string         `json:"label,omitempty"`
+	Revision int            `json:"revision"`
+	Seen     int            `json:"seen"`
+}
+
 // cleanupDoc is work left for the cleanup queue: all keys below Prefix, or
-// those of them that were last written up to revision Upto; or the rest of
-// what refers to Application, which is Dying.
+// those of them that were last written up to revision Upto; the rest of what
+// refers to Application, which is Dying; or the secrets that are listed under
+// SecretsOf, whose owner is gone, with what it has read.
 type cleanupDoc struct {
+	SecretsOf   string `json:"secrets-of,omitempty"`
 	Prefix      string `json:"prefix,omitempty"`
 	Upto        int64  `json:"upto,omitempty"`
 	Application string `json:"application,omitempty"`

@@ -50,6 +50,19 @@ func presenceKey(machine string) string     { return "presence/" + machine }
 func sequenceKey(name string) string        { return "sequence/" + name }
 func cleanupKey(n int) string               { return fmt.Sprintf("cleanup/%09d", n) }
 
+// Secrets are listed by owner: a unit's id, what an application's document says,
+// or the model's UUID. What a unit reads is listed by its id: names come again.
+func secretKey(id model.SecretID) string { return "secret/" + string(id) }
+func secretsOwnedBy(list string) string  { return "secret-owned/" + list + "/" }
+func secretsReadBy(unitID string) string { return "secret-read/" + unitID + "/" }
+func secretContents(id model.SecretID) string {
+	return "secret-content/" + string(id) + "/"
+}
+func secretContentKey(id model.SecretID, revision int) string {
+	return secretContents(id) + strconv.Itoa(revision)
+}
+func secretReaders(id model.SecretID) string { return "secret-reader/" + string(id) + "/" }
+
 const modelConfigKey = "model-config"
 
 // StatusKind says whose status it is.

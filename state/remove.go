@@ -13,7 +13,7 @@ import (
 const (
 	// leaveWrites is how many keys leaving a scope writes at most: where it
 	// takes the relation away, and both applications with it.
-	leaveWrites = 20
+	leaveWrites = 24
 	// leavesPerTxn is how many scopes one transaction leaves; it draws numbers
 	// for the cleanup queue as well.
 	leavesPerTxn = (store.MaxWrites - 1) / leaveWrites

@@ -37,6 +37,10 @@ type Snapshot struct {
 	// Relations are those of the application that concern the unit, by endpoint
 	// name, then by id.
 	Relations []RelationView
+	// OwnedSecrets are those that the unit can change, ReadSecrets the others
+	// that it has read; both by id.
+	OwnedSecrets []OwnedSecret
+	ReadSecrets  []ReadSecretView
 }
 
 // RelationView is a relation as one unit sees it.
@@ -107,6 +111,9 @@ func (s *Snapshot) read(r docs, unit model.UnitName) (err error) {
 			return errors.Trace(err)
 		}
 		s.Relations = append(s.Relations, v)
+	}
+	if err := s.readSecrets(r); err != nil {
+		return errors.Trace(err)
 	}
 	return errors.Trace(s.findOrphan(r))
 }

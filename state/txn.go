@@ -23,6 +23,7 @@ type Model struct {
 	store  store.Store
 	clock  clock.Clock
 	charms *charmCache
+	sealer Sealer
 	// self is the unit that this is the model of, see Of; nil: nobody's.
 	self *UnitDoc
 }

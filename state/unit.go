@@ -164,6 +164,11 @@ func (t *txn) removeUnit(u UnitDoc) error {
 	if err != nil {
 		return errors.Trace(err)
 	}
+	if u.Secrets {
+		if err := t.queue(cleanupDoc{SecretsOf: u.ID}); err != nil {
+			return errors.Trace(err)
+		}
+	}
 	for _, k := range []StatusKind{AgentStatus, WorkloadStatus} {
 		if err := t.cleanupHistory(k, name); err != nil {
 			return errors.Trace(err)

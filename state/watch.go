@@ -22,6 +22,8 @@ type Change struct {
 	Applications map[string]bool
 	Relations    map[model.RelationID]bool
 	Machines     map[string]bool
+	// Secrets: there may be something new for those who own or read secrets.
+	Secrets bool
 	// Model: its configuration changed.
 	Model bool
 	// Status: nothing but statuses, and marks that all is settled, changed.
@@ -81,6 +83,8 @@ func (m *Model) change(b store.Batch) Change {
 			if n, err := strconv.Atoi(id); err == nil {
 				c.Relations[model.RelationID(n)] = true
 			}
+		case "secret", "secret-reader":
+			c.Secrets = true
 		case "machine":
 			c.Machines[rest] = true
 		case modelConfigKey:

@@ -75,7 +75,7 @@ func worldIn(t tester, dir string) *world {
 		tester: t, ctx: context.Background(), store: s,
 		clock: &stopped{Clock: clock.WallClock, now: time.Date(2026, 3, 3, 9, 0, 0, 0, time.UTC)},
 	}
-	w.controller = state.NewController(s, w.clock)
+	w.controller = state.NewController(s, w.clock).WithSealer(backwards())
 	if w.Model, err = w.controller.AddModel(w.ctx, "shop"); err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -20,6 +21,7 @@ type memory struct {
 	leaderSet model.Settings
 	state     map[string]string
 	notLeader bool
+	noSecrets bool
 	ports     map[model.UnitName]model.Ports
 	status    model.Status
 	networks  map[string]hookcontext.Network
@@ -127,6 +129,31 @@ func (m *memory) PublicAddress() (string, error) {
 	}
 	return m.public, nil
 }
+
+// observedSecret is the one that there is.
+const observedSecret = "9m4e2mr0ui3e8a215n4g"
+
+func (m *memory) Secret(ref hookcontext.SecretRef) (model.SecretContent, error) {
+	if ref.ID != observedSecret && ref.Label == "" {
+		return nil, errors.NewNotFound(nil, fmt.Sprintf("secret %q not found", ref.ID))
+	}
+	return model.SecretContent{"token": "czNjcmV0", "num": "MTIz"}, nil
+}
+
+func (m *memory) Hide(model.SecretContent) {}
+
+func (m *memory) OwnSecrets() ([]model.SecretInfo, error) {
+	if m.noSecrets {
+		return nil, nil
+	}
+	return []model.SecretInfo{{
+		ID: observedSecret, Owner: model.SecretOwner{Kind: model.OwnedByApplication, Name: "app"},
+		Label: "lbl", Rotate: "daily", Revisions: []model.SecretRevision{{Revision: 1}, {Revision: 2}},
+	}}, nil
+}
+
+func (m *memory) NewSecretID() (model.SecretID, error) { return observedSecret, nil }
+func (m *memory) Now() time.Time                       { return time.Date(2024, 5, 6, 7, 8, 9, 0, time.UTC) }
 
 func (m *memory) Resource(name string) (string, error) {
 	if name != "foo" {

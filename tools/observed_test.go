@@ -97,6 +97,7 @@ func observedContext(t *testing.T, name string) *hookcontext.Context {
 		p = paramsOf(view, relationHook())
 		p.MayReboot = false
 	case name == "empty+action":
+		view.noSecrets = true
 		view.state, view.ports = nil, map[model.UnitName]model.Ports{}
 		p.Relations = nil
 	default:

@@ -22,6 +22,10 @@ const (
 // caller and hasn't been sent it. The tool has changed nothing so far.
 const errNeedStdin = errors.ConstError("hook tool requires stdin, none supplied")
 
+// errMisuse marks what is wrong with a call and only seen while it runs, before
+// anything was changed.
+const errMisuse = errors.ConstError("wrong usage")
+
 // call is what a running tool has of its caller.
 type call struct {
 	dir      string
@@ -80,6 +84,8 @@ func runTool(c *hookcontext.Context, req wire.Request) (_ wire.Reply, file []byt
 	}
 	err = cmd.run(in)
 	switch {
+	case errors.Is(err, errMisuse):
+		return failure(exitUsage, err), nil
 	case errors.Is(err, errNeedStdin):
 		return wire.Reply{Code: wire.NeedStdin}, nil
 	case err != nil:

@@ -93,7 +93,7 @@ func (a *app) open() (*state.Controller, error) {
 	if err != nil {
 		return nil, errors.Trace(err)
 	}
-	a.controller = state.NewController(a.store, c)
+	a.controller = state.NewController(a.store, c).WithSealer(sealer(dir))
 	return a.controller, nil
 }
 

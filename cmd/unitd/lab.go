@@ -57,7 +57,7 @@ func (a *app) lab(socket string) error {
 	ctx, cancel := context.WithCancel(a.ctx)
 	defer cancel()
 	defer context.AfterFunc(ctx, wrapped.Shut)() // it couldn't end
-	a.controller = state.NewController(wrapped, clock)
+	a.controller = state.NewController(wrapped, clock).WithSealer(sealer(dir))
 	c, err := a.agentConfig()
 	if err != nil {
 		return err

@@ -60,7 +60,7 @@ func (a *app) startWatching(path string, apps []string, saved <-chan struct{}) (
 	if w.store, err = sqlite.Open(filepath.Join(w.dir, "store.db"), sqlite.Options{Log: log}); err != nil {
 		return nil, errors.Trace(err)
 	}
-	controller := state.NewController(w.store, clock.WallClock)
+	controller := state.NewController(w.store, clock.WallClock).WithSealer(sealer(w.dir))
 	if w.model, err = controller.AddModel(a.ctx, watchedModel); err != nil {
 		return nil, errors.Trace(err)
 	}

@@ -132,6 +132,8 @@ func told(l Local, c Current, e Event) Local {
 		l.Leader = true
 	case hooks.UpdateStatus:
 		l.StatusAt, l.StatusJitter = e.At, e.Jitter
+	case hooks.SecretExpired, hooks.SecretRotate, hooks.SecretChanged, hooks.SecretRemove:
+		l.Secrets[c.Hook.Secret] = l.Secrets[c.Hook.Secret].after(c.Hook, e.At)
 	case hooks.RelationBroken:
 		delete(l.Relations, c.Hook.RelationID)
 	default:

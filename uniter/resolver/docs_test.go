@@ -28,7 +28,7 @@ func TestGuaranteesHaveTheTablesOfTheCode(t *testing.T) {
 	kinds := "| hook | when it runs |\n|---|---|\n"
 	for _, k := range hooks.Kinds() {
 		name := string(k.Kind)
-		if k.Shape != hooks.AboutUnit {
+		if k.Shape != hooks.AboutUnit && k.Shape != hooks.AboutSecret && k.Shape != hooks.AboutRevision {
 			name = "<endpoint>-" + name
 		}
 		kinds += fmt.Sprintf("| `%s` | %s |\n", name, k.When)

@@ -43,6 +43,8 @@ type Local struct {
 	Seen Seen `json:"seen"`
 	// Relations has the relations whose scope the unit has entered.
 	Relations map[model.RelationID]relation.State `json:"relations,omitempty"`
+	// Secrets has what the unit was told of secrets.
+	Secrets map[model.SecretID]SecretTold `json:"secrets,omitempty"`
 	// StatusAt is when update-status last ran, or start did; StatusJitter
 	// spreads the next one.
 	StatusAt     time.Time `json:"status-at,omitzero"`
@@ -154,6 +156,11 @@ func (l Local) Clone() Local {
 		rels[id] = s.Clone()
 	}
 	l.Relations = rels
+	secrets := make(map[model.SecretID]SecretTold, len(l.Secrets))
+	for id, told := range l.Secrets {
+		secrets[id] = told.clone()
+	}
+	l.Secrets = secrets
 	return l
 }
 

@@ -35,6 +35,10 @@ type Remote struct {
 	// Relations are those of the application that the deployed charm has an
 	// endpoint for, sorted by endpoint name, then by id.
 	Relations []relation.Snapshot
+	// OwnSecrets are those that the unit is the one to care for, ReadSecrets the
+	// others that it has read; both by id.
+	OwnSecrets  []OwnSecret
+	ReadSecrets []ReadSecret
 	// Subordinates are the units that have this one as their principal.
 	Subordinates []model.UnitName
 	// Retry: failed hooks are run again by themselves.

@@ -40,6 +40,7 @@ func Rules() []Rule {
 		{"relation-created", "an entered relation's created has not run", created},
 		{"leadership", "leadership was gained: leader-elected; lost: taken note of", leadership},
 		{"leader-settings", "not the leader, and leader settings differ: leader-settings-changed", leaderSettings},
+		{"secrets", "started: a revision has expired, a secret is to be rotated, one that was read has changed, a revision is read by nobody, in this order", secrets},
 		{"config", "configuration, trust, addresses or the charm differ: config-changed", config},
 		{"relations", "members or settings of a relation differ: its next hook", relations},
 		{"update-status", "the interval is over: update-status", updateStatus},
@@ -56,6 +57,9 @@ func Next(l Local, r Remote) Op {
 	op := Op{Verb: Idle, Reason: "nothing to do"}
 	if l.Started && r.StatusInterval > 0 {
 		op.Until = statusDue(l, r)
+	}
+	if at := secretsDue(l, r); !at.IsZero() && (op.Until.IsZero() || at.Before(op.Until)) {
+		op.Until = at
 	}
 	return op
 }
@@ -178,6 +182,9 @@ func rerun(l Local, r Remote, why string) (Op, bool) {
 	h.Cause = why
 	if h.Kind == hooks.LeaderElected && !r.Leader {
 		return Op{Verb: Discard, Hook: h, Run: l.Current.Run, Reason: "the unit is no longer leader"}, true
+	}
+	if h.IsSecret() && !currentSecret(&h, r) {
+		return Op{Verb: Discard, Hook: h, Run: l.Current.Run, Reason: "the secret isn't the unit's any more"}, true
 	}
 	if h.Kind == hooks.RelationJoined || h.Kind == hooks.RelationChanged {
 		snap, _ := r.relation(h.RelationID)

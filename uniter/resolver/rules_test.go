@@ -92,6 +92,17 @@ var situations = []struct{ rule, name, situation, want string }{
 	{"leader-settings", "never told", "charm installed", "run-hook leader-settings-changed"},
 	{"leader-settings", "changed", "settled settings2", "run-hook leader-settings-changed"},
 	{"leader-settings", "the leader is not told", "settled leads leader settings2", "idle"},
+	{"secrets", "expired before all else of secrets", "settled expired rotates newer obsolete", "run-hook secret-expired"},
+	{"secrets", "then those to rotate", "settled rotates newer obsolete", "run-hook secret-rotate"},
+	{"secrets", "then what others have changed", "settled newer obsolete", "run-hook secret-changed"},
+	{"secrets", "then what nobody reads", "settled obsolete", "run-hook secret-remove"},
+	{"secrets", "each is told once", "settled expired rotates newer obsolete knows", "idle"},
+	{"secrets", "before configuration", "settled obsolete config2", "run-hook secret-remove"},
+	{"secrets", "not before start", "charm installed settings obsolete", "run-hook config-changed"},
+	{"secrets", "not while Dying", "settled obsolete dying", "run-hook stop"},
+	{"failed", "a failed hook of a secret that is the unit's no more", "settled failed:secret-rotate answer:retry", "discard secret-rotate"},
+	{"failed", "a failed hook of a secret that is the unit's", "settled failed:secret-rotate answer:retry rotates", "run-hook secret-rotate"},
+	{"failed", "a failed hook of a secret that can't be read any more", "settled failed:secret-changed answer:retry", "discard secret-changed"},
 	{"config", "after install", "charm installed settings", "run-hook config-changed"},
 	{"config", "changed", "settled config2", "run-hook config-changed"},
 	{"config", "before a relation's hooks", "settled config2 rel:db told:db scope:db member:db", "run-hook config-changed"},
@@ -160,7 +171,14 @@ func localWord(l *resolver.Local, word, about string) bool {
 	if about == "db-relation-joined" {
 		hook = hooks.Info{Kind: hooks.RelationJoined, Endpoint: "db", RelationID: 1, RemoteUnit: "mysql/0"}
 	}
+	if hook.Kind == hooks.SecretRotate || hook.Kind == hooks.SecretChanged {
+		hook.Secret = secretID
+	}
 	switch word {
+	case "knows":
+		l.Secrets = map[model.SecretID]resolver.SecretTold{secretID: {
+			Changed: 3, Rotated: noon.Add(-time.Minute), Expired: []int{3}, Removed: []int{2},
+		}}
 	case "charm":
 		l.Charm = "ch:1"
 	case "installed":
@@ -197,6 +215,16 @@ func localWord(l *resolver.Local, word, about string) bool {
 	return true
 }
 
+const secretID = model.SecretID("9m4e2mr0ui3e8a215n4g")
+
+// own is the secret that the unit cares for.
+func own(r *resolver.Remote) *resolver.OwnSecret {
+	if len(r.OwnSecrets) == 0 {
+		r.OwnSecrets = []resolver.OwnSecret{{ID: secretID}}
+	}
+	return &r.OwnSecrets[0]
+}
+
 func remoteWord(r *resolver.Remote, word, about string) bool {
 	switch word {
 	case "gone":
@@ -229,6 +257,14 @@ func remoteWord(r *resolver.Remote, word, about string) bool {
 		r.Subordinates = []model.UnitName{"ntp/0"}
 	case "leader":
 		r.Leader = true
+	case "expired":
+		own(r).Expiring = []resolver.Expiring{{Revision: 3, At: noon}}
+	case "rotates":
+		own(r).Rotate, own(r).NextRotate = "hourly", noon.Add(-time.Hour)
+	case "obsolete":
+		own(r).Obsolete = []int{2}
+	case "newer":
+		r.ReadSecrets = []resolver.ReadSecret{{ID: secretID, Latest: 3, Seen: 1}}
 	case "config2":
 		r.Want.Config = "2"
 	case "settings2":

@@ -1,0 +1,154 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/juju/errors"
+	"github.com/spf13/cobra"
+
+	"github.com/unitd/unitd/sealed"
+	"github.com/unitd/unitd/state"
+)
+
+// secretKeyEnv has the keys for secrets, where they aren't to be in a file.
+const secretKeyEnv = "UNITD_SECRET_KEY"
+
+func secretKeyFile(dir string) string { return filepath.Join(dir, "secret.key") }
+
+// secretKeys are the keys for secrets: those of the environment, or those of
+// the file in the data directory, which is made if it isn't there.
+func secretKeys(dir string) (*sealed.Keys, error) {
+	if text := os.Getenv(secretKeyEnv); text != "" {
+		k, err := sealed.Parse(text)
+		return k, errors.Annotate(err, "cannot use "+secretKeyEnv)
+	}
+	return sealed.ReadOrMake(secretKeyFile(dir))
+}
+
+// sealer seals secrets with the keys of a data directory, which are read when
+// they are first needed: most commands have nothing to do with secrets. Keys
+// that have changed since, as by rotate-secret-key, are read again where those
+// that are known don't fit.
+func sealer(dir string) state.Sealer {
+	var mu sync.Mutex
+	var known *sealed.Keys
+	keys := func(again bool) (*sealed.Keys, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if known != nil && !again {
+			return known, nil
+		}
+		k, err := secretKeys(dir)
+		if err == nil {
+			known = k
+		}
+		return k, errors.Trace(err)
+	}
+	return state.Sealer{
+		Seal: func(plain []byte) ([]byte, error) {
+			// The newest key, also if it is newer than this process.
+			k, err := keys(true)
+			if err != nil {
+				return nil, errors.Trace(err)
+			}
+			return k.Seal(plain)
+		},
+		Open: func(text []byte) ([]byte, error) {
+			k, err := keys(false)
+			if err != nil {
+				return nil, errors.Trace(err)
+			}
+			plain, err := k.Open(text)
+			if !errors.Is(err, sealed.ErrWrongKey) {
+				return plain, errors.Trace(err)
+			}
+			if k, err = keys(true); err != nil {
+				return nil, errors.Trace(err)
+			}
+			return k.Open(text)
+		},
+	}
+}
+
+func (a *app) rotateSecretKeyCmd() *cobra.Command {
+	return &cobra.Command{
+		Use:   "rotate-secret-key",
+		Short: "Seal all secrets with a new key, and forget the old one",
+		Long: `Make a new key, seal the secrets of all models with it, and forget the old key. It
+can be interrupted and run again; agents need not be stopped. With keys in the
+environment (` + secretKeyEnv + `): put the new one on the first line and the old one below
+it, run this, and take the old one out.`,
+		Example: "  unitd rotate-secret-key",
+		Args:    args(0, 0, ""),
+		RunE:    func(*cobra.Command, []string) error { return a.rotateSecretKey() },
+	}
+}
+
+func (a *app) rotateSecretKey() error {
+	c, err := a.open()
+	if err != nil {
+		return err
+	}
+	dir, err := dataDir()
+	if err != nil {
+		return err
+	}
+	inFile := os.Getenv(secretKeyEnv) == ""
+	if inFile {
+		if err := addSecretKey(dir); err != nil {
+			return err
+		}
+	}
+	infos, err := c.Models(a.ctx)
+	if err != nil {
+		return err
+	}
+	total := 0
+	for _, info := range infos {
+		n, err := c.Open(info).SealAnew(a.ctx)
+		if err != nil {
+			return errors.Annotatef(err, "cannot seal the secrets of model %q anew: the old key is kept, run this again", info.Name)
+		}
+		total += n
+	}
+	if inFile {
+		if err := dropOldSecretKeys(dir); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(a.stderr, "Sealed %d revisions of secrets with the new key\n", total)
+	return nil
+}
+
+// addSecretKey puts a new key before those that there are.
+func addSecretKey(dir string) error {
+	old, err := secretKeys(dir)
+	if err != nil {
+		return err
+	}
+	fresh, err := sealed.Generate()
+	if err != nil {
+		return err
+	}
+	both, err := fresh.Before(old)
+	if err != nil {
+		return err
+	}
+	return both.WriteFile(secretKeyFile(dir))
+}
+
+// dropOldSecretKeys leaves the newest key alone.
+func dropOldSecretKeys(dir string) error {
+	keys, err := secretKeys(dir)
+	if err != nil {
+		return err
+	}
+	newest, err := keys.Newest()
+	if err != nil {
+		return err
+	}
+	return newest.WriteFile(secretKeyFile(dir))
+}

@@ -1,0 +1,199 @@
+package model
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/juju/errors"
+)
+
+// SecretID is the id of a secret, 20 characters: "9m4e2mr0ui3e8a215n4g".
+type SecretID string
+
+// URI is the secret as charms and people name it: "secret:9m4e2mr0ui3e8a215n4g".
+func (id SecretID) URI() string { return "secret:" + string(id) }
+
+// The last character has one bit of the 96 that an id is made of.
+var secretID = regexp.MustCompile(`^[0-9a-v]{19}[0g]$`)
+
+// ParseSecretURI takes "ID", "secret:ID", "secret:/ID" and
+// "secret://MODEL-UUID/ID". The error is NotValid. Source:
+// spec/hook-tools.md §6.
+func ParseSecretURI(s string) (SecretID, error) {
+	id := strings.TrimPrefix(s, "secret:")
+	if rest, ok := strings.CutPrefix(id, "//"); ok {
+		_, id, _ = strings.Cut(rest, "/")
+	}
+	id = strings.TrimPrefix(id, "/")
+	if !secretID.MatchString(id) {
+		return "", errors.NewNotValid(nil, fmt.Sprintf("secret URI %q not valid", s))
+	}
+	return SecretID(id), nil
+}
+
+// OwnerKind says what kind of thing owns a secret.
+type OwnerKind string
+
+// The kinds of owner. A model's secrets are those that people have added.
+const (
+	OwnedByApplication OwnerKind = "application"
+	OwnedByUnit        OwnerKind = "unit"
+	OwnedByModel       OwnerKind = "model"
+)
+
+// SecretOwner owns a secret: an application ("mysql"), a unit ("mysql/0"), or
+// the model, whose name is its UUID.
+type SecretOwner struct {
+	Kind OwnerKind `json:"kind"`
+	Name string    `json:"name"`
+}
+
+// RotatePolicy says how often a secret's owner is asked for new content.
+type RotatePolicy string
+
+// RotateNever is the policy of a secret that nobody is asked to rotate.
+const RotateNever RotatePolicy = "never"
+
+// rotations are the policies with their intervals: a duration, or months.
+var rotations = []struct {
+	policy RotatePolicy
+	every  time.Duration
+	months int
+}{
+	{RotateNever, 0, 0},
+	{"hourly", time.Hour, 0},
+	{"daily", 24 * time.Hour, 0},
+	{"weekly", 7 * 24 * time.Hour, 0},
+	{"monthly", 0, 1},
+	{"quarterly", 0, 3},
+	{"yearly", 0, 12},
+}
+
+// ParseRotatePolicy is NotValid for what isn't a policy.
+func ParseRotatePolicy(s string) (RotatePolicy, error) {
+	for _, r := range rotations {
+		if string(r.policy) == s {
+			return r.policy, nil
+		}
+	}
+	return "", errors.NewNotValid(nil, fmt.Sprintf("rotate policy %q not valid", s))
+}
+
+// Next is when a secret is to be rotated that was at from; zero: never.
+func (p RotatePolicy) Next(from time.Time) time.Time {
+	for _, r := range rotations {
+		if r.policy == p && (r.every > 0 || r.months > 0) {
+			return from.Add(r.every).AddDate(0, r.months, 0)
+		}
+	}
+	return time.Time{}
+}
+
+// The limits of a secret's content, in bytes. Source: spec/hook-tools.md §6.
+const (
+	MaxSecretValue = 8 << 10
+	MaxSecret      = 64 << 10
+)
+
+var secretKey = regexp.MustCompile(`^([a-z](?:-?[a-z0-9]){2,})$`)
+
+// CheckSecretKey is NotValid for what can't be a key of a secret.
+func CheckSecretKey(key string) error {
+	if !secretKey.MatchString(key) {
+		return errors.NewNotValid(nil, fmt.Sprintf("key %q not valid", key))
+	}
+	return nil
+}
+
+// SecretContent is what a secret says: its values in base64, by key. It is never
+// shown or logged whole.
+type SecretContent map[string]string
+
+// String hides the values from whoever prints it by mistake.
+func (c SecretContent) String() string { return fmt.Sprintf("a secret with %d keys", len(c)) }
+
+// GoString is String, for %#v.
+func (c SecretContent) GoString() string { return c.String() }
+
+// Check is NotValid, or QuotaLimitExceeded, for content that can't be stored.
+func (c SecretContent) Check() error {
+	total := 0
+	for k, v := range c {
+		if err := CheckSecretKey(k); err != nil {
+			return err
+		}
+		if len(v) > MaxSecretValue*4/3+4 {
+			return errors.NewQuotaLimitExceeded(nil, fmt.Sprintf("secret content for key %q too large: %d bytes", k, len(v)*3/4))
+		}
+		total += len(v) * 3 / 4
+	}
+	if total > MaxSecret {
+		return errors.NewQuotaLimitExceeded(nil, fmt.Sprintf("secret content too large: %d bytes", total))
+	}
+	return nil
+}
+
+// SecretGrant lets an application, or a unit, read a secret, for as long as a
+// relation is there; NoRelation: until it is revoked.
+type SecretGrant struct {
+	Target   string     `json:"target"` // "mysql" or "mysql/0"
+	Relation RelationID `json:"relation"`
+}
+
+// SecretInfo is what is known of a secret but its content.
+type SecretInfo struct {
+	ID          SecretID      `json:"id"`
+	Owner       SecretOwner   `json:"owner"`
+	Label       string        `json:"label,omitempty"` // of one that people have added: its name
+	Description string        `json:"description,omitempty"`
+	Rotate      RotatePolicy  `json:"rotate,omitempty"`
+	NextRotate  time.Time     `json:"next-rotate,omitzero"`
+	AutoPrune   bool          `json:"auto-prune,omitempty"`
+	Created     time.Time     `json:"created"`
+	Updated     time.Time     `json:"updated"`
+	Grants      []SecretGrant `json:"grants,omitempty"`
+	// Revisions are those that weren't removed, oldest first; the last one is
+	// the latest, and there is always one.
+	Revisions []SecretRevision `json:"revisions"`
+}
+
+// SecretRevision is one revision of a secret's content.
+type SecretRevision struct {
+	Revision int       `json:"revision"` // from 1
+	Created  time.Time `json:"created"`
+	Expires  time.Time `json:"expires,omitzero"`
+}
+
+// Latest is the newest revision.
+func (s SecretInfo) Latest() SecretRevision { return s.Revisions[len(s.Revisions)-1] }
+
+// Granted says whether the application, or the unit itself, was granted the
+// secret, through whichever relation.
+func (s SecretInfo) Granted(target string) bool {
+	return slices.ContainsFunc(s.Grants, func(g SecretGrant) bool { return g.Target == target })
+}
+
+// SecretChange is all that one hook wants to happen to a secret: it is made,
+// changed, granted and revoked, and removed, in this order.
+type SecretChange struct {
+	ID SecretID `json:"id"`
+	// Make is the owner of a secret that is to be made; nil: it is there.
+	Make *SecretOwner `json:"make,omitempty"`
+	// What is nil stays as it is.
+	Label       *string       `json:"label,omitempty"`
+	Description *string       `json:"description,omitempty"`
+	Rotate      *RotatePolicy `json:"rotate,omitempty"`
+	Expires     *time.Time    `json:"expires,omitempty"` // of the latest revision
+	AutoPrune   *bool         `json:"auto-prune,omitempty"`
+	// Content makes a new revision, unless the latest one has it. It is left out
+	// of what is written down of a change.
+	Content SecretContent `json:"-"`
+	Grant   []SecretGrant `json:"grant,omitempty"`
+	Revoke  []SecretGrant `json:"revoke,omitempty"`
+	// Remove has revisions that go; RemoveAll: the secret goes.
+	Remove    []int `json:"remove,omitempty"`
+	RemoveAll bool  `json:"remove-all,omitempty"`
+}

@@ -1,0 +1,152 @@
+// Package sealed encrypts what is to be secret where it is stored. It is age
+// (filippo.io/age) with keys of its own kind: a file, or text, of one or more
+// lines "AGE-SECRET-KEY-1…", of which the first is the one that seals, and all
+// open. So a key is changed by putting a new one first, sealing everything
+// anew, and taking the old one out.
+package sealed
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"filippo.io/age"
+	"github.com/juju/errors"
+)
+
+// ErrWrongKey is returned for what was sealed with a key that isn't there.
+const ErrWrongKey = errors.ConstError("it was sealed with a key that isn't there")
+
+// Keys seals and opens. It is safe for use by many goroutines.
+type Keys struct {
+	identities []age.Identity
+	recipient  age.Recipient
+	text       string
+}
+
+// Parse reads keys from text, one on a line; empty lines and those that begin
+// with # are skipped. The error, NotValid, never has a key in it.
+func Parse(text string) (*Keys, error) {
+	ids, err := age.ParseIdentities(strings.NewReader(text))
+	if err != nil {
+		return nil, errors.NewNotValid(nil, "these are no keys: expected lines that begin with AGE-SECRET-KEY-1")
+	}
+	first, ok := ids[0].(*age.X25519Identity)
+	if !ok {
+		return nil, errors.NewNotValid(nil, "the first key is not of the kind that is made here (AGE-SECRET-KEY-1…)")
+	}
+	return &Keys{identities: ids, recipient: first.Recipient(), text: text}, nil
+}
+
+// Generate makes one key.
+func Generate() (*Keys, error) {
+	id, err := age.GenerateX25519Identity()
+	if err != nil {
+		return nil, errors.Annotate(err, "cannot make a key")
+	}
+	return Parse(id.String() + "\n")
+}
+
+// ReadFile reads the keys in a file; the error is os.IsNotExist for one that
+// isn't there, and NotValid for one that others can read.
+func ReadFile(path string) (*Keys, error) {
+	st, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if st.Mode().Perm()&0o077 != 0 {
+		return nil, errors.NewNotValid(nil, "others can read the key file "+path+": chmod 600 it")
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	k, err := Parse(string(b))
+	return k, errors.Annotatef(err, "cannot read the key file %s", path)
+}
+
+// ReadOrMake is ReadFile, and makes a key where there is no file. Of several
+// that make one at once all get the same.
+func ReadOrMake(path string) (*Keys, error) {
+	k, err := ReadFile(path)
+	if !os.IsNotExist(err) {
+		return k, errors.Trace(err)
+	}
+	if k, err = Generate(); err != nil {
+		return nil, errors.Trace(err)
+	}
+	temp, err := k.writeTemp(path)
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	defer os.Remove(temp)
+	// A link fails where somebody else was first.
+	if err := os.Link(temp, path); err != nil && !os.IsExist(err) {
+		return nil, errors.Annotate(err, "cannot make the key file")
+	}
+	k, err = ReadFile(path)
+	return k, errors.Trace(err)
+}
+
+// WriteFile puts the keys into a file that only its owner can read, whole or
+// not at all.
+func (k *Keys) WriteFile(path string) error {
+	temp, err := k.writeTemp(path)
+	if err != nil {
+		return errors.Trace(err)
+	}
+	return errors.Annotate(os.Rename(temp, path), "cannot write the key file")
+}
+
+func (k *Keys) writeTemp(path string) (string, error) {
+	f, err := os.CreateTemp(filepath.Dir(path), ".key-*") // 0600
+	if err != nil {
+		return "", errors.Annotate(err, "cannot make the key file")
+	}
+	defer f.Close()
+	if _, err := f.WriteString(k.text); err != nil {
+		return "", errors.Annotate(err, "cannot write the key file")
+	}
+	return f.Name(), errors.Annotate(f.Sync(), "cannot write the key file")
+}
+
+// Before are the keys with those of old after them, which open what was sealed
+// with them.
+func (k *Keys) Before(old *Keys) (*Keys, error) { return Parse(k.text + old.text) }
+
+// Newest are the keys without all but the first.
+func (k *Keys) Newest() (*Keys, error) {
+	return Parse(k.identities[0].(*age.X25519Identity).String() + "\n")
+}
+
+// Seal encrypts.
+func (k *Keys) Seal(plain []byte) ([]byte, error) {
+	var b bytes.Buffer
+	w, err := age.Encrypt(&b, k.recipient)
+	if err != nil {
+		return nil, errors.Annotate(err, "cannot seal")
+	}
+	if _, err := w.Write(plain); err != nil {
+		return nil, errors.Annotate(err, "cannot seal")
+	}
+	if err := w.Close(); err != nil {
+		return nil, errors.Annotate(err, "cannot seal")
+	}
+	return b.Bytes(), nil
+}
+
+// Open decrypts. The error is ErrWrongKey where no key fits.
+func (k *Keys) Open(sealed []byte) ([]byte, error) {
+	r, err := age.Decrypt(bytes.NewReader(sealed), k.identities...)
+	var none *age.NoIdentityMatchError
+	if errors.As(err, &none) {
+		return nil, errors.WithType(ErrWrongKey, ErrWrongKey)
+	}
+	if err != nil {
+		return nil, errors.Annotate(err, "cannot open what was sealed")
+	}
+	plain, err := io.ReadAll(r)
+	return plain, errors.Annotate(err, "cannot open what was sealed")
+}

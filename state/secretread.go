@@ -1,0 +1,272 @@
+package state
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/model"
+)
+
+// SecretRef says which secret a unit reads, and how: by its id or by a label,
+// which is the owner's, for the units that own it, or the reader's own. With
+// both, the label is given to it by the reader.
+type SecretRef struct {
+	ID    model.SecretID
+	Label string
+	// Peek gets the latest revision once; Refresh gets it from now on. Else the
+	// unit gets the revision that was the latest when it first read the secret.
+	Peek, Refresh bool
+}
+
+// ReadSecret is the content of a secret for a unit. Which revision a unit reads
+// is kept, at once. Errors: NotFound with the contract's texts, ErrNotYours.
+// Source: spec/hook-tools.md §6, "revision rule".
+func (m *Model) ReadSecret(ctx context.Context, unit model.UnitName, ref SecretRef) (model.SecretContent, error) {
+	var read secretRead
+	_, err := m.view(ctx, func(r docs) (err error) {
+		read, err = r.readSecret(unit, ref)
+		return errors.Trace(err)
+	})
+	if err != nil || !read.changed {
+		return read.content, errors.Trace(err)
+	}
+	_, err = m.update(ctx, func(tx *txn) (err error) {
+		if read, err = tx.readSecret(unit, ref); err != nil {
+			return errors.Trace(err)
+		}
+		if _, err := tx.usesSecrets(unit); err != nil {
+			return errors.Trace(err)
+		}
+		if err := tx.put(secretsReadBy(read.unitID)+string(read.id), read.consumer); err != nil {
+			return errors.Trace(err)
+		}
+		if err := tx.put(secretReaders(read.id)+read.unitID, read.consumer.Revision); err != nil {
+			return errors.Trace(err)
+		}
+		return tx.prune(read.id)
+	})
+	return read.content, errors.Trace(err)
+}
+
+// secretRead is what a unit reads, and what is to be remembered of it if that
+// has changed.
+type secretRead struct {
+	id       model.SecretID
+	unitID   string
+	content  model.SecretContent
+	consumer consumerDoc
+	changed  bool
+}
+
+func (d docs) readSecret(unit model.UnitName, ref SecretRef) (secretRead, error) {
+	u, err := d.unit(unit)
+	if err != nil {
+		return secretRead{}, errors.Trace(err)
+	}
+	s, err := d.findSecret(u, ref)
+	if err != nil {
+		return secretRead{}, errors.Trace(err)
+	}
+	if ok, err := d.mayRead(u, s); err != nil || !ok {
+		return secretRead{}, errors.Trace(cmp.Or(err, error(ErrNotYours)))
+	}
+	read := secretRead{id: s.ID, unitID: u.ID}
+	known, err := d.find(secretsReadBy(u.ID)+string(s.ID), &read.consumer)
+	if err != nil {
+		return read, errors.Trace(err)
+	}
+	was, latest := read.consumer, s.Latest().Revision
+	read.consumer.Unit = unit
+	if !known || ref.Refresh {
+		read.consumer.Revision, read.consumer.Seen = latest, latest
+	}
+	if ref.ID != "" && ref.Label != "" {
+		read.consumer.Label = ref.Label
+	}
+	revision := read.consumer.Revision
+	if ref.Peek {
+		revision = latest
+		read.consumer.Revision, read.consumer.Seen = was.Revision, was.Seen
+	}
+	read.changed = read.consumer != was && read.consumer.Revision > 0
+	read.content, err = d.secretContent(s.ID, revision)
+	return read, errors.Trace(err)
+}
+
+// findSecret finds a secret by its id, or by a label of the unit's.
+func (d docs) findSecret(u UnitDoc, ref SecretRef) (model.SecretInfo, error) {
+	if ref.ID != "" {
+		return d.secret(ref.ID)
+	}
+	app, err := d.application(u.Name.Application())
+	if err != nil {
+		return model.SecretInfo{}, errors.Trace(err)
+	}
+	for _, list := range []string{u.ID, app.Secrets} {
+		own, err := d.secretsUnder(list)
+		if err != nil {
+			return model.SecretInfo{}, errors.Trace(err)
+		}
+		for _, s := range own {
+			if s.Label == ref.Label {
+				return s, nil
+			}
+		}
+	}
+	readings, err := d.secretsRead(u)
+	if err != nil {
+		return model.SecretInfo{}, errors.Trace(err)
+	}
+	for _, r := range readings {
+		if r.Label == ref.Label {
+			return r.SecretInfo, nil
+		}
+	}
+	return model.SecretInfo{}, errors.NewNotFound(nil, fmt.Sprintf("consumer label %q not found", ref.Label))
+}
+
+// mayRead says whether the unit owns the secret, with others or alone, or was
+// granted it.
+func (d docs) mayRead(u UnitDoc, s model.SecretInfo) (bool, error) {
+	app := u.Name.Application()
+	if s.Owner.Name == string(u.Name) || s.Owner == (model.SecretOwner{Kind: model.OwnedByApplication, Name: app}) {
+		return true, nil
+	}
+	for _, g := range s.Grants {
+		if g.Target != app && g.Target != string(u.Name) {
+			continue
+		}
+		if g.Relation == model.NoRelation {
+			return true, nil
+		}
+		// Ids of relations aren't used again.
+		switch _, err := d.relation(g.Relation); {
+		case err == nil:
+			return true, nil
+		case !errors.Is(err, errors.NotFound):
+			return false, errors.Trace(err)
+		}
+	}
+	return false, nil
+}
+
+// OwnedSecret is a secret as its owner's agent sees it.
+type OwnedSecret struct {
+	model.SecretInfo
+	// Obsolete are the revisions but the latest that nobody reads.
+	Obsolete []int
+}
+
+// ReadSecretView is a secret that a unit reads.
+type ReadSecretView struct {
+	model.SecretInfo
+	Label string // the reader's
+	// Seen is the latest revision that there was when it last asked for that.
+	Seen int
+}
+
+// secretsRead are the secrets that the unit has read and still may.
+func (d docs) secretsRead(u UnitDoc) ([]ReadSecretView, error) {
+	if !u.Secrets {
+		return nil, nil
+	}
+	prefix := secretsReadBy(u.ID)
+	kvs, err := d.Keys(d.m.prefix()+prefix, "", maxListed)
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	var found []ReadSecretView
+	for _, kv := range kvs {
+		id := model.SecretID(kv.Key[strings.LastIndexByte(kv.Key, '/')+1:])
+		s, err := d.secret(id)
+		if errors.Is(err, errors.NotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, errors.Trace(err)
+		}
+		var c consumerDoc
+		if _, err := d.find(prefix+string(id), &c); err != nil {
+			return nil, errors.Trace(err)
+		}
+		if ok, err := d.mayRead(u, s); err != nil || !ok {
+			if err != nil {
+				return nil, errors.Trace(err)
+			}
+			continue
+		}
+		found = append(found, ReadSecretView{SecretInfo: s, Label: cmp.Or(c.Label, ownLabel(u, s)), Seen: c.Seen})
+	}
+	return found, nil
+}
+
+// ownLabel is the owner's label, for a unit that shares the secret.
+func ownLabel(u UnitDoc, s model.SecretInfo) string {
+	if s.Owner.Name == u.Name.Application() || s.Owner.Name == string(u.Name) {
+		return s.Label
+	}
+	return ""
+}
+
+// ownedSecrets are those that the unit can change, with what is obsolete.
+func (d docs) ownedSecrets(u UnitDoc, leads bool) ([]OwnedSecret, error) {
+	infos, err := d.secretsOf(u, leads)
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	var found []OwnedSecret
+	for _, s := range infos {
+		o := OwnedSecret{SecretInfo: s}
+		if len(s.Revisions) > 1 {
+			read, err := list[int](d, secretReaders(s.ID))
+			if err != nil {
+				return nil, errors.Trace(err)
+			}
+			for _, r := range s.Revisions[:len(s.Revisions)-1] {
+				if !slices.Contains(read, r.Revision) {
+					o.Obsolete = append(o.Obsolete, r.Revision)
+				}
+			}
+		}
+		found = append(found, o)
+	}
+	return found, nil
+}
+
+// readSecrets fills in what the snapshot says of secrets. Of a secret that the
+// unit can change it is not told as a reader.
+func (s *Snapshot) readSecrets(r docs) (err error) {
+	if s.OwnedSecrets, err = r.ownedSecrets(s.Unit, s.Leader); err != nil {
+		return errors.Trace(err)
+	}
+	readings, err := r.secretsRead(s.Unit)
+	if err != nil {
+		return errors.Trace(err)
+	}
+	for _, v := range readings {
+		if !slices.ContainsFunc(s.OwnedSecrets, func(o OwnedSecret) bool { return o.ID == v.ID }) {
+			s.ReadSecrets = append(s.ReadSecrets, v)
+		}
+	}
+	return nil
+}
+
+// OwnedSecrets are a unit's own secrets and its application's, which it can
+// change if it leads.
+func (m *Model) OwnedSecrets(ctx context.Context, unit model.UnitName) ([]model.SecretInfo, error) {
+	var found []model.SecretInfo
+	_, err := m.view(ctx, func(r docs) error {
+		u, err := r.unit(unit)
+		if err != nil {
+			return errors.Trace(err)
+		}
+		found, err = r.secretsOf(u, true)
+		return errors.Trace(err)
+	})
+	return found, errors.Trace(err)
+}
