@@ -55,6 +55,16 @@ type Row struct {
 	When  string // one line for people
 }
 
+// Prefix says what stands before the kind, and a "-", in the names of such
+// hooks: "endpoint" for that of a relation, or nothing.
+func (r Row) Prefix() string {
+	switch r.Shape {
+	case AboutRelation, AboutRemoteUnit, AboutRemote:
+		return "endpoint"
+	}
+	return ""
+}
+
 // Kinds is the table of all hook kinds, in the order of a unit's life.
 func Kinds() []Row {
 	return []Row{

@@ -20,11 +20,11 @@ func TestEachKindHasOneRow(t *testing.T) {
 		}
 		seen[row.Kind] = true
 		isRelation := hooks.Info{Kind: row.Kind}.IsRelation()
-		if isRelation != (row.Shape != hooks.AboutUnit) {
+		if isRelation != (row.Prefix() == "endpoint") {
 			t.Errorf("%s: its name and its shape don't agree on whether it is a relation's", row.Kind)
 		}
 	}
-	if len(seen) != 14 {
+	if len(seen) != 18 {
 		t.Errorf("there are %d kinds", len(seen))
 	}
 }
@@ -36,6 +36,9 @@ func TestInfoNamesItself(t *testing.T) {
 		name, ref, printed string
 	}{
 		{hooks.Info{Kind: hooks.Install}, "install", "", "install"},
+		{hooks.Info{Kind: hooks.SecretRotate, Secret: "9m4e2mr0ui3e8a215n4g"}, "secret-rotate", "", "secret-rotate (secret:9m4e2mr0ui3e8a215n4g)"},
+		{hooks.Info{Kind: hooks.SecretExpired, Secret: "9m4e2mr0ui3e8a215n4g", SecretRevision: 2},
+			"secret-expired", "", "secret-expired (secret:9m4e2mr0ui3e8a215n4g/2)"},
 		{hooks.Info{Kind: hooks.RelationJoined, Endpoint: "db", RelationID: 3, RemoteApp: "mysql", RemoteUnit: "mysql/0"},
 			"db-relation-joined", "db:3", "db-relation-joined (db:3, mysql/0)"},
 		{hooks.Info{Kind: hooks.RelationChanged, Endpoint: "db", RelationID: 0, RemoteApp: "mysql"},

@@ -60,7 +60,7 @@ func (c *call) knownHook(m *state.Model, unit model.UnitName, hook string) error
 	}
 	var names []string
 	for _, k := range hooks.Kinds() {
-		if k.Shape == hooks.AboutUnit {
+		if k.Prefix() == "" {
 			names = append(names, string(k.Kind))
 			continue
 		}

@@ -137,11 +137,11 @@ func (c *call) possible(want string) error {
 	var names []string
 	for _, k := range hooks.Kinds() {
 		name := string(k.Kind)
-		if k.Shape != hooks.AboutUnit {
+		if of := k.Prefix(); of != "" {
 			if strings.HasSuffix(hook, "-"+name) {
 				return nil
 			}
-			name = "ENDPOINT-" + name
+			name = strings.ToUpper(of) + "-" + name
 		}
 		if hook == name {
 			return nil

@@ -28,8 +28,8 @@ func TestGuaranteesHaveTheTablesOfTheCode(t *testing.T) {
 	kinds := "| hook | when it runs |\n|---|---|\n"
 	for _, k := range hooks.Kinds() {
 		name := string(k.Kind)
-		if k.Shape != hooks.AboutUnit && k.Shape != hooks.AboutSecret && k.Shape != hooks.AboutRevision {
-			name = "<endpoint>-" + name
+		if of := k.Prefix(); of != "" {
+			name = "<" + of + ">-" + name
 		}
 		kinds += fmt.Sprintf("| `%s` | %s |\n", name, k.When)
 	}
