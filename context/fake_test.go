@@ -120,6 +120,11 @@ func (v *changing) OwnSecrets() ([]model.SecretInfo, error) {
 func (v *changing) NewSecretID() (model.SecretID, error) { return "9m4e2mr0ui3e8a215n4g", v.err }
 func (v *changing) Now() time.Time                       { return time.Unix(0, 0) }
 
+func (v *changing) RegisterPayload(model.Payload) error           { return v.err }
+func (v *changing) UnregisterPayload(string, string) error        { return v.err }
+func (v *changing) SetPayloadStatus(string, string, string) error { return v.err }
+func (v *changing) Cloud() (hookcontext.Cloud, error)             { return hookcontext.Cloud{}, v.err }
+
 func (v *changing) Resource(name string) (string, error) { return v.ask("resource " + name) }
 
 func (v *changing) GoalState() (hookcontext.GoalState, error) {

@@ -55,6 +55,13 @@ type View interface {
 	NewSecretID() (model.SecretID, error)
 	// Now is the time.
 	Now() time.Time
+	// RegisterPayload, UnregisterPayload and SetPayloadStatus are immediate.
+	RegisterPayload(model.Payload) error
+	UnregisterPayload(class, id string) error
+	SetPayloadStatus(class, id, status string) error
+	// Cloud is what credential-get tells; errors.Forbidden "permission denied"
+	// for an application that isn't trusted.
+	Cloud() (Cloud, error)
 	// Resource is the path of the unit's copy of a resource, which it gets first
 	// if need be. Unlike the others it may be called while another is.
 	// errors.NotFound for one that there isn't.
@@ -99,6 +106,14 @@ type Interface struct {
 
 // Address is an address of an interface; CIDR is its network, "10.0.0.0/24".
 type Address struct{ Hostname, Value, CIDR string }
+
+// Cloud is where machines come from, with the credential for it; AuthType is
+// empty where there is none.
+type Cloud struct {
+	Type, Name, Region string
+	AuthType           string
+	Attributes         map[string]string
+}
 
 // GoalState is the model's plan for the unit's application: its units, and
 // for each endpoint the remote applications and units.

@@ -77,6 +77,8 @@ type UnitDoc struct {
 	WorkloadVersion string   `json:"workload-version,omitempty"`
 	// StatusSet: the charm has set a workload status.
 	StatusSet bool `json:"status-set,omitempty"`
+	// Payloads are what the charm has noted by the payload tools.
+	Payloads []model.Payload `json:"payloads,omitempty"`
 	// Secrets: the unit owns secrets, or reads some.
 	Secrets bool `json:"secrets,omitempty"`
 	// Reboot is the boot of the machine, see HookCommit, in which the charm has

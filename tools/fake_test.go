@@ -21,7 +21,8 @@ type memory struct {
 	leaderSet model.Settings
 	state     map[string]string
 	notLeader bool
-	noSecrets bool
+	noSecrets bool // and no trust
+	payloads  []string
 	ports     map[model.UnitName]model.Ports
 	status    model.Status
 	networks  map[string]hookcontext.Network
@@ -154,6 +155,28 @@ func (m *memory) OwnSecrets() ([]model.SecretInfo, error) {
 
 func (m *memory) NewSecretID() (model.SecretID, error) { return observedSecret, nil }
 func (m *memory) Now() time.Time                       { return time.Date(2024, 5, 6, 7, 8, 9, 0, time.UTC) }
+
+func (m *memory) RegisterPayload(p model.Payload) error {
+	m.payloads = append(m.payloads, fmt.Sprint(p))
+	return nil
+}
+
+func (m *memory) UnregisterPayload(class, id string) error {
+	m.payloads = append(m.payloads, "no "+class+"/"+id)
+	return nil
+}
+
+func (m *memory) SetPayloadStatus(class, id, status string) error {
+	m.payloads = append(m.payloads, class+"/"+id+" "+status)
+	return nil
+}
+
+func (m *memory) Cloud() (hookcontext.Cloud, error) {
+	if m.noSecrets {
+		return hookcontext.Cloud{}, errors.NewForbidden(nil, "permission denied")
+	}
+	return hookcontext.Cloud{Type: "lxd", Name: "localhost", Region: "r1", AuthType: "certificate", Attributes: map[string]string{"k": "v"}}, nil
+}
 
 func (m *memory) Resource(name string) (string, error) {
 	if name != "foo" {

@@ -223,6 +223,28 @@ func TestSessions(t *testing.T) {
 			want:  "unit.example\n",
 		},
 		{
+			name:  "metrics are refused, and before that what is wrong with them",
+			lines: []string{"add-metric a=1", "add-metric a=", "add-metric a=1 --labels x", "add-metric juju-units=1"},
+			want: "ERROR cannot record metric: metrics not allowed in this context\nexit 1\n" +
+				"ERROR invalid metrics: expected \"key=value\", got \"a=\"\nexit 2\n" +
+				"ERROR invalid labels: expected \"key=value\", got \"x\"\nexit 2\n" +
+				"ERROR juju-units uses a reserved prefix\nexit 1\n",
+		},
+		{
+			name:  "specs for containers are refused on a machine",
+			lines: []string{"k8s-spec-get", "pod-spec-get", "k8s-raw-get", "pod-spec-set --file /nosuch"},
+			want: "ERROR k8s spec not found: the unit is on a machine, not in a container\nexit 1\n" +
+				"ERROR k8s spec not found: the unit is on a machine, not in a container\nexit 1\n" +
+				"ERROR k8s raw spec not found: the unit is on a machine, not in a container\nexit 1\n" +
+				"ERROR open /nosuch: no such file or directory\nexit 1\n",
+		},
+		{
+			name:  "credential-get is for the trusted",
+			setUp: func(m *memory, _ *hookcontext.Params) { m.noSecrets = true },
+			lines: []string{"credential-get"},
+			want:  "ERROR cannot access cloud credentials: permission denied\nexit 1\n",
+		},
+		{
 			name:  "resource-get prints a path without a newline, and says what it can't get",
 			lines: []string{"resource-get foo", "resource-get nosuch", "resource-get", "resource-get foo bar"},
 			want: "/var/lib/juju/agents/unit-app-0/resources/foo/f.tgzERROR could not download resource: resource \"nosuch\" not found\nexit 1\n" +
