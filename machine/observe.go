@@ -29,6 +29,9 @@ func remote(s *state.Snapshot, endpoints []model.Endpoint, now time.Time) resolv
 		Retry:          s.Retry,
 		StatusInterval: s.StatusInterval,
 	}
+	if s.Task.ID != "" {
+		r.Task = resolver.Task{Hook: taskInfo(s.Task), Begun: s.Task.Begun}
+	}
 	has := map[string]bool{}
 	for _, e := range endpoints {
 		has[e.Name] = true

@@ -174,9 +174,11 @@ type statusDoc struct {
 
 // cleanupDoc is work left for the cleanup queue: all keys below Prefix, or
 // those of them that were last written up to revision Upto; or the rest of
-// what refers to Application, which is Dying.
+// what refers to Application, which is Dying; or the tasks whose refs are below
+// Tasks, of a unit that is gone.
 type cleanupDoc struct {
 	Prefix      string `json:"prefix,omitempty"`
 	Upto        int64  `json:"upto,omitempty"`
 	Application string `json:"application,omitempty"`
+	Tasks       string `json:"tasks,omitempty"`
 }

@@ -55,6 +55,10 @@ func Table() []Tool {
 		openedPortsTool(),
 		unitGetTool(),
 		goalStateTool(),
+		actionGetTool(),
+		actionSetTool(),
+		actionFailTool(),
+		actionLogTool(),
 		jujuLogTool(),
 		jujuRebootTool(),
 	}
