@@ -1,11 +1,13 @@
 package script
 
 import (
+	"context"
 	"slices"
 	"strings"
 
 	"github.com/unitd/unitd/hooks"
 	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/state"
 )
 
 // taskCommands have units run actions and commands.
@@ -26,21 +28,57 @@ func taskCommands() []Cmd {
 	}
 }
 
-// task runs a command line that waits for tasks, and settles: so what comes
-// after it doesn't depend on how soon the task was seen to have ended.
+// task runs a command line that waits for tasks. The agent stands still until
+// they are asked for, and then goes on until nothing is left to do: so neither
+// what comes before them nor what comes after depends on how fast somebody is.
 func (c *call) task(args []string) error {
 	if slices.Contains(args, "--background") {
 		return c.unitd(args)
 	}
-	var failed error
-	err := c.let(func() error {
-		failed = c.unitd(args)
-		return c.settle()
-	})
-	if failed != nil {
+	m, err := c.model()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(c.ctx)
+	defer cancel()
+	watch, err := m.Watch(ctx, 0)
+	if err != nil {
+		return err
+	}
+	before, err := m.Operations(ctx)
+	if err != nil {
+		return err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- c.unitd(args) }()
+	for asked := false; !asked; {
+		select {
+		case <-watch:
+			now, err := m.Operations(ctx)
+			if err != nil {
+				<-ended
+				return err
+			}
+			asked = newest(now) != newest(before)
+		case err := <-ended:
+			ended <- err
+			asked = true
+		}
+	}
+	err = c.let(c.settle)
+	if failed := <-ended; failed != nil {
+		c.printf("%s", c.ts.ReadFile("stdout")) // the error alone would take its place
 		return failed
 	}
 	return err
+}
+
+// newest is the id of the newest operation; empty: there is none.
+func newest(all []state.Operation) string {
+	if len(all) == 0 {
+		return ""
+	}
+	return all[len(all)-1].ID
 }
 
 // taskNames are the runs of tasks that a charm's units can have, as hooks shows

@@ -67,8 +67,7 @@ func firstCause(err error) string {
 		})
 		v = v.Causes[0]
 	}
-	_, text, _ := strings.Cut(v.Error(), "\n- ")
-	return strings.Join(strings.Fields(text), " ")
+	return strings.TrimPrefix(strings.Join(strings.Fields(v.Error()), " "), "at '': ")
 }
 
 // withDefaults fills in the defaults of an object's properties, and of those
