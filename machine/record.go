@@ -35,7 +35,8 @@ func (u *unit) catchUp(e resolver.Ended) {
 // recordEnded writes the end of a run into the history and the log, once.
 func (u *unit) recordEnded(e resolver.Ended) {
 	end := recorded{e.Run, history.Outcome(e.How), max(e.Run, e.Newest)}
-	if end == *u.recorded || end.at < u.recorded.at {
+	again := end == *u.recorded || end.run == u.recorded.run && e.Hook.IsTask() // a task ends once
+	if again || end.at < u.recorded.at {
 		return
 	}
 	u.recorded = &end

@@ -24,6 +24,9 @@ func (u *unit) report(ctx context.Context, r uniter.Report) {
 	if r.Again {
 		return
 	}
+	if r.Kind == uniter.TaskEnded && u.running.Run != r.Run {
+		u.recordFound(ctx, r.Local.Ended)
+	}
 	u.recordEnded(r.Local.Ended)
 	var err error
 	switch r.Kind {

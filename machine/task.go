@@ -16,6 +16,7 @@ import (
 	"github.com/unitd/unitd/state"
 	"github.com/unitd/unitd/tools"
 	"github.com/unitd/unitd/uniter"
+	"github.com/unitd/unitd/uniter/resolver"
 )
 
 // doing is the task that a unit runs.
@@ -285,6 +286,19 @@ func taskInfo(t state.NextTask) hooks.Info {
 		}
 	}
 	return h
+}
+
+// recordFound writes the end of a task into the history that an agent finds in
+// the model: it was killed before it could say how the task had ended.
+func (u *unit) recordFound(ctx context.Context, e resolver.Ended) {
+	doc, err := u.model.Task(ctx, e.Hook.Task)
+	if err == nil && e.How == resolver.EndedCommitted && doc.Status != state.TaskCompleted {
+		e.How, e.Message = resolver.EndedFailed, doc.Message
+	}
+	if code, ok := doc.Results["return-code"].(int64); ok && e.How != resolver.EndedInterrupted {
+		e.Exit = int(code)
+	}
+	u.recordEnded(e)
 }
 
 // reportTask is the status of an agent that runs a task. One whose unit is in
