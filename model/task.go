@@ -1,5 +1,7 @@
 package model
 
+import "strings"
+
 // TaskOutcome is how a task has ended: what people are told of it.
 type TaskOutcome struct {
 	// Failed: the action didn't run, has failed, or has said that it did.
@@ -14,4 +16,17 @@ type TaskOutcome struct {
 	Stdout, Stderr string
 	// Results are what action-set was given: text, or a map of such.
 	Results map[string]any
+}
+
+// ShellLine is a script for a shell that runs the command with those words; one
+// word is a script already.
+func ShellLine(words []string) string {
+	if len(words) == 1 {
+		return words[0]
+	}
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		quoted[i] = "'" + strings.ReplaceAll(w, "'", `'"'"'`) + "'"
+	}
+	return strings.Join(quoted, " ")
 }

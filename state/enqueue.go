@@ -30,6 +30,8 @@ const (
 type TaskRequest struct {
 	// Unit is the unit's name, "shop/0", or "shop/leader".
 	Unit string
+	// AnyRemote takes RemoteUnit as it is, be it in the relation or not.
+	AnyRemote bool
 	TaskSpec
 }
 
@@ -155,7 +157,7 @@ func (d docs) task(r TaskRequest) (TaskDoc, error) {
 	}
 	t := TaskDoc{Unit: u.Name, UnitID: u.ID, TaskSpec: r.TaskSpec}
 	if t.Kind == ExecTask {
-		return t, errors.Trace(d.checkExec(u, &t.TaskSpec))
+		return t, errors.Trace(d.checkExec(u, &t.TaskSpec, r.AnyRemote))
 	}
 	return t, errors.Trace(d.checkAction(u, &t.TaskSpec))
 }

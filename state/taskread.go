@@ -118,7 +118,7 @@ func (d docs) nextTask(u UnitDoc) (NextTask, error) {
 // checkExec checks a command and the relation that it is to be run in the
 // context of, and finds out which remote unit is meant where there is but one.
 // Source: spec/hook-tools.md §8.
-func (d docs) checkExec(u UnitDoc, t *TaskSpec) error {
+func (d docs) checkExec(u UnitDoc, t *TaskSpec, anyRemote bool) error {
 	switch {
 	case t.Command == "":
 		return errors.NewNotValid(nil, "no commands specified")
@@ -138,6 +138,9 @@ func (d docs) checkExec(u UnitDoc, t *TaskSpec) error {
 		return errors.Trace(err)
 	}
 	t.Endpoint = own.Name
+	if anyRemote {
+		return nil
+	}
 	members, _, err := d.members(rel, u)
 	if err != nil {
 		return errors.Trace(err)

@@ -41,10 +41,9 @@ machine.`,
 			if !on.all && len(on.units)+len(on.applications)+len(on.machines) == 0 {
 				return usagef("You must specify a target, either through --all, --machine, --application or --unit")
 			}
-			return a.exec(on, commandLine(args), f)
+			return a.exec(on, model.ShellLine(args), f)
 		},
 	}
-	cmd.Flags().SetInterspersed(false)
 	cmd.Flags().StringSliceVarP(&on.units, "unit", "u", nil, "units, or APPLICATION/leader")
 	cmd.Flags().StringSliceVarP(&on.applications, "application", "a", nil, "all units of applications")
 	cmd.Flags().StringSliceVar(&on.machines, "machine", nil, "the units on machines")
@@ -55,19 +54,6 @@ machine.`,
 	cmd.Flags().StringVarP(&f.output, "output", "o", "", "write to this file instead")
 	a.formats(cmd, "plain", "json", "yaml")
 	return cmd
-}
-
-// commandLine is a script that runs the command with those words; one word is a
-// script already.
-func commandLine(words []string) string {
-	if len(words) == 1 {
-		return words[0]
-	}
-	quoted := make([]string, len(words))
-	for i, w := range words {
-		quoted[i] = "'" + strings.ReplaceAll(w, "'", `'"'"'`) + "'"
-	}
-	return strings.Join(quoted, " ")
 }
 
 func (a *app) exec(on execTargets, command string, f taskFlags) error {

@@ -20,11 +20,15 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/unitd/unitd/tools"
 	"github.com/unitd/unitd/tools/client"
 )
 
 func main() {
 	// A hook tool by its name; nothing that unitd is called is one.
+	if slices.Contains(tools.Outside(), filepath.Base(os.Args[0])) {
+		os.Exit(client.Main(os.Args))
+	}
 	if filepath.Base(os.Args[0]) != "unitd" && os.Getenv("JUJU_CONTEXT_ID") != "" && os.Getenv("UNITD_RUN") != "" {
 		os.Exit(client.Main(os.Args))
 	}
