@@ -71,7 +71,7 @@ var rooms = []room{
 	{"state", anything, []string{"model", "state/store"}},
 	{"machine", anything, []string{
 		"charmdir", "context", "debuglog", "history", "hooks", "hooks/runner", "model", "recording", "relation",
-		"state", "state/store", "tools", "uniter", "uniter/journal", "uniter/resolver",
+		"state", "state/store", "tools", "tools/wire", "uniter", "uniter/journal", "uniter/resolver",
 	}},
 	{"script/lab", anything, []string{"machine", "model", "state/store"}},
 	{"script", anything, []string{

@@ -26,6 +26,8 @@ type Params struct {
 	View      View
 	// MayReboot is false where juju-reboot is refused: in actions.
 	MayReboot bool
+	// Action is set where the run is that of an action.
+	Action *Action
 	// RebootNow is called by "juju-reboot --now", so that the runner can end
 	// the hook. It must not block nor call the Context; nil: nobody is told.
 	RebootNow func()
@@ -63,6 +65,7 @@ type Context struct {
 	secrets        []model.SecretChange
 	version        *string
 	reboot         model.Reboot
+	action         action
 }
 
 // New is the context of a run that is about to begin. It asks the View for

@@ -134,6 +134,11 @@ func (v *changing) GoalState() (hookcontext.GoalState, error) {
 
 func (v *changing) Log(level, message string) { v.log = append(v.log, level+" "+message) }
 
+func (v *changing) LogAction(message string) error {
+	v.log = append(v.log, "action "+message)
+	return v.err
+}
+
 // paramsOf are those of app/0's hook, in the relation db:3 to pg and its peer
 // relation 4.
 func paramsOf(view hookcontext.View) hookcontext.Params {

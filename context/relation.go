@@ -30,7 +30,7 @@ func (c *Context) Relation(id model.RelationID) (Relation, error) {
 // HookRelation is the id of the relation that the hook is about; false in
 // hooks that are about none.
 func (c *Context) HookRelation() (model.RelationID, bool) {
-	return c.p.Hook.RelationID, c.p.Hook.IsRelation()
+	return c.p.Hook.RelationID, c.p.Hook.HasRelation()
 }
 
 // Relations are the relations at an endpoint, by id, without broken ones.

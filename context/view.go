@@ -69,6 +69,8 @@ type View interface {
 	// Log writes one message of the charm's to the unit's log, at once. Level
 	// is TRACE, DEBUG, INFO, WARNING, ERROR or CRITICAL.
 	Log(level, message string)
+	// LogAction tells whoever waits for the action that runs something, at once.
+	LogAction(message string) error
 }
 
 // Relation is one of the unit's relations as the agent knows it at the start

@@ -1,4 +1,4 @@
-// Package history is the record of a unit's hook runs: one JSON line for each
+// Package history is the record of a unit's runs of hooks and tasks: one JSON line for each
 // run that has ended, appended by the unit's agent and never changed. It
 // outlives the unit. People and tests read it; no agent decides by it.
 package history
@@ -37,8 +37,11 @@ type Entry struct {
 	Unit model.UnitName `json:"unit"`
 	// ID tells the unit from former and later ones of the same name, whose runs
 	// are numbered from 1 too.
-	ID      string     `json:"id,omitempty"`
-	Run     int64      `json:"run"`
+	ID  string `json:"id,omitempty"`
+	Run int64  `json:"run"`
+	// Newest is the newest run that had begun by then, where that is another
+	// one: a failed hook may be skipped after tasks have run.
+	Newest  int64      `json:"newest,omitempty"`
 	Hook    hooks.Info `json:"hook"`
 	Name    string     `json:"name"` // the hook's, "db-relation-joined"
 	Outcome Outcome    `json:"outcome"`

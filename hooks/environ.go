@@ -33,7 +33,7 @@ type Place struct {
 // Proxy has the model's proxy settings for charms; empty means none.
 type Proxy struct{ HTTP, HTTPS, FTP, No string }
 
-// Environ is the whole environment of a hook, "NAME=value" each, built from
+// Environ is the whole environment of a hook or task, "NAME=value" each, built from
 // nothing: what isn't listed doesn't pass. Source: spec/uniter-behaviour.md
 // §2; the seed's JUJU_AGENT_SOCKET is kept as well (seed 004).
 func Environ(i Info, p Place) []string {
@@ -41,8 +41,7 @@ func Environ(i Info, p Place) []string {
 		"CHARM_DIR=" + p.CharmDir,
 		"JUJU_CHARM_DIR=" + p.CharmDir,
 		"JUJU_CONTEXT_ID=" + p.ContextID,
-		"JUJU_HOOK_NAME=" + i.Name(),
-		"JUJU_DISPATCH_PATH=hooks/" + i.Name(),
+		"JUJU_HOOK_NAME=" + hookName(i),
 		"JUJU_AGENT_SOCKET_ADDRESS=" + p.Socket,
 		"JUJU_AGENT_SOCKET_NETWORK=unix",
 		"JUJU_AGENT_SOCKET=" + p.Socket,
@@ -71,7 +70,10 @@ func Environ(i Info, p Place) []string {
 	if p.Debian {
 		env = append(env, "DEBIAN_FRONTEND=noninteractive", "APT_LISTCHANGES_FRONTEND=none")
 	}
-	if i.IsRelation() {
+	if path := i.Path(); path != "" {
+		env = append(env, "JUJU_DISPATCH_PATH="+path)
+	}
+	if i.HasRelation() {
 		env = append(env,
 			"JUJU_RELATION="+i.Endpoint,
 			"JUJU_RELATION_ID="+i.RelationRef(),
@@ -88,5 +90,16 @@ func Environ(i Info, p Place) []string {
 	if i.SecretRevision > 0 {
 		env = append(env, fmt.Sprintf("JUJU_SECRET_REVISION=%d", i.SecretRevision))
 	}
+	if i.Kind == Action {
+		env = append(env, "JUJU_ACTION_NAME="+i.Action, "JUJU_ACTION_UUID="+i.Task, "JUJU_ACTION_TAG=action-"+i.Task)
+	}
 	return env
+}
+
+// hookName is JUJU_HOOK_NAME: there, but empty, in tasks.
+func hookName(i Info) string {
+	if i.IsTask() {
+		return ""
+	}
+	return i.Name()
 }

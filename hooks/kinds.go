@@ -107,6 +107,10 @@ type Info struct {
 	// Departing is the unit whose leaving a departed hook tells of: the remote
 	// unit, or the local one where that is what leaves.
 	Departing model.UnitName `json:"departing,omitempty"`
+	// Task is the id of the task whose run it is, and Action the name of the
+	// charm's action; both are empty in hooks, the latter in commands too.
+	Task   string `json:"task,omitempty"`
+	Action string `json:"action,omitempty"`
 	// Cause says for people why the hook runs: "config changed".
 	Cause string `json:"cause,omitempty"`
 }
@@ -130,18 +134,22 @@ func (i Info) SecretRef() string {
 }
 
 // Name is the name of the hook's file and of its event: "install",
-// "db-relation-joined".
+// "db-relation-joined". That of a task's run is none of a hook:
+// "backup-action", "exec".
 func (i Info) Name() string {
-	if i.IsRelation() {
+	switch {
+	case i.IsRelation():
 		return i.Endpoint + "-" + string(i.Kind)
+	case i.Kind == Action:
+		return i.Action + "-" + string(i.Kind)
 	}
 	return string(i.Kind)
 }
 
-// RelationRef is the relation as charms name it, "db:3"; empty in hooks of
-// other kinds.
+// RelationRef is the relation as charms name it, "db:3"; empty in runs that are
+// about none.
 func (i Info) RelationRef() string {
-	if !i.IsRelation() {
+	if !i.HasRelation() {
 		return ""
 	}
 	return fmt.Sprintf("%s:%d", i.Endpoint, i.RelationID)
@@ -167,6 +175,9 @@ func (i Info) String() string {
 
 // Validate says which field is missing or out of place for the kind.
 func (i Info) Validate() error {
+	if i.IsTask() {
+		return i.validateTask()
+	}
 	for _, row := range Kinds() {
 		if row.Kind != i.Kind {
 			continue

@@ -74,6 +74,12 @@ func TestInfoValidate(t *testing.T) {
 		{"a hook of the unit with a remote unit", hooks.Info{Kind: hooks.Start, RemoteUnit: "mysql/0"}, "with a relation"},
 		{"a relation's hook without an endpoint", hooks.Info{Kind: hooks.RelationBroken}, "without an endpoint"},
 		{"joined without a unit", hooks.Info{Kind: hooks.RelationJoined, Endpoint: "db"}, "without a remote unit"},
+		{"an action", hooks.Info{Kind: hooks.Action, Action: "backup", Task: "2"}, ""},
+		{"commands, in a relation", hooks.Info{Kind: hooks.Exec, Endpoint: "db", Task: "2"}, ""},
+		{"a task without an id", hooks.Info{Kind: hooks.Exec}, "exec without the id of its task"},
+		{"an action without a name", hooks.Info{Kind: hooks.Action, Task: "2"}, `action ""`},
+		{"an action in a relation", hooks.Info{Kind: hooks.Action, Action: "backup", Task: "2", Endpoint: "db"}, `endpoint "db"`},
+		{"commands with an action", hooks.Info{Kind: hooks.Exec, Action: "backup", Task: "2"}, "commands with an action"},
 		{"broken with a unit", hooks.Info{Kind: hooks.RelationBroken, Endpoint: "db", RemoteUnit: "mysql/0"}, "with a remote unit"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -131,6 +137,34 @@ func TestEnvironOfAnyHook(t *testing.T) {
 		if env[name] != value {
 			t.Errorf("%s=%q, want %q", name, env[name], value)
 		}
+	}
+}
+
+func TestEnvironOfTasks(t *testing.T) {
+	t.Parallel()
+	action := environ(t, hooks.Info{Kind: hooks.Action, Action: "backup", Task: "7"}, place())
+	for name, value := range map[string]string{
+		"JUJU_HOOK_NAME": "", "JUJU_DISPATCH_PATH": "actions/backup",
+		"JUJU_ACTION_NAME": "backup", "JUJU_ACTION_UUID": "7", "JUJU_ACTION_TAG": "action-7",
+	} {
+		if got, there := action[name]; !there || got != value {
+			t.Errorf("in an action %s=%q (%v), want %q", name, got, there, value)
+		}
+	}
+	plain := environ(t, hooks.Info{Kind: hooks.Exec, Task: "7"}, place())
+	related := environ(t, hooks.Info{Kind: hooks.Exec, Task: "7", Endpoint: "db", RelationID: 3, RemoteUnit: "mysql/0"}, place())
+	for _, env := range []map[string]string{plain, related} {
+		name, there := env["JUJU_HOOK_NAME"]
+		_, dispatch := env["JUJU_DISPATCH_PATH"]
+		if _, action := env["JUJU_ACTION_NAME"]; !there || name != "" || dispatch || action {
+			t.Errorf("of commands: %v", env)
+		}
+	}
+	if _, there := plain["JUJU_RELATION"]; there {
+		t.Errorf("of commands in no relation: %v", plain)
+	}
+	if related["JUJU_RELATION"] != "db" || related["JUJU_RELATION_ID"] != "db:3" || related["JUJU_REMOTE_UNIT"] != "mysql/0" {
+		t.Errorf("of commands in a relation: %v", related)
 	}
 }
 

@@ -78,6 +78,11 @@ func Run(ctx context.Context, c Config) error {
 		return errors.Trace(err)
 	}
 	defer a.lease.end()
+	endCommands, err := a.serveCommands(ctx)
+	if err != nil {
+		return errors.Trace(err)
+	}
+	defer endCommands()
 	if c.Ready != nil {
 		c.Ready()
 	}

@@ -94,14 +94,15 @@ func (u *unit) execute(ctx context.Context, run uniter.Run, entry *history.Entry
 	defer end()
 	hctx := hookcontext.New(hookcontext.Params{
 		Unit: u.name, ModelUUID: u.model.UUID(), Hook: run.Hook, Charm: charm.Charm,
-		Relations: u.relationsOf(run), MayReboot: true, RebootNow: u.rebootNow(end),
-		View: liveView{ctx: callCtx, u: u, charm: charm.Charm, machine: u.machine},
+		Relations: u.relationsOf(run), MayReboot: run.Hook.Kind != hooks.Action, RebootNow: u.rebootNow(run.Hook, end),
+		Action: u.action(run.Hook),
+		View:   liveView{ctx: callCtx, u: u, charm: charm.Charm, machine: u.machine, task: run.Hook.Task},
 	})
 	if err := u.server.Restore(); err != nil {
 		return hctx, u.failure(ctx, err)
 	}
 	id := u.server.Begin(hctx)
-	path, err := Executable(u.charm.Path(), run.Hook.Name())
+	path, args, err := u.program(run.Hook)
 	if err != nil {
 		return hctx, u.failure(ctx, err)
 	}
@@ -109,11 +110,17 @@ func (u *unit) execute(ctx context.Context, run uniter.Run, entry *history.Entry
 		entry.Missing = true
 		return hctx, uniter.Result{}
 	}
-	tail, env := &lastLines{}, u.environ(run, id)
+	tail, env, task := &lastLines{}, u.environ(run, id), u.doing
 	u.taking.start(charm, u.charm.Path(), env)
 	o := u.runner.Run(runCtx, runner.Cmd{
-		Path: path, Dir: u.charm.Path(), Env: env,
+		Path: path, Args: args, Dir: u.charm.Path(), Env: env,
 		Output: func(s runner.Stream, line string) {
+			if task != nil {
+				task.printed.add(s, line)
+				if run.Hook.Kind == hooks.Exec {
+					return // it is for whoever waits for it alone
+				}
+			}
 			level := "DEBUG"
 			if s == runner.Stderr {
 				level = "WARNING"
@@ -191,11 +198,11 @@ func signalName(s syscall.Signal) string {
 	return fmt.Sprintf("%d (%s)", int(s), s)
 }
 
-// Executable finds the executable of a hook in a charm directory: dispatch for
-// everything, else hooks/NAME; empty if there is neither. It is asked for each
-// run, as hooks may make and remove hooks.
-func Executable(charm, hook string) (string, error) {
-	for _, name := range []string{"dispatch", filepath.Join("hooks", hook)} {
+// Executable finds the executable of a hook or action in a charm directory:
+// dispatch for everything, else what is at its path, "hooks/install"; empty if
+// there is neither. It is asked for each run, as hooks may make and remove hooks.
+func Executable(charm, path string) (string, error) {
+	for _, name := range []string{"dispatch", filepath.FromSlash(path)} {
 		path := filepath.Join(charm, name)
 		st, err := os.Stat(path)
 		switch {

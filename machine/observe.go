@@ -30,6 +30,9 @@ func remote(s *state.Snapshot, endpoints []model.Endpoint, now time.Time) resolv
 		StatusInterval: s.StatusInterval,
 	}
 	addSecrets(&r, s)
+	if s.Task.ID != "" {
+		r.Task = resolver.Task{Hook: taskInfo(s.Task), Begun: s.Task.Begun}
+	}
 	has := map[string]bool{}
 	for _, e := range endpoints {
 		has[e.Name] = true

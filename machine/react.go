@@ -33,6 +33,9 @@ func (a *modelAgent) react(ctx context.Context, c state.Change) error {
 	if err := a.poke(ctx, c); err != nil {
 		return errors.Trace(err)
 	}
+	if err := a.endCancelled(ctx, c); err != nil {
+		return errors.Trace(err)
+	}
 	return errors.Trace(a.dismissAny(ctx, c))
 }
 

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"sync"
 
+	"github.com/unitd/unitd/hooks"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
 )
@@ -52,9 +53,9 @@ func (r *rebooter) reboot(ctx context.Context, u *unit) {
 }
 
 // rebootNow is the hookcontext.Params.RebootNow of a run that end ends; nil
-// where the agent has no leave.
-func (u *unit) rebootNow(end func()) func() {
-	if u.rebooter.carryOut == nil {
+// where the agent has no leave, and for commands, which have their answer first.
+func (u *unit) rebootNow(h hooks.Info, end func()) func() {
+	if u.rebooter.carryOut == nil || h.IsTask() {
 		return nil
 	}
 	return func() {

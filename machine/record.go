@@ -6,6 +6,7 @@ import (
 
 	"github.com/unitd/unitd/debuglog"
 	"github.com/unitd/unitd/history"
+	"github.com/unitd/unitd/hooks"
 	"github.com/unitd/unitd/uniter/resolver"
 )
 
@@ -13,6 +14,8 @@ import (
 type recorded struct {
 	run int64
 	how history.Outcome
+	// at is the newest run that had begun by then.
+	at int64
 }
 
 // catchUp writes into the history what ended just before the last agent of this
@@ -24,15 +27,16 @@ func (u *unit) catchUp(e resolver.Ended) {
 	}
 	u.recorded = &recorded{}
 	if last.ID == u.id { // else it is that of a former unit
-		u.recorded = &recorded{last.Run, last.Outcome}
+		u.recorded = &recorded{last.Run, last.Outcome, max(last.Run, last.Newest)}
 	}
 	u.recordEnded(e)
 }
 
 // recordEnded writes the end of a run into the history and the log, once.
 func (u *unit) recordEnded(e resolver.Ended) {
-	end := recorded{e.Run, history.Outcome(e.How)}
-	if end == *u.recorded || e.Run < u.recorded.run {
+	end := recorded{e.Run, history.Outcome(e.How), max(e.Run, e.Newest)}
+	again := end == *u.recorded || end.run == u.recorded.run && e.Hook.IsTask() // a task ends once
+	if again || end.at < u.recorded.at {
 		return
 	}
 	u.recorded = &end
@@ -41,6 +45,7 @@ func (u *unit) recordEnded(e resolver.Ended) {
 		entry = u.running
 	}
 	entry.ID, entry.Run, entry.Hook, entry.Name = u.id, e.Run, e.Hook, e.Hook.Name()
+	entry.Newest = e.Newest
 	entry.Outcome, entry.Message, entry.Exit = history.Outcome(e.How), e.Message, e.Exit
 	if err := history.Append(u.history, entry); err != nil {
 		u.log.Error("cannot write the history", "unit", u.name, "err", err)
@@ -54,16 +59,24 @@ func (u *unit) recordEnded(e resolver.Ended) {
 
 // logRun says in the log how a run has ended.
 func (u *unit) logRun(e history.Entry) {
+	what, named := fmt.Sprintf("hook %q", e.Name), fmt.Sprintf("%q hook", e.Name)
+	switch e.Hook.Kind {
+	case hooks.Action:
+		what = fmt.Sprintf("action %q", e.Hook.Action)
+		named = what
+	case hooks.Exec:
+		what, named = "commands", "commands"
+	}
 	line := debuglog.Entry{Level: "INFO", Module: "unitd.hooks"}
 	switch {
 	case e.Missing:
-		line.Level, line.Message = "DEBUG", fmt.Sprintf("the charm has no %q hook", e.Name)
+		line.Level, line.Message = "DEBUG", fmt.Sprintf("the charm has no %s", named)
 	case e.Outcome == history.Committed:
-		line.Message = fmt.Sprintf("ran %q hook in %s", e.Name, e.Duration.Round(time.Millisecond))
+		line.Message = fmt.Sprintf("ran %s in %s", named, e.Duration.Round(time.Millisecond))
 	case e.Outcome == history.Failed:
-		line.Level, line.Message = "ERROR", fmt.Sprintf("hook %q failed: %s", e.Name, e.Message)
+		line.Level, line.Message = "ERROR", fmt.Sprintf("%s failed: %s", what, e.Message)
 	default:
-		line.Level, line.Message = "WARNING", fmt.Sprintf("hook %q was %s", e.Name, e.Outcome)
+		line.Level, line.Message = "WARNING", fmt.Sprintf("%s was %s", what, e.Outcome)
 	}
 	u.logLine(line)
 }

@@ -71,6 +71,9 @@ func storedState(dir string) (state []byte, note string) {
 
 // call notes a hook tool call. It may be called many times at once.
 func (t *taking) call(c tools.Call) {
+	if t == nil {
+		return
+	}
 	t.calls.Add(recording.Call{
 		Args: c.Request.Args, StdinSet: c.Request.StdinSet, Stdin: c.Request.Stdin, File: c.File,
 		Code: c.Reply.Code, Stdout: c.Reply.Stdout, Stderr: c.Reply.Stderr, Took: c.Duration,
@@ -91,7 +94,7 @@ func (t *taking) exit(o runner.Outcome) {
 // end ends the recording: calls that come later are no part of the run. It is
 // nil where nothing was run.
 func (t *taking) end() *recording.Recording {
-	if !t.ran {
+	if t == nil || !t.ran {
 		return nil
 	}
 	t.rec.Calls, t.rec.CutOff = t.calls.Calls()

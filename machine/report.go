@@ -24,13 +24,16 @@ func (u *unit) report(ctx context.Context, r uniter.Report) {
 	if r.Again {
 		return
 	}
+	if r.Kind == uniter.TaskEnded && u.running.Run != r.Run {
+		u.recordFound(ctx, r.Local.Ended)
+	}
 	u.recordEnded(r.Local.Ended)
 	var err error
 	switch r.Kind {
 	case uniter.Deploying:
 		err = u.reportDeploying(ctx, r)
 	case uniter.Running:
-		err = u.reportRunning(ctx, r.Hook)
+		err = u.reportRunning(ctx, r)
 	case uniter.Committed:
 		err = u.reportCommitted(ctx, r)
 	case uniter.HookError, uniter.Waiting:
@@ -70,7 +73,11 @@ func (u *unit) reportDeploying(ctx context.Context, r uniter.Report) error {
 	return u.unlessCharm(ctx, model.StatusWaiting, "agent initialising")
 }
 
-func (u *unit) reportRunning(ctx context.Context, h hooks.Info) error {
+func (u *unit) reportRunning(ctx context.Context, r uniter.Report) error {
+	h := r.Hook
+	if h.IsTask() {
+		return u.reportTask(ctx, r)
+	}
 	var err error
 	switch h.Kind {
 	case hooks.Install:

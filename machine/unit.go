@@ -76,6 +76,10 @@ type unit struct {
 	lose     func()
 	// reboot is state.UnitDoc.Reboot as the agent began.
 	reboot string
+	// doing is the task that runs; nil: none does. ending is by whom it can be
+	// ended.
+	doing  *doing
+	ending ending
 	// running is what is known of the newest run beside what the journal has.
 	running history.Entry
 	// taking is the recording of the run that goes on, taken that of the newest
@@ -182,6 +186,7 @@ func (u *unit) config() uniter.Config {
 		Deploy:      u.deploy,
 		RunHook:     u.runHook,
 		Commit:      u.commit,
+		Tasks:       u.taskDoors(),
 		EndLeftover: u.endLeftover,
 		EnterScope: func(ctx context.Context, id model.RelationID) error {
 			err := u.model.EnterScope(ctx, u.name, id, u.initialSettings())

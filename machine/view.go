@@ -20,6 +20,8 @@ type liveView struct {
 	charm model.Charm
 	// machine is the id of the unit's machine.
 	machine string
+	// task is the id of the action's task that runs; empty: none does.
+	task string
 }
 
 var _ hookcontext.View = liveView{}
@@ -123,4 +125,10 @@ func goals(from map[string]state.Goal) map[string]hookcontext.Goal {
 // Log is part of hookcontext.View.
 func (v liveView) Log(level, message string) {
 	v.u.logLine(debuglog.Entry{Level: level, Module: "unit." + string(v.u.name) + ".juju-log", Message: message})
+}
+
+// LogAction is part of hookcontext.View.
+func (v liveView) LogAction(message string) error {
+	v.u.logLine(debuglog.Entry{Level: "INFO", Module: "unit." + string(v.u.name) + ".action-log", Message: message})
+	return v.u.model.LogTask(v.ctx, v.task, message)
 }

@@ -42,7 +42,7 @@ func (c *call) usagef(format string, args ...any) error {
 
 // Commands is the table of all commands beside those of testscript.
 func Commands() []Cmd {
-	own := slices.Concat(timeCommands(), lookCommands(), stubCommands(), faultCommands(), snapshotCommands(), exploreCommands())
+	own := slices.Concat(timeCommands(), lookCommands(), stubCommands(), faultCommands(), snapshotCommands(), exploreCommands(), taskCommands())
 	return append(own, cliCommands()...)
 }
 
@@ -98,6 +98,9 @@ func cliCommands() []Cmd {
 		{"expose", "APPLICATION", "expose an application"},
 		{"unexpose", "APPLICATION", "take that back"},
 		{"resolved", "UNIT… [--no-retry]", "let a unit in error go on"},
+		{"show-task", "ID", "show a task with its results"},
+		{"operations", "", "list the actions and commands that were asked for"},
+		{"cancel-task", "ID…", "cancel tasks"},
 		{"status", "[APPLICATION | UNIT…]", "show the model"},
 		{"show-unit", "UNIT", "show a unit with its relations"},
 		{"debug-log", "[--include UNIT]…", "show what was logged"},

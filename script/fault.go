@@ -68,6 +68,7 @@ func (c *call) knownHook(m *state.Model, unit model.UnitName, hook string) error
 			names = append(names, e.Name+"-"+string(k.Kind))
 		}
 	}
+	names = append(names, taskNames(charm.Charm)...)
 	if slices.Contains(names, hook) {
 		return nil
 	}

@@ -134,6 +134,9 @@ func (c *call) possible(want string) error {
 			return c.usagef("%q: a remote unit stands in brackets, as in db-relation-joined(ledger/0)", want)
 		}
 	}
+	if isTask(hook) {
+		return nil
+	}
 	var names []string
 	for _, k := range hooks.Kinds() {
 		name := string(k.Kind)

@@ -66,6 +66,11 @@ func (m *Model) RunCleanups(ctx context.Context) error {
 				return errors.Trace(err)
 			}
 		}
+		if doc.Tasks != "" {
+			if err := m.endTasks(ctx, doc.Tasks); err != nil {
+				return errors.Trace(err)
+			}
+		}
 		if _, err := m.update(ctx, func(tx *txn) error { return tx.delete(key) }); err != nil {
 			return errors.Trace(err)
 		}

@@ -195,11 +195,13 @@ type consumerDoc struct {
 
 // cleanupDoc is work left for the cleanup queue: all keys below Prefix, or
 // those of them that were last written up to revision Upto; the rest of what
-// refers to Application, which is Dying; or the secrets that are listed under
-// SecretsOf, whose owner is gone, with what it has read.
+// refers to Application, which is Dying; the secrets that are listed under
+// SecretsOf, whose owner is gone, with what it has read; or the tasks whose refs
+// are below Tasks, of a unit that is gone.
 type cleanupDoc struct {
 	SecretsOf   string `json:"secrets-of,omitempty"`
 	Prefix      string `json:"prefix,omitempty"`
 	Upto        int64  `json:"upto,omitempty"`
 	Application string `json:"application,omitempty"`
+	Tasks       string `json:"tasks,omitempty"`
 }

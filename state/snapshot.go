@@ -41,6 +41,7 @@ type Snapshot struct {
 	// that it has read; both by id.
 	OwnedSecrets []OwnedSecret
 	ReadSecrets  []ReadSecretView
+	Task         NextTask
 }
 
 // RelationView is a relation as one unit sees it.
@@ -93,6 +94,9 @@ func (s *Snapshot) read(r docs, unit model.UnitName) (err error) {
 	s.Retry, _ = strconv.ParseBool(conf[RetryHooks]) // checked when it was set
 	if s.StatusInterval, err = time.ParseDuration(conf[UpdateStatusInterval]); err != nil {
 		return errors.Annotate(err, UpdateStatusInterval)
+	}
+	if s.Task, err = r.nextTask(s.Unit); err != nil {
+		return errors.Trace(err)
 	}
 	rels, err := r.relationsOf(app)
 	if err != nil {

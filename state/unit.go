@@ -169,6 +169,9 @@ func (t *txn) removeUnit(u UnitDoc) error {
 			return errors.Trace(err)
 		}
 	}
+	if err := t.abandonTasks(u); err != nil {
+		return errors.Trace(err)
+	}
 	for _, k := range []StatusKind{AgentStatus, WorkloadStatus} {
 		if err := t.cleanupHistory(k, name); err != nil {
 			return errors.Trace(err)

@@ -15,7 +15,7 @@ import (
 // again whom it concerns. It never says what changed: read that.
 type Change struct {
 	Rev int64
-	// Units whose own documents changed, Applications whose documents,
+	// Units whose own documents, or what they have to do, changed, Applications whose documents,
 	// configuration or leadership did, Relations with their scopes and
 	// settings, Machines.
 	Units        map[model.UnitName]bool
@@ -26,7 +26,8 @@ type Change struct {
 	Secrets bool
 	// Model: its configuration changed.
 	Model bool
-	// Status: nothing but statuses, and marks that all is settled, changed.
+	// Status: nothing but statuses, what tasks say of themselves, and marks that
+	// all is settled, changed.
 	Status bool
 	// Cleanups: there may be work for RunCleanups.
 	Cleanups bool
@@ -66,13 +67,17 @@ func (m *Model) change(b store.Batch) Change {
 	for _, e := range b.Events {
 		kind, rest := splitKey(strings.TrimPrefix(e.Key, m.prefix()))
 		switch kind {
-		case settledKey, markKey, "status", "status-history":
+		case settledKey, markKey, "status", "status-history", "task":
 		default:
 			c.Status = false
 		}
 		switch kind {
 		case "unit":
 			c.Units[model.UnitName(rest)] = true
+		case "task-of":
+			if words := strings.SplitN(rest, "/", 3); len(words) == 3 {
+				c.Units[model.UnitName(words[0]+"/"+words[1])] = true
+			}
 		case "app", "config", "leader", "leader-settings":
 			c.Applications[rest] = true
 		case "relation-of":

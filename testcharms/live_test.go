@@ -112,8 +112,9 @@ func TestGobinRunsWithAndWithoutADatabase(t *testing.T) {
 	w.wantStatus("gobin/0", "blocked greeting is empty: set it to a word")
 }
 
-func TestOpsyRunsWithAndWithoutADatabase(t *testing.T) {
-	t.Parallel()
+// venvOfOps is an environment with Ops; without one the test is skipped.
+func venvOfOps(t *testing.T) string {
+	t.Helper()
 	venv := os.Getenv("UNITD_TEST_VENV")
 	if venv == "" {
 		venv = filepath.Join("..", ".venv")
@@ -124,8 +125,13 @@ func TestOpsyRunsWithAndWithoutADatabase(t *testing.T) {
 		}
 		t.Skipf("skipped: there is no environment with Ops; \"make venv\" makes one (%v)", err)
 	}
+	return venv
+}
+
+func TestOpsyRunsWithAndWithoutADatabase(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
-	w.deploy(testcharms.CopyOps(t, venv), 1)
+	w.deploy(testcharms.CopyOps(t, venvOfOps(t)), 1)
 	w.copies("ledger")
 	w.wantStatus("opsy/0", "active ready, without a database")
 	w.set("opsy", "need-database=true")

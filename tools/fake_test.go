@@ -193,6 +193,11 @@ func (m *memory) Log(level, message string) {
 	m.log = append(m.log, level+" "+message)
 }
 
+func (m *memory) LogAction(message string) error {
+	m.Log("action", message)
+	return nil
+}
+
 // plainHook is about no relation, relationHook about db:3 and pg/0.
 func plainHook() hooks.Info { return hooks.Info{Kind: hooks.ConfigChanged} }
 

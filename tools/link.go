@@ -7,16 +7,20 @@ import (
 	"github.com/juju/errors"
 )
 
-// Link makes the tools' names in dir links to the client's binary. What is
+// Link makes the tools' names, and those of Outside, in dir links to the client's binary. What is
 // right already is left alone; what isn't is replaced in one step, so that a
 // hook that runs meanwhile always finds its tools.
 func Link(dir, client string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return errors.Annotate(err, "cannot link hook tools")
 	}
+	names := Outside()
 	for _, t := range Table() {
-		if err := link(filepath.Join(dir, t.Name), client); err != nil {
-			return errors.Annotatef(err, "cannot link hook tool %q", t.Name)
+		names = append(names, t.Name)
+	}
+	for _, name := range names {
+		if err := link(filepath.Join(dir, name), client); err != nil {
+			return errors.Annotatef(err, "cannot link hook tool %q", name)
 		}
 	}
 	return nil

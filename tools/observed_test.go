@@ -96,10 +96,12 @@ func observedContext(t *testing.T, name string) *hookcontext.Context {
 	case strings.HasPrefix(name, "relation-hook"):
 		p = paramsOf(view, relationHook())
 		p.MayReboot = false
+		p.Action = &hookcontext.Action{Name: "act", Params: map[string]any{"outfile": map[string]any{"n": int64(3), "name": "x"}}}
 	case name == "empty+action":
 		view.noSecrets = true
 		view.state, view.ports = nil, map[model.UnitName]model.Ports{}
 		p.Relations = nil
+		p.Action = &hookcontext.Action{Name: "act"}
 	default:
 		t.Fatalf("unknown context %q", name)
 	}

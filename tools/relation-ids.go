@@ -36,7 +36,7 @@ func (t *relationIDs) parse(args []string) error {
 		return err
 	}
 	hook := t.ctx.Hook()
-	if !hook.IsRelation() {
+	if !hook.HasRelation() {
 		return errors.New("no endpoint name specified")
 	}
 	t.endpoint = hook.Endpoint

@@ -44,6 +44,7 @@ type Server struct {
 	socket  *socket // never nil, but it may be closed
 	run     *run    // nil between hooks
 	onCall  func(Call)
+	outside func(wire.Request) wire.Reply
 	clients map[net.Conn]bool
 	closed  bool
 }
@@ -236,6 +237,9 @@ func (s *Server) answer(conn *net.UnixConn) (wire.Reply, bool) {
 		return badRequest(err.Error()), true
 	case err != nil:
 		return wire.Reply{}, false
+	}
+	if reply, ok := s.fromOutside(req); ok {
+		return reply, true
 	}
 	current := s.join(req.Context)
 	if current == nil {

@@ -75,6 +75,10 @@ func Table() []Tool {
 		podSpecGetTool(),
 		k8sRawSetTool(),
 		k8sRawGetTool(),
+		actionGetTool(),
+		actionSetTool(),
+		actionFailTool(),
+		actionLogTool(),
 		jujuLogTool(),
 		jujuRebootTool(),
 	}

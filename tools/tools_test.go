@@ -56,6 +56,31 @@ func TestSessions(t *testing.T) {
 			want:  "a: \"1\"\n1\n",
 		},
 		{
+			name:  "tools for actions are refused in a hook",
+			lines: []string{"action-get", "action-set", "action-set a=1", "action-fail", "action-log x"},
+			want:  strings.Repeat("ERROR not running an action\nexit 1\n", 1) + strings.Repeat("ERROR not running an action\nexit 1\n", 3),
+		},
+		{
+			name:  "an action's results are named by dotted keys of small letters",
+			setUp: func(_ *memory, p *hookcontext.Params) { p.Action = &hookcontext.Action{Name: "act"} },
+			lines: []string{"action-set a.b=1 a.b-c=2 return-code=3", "action-set", "action-set A=1", "action-set a.-b=1", "action-set a..b=1",
+				"action-set x.stdout=1", "action-set stderr-encoding=1", "action-set a"},
+			want: "ERROR key \"A\" must start and end with lowercase alphanumeric, and contain only lowercase alphanumeric, hyphens and periods\nexit 2\n" +
+				"ERROR key \"-b\" must start and end with lowercase alphanumeric, and contain only lowercase alphanumeric, hyphens and periods\nexit 2\n" +
+				"ERROR key \"\" must start and end with lowercase alphanumeric, and contain only lowercase alphanumeric, hyphens and periods\nexit 2\n" +
+				"ERROR cannot set reserved action key \"stdout\"\nexit 2\n" +
+				"ERROR cannot set reserved action key \"stderr-encoding\"\nexit 2\n" +
+				"ERROR argument \"a\" must be of the form key...=value\nexit 2\n",
+		},
+		{
+			name: "an action's parameters are found by dotted keys",
+			setUp: func(_ *memory, p *hookcontext.Params) {
+				p.Action = &hookcontext.Action{Name: "act", Params: map[string]any{"a": map[string]any{"b": "x", "n": int64(3)}, "t": true}}
+			},
+			lines: []string{"action-get a.b", "action-get a", "action-get t", "action-get a.b.c", "action-get --format=json", "action-log a b", "action-fail -- -m"},
+			want:  "x\nb: x\n\"n\": 3\nTrue\n{\"a\":{\"b\":\"x\",\"n\":3},\"t\":true}\n",
+		},
+		{
 			name:  "the flags' last occurrence wins",
 			lines: []string{"config-get --format=json --format=smart debug"},
 			want:  "True\n",

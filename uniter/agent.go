@@ -42,8 +42,8 @@ type agent struct {
 // endLeftover makes sure that no process of an interrupted run is alive before
 // anything else runs. What a run that has committed left running stays.
 func (a *agent) endLeftover(ctx context.Context) {
-	if c := a.local.Current; a.local.Interrupted() {
-		a.EndLeftover(ctx, Run{Hook: c.Hook, Number: c.Run, Local: a.local})
+	if hook, run, ok := a.local.Interrupted(); ok {
+		a.EndLeftover(ctx, Run{Hook: hook, Number: run, Local: a.local})
 	}
 }
 
@@ -94,8 +94,12 @@ const errStorage = errors.ConstError("journal")
 // do carries out one operation that isn't Idle or Terminate.
 func (a *agent) do(ctx context.Context, op resolver.Op) error {
 	switch op.Verb {
-	case resolver.RunHook:
-		return a.runHook(ctx, op)
+	case resolver.RunHook, resolver.RunTask:
+		return a.runInTurn(ctx, op)
+	case resolver.AbortTask:
+		if err := a.abortTask(ctx, op); err != nil {
+			return errors.Trace(err)
+		}
 	case resolver.Interrupt:
 		a.endLeftover(ctx)
 	case resolver.Deploy:
@@ -121,7 +125,7 @@ func (a *agent) do(ctx context.Context, op resolver.Op) error {
 		return errors.Trace(a.MarkDead(ctx))
 	}
 	switch op.Verb {
-	case resolver.Skip, resolver.Discard, resolver.Forget, resolver.Interrupt, resolver.Requeue:
+	case resolver.Skip, resolver.Discard, resolver.Forget, resolver.Interrupt, resolver.Requeue, resolver.AbortTask:
 		a.Log.Warn(string(op.Verb), "unit", a.Unit, "hook", op.Hook.Name(), "reason", op.Reason)
 	}
 	if err := a.become(op, a.event(resolver.Done), true); err != nil {
@@ -135,6 +139,8 @@ func (a *agent) reportDone(ctx context.Context, op resolver.Op) {
 	switch op.Verb {
 	case resolver.Finish, resolver.Skip:
 		a.Report(ctx, Report{Kind: Committed, Hook: op.Hook, Run: op.Run, Local: a.local, Reason: op.Reason})
+	case resolver.FinishTask, resolver.AbortTask:
+		a.Report(ctx, Report{Kind: TaskEnded, Hook: op.Hook, Run: op.Run, Local: a.local, Reason: op.Reason})
 	case resolver.Requeue:
 		a.Report(ctx, Report{Kind: Requeued, Hook: op.Hook, Run: op.Run, Local: a.local, Reason: op.Reason})
 	case resolver.Discard:
@@ -144,18 +150,29 @@ func (a *agent) reportDone(ctx context.Context, op resolver.Op) {
 	}
 }
 
-// runHook is one hook from its announcement to its commit.
-func (a *agent) runHook(ctx context.Context, op resolver.Op) error {
+// runInTurn runs a hook or a task when it is the unit's turn: what then is due.
+func (a *agent) runInTurn(ctx context.Context, op resolver.Op) error {
 	unlock, waited, err := a.Lock(ctx)
 	if err != nil {
 		return errors.Trace(err)
 	}
 	defer unlock()
 	if waited {
-		if op, err = a.again(ctx); err != nil || op.Verb != resolver.RunHook {
+		if op, err = a.again(ctx); err != nil {
 			return errors.Trace(err)
 		}
 	}
+	switch op.Verb {
+	case resolver.RunHook:
+		return a.runHook(ctx, op)
+	case resolver.RunTask:
+		return a.runTask(ctx, op)
+	}
+	return nil
+}
+
+// runHook is one hook from its announcement to its commit.
+func (a *agent) runHook(ctx context.Context, op resolver.Op) error {
 	if err := a.become(op, a.event(resolver.Began), true); err != nil {
 		return errors.Trace(err)
 	}
@@ -168,7 +185,8 @@ func (a *agent) runHook(ctx context.Context, op resolver.Op) error {
 	case res.Failure != nil:
 		return a.fail(ctx, op, *res.Failure)
 	}
-	switch err := a.commit(ctx, run, res); {
+	err := a.commit(ctx, run, func(ctx context.Context) error { return a.Commit(ctx, run, res.Changes) })
+	switch {
 	case errors.Is(err, ErrOvertaken):
 		a.Log.Warn("hook overtaken", "unit", a.Unit, "hook", op.Hook.Name(), "err", err)
 		return errors.Trace(a.requeue(ctx, op, err.Error()))
@@ -210,14 +228,14 @@ const commitTries = 5
 // commitTime bounds one try.
 const commitTime = 15 * time.Second
 
-// commit writes to the model what the hook changed. What the model refuses is
-// the hook's failure; a model that can't be reached is tried again.
-func (a *agent) commit(ctx context.Context, run Run, res Result) error {
+// commit writes to the model what a run changed, by write. What the model
+// refuses is the run's failure; a model that can't be reached is tried again.
+func (a *agent) commit(ctx context.Context, run Run, write func(context.Context) error) error {
 	for try := 1; ; try++ {
 		// The hook has succeeded: an agent that stops now finishes its commit
 		// first, or the run would be called interrupted.
 		deadline, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTime)
-		err := a.Commit(deadline, run, res.Changes)
+		err := write(deadline)
 		cancel()
 		if err == nil || refused(err) || try == commitTries {
 			return errors.Trace(err)

@@ -45,6 +45,8 @@ type Config struct {
 	// Commit writes what the hook changed, and the run's stamp, to the model in
 	// one transaction. It may be called again for a run that is stamped.
 	Commit func(ctx context.Context, run Run, changes model.Changes) error
+	// Tasks are the doors for actions and commands.
+	Tasks TaskDoors
 	// EndLeftover ends the processes that an interrupted run left behind.
 	EndLeftover func(ctx context.Context, run Run)
 	EnterScope  func(ctx context.Context, id model.RelationID) error
@@ -84,6 +86,7 @@ const (
 	Running   ReportKind = "running"   // a hook is about to run
 	Committed ReportKind = "committed" // a hook has committed, or was skipped
 	HookError ReportKind = "error"     // a hook has failed
+	TaskEnded ReportKind = "task"      // a task has ended, well or not
 	Dropped   ReportKind = "dropped"   // a failed hook is given up, as its cause is gone
 	Requeued  ReportKind = "requeued"  // a hook was ended with its agent, or overtaken
 	Settled   ReportKind = "idle"      // nothing is left to do

@@ -20,11 +20,15 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/unitd/unitd/tools"
 	"github.com/unitd/unitd/tools/client"
 )
 
 func main() {
 	// A hook tool by its name; nothing that unitd is called is one.
+	if slices.Contains(tools.Outside(), filepath.Base(os.Args[0])) {
+		os.Exit(client.Main(os.Args))
+	}
 	if filepath.Base(os.Args[0]) != "unitd" && os.Getenv("JUJU_CONTEXT_ID") != "" && os.Getenv("UNITD_RUN") != "" {
 		os.Exit(client.Main(os.Args))
 	}
@@ -132,6 +136,7 @@ on this machine alone and with nothing to set up.`,
 		a.upCmd, a.watchCmd, a.testCmd, a.deployCmd, a.refreshCmd, a.addUnitCmd, a.removeUnitCmd, a.removeApplicationCmd,
 		a.addSecretCmd, a.updateSecretCmd, a.removeSecretCmd, a.grantSecretCmd, a.revokeSecretCmd, a.secretsCmd, a.showSecretCmd, a.rotateSecretKeyCmd,
 		a.attachResourceCmd, a.resourcesCmd, a.payloadsCmd, a.integrateCmd, a.removeRelationCmd, a.configCmd, a.exposeCmd, a.unexposeCmd, a.resolvedCmd,
+		a.runCmd, a.execCmd, a.showTaskCmd, a.cancelTaskCmd, a.operationsCmd, a.showOperationCmd, a.actionsCmd, a.showActionCmd,
 		a.statusCmd, a.showUnitCmd, a.waitCmd, a.debugLogCmd, a.recordCmd, a.replayCmd,
 		a.addModelCmd, a.destroyModelCmd, a.modelsCmd, a.switchCmd, a.modelConfigCmd,
 		a.agentCmd, a.shutdownCmd, a.completionCmd, a.versionCmd, a.labCmd,

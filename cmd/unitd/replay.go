@@ -234,7 +234,7 @@ func (p *replay) remove() {
 
 // run runs the hook and says where it differs.
 func (p *replay) run() ([]recording.Difference, error) {
-	path, err := machine.Executable(p.charm, p.rec.Hook)
+	path, err := machine.Executable(p.charm, p.rec.Getenv("JUJU_DISPATCH_PATH"))
 	if err != nil {
 		return nil, err
 	}

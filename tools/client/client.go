@@ -13,6 +13,7 @@ const ownName = "hooktool"
 // Exit codes of the client itself; others are the tools'.
 const (
 	failed  = 1
+	misused = 2
 	crashed = 3
 )
 
@@ -26,6 +27,9 @@ func Main(args []string) (code int) {
 			code = crashed
 		}
 	}()
+	if len(args) > 0 && isOutside(base(args[0])) {
+		return outside(args[0], args[1:])
+	}
 	req, address, err := request(args)
 	if err != "" {
 		return complain(err)

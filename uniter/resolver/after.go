@@ -23,6 +23,12 @@ func After(l Local, op Op, e Event) Local {
 	switch op.Verb {
 	case RunHook:
 		return afterRun(l, op, e)
+	case RunTask:
+		return afterTask(l, op, e)
+	case FinishTask:
+		return taskEnded(l, EndedCommitted, op.Reason)
+	case AbortTask:
+		return taskEnded(l, EndedInterrupted, op.Reason)
 	case Deploy:
 		// Not after a forced upgrade in error: the failed hook stays pending.
 		if l.Installed && (l.Current == nil || l.Charm == "") {
@@ -42,7 +48,7 @@ func After(l Local, op Op, e Event) Local {
 	case Finish:
 		return committed(l, *l.Current, e)
 	case Skip:
-		l.Ended = ended(*l.Current, EndedSkipped, op.Reason)
+		l.Ended = answered(l, EndedSkipped, op.Reason)
 		return told(l, *l.Current, e)
 	case Interrupt:
 		f := Failure{Message: "interrupted: the agent was killed while the hook ran", Exit: -1, Interrupted: true, At: e.At}
@@ -51,7 +57,7 @@ func After(l Local, op Op, e Event) Local {
 		l.Ended = ended(*l.Current, EndedStopped, "")
 		l.Current = nil
 	case Discard:
-		l.Ended = ended(*l.Current, EndedDropped, op.Reason)
+		l.Ended = answered(l, EndedDropped, op.Reason)
 		l.Current = nil
 	case Resign:
 		l.Leader = false
@@ -82,6 +88,15 @@ func afterRun(l Local, op Op, e Event) Local {
 
 func ended(c Current, how Ending, why string) Ended {
 	return Ended{Hook: c.Hook, Run: c.Run, How: how, Message: why}
+}
+
+// answered is the end of a failed run that isn't run again.
+func answered(l Local, how Ending, why string) Ended {
+	e := ended(*l.Current, how, why)
+	if l.Run > e.Run {
+		e.Newest = l.Run
+	}
+	return e
 }
 
 func broke(l Local, e Event) Local {

@@ -125,3 +125,43 @@ func TestARunThatIsStoppedLeavesNothingBehind(t *testing.T) {
 		t.Errorf("got %+v", again)
 	}
 }
+
+func TestATaskLeavesTheFailedHookWaiting(t *testing.T) {
+	t.Parallel()
+	for _, end := range []resolver.EventKind{resolver.Done, resolver.Broke} {
+		l, r := situation(t, "settled failed:start task")
+		op := resolver.Next(l, r)
+		if op.Verb != resolver.RunTask || op.Run != 8 {
+			t.Fatalf("got %+v, want task run 8", op)
+		}
+		waiting := *l.Current
+		l = resolver.After(l, op, resolver.Event{Kind: resolver.Began, At: noon})
+		if l.Task == nil || l.Run != 8 {
+			t.Fatalf("a task that has begun: %+v", l)
+		}
+		l = resolver.After(l, op, resolver.Event{Kind: end, At: noon, Failure: resolver.Failure{Message: "exit status 7", Exit: 7}})
+		waiting.Failure = l.Current.Failure
+		if l.Task != nil || *l.Current != waiting || l.Ended.Run != 8 || l.Ended.Exit != 7 {
+			t.Errorf("%s: %+v, the hook %+v, ended %+v", end, l, l.Current, l.Ended)
+		}
+		// The stamp of the task's run is not that of the hook's, nor is an answer
+		// to the hook's lost.
+		r.Task, r.Committed, r.Resolved = resolver.Task{}, 8, resolver.Resolved{Run: 7, Mode: resolver.RunAgain}
+		if op := resolver.Next(l, r); op.Verb != resolver.RunHook || op.Run != 9 || op.Hook.Kind != hooks.Start {
+			t.Errorf("after the task: %+v, want start as run 9", op)
+		}
+		r.Resolved.Mode = resolver.SkipIt
+		l = resolver.After(l, resolver.Next(l, r), resolver.Event{Kind: resolver.Done, At: noon})
+		if l.Ended.Run != 7 || l.Ended.Newest != 8 {
+			t.Errorf("skipped after a later run: %+v", l.Ended)
+		}
+	}
+}
+
+func TestATaskThatCommittedBeforeADeploymentHasEnded(t *testing.T) {
+	t.Parallel()
+	l, _ := situation(t, "settled running-task")
+	if l = resolver.Resume(l, "ch:2", noon); l.Task != nil || l.Ended.Run != 7 || !l.Upgraded {
+		t.Errorf("%+v", l)
+	}
+}

@@ -25,6 +25,8 @@ type Local struct {
 	Charm string `json:"charm,omitempty"`
 	// Current is the hook run that began and hasn't committed; nil: none.
 	Current *Current `json:"current,omitempty"`
+	// Task is the task that runs; nil: none.
+	Task *TaskRun `json:"task,omitempty"`
 	// Ended is how the newest run ended that has. Nothing is decided by it: it
 	// is there so that the history, which is written after the journal, never
 	// lacks a run.
@@ -51,11 +53,17 @@ type Local struct {
 	StatusJitter float64   `json:"status-jitter,omitempty"`
 }
 
-// Interrupted says whether a hook was running when the agent ended, if l is
-// what its journal had then: unless the model has the run's stamp, it was
+// Interrupted is the hook or task that was running when the agent ended, if l
+// is what its journal had then: unless the model has the run's stamp, it was
 // killed in it.
-func (l Local) Interrupted() bool {
-	return l.Current != nil && l.Current.Step == Pending && !l.Current.Over
+func (l Local) Interrupted() (h hooks.Info, run int64, ok bool) {
+	switch {
+	case l.Task != nil:
+		return l.Task.Hook, l.Task.Run, true
+	case l.Current != nil && l.Current.Step == Pending && !l.Current.Over:
+		return l.Current.Hook, l.Current.Run, true
+	}
+	return hooks.Info{}, 0, false
 }
 
 // NeverTold is the LeaderSettings of a unit that no hook has told of any.
@@ -116,11 +124,14 @@ const (
 
 // Ended is the end of a run. The zero value is that of no run.
 type Ended struct {
-	Hook    hooks.Info `json:"hook"`
-	Run     int64      `json:"run"`
-	How     Ending     `json:"how"`
-	Message string     `json:"message,omitempty"`
-	Exit    int        `json:"exit,omitempty"`
+	Hook hooks.Info `json:"hook"`
+	Run  int64      `json:"run"`
+	How  Ending     `json:"how"`
+	// Newest is the number of the newest run that had begun by then, where that
+	// is another one: a failed hook is resolved after tasks that ran meanwhile.
+	Newest  int64  `json:"newest,omitempty"`
+	Message string `json:"message,omitempty"`
+	Exit    int    `json:"exit,omitempty"`
 }
 
 // Failure says how a hook run failed.
@@ -150,6 +161,10 @@ func (l Local) Clone() Local {
 			c.Failure = &f
 		}
 		l.Current = &c
+	}
+	if l.Task != nil {
+		t := *l.Task
+		l.Task = &t
 	}
 	rels := make(map[model.RelationID]relation.State, len(l.Relations))
 	for id, s := range l.Relations {

@@ -21,6 +21,10 @@ const (
 	Deploy Verb = "deploy"
 	// RunHook runs Hook as run number Run.
 	RunHook Verb = "run-hook"
+	// RunTask runs the task of Hook as run number Run.
+	RunTask Verb = "run-task"
+	// AbortTask ends a task in which an agent was killed: it isn't run again.
+	AbortTask Verb = "abort-task"
 	// EnterScope makes the unit a member of Relations.
 	EnterScope Verb = "enter-scope"
 	// LeaveScope ends the unit's membership of Relations, of which it was told
@@ -34,6 +38,8 @@ const (
 
 	// Finish takes a pending run as committed: the model has its stamp.
 	Finish Verb = "finish"
+	// FinishTask takes a task as ended: the model has the stamp of its run.
+	FinishTask Verb = "finish-task"
 	// Interrupt takes a pending run as failed: the agent was killed in it.
 	Interrupt Verb = "interrupt"
 	// Requeue takes a pending run as one that never was: the hook had succeeded,

@@ -41,6 +41,9 @@ type Remote struct {
 	ReadSecrets []ReadSecret
 	// Subordinates are the units that have this one as their principal.
 	Subordinates []model.UnitName
+	// Task is the first of the unit's tasks that haven't ended, in the order in
+	// which they were asked for.
+	Task Task
 	// Retry: failed hooks are run again by themselves.
 	Retry bool
 	// StatusInterval is the time between two update-status; 0: none.

@@ -17,6 +17,7 @@ func Resume(l Local, deployed string, at time.Time) Local {
 	}
 	// No charm is deployed while a run is pending: this one had committed, and
 	// only its record is missing.
+	l = taskEnded(l, EndedCommitted, "")
 	if l.Current != nil && l.Current.Step == Pending {
 		l = committed(l, *l.Current, Event{Kind: Done, At: at})
 	}

@@ -25,8 +25,10 @@ func Rules() []Rule {
 	return []Rule{
 		{"gone", "the unit is Dead or not in the model: the agent ends", gone},
 		{"pending", "a run was pending when the agent started: committed if the model has its stamp, else failed as interrupted; or run anew, if only its commit was cut off by a stop", pending},
+		{"task-pending", "a task was running when the agent started: ended if the model has its stamp, else failed as terminated; it is not run again", taskPending},
 		{"orphaned", "the application is Dying, or a subordinate has no principal left: the unit marks itself Dying", orphaned},
 		{"stray", "a relation is remembered that the model doesn't have: it is forgotten", stray},
+		{"tasks", "an action or commands were asked for: the next one runs, in a unit that is installed or in error, and not within start, an upgrade or after stop", tasks},
 		{"failed", "a run has failed: nothing but its resolution, its retry or a forced upgrade", failed},
 		{"stillborn", "Dying before install ran: Dead without any hook", stillborn},
 		{"start", "config-changed has run for the first time: start, with nothing between", start},

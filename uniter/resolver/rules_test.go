@@ -17,6 +17,9 @@ import (
 
 const self = model.UnitName("app/0")
 
+// task is the run of one.
+var task = hooks.Info{Kind: hooks.Action, Action: "act", Task: "2"}
+
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
 // situations is a table of what Next does where. A situation is made of the
@@ -30,11 +33,28 @@ var situations = []struct{ rule, name, situation, want string }{
 	{"pending", "a run whose commit was cut off by a stop, and is in the model", "settled pending:config-changed over stamped", "finish config-changed"},
 	{"pending", "a run whose commit was cut off by a stop, and is not", "settled pending:config-changed over", "requeue config-changed"},
 	{"pending", "a run comes to its end before the unit marks itself", "settled pending:config-changed orphaned", "interrupt config-changed"},
+	{"task-pending", "a task that the model has the stamp of", "settled running-task stamped", "finish-task act-action"},
+	{"task-pending", "a task that the model doesn't know the end of", "settled running-task", "abort-task act-action"},
+	{"task-pending", "in error too, and before the error", "settled failed:start running-task", "abort-task act-action"},
 	{"orphaned", "the application is going", "settled orphaned", "mark-dying"},
 	{"orphaned", "a unit in error marks itself too", "settled orphaned failed:start", "mark-dying"},
 	{"orphaned", "a unit that is Dying needn't", "settled dying orphaned", "run-hook stop"},
 	{"stray", "a relation that the model doesn't have", "settled told:db", "forget"},
 	{"stray", "without a charm nobody knows the relations", "settled told:db lost", "deploy ch:1"},
+	{"tasks", "a task, and much else to do", "settled task config2 leader rel:db", "run-task act-action"},
+	{"tasks", "in error", "settled failed:start task answer:retry", "run-task act-action"},
+	{"tasks", "in error at install", "charm failed:install task", "run-task act-action"},
+	{"tasks", "in error at a relation hook that has lost its cause", "settled failed:db-relation-joined task", "run-task act-action"},
+	{"tasks", "not in error without a charm", "settled failed:start lost task", "deploy ch:1"},
+	{"tasks", "not before install", "charm task", "run-hook install"},
+	{"tasks", "not between config-changed and start", "charm installed configured task", "run-hook start"},
+	{"tasks", "not between upgrade-charm and config-changed", "settled reconfigure task", "run-hook config-changed"},
+	{"tasks", "not between an upgrade and upgrade-charm", "settled upgraded task", "run-hook upgrade-charm"},
+	{"tasks", "not before an upgrade that is due", "settled charm2 task", "deploy ch:2"},
+	{"tasks", "of a unit that is Dying", "settled dying task", "run-task act-action"},
+	{"tasks", "not after stop", "settled dying stopped task", "run-hook remove"},
+	{"tasks", "not in error after stop", "settled dying stopped failed:remove task", "idle remove"},
+	{"tasks", "one that was begun by an agent that has forgotten it", "settled begun-task", "abort-task act-action"},
 	{"failed", "a failed hook, and much else to do", "settled failed:start config2 charm2 dying leader", "idle start"},
 	{"failed", "an answer to the run: retry", "settled failed:start answer:retry", "run-hook start"},
 	{"failed", "an answer to the run: skip", "settled failed:start answer:skip", "skip start"},
@@ -204,6 +224,8 @@ func localWord(l *resolver.Local, word, about string) bool {
 		l.Leader = true
 	case "pending":
 		l.Run, l.Current = 7, &resolver.Current{Hook: hook, Run: 7, Step: resolver.Pending}
+	case "running-task":
+		l.Run, l.Task = 7, &resolver.TaskRun{Hook: task, Run: 7}
 	case "over":
 		l.Current.Over = true
 	case "failed":
@@ -235,6 +257,8 @@ func remoteWord(r *resolver.Remote, word, about string) bool {
 		r.Life = model.Dead
 	case "orphaned":
 		r.Orphaned, r.OrphanReason = true, "the application is being removed"
+	case "task", "begun-task":
+		r.Task = resolver.Task{Hook: task, Begun: word == "begun-task"}
 	case "stamped":
 		r.Committed = 7
 	case "answer":
@@ -343,7 +367,7 @@ func TestNextAndAfterChangeNothingThatTheyAreGiven(t *testing.T) {
 			asGiven, remoteAsGiven := situation(t, row.situation)
 			op := resolver.Next(l, r)
 			event := resolver.Event{Kind: resolver.Done, At: noon}
-			if op.Verb == resolver.RunHook {
+			if op.Verb == resolver.RunHook || op.Verb == resolver.RunTask {
 				event.Kind = resolver.Began
 			}
 			after := resolver.After(l, op, event)

@@ -59,6 +59,8 @@ func acts() []act {
 		{"resolved", resolve(resolver.RunAgain)},
 		{"resolved-no-retry", resolve(resolver.SkipIt)},
 		{"retry", func(w *World, _ []string) (bool, error) { w.Model.Retry = true; return true, nil }},
+		{"ask-task", ask},
+		{"cancel-task", drop},
 		{"status-interval DURATION", statusInterval},
 		{"wait DURATION", wait},
 		{"lose-charm", func(w *World, _ []string) (bool, error) { w.Dir = ""; w.Kill(); return true, nil }},

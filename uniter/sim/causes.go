@@ -140,6 +140,10 @@ func (w *World) asked(op resolver.Op) error {
 		if c == nil || !c.Over || w.seen.Committed >= c.Run {
 			why = "a run is taken as one that never was, and was killed or is in the model"
 		}
+	case resolver.AbortTask:
+		if w.Local.Task == nil && !w.seen.Task.Begun {
+			why = "a task is taken as interrupted that nobody began"
+		}
 	case resolver.EnterScope:
 		for _, s := range op.Entering {
 			if s.NotYet {

@@ -167,7 +167,7 @@ func (x *explorer) agent(i int) {
 	}{{Well, -1}, {Badly, failures}, {KilledWithin, kills}, {KilledAfter, kills}, {StoppedAgent, stops}, {StoppedAtCommit, stops}} {
 		n := x.nodes[i]
 		if way.budget >= 0 {
-			if n.left[way.budget] == 0 || op.Verb != resolver.RunHook && way.how != KilledAfter {
+			if n.left[way.budget] == 0 || op.Verb != resolver.RunHook && op.Verb != resolver.RunTask && way.how != KilledAfter {
 				continue
 			}
 			n.left[way.budget]--
@@ -181,7 +181,7 @@ func (x *explorer) agent(i int) {
 }
 
 func name(op resolver.Op) string {
-	if op.Verb == resolver.RunHook {
+	if op.Verb == resolver.RunHook || op.Verb == resolver.RunTask {
 		return "run " + op.Hook.String()
 	}
 	return string(op.Verb)

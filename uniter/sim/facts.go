@@ -13,6 +13,7 @@ import (
 var (
 	factAsked = Guarantee{"what isn't a hook is done only where it has a cause", "spec/uniter-behaviour.md §4", nil}
 	factRest  = Guarantee{"an agent comes to rest when nothing happens", "design §2", nil}
+	factTask  = Guarantee{"a task runs in a deployed charm and never changes whether its unit is in error", "spec/uniter-behaviour.md §7", nil}
 	factTold  = Guarantee{"an agent at rest has told its charm of all that is", "design §2, level-triggered", nil}
 )
 
@@ -24,6 +25,8 @@ func (w *World) Rested() error {
 	}
 	why := ""
 	switch {
+	case w.waiting() && w.Model.Life == model.Alive:
+		why = "it lets a task wait"
 	case w.waits():
 		h := w.Local.Current.Hook
 		if _, ok := w.find(h.RelationID); h.IsRelation() && !ok {

@@ -14,7 +14,7 @@ import (
 func (n *node) key() string {
 	w := &n.world
 	var b strings.Builder
-	fmt.Fprint(&b, n.at, n.left, w.Dir, w.forced, w.ending, w.setting, w.charm, "|")
+	fmt.Fprint(&b, n.at, n.left, w.Dir, w.forced, w.ending, w.setting, w.charm, w.tasks, "|")
 	w.Monitor.key(&b)
 	base := max(w.Local.Run, w.Model.Committed)
 	localKey(&b, w.Local, base)
@@ -36,7 +36,7 @@ func hookKey(h hooks.Info) string {
 }
 
 func (m *Monitor) key(b *strings.Builder) {
-	fmt.Fprint(b, m.installed, m.configured, m.started, m.stopped, m.removed, m.last == hooks.UpgradeCharm, m.leaving, m.told)
+	fmt.Fprint(b, m.installed, m.configured, m.started, m.stopped, m.removed, m.last == hooks.UpgradeCharm, m.leaving, m.told, m.task)
 	if m.failed != nil {
 		fmt.Fprint(b, hookKey(*m.failed))
 	}
@@ -52,12 +52,16 @@ func localKey(b *strings.Builder, l resolver.Local, base int64) {
 	if c := l.Current; c != nil {
 		fmt.Fprint(b, hookKey(c.Hook), c.Run-base, c.Step, c.Over, c.Seen)
 	}
+	if t := l.Task; t != nil {
+		fmt.Fprint(b, t.Hook.Task, t.Run-base)
+	}
 	b.WriteByte('|')
 }
 
 func remoteKey(b *strings.Builder, r resolver.Remote, base int64) {
 	// An answer to an older run, and a stamp of one, say nothing any more.
 	fmt.Fprint(b, r.Now.Unix(), r.Gone, r.Life, r.Orphaned, r.Charm, r.Forced, r.Want, r.Leader,
-		r.Resolved.Run-base == 0, r.Resolved.Mode, r.Committed-base == 0, r.Relations, r.Subordinates)
+		r.Resolved.Run-base == 0, r.Resolved.Mode, r.Committed-base == 0, r.Relations, r.Subordinates,
+		r.Task.Hook.Task, r.Task.Begun)
 	b.WriteByte('|')
 }

@@ -37,7 +37,9 @@ type Monitor struct {
 	failed *hooks.Info
 	// leaving: a departed hook has said that it is this unit that leaves.
 	leaving bool
-	told    map[model.RelationID]told
+	// task is the number of the task that ran last.
+	task int
+	told map[model.RelationID]told
 }
 
 // told is what a charm was told of one relation.

@@ -31,7 +31,8 @@ type World struct {
 	ending  string          // relations that are Dying, as "3,4,"
 	setting int             // the value of the configuration
 	charm   charm           // what the charm knows
-	forced  bool            // the unit was made Dead, or taken away, by force
+	tasks   queue
+	forced  bool // the unit was made Dead, or taken away, by force
 }
 
 // charm is what the hooks that ran have shown to the charm besides relations.
@@ -112,6 +113,9 @@ func (w *World) Do(how How) error {
 	w.hand = resolver.Op{}
 	if op.Verb == resolver.RunHook {
 		return w.runHook(op, how)
+	}
+	if op.Verb == resolver.RunTask {
+		return w.runTask(op, how)
 	}
 	if err := w.asked(op); err != nil {
 		return err
@@ -246,6 +250,8 @@ func (w *World) affect(op resolver.Op) {
 		for _, id := range op.Relations {
 			w.leaveScope(id)
 		}
+	case resolver.AbortTask:
+		w.abortTask(op)
 	case resolver.MarkDying:
 		w.Model.Life = max(w.Model.Life, model.Dying)
 	case resolver.MarkDead:

@@ -1,0 +1,272 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/state"
+)
+
+// taskOut is a task as people see it. Source: spec/cli-juju.md §2.3.
+type taskOut struct {
+	ID      string         `json:"id" yaml:"id"`
+	Status  string         `json:"status" yaml:"status"`
+	Message string         `json:"message,omitempty" yaml:"message,omitempty"`
+	Results map[string]any `json:"results,omitempty" yaml:"results,omitempty"`
+	Log     []string       `json:"log,omitempty" yaml:"log,omitempty"`
+	Unit    string         `json:"unit,omitempty" yaml:"unit,omitempty"`
+	Machine string         `json:"machine,omitempty" yaml:"machine,omitempty"`
+	Action  *actionOut     `json:"action,omitempty" yaml:"action,omitempty"`
+	Timing  timingOut      `json:"timing" yaml:"timing"`
+}
+
+type actionOut struct {
+	Name       string         `json:"name" yaml:"name"`
+	Parameters map[string]any `json:"parameters,omitempty" yaml:"parameters,omitempty"`
+}
+
+type timingOut struct {
+	Enqueued  string `json:"enqueued,omitempty" yaml:"enqueued,omitempty"`
+	Started   string `json:"started,omitempty" yaml:"started,omitempty"`
+	Completed string `json:"completed,omitempty" yaml:"completed,omitempty"`
+}
+
+// timeText is a time in whole seconds; empty: there is none.
+func timeText(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Truncate(time.Second).String()
+}
+
+func logText(l state.TaskLine) string { return timeText(l.Time) + " " + l.Message }
+
+// shown is the task for printing.
+func shown(t state.TaskDoc) taskOut {
+	out := taskOut{
+		ID: t.ID, Status: string(t.Status), Message: t.Message, Unit: string(t.Unit), Results: maps.Clone(t.Results),
+		Timing: timingOut{timeText(t.Enqueued), timeText(t.Started), timeText(t.Completed)},
+	}
+	for _, key := range []string{"stdout", "stderr"} {
+		if s, ok := out.Results[key].(string); ok {
+			out.Results[key] = strings.ReplaceAll(s, "\r\n", "\n")
+		}
+	}
+	for _, line := range t.Log {
+		out.Log = append(out.Log, logText(line))
+	}
+	if t.Unlogged > 0 {
+		out.Log = append(out.Log, fmt.Sprintf("(%d more lines are in the log of the unit)", t.Unlogged))
+	}
+	return out
+}
+
+// plainTask is a task's results as a person reads them.
+func plainTask(t state.TaskDoc) (string, error) {
+	out := shown(t)
+	var b strings.Builder
+	if t.Status != state.TaskCompleted {
+		what := "Action"
+		if t.Kind == state.ExecTask {
+			what = "Task"
+		}
+		fmt.Fprintf(&b, "%s id %s %s", what, t.ID, t.Status)
+		if t.Message != "" {
+			fmt.Fprintf(&b, ": %s", t.Message)
+		}
+		b.WriteByte('\n')
+	}
+	own := maps.Clone(out.Results)
+	for _, key := range []string{"return-code", "stdout", "stderr", "stdout-encoding", "stderr-encoding"} {
+		delete(own, key)
+	}
+	if len(own) > 0 {
+		text, err := indented(own)
+		if err != nil {
+			return "", errors.Trace(err)
+		}
+		b.Write(text)
+	}
+	for _, key := range []string{"stdout", "stderr"} {
+		s, _ := out.Results[key].(string)
+		b.WriteString(s)
+	}
+	return b.String(), nil
+}
+
+// exitCode is what a task has exited with, if it did by itself.
+func exitCode(t state.TaskDoc) int64 {
+	code, _ := t.Results["return-code"].(int64)
+	return code
+}
+
+// failedTasks is the error for tasks that have exited with another code than 0.
+func failedTasks(tasks []state.TaskDoc) error {
+	var failed []string
+	for _, t := range tasks {
+		if code := exitCode(t); code > 0 {
+			failed = append(failed, fmt.Sprintf(" - id %q with return code %d", t.ID, code))
+		}
+	}
+	switch len(failed) {
+	case 0:
+		return nil
+	case 1:
+		return errors.Errorf("the following task failed:\n%s\n\nuse 'unitd show-task' to inspect the failure", failed[0])
+	}
+	return errors.Errorf("the following tasks failed:\n%s\n\nuse 'unitd show-task' to inspect the failures", strings.Join(failed, "\n"))
+}
+
+// printTasks prints tasks that have ended. labels are the names that they are
+// shown under: units, or machines where those were asked for.
+func (a *app) printTasks(format, output string, tasks []state.TaskDoc, labels map[string]string) error {
+	if format == "plain" {
+		var b strings.Builder
+		for _, t := range tasks {
+			text, err := plainTask(t)
+			if err != nil {
+				return errors.Trace(err)
+			}
+			if len(tasks) > 1 {
+				fmt.Fprintf(&b, "%s:\n", label(t, labels))
+			}
+			b.WriteString(text)
+		}
+		if output != "" {
+			return a.writeFile(output, b.String())
+		}
+		a.printf("%s", b.String())
+		return nil
+	}
+	byName := map[string]taskOut{}
+	for _, t := range tasks {
+		out := shown(t)
+		if name := label(t, labels); name != out.Unit {
+			out.Unit, out.Machine = "", name
+		}
+		byName[label(t, labels)] = out
+	}
+	return a.write(format, output, byName)
+}
+
+func label(t state.TaskDoc, labels map[string]string) string {
+	if l, ok := labels[string(t.Unit)]; ok {
+		return l
+	}
+	return string(t.Unit)
+}
+
+// waitForTasks waits until the tasks have ended, and returns them. logged, if it
+// isn't nil, is told of what they log meanwhile. Once the time is over the error
+// names those that it has waited for.
+func (a *app) waitForTasks(m *state.Model, ids []string, timeout time.Duration, logged func(state.TaskDoc, state.TaskLine)) ([]state.TaskDoc, error) {
+	ctx := a.ctx
+	if timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, timeout)
+		defer cancel()
+	}
+	watching, stop := context.WithCancel(ctx)
+	defer stop()
+	changes, err := m.Watch(watching, 0)
+	if err != nil {
+		return nil, err
+	}
+	w := newAwaited(m)
+	wake(w, changes)
+	tasks, told := make([]state.TaskDoc, len(ids)), make([]int, len(ids))
+	look := func() (bool, error) {
+		done := true
+		for i, id := range ids {
+			t, err := m.Task(a.ctx, id)
+			if err != nil {
+				return false, err
+			}
+			for ; logged != nil && told[i] < len(t.Log); told[i]++ {
+				logged(t, t.Log[told[i]])
+			}
+			tasks[i] = t
+			done = done && t.Status.Ended()
+		}
+		return done, nil
+	}
+	err = a.await(ctx, w, nil, look)
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return tasks, errors.WithType(errors.Errorf("timed out waiting for results from: %s", stillRunning(tasks)), errTimedOut)
+	case errors.Is(err, errAgentEnded):
+		return tasks, fmt.Errorf("%w; the task runs when there is another one", err)
+	}
+	return tasks, err
+}
+
+// errTimedOut marks that a wait was given up.
+const errTimedOut = errors.ConstError("timed out")
+
+func stillRunning(tasks []state.TaskDoc) string {
+	var units []string
+	for _, t := range tasks {
+		if !t.Status.Ended() {
+			units = append(units, "unit "+string(t.Unit))
+		}
+	}
+	return strings.Join(slices.Compact(units), ", ")
+}
+
+// unscheduled says why nothing of an operation was queued. It is no error, as
+// programs that drive the command line expect.
+func (a *app) unscheduled(op state.OperationDoc) {
+	a.note("Operation %s failed to schedule any tasks:\n%s", op.ID, op.Fail)
+}
+
+// taskFlags are the flags that run and exec share.
+type taskFlags struct {
+	wait           time.Duration
+	background     bool
+	format, output string
+}
+
+// follow waits for the tasks of an operation and prints what came of them.
+func (a *app) follow(m *state.Model, tasks []state.TaskDoc, f taskFlags, labels map[string]string, logged func(state.TaskDoc, state.TaskLine)) error {
+	ids := make([]string, len(tasks))
+	for i, t := range tasks {
+		ids[i] = t.ID
+	}
+	tasks, err := a.waitForTasks(m, ids, f.wait, logged)
+	if errors.Is(err, errTimedOut) && f.format != "plain" {
+		tasks = slices.DeleteFunc(slices.Clone(tasks), func(t state.TaskDoc) bool { return !t.Status.Ended() })
+		if perr := a.printTasks(f.format, f.output, tasks, labels); perr != nil {
+			return perr
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if err := a.printTasks(f.format, f.output, tasks, labels); err != nil {
+		return err
+	}
+	return failedTasks(tasks)
+}
+
+// scheduled tells of an operation that goes on in the background.
+func (a *app) scheduled(op state.OperationDoc) error {
+	if len(op.Tasks) == 1 {
+		a.note("Scheduled operation %s with task %s", op.ID, op.Tasks[0])
+		a.note("Check operation status with 'unitd show-operation %s'", op.ID)
+		a.note("Check task status with 'unitd show-task %s'", op.Tasks[0])
+		return nil
+	}
+	a.note("Scheduled operation %s with %d tasks", op.ID, len(op.Tasks))
+	for _, id := range op.Tasks {
+		a.note("  - task %s", id)
+	}
+	a.note("Check operation status with 'unitd show-operation %s'", op.ID)
+	a.note("Check task status with 'unitd show-task <id>'")
+	return nil
+}

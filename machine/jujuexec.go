@@ -1,0 +1,232 @@
+package machine
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/juju/errors"
+	"github.com/juju/gnuflag"
+
+	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/state"
+	"github.com/unitd/unitd/tools"
+	"github.com/unitd/unitd/tools/wire"
+)
+
+// runSocket is the socket for commands from outside of hooks, in Config.Dir; the
+// client looks for it beside the directory of the tools.
+const runSocket = "run.socket"
+
+// serveCommands serves juju-exec until ctx ends and the result is called.
+func (a *agent) serveCommands(ctx context.Context) (end func(), err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer func() {
+		if err != nil {
+			cancel()
+		}
+	}()
+	path := filepath.Join(a.Dir, runSocket)
+	// A link of a former agent's, whose socket had to be elsewhere.
+	if info, err := os.Lstat(path); err == nil && info.Mode().Type() == os.ModeSymlink {
+		if err := os.Remove(path); err != nil {
+			return nil, errors.Annotate(err, "cannot listen for commands")
+		}
+	}
+	server, err := tools.Listen(path, a.Log)
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	if server.Addr() != path {
+		if err := os.Symlink(server.Addr(), path); err != nil {
+			server.Close()
+			return nil, errors.Annotate(err, "cannot listen for commands")
+		}
+	}
+	server.ServeOutside(func(req wire.Request) wire.Reply { return a.command(ctx, req) })
+	return func() {
+		cancel() // whoever waits for commands
+		server.Close()
+		if server.Addr() != path {
+			os.Remove(path)
+		}
+	}, nil
+}
+
+// jujuExec is a call of juju-exec. Source: spec/hook-tools.md §8.
+type jujuExec struct {
+	unit, model, relation, remoteUnit, remoteApp string
+	force, noContext                             bool
+	commands                                     []string
+}
+
+func parseJujuExec(args []string) (jujuExec, error) {
+	var c jujuExec
+	var operator bool
+	f := gnuflag.NewFlagSetWithFlagKnownAs(args[0], gnuflag.ContinueOnError, "option")
+	f.SetOutput(io.Discard)
+	f.Usage = func() {}
+	f.StringVar(&c.unit, "u", "-", "")
+	f.StringVar(&c.model, "m", "", "")
+	f.StringVar(&c.model, "model", "", "")
+	f.StringVar(&c.relation, "r", "", "")
+	f.StringVar(&c.relation, "relation", "", "")
+	f.StringVar(&c.remoteUnit, "remote-unit", "", "")
+	f.StringVar(&c.remoteApp, "remote-app", "", "")
+	f.BoolVar(&c.force, "force-remote-unit", false, "")
+	f.BoolVar(&c.noContext, "no-context", false, "")
+	f.BoolVar(&operator, "operator", false, "")
+	if err := f.Parse(false, args[1:]); err != nil {
+		return c, errors.Trace(err)
+	}
+	c.commands = f.Args()
+	switch {
+	case c.noContext || operator:
+		return c, errors.New("--no-context and --operator are not supported: every command here is run in the context of a unit")
+	case c.unit != "-":
+	case len(c.commands) > 0 && unitOf(c.commands[0]) != "":
+		c.unit, c.commands = c.commands[0], c.commands[1:]
+	default:
+		c.unit = ""
+	}
+	if len(c.commands) == 0 {
+		return c, errors.New("missing commands")
+	}
+	return c, nil
+}
+
+// unitOf is the unit that "app/0" or "unit-app-0" names; empty: none.
+func unitOf(name string) model.UnitName {
+	if tag, ok := strings.CutPrefix(name, "unit-"); ok {
+		if i := strings.LastIndexByte(tag, '-'); i > 0 {
+			name = tag[:i] + "/" + tag[i+1:]
+		}
+	}
+	unit, err := model.ParseUnitName(name)
+	if err != nil {
+		return ""
+	}
+	return unit
+}
+
+// command runs what juju-exec was given, when it is the unit's turn.
+func (a *agent) command(ctx context.Context, req wire.Request) wire.Reply {
+	if len(req.Args) == 0 || !slices.Contains(tools.Outside(), req.Args[0]) {
+		return tools.Failed(1, errors.New("bad request: unknown command"))
+	}
+	c, err := parseJujuExec(req.Args)
+	if err != nil {
+		return tools.Failed(2, err)
+	}
+	m, unit, err := a.find(ctx, c)
+	if err != nil {
+		return tools.Failed(1, err)
+	}
+	if unit == "" {
+		return tools.Failed(2, errors.New("missing unit-name"))
+	}
+	request := state.TaskRequest{Unit: string(unit), AnyRemote: c.force, TaskSpec: state.TaskSpec{
+		Kind: state.ExecTask, Command: model.ShellLine(c.commands), Relation: model.NoRelation, RemoteUnit: model.UnitName(c.remoteUnit),
+	}}
+	switch {
+	case c.relation != "":
+		id, err := strconv.Atoi(c.relation[strings.LastIndexByte(c.relation, ':')+1:])
+		if err != nil {
+			return tools.Failed(2, errors.New("invalid relation id"))
+		}
+		request.Relation = model.RelationID(id)
+	case c.remoteApp != "":
+		return tools.Failed(1, errors.Errorf("remote app: %s, provided without a relation", c.remoteApp))
+	}
+	op, tasks, err := m.Enqueue(ctx, req.Args[0]+" on "+string(unit), []state.TaskRequest{request})
+	switch {
+	case err != nil:
+		return tools.Failed(1, err)
+	case op.Fail != "":
+		return tools.Failed(1, errors.New(op.Fail))
+	}
+	return awaitCommand(ctx, m, tasks[0].ID)
+}
+
+// find finds the unit that is meant, the only one of this agent's if none was
+// named; an empty name: there is more than one, or none.
+func (a *agent) find(ctx context.Context, c jujuExec) (*state.Model, model.UnitName, error) {
+	infos, err := a.Controller.Models(ctx)
+	if err != nil {
+		return nil, "", errors.Trace(err)
+	}
+	var in []*state.Model
+	var units []model.UnitName
+	for _, info := range infos {
+		if c.model != "" && info.Name != c.model {
+			continue
+		}
+		m := a.Controller.Open(info)
+		all, err := m.Units(ctx)
+		if err != nil {
+			return nil, "", errors.Trace(err)
+		}
+		for _, u := range all {
+			if c.unit == "" || u.Name == unitOf(c.unit) {
+				in, units = append(in, m), append(units, u.Name)
+			}
+		}
+	}
+	switch {
+	case len(in) == 1:
+		return in[0], units[0], nil
+	case c.unit == "":
+		return nil, "", nil
+	case len(in) == 0:
+		return nil, "", errors.Errorf("unit %q not found on this machine", c.unit)
+	}
+	return nil, "", errors.Errorf("unit %q is in several models: say which by -m MODEL", c.unit)
+}
+
+// awaitCommand waits until a task has ended, and is what its caller sees of it.
+func awaitCommand(ctx context.Context, m *state.Model, id string) wire.Reply {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	watch, err := m.Watch(ctx, 0)
+	if err != nil {
+		return tools.Failed(1, err)
+	}
+	for {
+		task, err := m.Task(ctx, id)
+		if err != nil {
+			return tools.Failed(1, err)
+		}
+		if task.Status.Ended() {
+			return commandReply(task)
+		}
+		if _, ok := <-watch; !ok {
+			return tools.Failed(1, errors.New("command execution aborted"))
+		}
+	}
+}
+
+func commandReply(task state.TaskDoc) wire.Reply {
+	var r wire.Reply
+	for key, to := range map[string]*[]byte{"stdout": &r.Stdout, "stderr": &r.Stderr} {
+		text, _ := task.Results[key].(string)
+		*to = []byte(text)
+		if task.Results[key+"-encoding"] == "base64" {
+			if b, err := base64.StdEncoding.DecodeString(text); err == nil {
+				*to = b
+			}
+		}
+	}
+	code, _ := task.Results["return-code"].(int64)
+	r.Code = int(code)
+	if task.Status != state.TaskCompleted {
+		r.Code = max(r.Code, 1)
+		r.Stderr = fmt.Appendf(r.Stderr, "ERROR command %s: %s\n", task.Status, task.Message)
+	}
+	return r
+}

@@ -1,0 +1,204 @@
+package state
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/model"
+)
+
+const (
+	// maxTaskSpec is how large the parameters of an action may be as JSON text,
+	// in bytes. A command is one argument of a process, for which systems have
+	// a limit: Linux's is 128 KiB.
+	maxTaskSpec    = 200 << 10
+	maxTaskCommand = 100 << 10
+	// tasksPerTxn is how many tasks one transaction makes: each is two documents,
+	// and takes the place of an old one.
+	tasksPerTxn = 25
+	// keptTasks is how many operations and tasks are kept, the newest ones.
+	keptTasks = 2000
+)
+
+// TaskRequest asks for a task of a unit, or of an application's leader.
+type TaskRequest struct {
+	// Unit is the unit's name, "shop/0", or "shop/leader".
+	Unit string
+	// AnyRemote takes RemoteUnit as it is, be it in the relation or not.
+	AnyRemote bool
+	TaskSpec
+}
+
+// Enqueue asks for tasks, as one operation. Either all of them are queued, or,
+// where one of them can't be, none, and the operation's Fail says why. Tasks are
+// in the order of the requests, and run in the order of their ids.
+func (m *Model) Enqueue(ctx context.Context, summary string, requests []TaskRequest) (OperationDoc, []TaskDoc, error) {
+	var op OperationDoc
+	var tasks []TaskDoc
+	_, err := m.update(ctx, func(tx *txn) error {
+		first, err := tx.draw("task", 1+len(requests))
+		if err != nil {
+			return errors.Trace(err)
+		}
+		op = OperationDoc{ID: strconv.Itoa(first), Summary: summary, Enqueued: tx.now()}
+		tasks = nil
+		var refused []string
+		for i, r := range requests {
+			t, err := tx.task(r)
+			switch {
+			case errors.Is(err, errors.NotFound) || errors.Is(err, errors.NotValid):
+				refused = append(refused, err.Error())
+				continue
+			case err != nil:
+				return errors.Trace(err)
+			}
+			t.ID, t.Operation, t.Status, t.Enqueued = strconv.Itoa(first+1+i), op.ID, TaskPending, op.Enqueued
+			tasks = append(tasks, t)
+			op.Tasks = append(op.Tasks, t.ID)
+		}
+		if len(refused) > 0 {
+			op.Fail, op.Tasks, tasks = strings.Join(slices.Compact(refused), "\n"), nil, nil
+		}
+		if err := tx.put(operationKey(op.ID), op); err != nil {
+			return errors.Trace(err)
+		}
+		return tx.enqueue(tasks[:min(len(tasks), tasksPerTxn)])
+	})
+	if err != nil {
+		return op, nil, errors.Trace(err)
+	}
+	for i := tasksPerTxn; i < len(tasks); i += tasksPerTxn {
+		_, err := m.update(ctx, func(tx *txn) error { return tx.enqueue(tasks[i:min(len(tasks), i+tasksPerTxn)]) })
+		if err != nil {
+			return op, nil, errors.Trace(err)
+		}
+	}
+	return op, tasks, nil
+}
+
+// draw draws several numbers of a sequence, from 1, and returns the first.
+func (t *txn) draw(name string, count int) (int, error) {
+	n := 0
+	if _, err := t.find(sequenceKey(name), &n); err != nil {
+		return 0, errors.Trace(err)
+	}
+	return n + 1, t.put(sequenceKey(name), n+count)
+}
+
+func (t *txn) enqueue(tasks []TaskDoc) error {
+	for _, doc := range tasks {
+		// Its unit may have gone since the operation was made.
+		if u, err := t.unit(doc.Unit); err != nil || u.ID != doc.UnitID || u.Life == model.Dead {
+			doc.Status, doc.Completed = TaskCancelled, t.now()
+		}
+		if err := t.putTask(doc); err != nil {
+			return errors.Trace(err)
+		}
+		if err := t.dropOld(doc.ID); err != nil {
+			return errors.Trace(err)
+		}
+	}
+	return nil
+}
+
+// dropOld drops the operation or task that is too old to be kept.
+func (t *txn) dropOld(id string) error {
+	n, err := strconv.Atoi(id)
+	if err != nil || n <= keptTasks {
+		return errors.Trace(err)
+	}
+	old := strconv.Itoa(n - keptTasks)
+	var doc TaskDoc
+	found, err := t.find(taskKey(old), &doc)
+	switch {
+	case err != nil:
+		return errors.Trace(err)
+	case found && doc.Status.Ended():
+		return t.delete(taskKey(old))
+	case found:
+		return nil
+	}
+	return t.delete(operationKey(old))
+}
+
+// putTask writes a task, and whether its unit's agent finds it.
+func (t *txn) putTask(doc TaskDoc) error {
+	if err := t.put(taskKey(doc.ID), doc); err != nil {
+		return errors.Trace(err)
+	}
+	if doc.Status.Ended() {
+		return t.delete(taskRefKey(doc))
+	}
+	return t.put(taskRefKey(doc), taskRef{
+		ID: doc.ID, Kind: doc.Kind, Action: doc.Action,
+		Relation: doc.Relation, Endpoint: doc.Endpoint, RemoteUnit: doc.RemoteUnit, Status: doc.Status,
+	})
+}
+
+// task is the task that a request asks for. NotFound and NotValid say why there
+// can't be such a one.
+func (d docs) task(r TaskRequest) (TaskDoc, error) {
+	name, err := d.leaderOr(r.Unit)
+	if err != nil {
+		return TaskDoc{}, errors.Trace(err)
+	}
+	u, err := d.unit(name)
+	if err != nil {
+		return TaskDoc{}, errors.Trace(err)
+	}
+	if u.Life == model.Dead {
+		return TaskDoc{}, errors.NewNotFound(nil, fmt.Sprintf("unit %q not found", name))
+	}
+	t := TaskDoc{Unit: u.Name, UnitID: u.ID, TaskSpec: r.TaskSpec}
+	if t.Kind == ExecTask {
+		return t, errors.Trace(d.checkExec(u, &t.TaskSpec, r.AnyRemote))
+	}
+	return t, errors.Trace(d.checkAction(u, &t.TaskSpec))
+}
+
+// leaderOr is a unit's name, where "shop/leader" is that of shop's leader.
+func (d docs) leaderOr(unit string) (model.UnitName, error) {
+	app, ok := strings.CutSuffix(unit, "/leader")
+	if !ok {
+		return model.UnitName(unit), nil
+	}
+	var leader model.UnitName
+	found, err := d.find(leaderKey(app), &leader)
+	if err == nil && !found {
+		err = errors.NewNotFound(nil, fmt.Sprintf("could not determine leader for %q", app))
+	}
+	return leader, errors.Trace(err)
+}
+
+// checkAction fills in the defaults of an action's parameters.
+func (d docs) checkAction(u UnitDoc, t *TaskSpec) error {
+	app, err := d.application(u.Name.Application())
+	if err != nil {
+		return errors.Trace(err)
+	}
+	charm, err := d.charm(app.Charm)
+	if err != nil {
+		return errors.Trace(err)
+	}
+	spec, ok := charm.Charm.Actions[t.Action]
+	switch {
+	case len(charm.Charm.Actions) == 0:
+		return errors.NewNotFound(nil, fmt.Sprintf("no actions defined on charm %q", charm.URL))
+	case !ok:
+		return errors.NewNotFound(nil, fmt.Sprintf("action %q not defined on unit %q", t.Action, u.Name))
+	}
+	if t.Params, err = checkParams(spec.Params, t.Params); err != nil {
+		return errors.NewNotValid(nil, "validation failed: "+err.Error())
+	}
+	b, err := json.Marshal(t.Params)
+	if err == nil && len(b) > maxTaskSpec {
+		err = errors.NewNotValid(nil, fmt.Sprintf("validation failed: parameters of more than %d bytes", maxTaskSpec))
+	}
+	return errors.Trace(err)
+}
