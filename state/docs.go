@@ -141,6 +141,12 @@ type scopeDoc struct {
 	Version int            `json:"version"`
 }
 
+// leftDoc says that a unit has left the scope of a relation. It stays when the
+// unit enters again: what tells is when it was written.
+type leftDoc struct {
+	Unit model.UnitName `json:"unit"`
+}
+
 // settingsDoc is a databag. It stays when its unit leaves the scope.
 type settingsDoc struct {
 	Version int            `json:"version"`

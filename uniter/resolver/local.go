@@ -137,21 +137,17 @@ func New(unit model.UnitName) Local {
 	return Local{Unit: unit, Seen: Seen{LeaderSettings: NeverTold}}
 }
 
-// Clone is a copy that shares nothing.
-func (l Local) Clone() Local {
+// clone is a copy that After may change: of l itself, of its current run, and of
+// which relations there are. What is known of a relation is a value.
+func (l Local) clone() Local {
 	if l.Current != nil {
 		c := *l.Current
-		if c.Failure != nil {
-			f := *c.Failure
-			c.Failure = &f
-		}
 		l.Current = &c
 	}
-	rels := make(map[model.RelationID]relation.State, len(l.Relations))
-	for id, s := range l.Relations {
-		rels[id] = s.Clone()
+	l.Relations = maps.Clone(l.Relations)
+	if l.Relations == nil {
+		l.Relations = map[model.RelationID]relation.State{}
 	}
-	l.Relations = rels
 	return l
 }
 
