@@ -102,7 +102,10 @@ type RelationDoc struct {
 	Key       string           `json:"key"`
 	Endpoints []model.Endpoint `json:"endpoints"` // one for a peer relation, else two
 	Life      model.Life       `json:"life"`
-	Suspended bool             `json:"suspended,omitempty"`
+	// Suspended: its units leave it, and enter it again when it is resumed.
+	Suspended bool `json:"suspended,omitempty"`
+	// SuspendedMessage says for people why it is.
+	SuspendedMessage string `json:"suspended-message,omitempty"`
 	// Units counts the units in scope.
 	Units int `json:"units"`
 	// Since is when it was made.

@@ -81,9 +81,9 @@ func TestEnterScope(t *testing.T) {
 	t.Run("nobody enters a suspended relation until it is resumed", func(t *testing.T) {
 		t.Parallel()
 		w, id := related(t)
-		w.ok(w.SetSuspended(w.ctx, id, true))
+		w.ok(w.Suspend(w.ctx, "", id))
 		refused(w, "wordpress/0", id)
-		w.ok(w.SetSuspended(w.ctx, id, false))
+		w.ok(w.Resume(w.ctx, id))
 		w.enter("wordpress/0", id)
 	})
 
