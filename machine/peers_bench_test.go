@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -26,55 +27,55 @@ import (
 func BenchmarkJoinPeers(b *testing.B) {
 	for _, members := range []int{100, 500, 2000} {
 		b.Run(fmt.Sprintf("at-once/%d", members), func(b *testing.B) {
-			benchmarkPeers(b, members, func(r *ring, names []model.UnitName) time.Duration {
+			benchmarkPeers(b, members, func(r *ring, names []model.UnitName) {
 				for _, name := range names {
 					r.enter(name)
 				}
-				start := time.Now()
-				r.agent.start(r.ctx, r.unit)
-				r.settle()
-				return time.Since(start)
+				r.time(func() { r.agent.start(r.ctx, r.unit) })
 			})
 		})
 		b.Run(fmt.Sprintf("one-by-one/%d", members), func(b *testing.B) {
-			benchmarkPeers(b, members, func(r *ring, names []model.UnitName) (took time.Duration) {
-				r.agent.start(r.ctx, r.unit)
-				r.settle()
+			benchmarkPeers(b, members, func(r *ring, names []model.UnitName) {
+				r.time(func() { r.agent.start(r.ctx, r.unit) })
+				r.took, r.cpu = 0, 0
 				for _, name := range names {
 					r.enter(name)
-					start := time.Now()
-					r.unit.poke()
-					r.settle()
-					took += time.Since(start)
+					r.time(r.unit.poke)
 				}
-				return took
 			})
 		})
 	}
 }
 
-func benchmarkPeers(b *testing.B, members int, join func(*ring, []model.UnitName) time.Duration) {
-	var took time.Duration
+func benchmarkPeers(b *testing.B, members int, join func(*ring, []model.UnitName)) {
+	var took, cpu time.Duration
 	n := 0
 	for b.Loop() {
-		b.StopTimer()
 		r := newRing(b)
 		names, err := r.model.AddUnits(r.ctx, "ring", members)
 		r.must(err)
-		r.hooks = 0
-		took += join(r, names)
+		join(r, names)
 		if r.hooks < 2*members {
 			b.Fatalf("%d hooks have run for %d members", r.hooks, members)
 		}
 		r.stop()
-		n += members
-		b.StartTimer()
+		took, cpu, n = took+r.took, cpu+r.cpu, n+members
 	}
 	b.ReportMetric(0, "ns/op")
 	b.ReportMetric(us(took)/float64(n), "us/member")
+	b.ReportMetric(us(cpu)/float64(n), "cpu-us/member")
 }
 
 func us(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1000 }
+
+// cpuTime is the processor time that the process has used.
+func cpuTime(b *testing.B) time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
 
 // ring is a unit with its agent, ring/0, in a peer relation. The others are
 // documents only, as if agents elsewhere had them.
@@ -89,6 +90,8 @@ type ring struct {
 	peers model.RelationID
 	idle  chan struct{} // has room for one
 	hooks int
+	// took and cpu are what time has measured.
+	took, cpu time.Duration
 }
 
 func newRing(b *testing.B) *ring {
@@ -151,6 +154,15 @@ func (r *ring) charm() string {
 // enter makes another unit a member.
 func (r *ring) enter(name model.UnitName) {
 	r.must(r.model.EnterScope(r.ctx, name, r.peers, model.Settings{"private-address": "10.0.0.1"}))
+}
+
+// time measures how long it takes, from something that is done, until the unit
+// has nothing to do, and what that costs.
+func (r *ring) time(do func()) {
+	start, cpu := time.Now(), cpuTime(r.B)
+	do()
+	r.settle()
+	r.took, r.cpu = r.took+time.Since(start), r.cpu+cpuTime(r.B)-cpu
 }
 
 // settle waits until the unit has nothing to do.

@@ -12,8 +12,9 @@ import (
 	"github.com/unitd/unitd/relation"
 )
 
-// Local is all that a unit's agent remembers. It is one value, journalled
-// whole, and changed only by After. The zero value, with Unit, is an agent
+// Local is all that a unit's agent remembers. It is one value, which the journal
+// has, and what it refers to is shared between those that After makes of each
+// other: nobody changes it. The zero value, with Unit, is an agent
 // that has done nothing yet; LeaderSettings of such a one is NeverTold.
 type Local struct {
 	Unit model.UnitName `json:"unit"`
