@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/crc32"
-	"io"
 	"os"
 
 	"github.com/juju/errors"
@@ -96,9 +95,13 @@ type slot struct {
 // readSlot reads a slot. The error says why it has no record.
 func readSlot(f *os.File) (slot, error) {
 	var s slot
-	b, err := io.ReadAll(io.NewSectionReader(f, 0, (roomRatio+2)*maxRecord))
-	if err != nil || len(b) == 0 {
+	st, err := f.Stat()
+	if err != nil || st.Size() == 0 {
 		s.empty = err == nil
+		return s, errors.Trace(err)
+	}
+	b := make([]byte, min(st.Size(), (roomRatio+2)*maxRecord))
+	if _, err := f.ReadAt(b, 0); err != nil {
 		return s, errors.Trace(err)
 	}
 	rest, err := s.follow(b)
