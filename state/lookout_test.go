@@ -3,11 +3,10 @@ package state_test
 import (
 	"context"
 	"fmt"
-	"os"
+	"math/rand/v2"
 	"reflect"
+	"strings"
 	"testing"
-
-	"pgregory.net/rapid"
 
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
@@ -18,62 +17,55 @@ import (
 // sees what one sees that knows nothing.
 func TestALookoutSeesWhatOneSeesThatKnowsNothing(t *testing.T) {
 	t.Parallel()
-	base := t.TempDir()
-	rapid.Check(t, func(t *rapid.T) {
-		dir, err := os.MkdirTemp(base, "")
-		if err != nil {
-			t.Fatal(err)
-		}
-		w := worldIn(t, dir)
-		w.deploy(mysql, 3)
-		w.deploy(wordpress, 2)
-		w.deploy(logging, 0)
-		global := w.relate("wordpress", "mysql")
-		family := w.relate("wordpress", "logging:info")
-		w.enter("wordpress/0", family)
-		w.enter("wordpress/1", family)
-		relations := map[string][]model.RelationID{"mysql": {0, global}, "wordpress": {global, family}, "logging": {family}}
-		units := []model.UnitName{"mysql/0", "mysql/1", "mysql/2", "wordpress/0", "wordpress/1", "logging/0", "logging/1"}
-		lookouts := map[model.UnitName]*state.Lookout{}
-		for _, u := range units {
-			lookouts[u] = w.Lookout(u)
-		}
-		runs := map[model.UnitName]int64{}
-		draw := func(t *rapid.T) (model.UnitName, model.RelationID) {
-			u := rapid.SampledFrom(units).Draw(t, "unit")
-			return u, rapid.SampledFrom(relations[u.Application()]).Draw(t, "relation")
-		}
-		t.Repeat(map[string]func(*rapid.T){
-			"enter": func(t *rapid.T) {
-				u, id := draw(t)
-				w.enter(u, id)
-			},
-			"leave": func(t *rapid.T) {
-				u, id := draw(t)
-				w.leave(u, id)
-			},
-			"write": func(t *rapid.T) {
-				u, id := draw(t)
-				runs[u]++
-				w.ok(w.CommitHook(w.ctx, state.HookCommit{Unit: u, Run: runs[u], LeaveScope: model.NoRelation, Changes: model.Changes{
-					Relations: map[model.RelationID]model.RelationChange{id: {Unit: model.Settings{"n": fmt.Sprint(runs[u])}}},
-				}}))
-			},
-			"forget": func(t *rapid.T) {
-				s, err := w.Snapshot(w.ctx, "mysql/0")
-				w.ok(err)
-				w.ok(w.store.Compact(w.ctx, s.Rev))
-			},
-			"look": func(t *rapid.T) {
-				u := rapid.SampledFrom(units).Draw(t, "who")
-				got, err := lookouts[u].Snapshot(w.ctx)
-				w.ok(err)
-				if want := w.snapshot(u); !reflect.DeepEqual(got, want) {
-					t.Fatalf("%s sees\n%+v\nwant\n%+v", u, got.Relations, want.Relations)
-				}
-			},
+	for seed := range uint64(8) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			lookAtRandom(t, rand.New(rand.NewPCG(seed, 0)))
 		})
-	})
+	}
+}
+
+func lookAtRandom(t *testing.T, chance *rand.Rand) {
+	w := newWorld(t)
+	w.deploy(mysql, 3)
+	w.deploy(wordpress, 2)
+	w.deploy(logging, 0)
+	global := w.relate("wordpress", "mysql")
+	family := w.relate("wordpress", "logging:info")
+	w.enter("wordpress/0", family)
+	w.enter("wordpress/1", family)
+	relations := map[string][]model.RelationID{"mysql": {0, global}, "wordpress": {global, family}, "logging": {family}}
+	units := []model.UnitName{"mysql/0", "mysql/1", "mysql/2", "wordpress/0", "wordpress/1", "logging/0", "logging/1"}
+	lookouts := map[model.UnitName]*state.Lookout{}
+	for _, u := range units {
+		lookouts[u] = w.Lookout(u)
+	}
+	var acts []string
+	for n := range int64(120) {
+		u := units[chance.IntN(len(units))]
+		in := relations[u.Application()]
+		id := in[chance.IntN(len(in))]
+		act := []string{"enter", "enter", "leave", "write", "look", "look", "forget"}[chance.IntN(7)]
+		acts = append(acts, fmt.Sprintf("%s %s %d", act, u, id))
+		switch act {
+		case "enter":
+			w.enter(u, id)
+		case "leave":
+			w.leave(u, id)
+		case "write":
+			w.ok(w.CommitHook(w.ctx, state.HookCommit{Unit: u, Run: n + 1, LeaveScope: model.NoRelation, Changes: model.Changes{
+				Relations: map[model.RelationID]model.RelationChange{id: {Unit: model.Settings{"n": fmt.Sprint(n)}}},
+			}}))
+		case "forget":
+			w.ok(w.store.Compact(w.ctx, w.snapshot(u).Rev))
+		case "look":
+			got, err := lookouts[u].Snapshot(w.ctx)
+			w.ok(err)
+			if want := w.snapshot(u); !reflect.DeepEqual(got, want) {
+				t.Fatalf("%s sees\n%+v\nwant\n%+v\nafter %s", u, got.Relations, want.Relations, strings.Join(acts, ", "))
+			}
+		}
+	}
 }
 
 // counting is a store that counts the keys with their values that are read.
