@@ -52,7 +52,7 @@ var rooms = []room{
 	{"relation", pure, []string{"hooks", "model"}},
 	{"uniter/resolver", pure, []string{"hooks", "model", "relation"}},
 	{"uniter/sim", pure, []string{"hooks", "model", "relation", "uniter/resolver"}},
-	{"uniter/journal", anything, []string{"model", "uniter/resolver"}},
+	{"uniter/journal", anything, []string{"model", "relation", "uniter/resolver"}},
 	{"uniter", anything, []string{"hooks", "model", "uniter/journal", "uniter/resolver"}},
 	{"hooks/runner", anything, nil},
 	{"context", anything, []string{"hooks", "model"}},
@@ -89,7 +89,7 @@ var rooms = []room{
 
 // outside is all that a pure room may import from outside the module.
 var outside = []string{
-	"bytes", "cmp", "encoding/json", "fmt", "maps", "math", "regexp", "slices", "strconv", "strings", "time", "unicode/utf8",
+	"bytes", "cmp", "encoding/json", "fmt", "iter", "maps", "math", "regexp", "slices", "strconv", "strings", "time", "unicode/utf8",
 	"github.com/juju/errors",
 }
 

@@ -94,9 +94,6 @@ func TestWhatIsHandedOutCanBeChangedWithoutHarm(t *testing.T) {
 	config["n"], settings["n"], state["n"] = "x", "x", "x"
 	must(t, c.SetState(map[string]string{"s": "1"}))
 	*c.Changes().State["s"] = "x"
-	relation, err := c.Relation(3)
-	must(t, err)
-	relation.Members[0] = "x/0"
 
 	again, err := c.Config()
 	must(t, err)
@@ -107,7 +104,6 @@ func TestWhatIsHandedOutCanBeChangedWithoutHarm(t *testing.T) {
 	state, err = c.State()
 	must(t, err)
 	mustBe(t, "state", fmt.Sprint(state), "map[n:1 s:1]")
-	mustBe(t, "members", fmt.Sprint(c.Relations("db")[0].Members), "[pg/0]")
 }
 
 func TestAContextServesManyAtOnce(t *testing.T) {

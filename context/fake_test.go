@@ -147,7 +147,7 @@ func paramsOf(view hookcontext.View) hookcontext.Params {
 		Hook:  hooks.Info{Kind: hooks.ConfigChanged},
 		Charm: model.Charm{Endpoints: map[string]model.CharmRel{"db": {}, "web": {}}},
 		Relations: []hookcontext.Relation{
-			{ID: 3, Endpoint: "db", RemoteApp: "pg", Members: []model.UnitName{"pg/0"}},
+			{ID: 3, Endpoint: "db", RemoteApp: "pg", Members: model.Members{{Unit: "pg/0", Version: 1}}},
 			{ID: 4, Endpoint: "peers", Peer: true, RemoteApp: "app"},
 		},
 		View:      view,

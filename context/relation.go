@@ -23,7 +23,6 @@ func (c *Context) Relation(id model.RelationID) (Relation, error) {
 	if !ok {
 		return Relation{}, errors.NewNotFound(nil, "relation not found")
 	}
-	r.Members = slices.Clone(r.Members)
 	return r, nil
 }
 
@@ -38,7 +37,6 @@ func (c *Context) Relations(endpoint string) []Relation {
 	var out []Relation
 	for _, id := range slices.Sorted(maps.Keys(c.relations)) {
 		if r := c.relations[id]; r.Endpoint == endpoint && !r.Broken {
-			r.Members = slices.Clone(r.Members)
 			out = append(out, r)
 		}
 	}

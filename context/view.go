@@ -81,7 +81,7 @@ type Relation struct {
 	Endpoint  string // the unit's own endpoint
 	Peer      bool
 	RemoteApp string // for a peer relation the unit's own application
-	Members   []model.UnitName
+	Members   model.Members
 	// Broken: dying or suspended, and without members; relation-ids leaves it out.
 	Broken bool
 }

@@ -59,13 +59,9 @@ func proxyOf(settings map[string]string) hooks.Proxy {
 }
 
 func snapshot(v state.RelationView) relation.Snapshot {
-	s := relation.Snapshot{
+	return relation.Snapshot{
 		ID: v.ID, Endpoint: v.Own.Name, RemoteApp: v.Other.Application, Peer: v.IsPeer(),
 		Implicit: v.Own.Implicit(), Live: v.Life == model.Alive && !v.Suspended,
-		InScope: v.InScope, NotYet: v.NotYet, Application: v.ApplicationVersion,
+		InScope: v.InScope, NotYet: v.NotYet, Members: v.Members, Application: v.ApplicationVersion,
 	}
-	for _, m := range v.Members {
-		s.Members = append(s.Members, relation.Member(m))
-	}
-	return s
 }

@@ -38,6 +38,7 @@ type unit struct {
 	principal model.UnitName
 	machine   string
 	model     *state.Model
+	lookout   *state.Lookout
 	clock     clock.Clock
 	log       *slog.Logger
 	debugLog  *debuglog.Log
@@ -208,7 +209,7 @@ func (u *unit) observe(ctx context.Context, l resolver.Local) (resolver.Remote, 
 	if u.recorded == nil {
 		u.catchUp(l.Ended)
 	}
-	s, err := u.model.Snapshot(ctx, u.name)
+	s, err := u.lookout.Snapshot(ctx)
 	if errors.Is(err, errors.NotFound) {
 		return resolver.Remote{Now: u.clock.Now(), Gone: true}, nil
 	}

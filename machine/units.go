@@ -122,9 +122,10 @@ func (a *modelAgent) add(doc state.UnitDoc) *running {
 		turn = make(chan struct{}, 1)
 		a.turns[doc.Machine] = turn
 	}
+	m := a.model.Of(doc)
 	u := &running{gone: make(chan struct{}), unit: &unit{
 		name: doc.Name, id: doc.ID, principal: doc.Principal, machine: doc.Machine, reboot: doc.Reboot,
-		model: a.model.Of(doc), clock: a.Clock, log: a.log, debugLog: a.debugLog, host: a.Host,
+		model: m, lookout: m.Lookout(doc.Name), clock: a.Clock, log: a.log, debugLog: a.debugLog, host: a.Host,
 		dir: filepath.Join(a.dir, "agents", doc.Name.Tag()), toolsDir: a.toolsDir,
 		history: HistoryDir(a.Dir, a.model.UUID()), version: a.Version,
 		keeper: recording.NewKeeper(recording.Dir(RecordingsDir(a.Dir, a.model.UUID()), doc.Name)),

@@ -21,16 +21,15 @@ type Local struct {
 func Next(l Local, s State, now Snapshot) (hooks.Info, bool) {
 	if s.Owed != "" {
 		// Even if the unit has left meanwhile: joined is never without changed.
-		v, ok := now.Version(s.Owed)
+		v, ok := now.Members.Version(s.Owed)
 		if !ok {
-			v = s.Members[s.Owed]
+			v, _ = s.Members.Version(s.Owed)
 		}
 		return s.hook(hooks.RelationChanged, s.Owed, v, fmt.Sprintf("%s joined", s.Owed)), true
 	}
-	for _, u := range s.Units() {
-		if _, ok := now.Version(u); !ok {
-			return s.departed(l, u, fmt.Sprintf("%s left", u)), true
-		}
+	news := s.news(now.Members)
+	if m := news.left; m.Unit != "" {
+		return s.departed(l, m, fmt.Sprintf("%s left", m.Unit)), true
 	}
 	if l.Leaving || !now.Live {
 		return s.leave(l)
@@ -41,17 +40,33 @@ func Next(l Local, s State, now Snapshot) (hooks.Info, bool) {
 	if now.Application != s.Application {
 		return s.hook(hooks.RelationChanged, "", now.Application, fmt.Sprintf("%s changed its application's settings", s.RemoteApp)), true
 	}
-	for _, m := range now.Members {
-		if _, ok := s.Members[m.Unit]; !ok {
-			return s.hook(hooks.RelationJoined, m.Unit, m.Version, fmt.Sprintf("%s joined", m.Unit)), true
-		}
+	if m := news.joined; m.Unit != "" {
+		return s.hook(hooks.RelationJoined, m.Unit, m.Version, fmt.Sprintf("%s joined", m.Unit)), true
 	}
-	for _, m := range now.Members {
-		if s.Members[m.Unit] != m.Version {
-			return s.hook(hooks.RelationChanged, m.Unit, m.Version, fmt.Sprintf("%s changed its settings", m.Unit)), true
-		}
+	if m := news.changed; m.Unit != "" {
+		return s.hook(hooks.RelationChanged, m.Unit, m.Version, fmt.Sprintf("%s changed its settings", m.Unit)), true
 	}
 	return hooks.Info{}, false
+}
+
+// news are the first members by name of which there is something to tell, with
+// the version that is to be told: one that has left, with the one last told.
+type news struct{ left, joined, changed model.Member }
+
+func (s State) news(now model.Members) news {
+	var n news
+	for c := range now.Since(s.Members) {
+		switch {
+		case c.Is == 0:
+			// It comes before all others, so that they don't matter.
+			return news{left: model.Member{Unit: c.Unit, Version: c.Was}}
+		case c.Was == 0 && n.joined.Unit == "":
+			n.joined = model.Member{Unit: c.Unit, Version: c.Is}
+		case c.Was != 0 && n.changed.Unit == "":
+			n.changed = model.Member{Unit: c.Unit, Version: c.Is}
+		}
+	}
+	return n
 }
 
 // leave is the next hook on the way out: departed for every member by name,
@@ -61,8 +76,8 @@ func (s State) leave(l Local) (hooks.Info, bool) {
 	if l.Leaving {
 		cause = "unit removed"
 	}
-	if units := s.Units(); len(units) > 0 {
-		return s.departed(l, units[0], cause), true
+	if len(s.Members) > 0 {
+		return s.departed(l, s.Members[0], cause), true
 	}
 	if s.Created {
 		return s.hook(hooks.RelationBroken, "", 0, cause), true
@@ -70,9 +85,9 @@ func (s State) leave(l Local) (hooks.Info, bool) {
 	return hooks.Info{}, false
 }
 
-func (s State) departed(l Local, unit model.UnitName, cause string) hooks.Info {
-	h := s.hook(hooks.RelationDeparted, unit, s.Members[unit], cause)
-	h.Departing = unit
+func (s State) departed(l Local, m model.Member, cause string) hooks.Info {
+	h := s.hook(hooks.RelationDeparted, m.Unit, m.Version, cause)
+	h.Departing = m.Unit
 	if l.Leaving {
 		h.Departing = l.Unit
 	}

@@ -1,9 +1,6 @@
 package relation
 
 import (
-	"maps"
-	"slices"
-
 	"github.com/juju/errors"
 
 	"github.com/unitd/unitd/hooks"
@@ -11,7 +8,8 @@ import (
 )
 
 // State is what a unit was told of one relation by the hooks that committed
-// (or were skipped). The zero value, with ID and Endpoint, is a relation whose
+// (or were skipped): a value, of which copies can be made by assignment, as
+// nothing that it refers to ever changes. The zero value, with ID and Endpoint, is a relation whose
 // scope the unit has entered and of which it was told nothing.
 type State struct {
 	ID        model.RelationID `json:"id"`
@@ -22,7 +20,7 @@ type State struct {
 	Created bool `json:"created,omitempty"`
 	// Members are the remote units whose joined has run and whose departed has
 	// not, each with the version of its settings that was last told.
-	Members map[model.UnitName]int `json:"members,omitempty"`
+	Members model.Members `json:"members,omitempty"`
 	// Application is the version of the remote application's settings that was
 	// last told; 0 is "none".
 	Application int `json:"application,omitempty"`
@@ -48,27 +46,10 @@ type Snapshot struct {
 	// subordinate of it is going.
 	NotYet bool
 	// Members are the remote units in scope that this unit may see, with the
-	// versions of their settings, sorted by model.CompareUnits.
-	Members []Member
+	// versions of their settings.
+	Members model.Members
 	// Application is the version of the remote application's settings.
 	Application int
-}
-
-// Member is a unit in scope with the version of its settings, from 1 up.
-type Member struct {
-	Unit    model.UnitName
-	Version int
-}
-
-// Version is the version of the unit's settings, and whether it is a member.
-func (s Snapshot) Version(unit model.UnitName) (int, bool) {
-	i, ok := slices.BinarySearchFunc(s.Members, unit, func(m Member, u model.UnitName) int {
-		return model.CompareUnits(m.Unit, u)
-	})
-	if !ok {
-		return 0, false
-	}
-	return s.Members[i].Version, true
 }
 
 // New is the state of a unit that has just entered the scope.
@@ -76,23 +57,12 @@ func New(s Snapshot) State {
 	return State{ID: s.ID, Endpoint: s.Endpoint, RemoteApp: s.RemoteApp, Peer: s.Peer, Created: s.Implicit}
 }
 
-// Clone is a copy that shares nothing.
-func (s State) Clone() State {
-	s.Members = maps.Clone(s.Members)
-	return s
-}
-
-// Units are the members in the order of model.CompareUnits.
-func (s State) Units() []model.UnitName {
-	return slices.SortedFunc(maps.Keys(s.Members), model.CompareUnits)
-}
-
 // Validate says why the hook may not follow this state; nil if it may.
 func (s State) Validate(h hooks.Info) error {
 	if h.RelationID != s.ID {
 		return errors.NotValidf("%s in relation %d", h, s.ID)
 	}
-	_, member := s.Members[h.RemoteUnit]
+	_, member := s.Members.Version(h.RemoteUnit)
 	switch {
 	case s.Owed != "" && !(h.Kind == hooks.RelationChanged && h.RemoteUnit == s.Owed):
 		return errors.NotValidf("%s while %s is owed its changed", h, s.Owed)
@@ -113,41 +83,37 @@ func (s State) Validate(h hooks.Info) error {
 
 // After is the state once the hook has committed, or was skipped. A relation
 // whose broken has committed has no state any more; that is the caller's to
-// see to. s is not changed.
+// see to.
 func (s State) After(h hooks.Info) State {
-	s = s.Clone()
-	if s.Members == nil {
-		s.Members = map[model.UnitName]int{}
-	}
 	switch h.Kind {
 	case hooks.RelationCreated:
 		s.Created = true
 	case hooks.RelationJoined:
-		s.Members[h.RemoteUnit] = h.Version
+		s.Members = s.Members.With(h.RemoteUnit, h.Version)
 		s.Owed = h.RemoteUnit
 	case hooks.RelationChanged:
 		if h.RemoteUnit == "" {
 			s.Application = h.Version
 			break
 		}
-		s.Members[h.RemoteUnit] = h.Version
+		s.Members = s.Members.With(h.RemoteUnit, h.Version)
 		if s.Owed == h.RemoteUnit {
 			s.Owed = ""
 		}
 	case hooks.RelationDeparted:
-		delete(s.Members, h.RemoteUnit)
+		s.Members = s.Members.Without(h.RemoteUnit)
 	}
 	return s
 }
 
 // During is what a hook sees as members while it runs: a joining unit is one
 // already, a departing unit no longer (spec/hook-tools.md §4).
-func (s State) During(h hooks.Info) []model.UnitName {
+func (s State) During(h hooks.Info) model.Members {
 	if h.IsRelation() && h.RelationID == s.ID {
 		switch h.Kind {
 		case hooks.RelationJoined, hooks.RelationDeparted:
 			s = s.After(h)
 		}
 	}
-	return s.Units()
+	return s.Members
 }

@@ -84,6 +84,8 @@ func cliCommands() []Cmd {
 		{"integrate", "A[:ENDPOINT] B[:ENDPOINT]", "relate two applications"},
 		{"relate", "A[:ENDPOINT] B[:ENDPOINT]", "the same as integrate"},
 		{"remove-relation", "A[:ENDPOINT] B[:ENDPOINT]", "remove a relation"},
+		{"suspend-relation", "A[:ENDPOINT] B[:ENDPOINT] | ID…", "suspend relations, as if they were removed"},
+		{"resume-relation", "A[:ENDPOINT] B[:ENDPOINT] | ID…", "take that back, with the same ids"},
 		{"config", "APPLICATION [KEY | KEY=VALUE…]", "show or change configuration"},
 		{"model-config", "[KEY | KEY=VALUE…]", "show or change the model's configuration"},
 		{"attach-resource", "APPLICATION NAME=FILE…", "give an application a file for a resource of its charm"},

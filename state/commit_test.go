@@ -130,7 +130,7 @@ func TestCommitHook(t *testing.T) {
 		if run := w.snapshot("mysql/0").Unit.Run; run != 5 {
 			t.Errorf("stamped with run %d", run)
 		}
-		w.members("wordpress/0", id, state.Member{Unit: "mysql/0", Version: 2}, state.Member{Unit: "mysql/1", Version: 1})
+		w.members("wordpress/0", id, model.Member{Unit: "mysql/0", Version: 2}, model.Member{Unit: "mysql/1", Version: 1})
 	})
 
 	t.Run("a run that was stamped is committed already", func(t *testing.T) {

@@ -114,7 +114,10 @@ type RelationDoc struct {
 	Key       string           `json:"key"`
 	Endpoints []model.Endpoint `json:"endpoints"` // one for a peer relation, else two
 	Life      model.Life       `json:"life"`
-	Suspended bool             `json:"suspended,omitempty"`
+	// Suspended: its units leave it, and enter it again when it is resumed.
+	Suspended bool `json:"suspended,omitempty"`
+	// SuspendedMessage says for people why it is.
+	SuspendedMessage string `json:"suspended-message,omitempty"`
 	// Units counts the units in scope.
 	Units int `json:"units"`
 	// Since is when it was made.
@@ -151,6 +154,12 @@ func (r RelationDoc) Endpoint(application string) (own, other model.Endpoint, ok
 type scopeDoc struct {
 	Unit    model.UnitName `json:"unit"`
 	Version int            `json:"version"`
+}
+
+// leftDoc says that a unit has left the scope of a relation. It stays when the
+// unit enters again: what tells is when it was written.
+type leftDoc struct {
+	Unit model.UnitName `json:"unit"`
 }
 
 // settingsDoc is a databag. It stays when its unit leaves the scope.

@@ -237,7 +237,7 @@ func (d *UnitDetail) readRelations(r docs) error {
 		if !ours {
 			continue
 		}
-		v, err := r.relationView(rel, d.UnitDoc)
+		v, err := r.relationView(rel, d.UnitDoc, scopes{})
 		if err != nil {
 			return errors.Trace(err)
 		}

@@ -34,6 +34,12 @@ func containerScope(id model.RelationID, container string) string {
 const global = "-"
 
 func settingsOf(id model.RelationID) string { return fmt.Sprintf("settings/%d/", id) }
+
+// leftScope says who has left a part of a relation's scope. It goes with the
+// settings, which units leave behind as well.
+func leftScope(id model.RelationID, container string) string {
+	return settingsOf(id) + "left/" + container + "/"
+}
 func unitSettingsKey(id model.RelationID, u model.UnitName) string {
 	return settingsOf(id) + "unit/" + string(u)
 }

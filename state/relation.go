@@ -227,24 +227,6 @@ func (t *txn) removeRelation(r RelationDoc) error {
 	return t.cleanup(settingsOf(r.ID))
 }
 
-// SetSuspended suspends or resumes a relation: its units leave its scope, or
-// enter it again, as if it were removed and made anew with the same id. The
-// error is NotValid for one that isn't Alive.
-func (m *Model) SetSuspended(ctx context.Context, id model.RelationID, suspended bool) error {
-	_, err := m.update(ctx, func(tx *txn) error {
-		r, err := tx.relation(id)
-		if err != nil {
-			return errors.Trace(err)
-		}
-		if r.Life != model.Alive {
-			return errors.NewNotValid(nil, fmt.Sprintf("relation %q is being removed", r.Key))
-		}
-		r.Suspended = suspended
-		return tx.put(relationKey(id), r)
-	})
-	return errors.Trace(err)
-}
-
 // RelationsOf are an application's relations by endpoint name, then by id.
 func (m *Model) RelationsOf(ctx context.Context, application string) ([]RelationDoc, error) {
 	var rels []RelationDoc

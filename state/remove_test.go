@@ -101,8 +101,8 @@ func TestOnlyWhatIsGoingGoesFurther(t *testing.T) {
 
 	w.enter("mysql/0", id)
 	w.ok(w.DestroyRelationID(w.ctx, id))
-	err := w.SetSuspended(w.ctx, id, true)
-	w.fails(err, `relation "wordpress:db mysql:server" is being removed`)
+	err := w.Suspend(w.ctx, "", id)
+	w.fails(err, `cannot suspend relation "wordpress:db mysql:server": it is being removed`)
 	if !errors.Is(err, errors.NotValid) {
 		t.Error("error is not NotValid")
 	}

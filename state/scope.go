@@ -3,7 +3,6 @@ package state
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/juju/errors"
 
@@ -177,6 +176,9 @@ func (t *txn) leaveScope(u UnitDoc, id model.RelationID) error {
 	if r.Life == model.Dying && r.Units == 0 {
 		return t.removeRelation(r)
 	}
+	if err := t.put(leftScope(id, container(r, u))+string(u.Name), leftDoc{u.Name}); err != nil {
+		return errors.Trace(err)
+	}
 	return t.put(relationKey(id), r)
 }
 
@@ -198,32 +200,6 @@ func (d docs) inScopes(u UnitDoc) ([]RelationDoc, error) {
 		}
 	}
 	return in, nil
-}
-
-// Member is a unit in a relation's scope with the version of its settings.
-type Member struct {
-	Unit    model.UnitName
-	Version int
-}
-
-// members are the units in scope that u may see, sorted, and whether u is in
-// scope itself. Providers see requirers and the other way round, peers all
-// other peers; in a container relation only those of one family.
-func (d docs) members(r RelationDoc, u UnitDoc) (members []Member, self bool, err error) {
-	scopes, err := list[scopeDoc](d, containerScope(r.ID, container(r, u)))
-	if err != nil {
-		return nil, false, errors.Trace(err)
-	}
-	for _, s := range scopes {
-		switch {
-		case s.Unit == u.Name:
-			self = true
-		case r.IsPeer() || s.Unit.Application() != u.Name.Application():
-			members = append(members, Member(s))
-		}
-	}
-	slices.SortFunc(members, func(a, b Member) int { return model.CompareUnits(a.Unit, b.Unit) })
-	return members, self, nil
 }
 
 // changeSettings lays a change over a databag and returns its version, which

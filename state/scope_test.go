@@ -46,7 +46,7 @@ func TestEnterScope(t *testing.T) {
 		if !maps.Equal(got, want) {
 			t.Errorf("settings %v", got)
 		}
-		w.members("wordpress/0", id, state.Member{Unit: "mysql/0", Version: 1})
+		w.members("wordpress/0", id, model.Member{Unit: "mysql/0", Version: 1})
 	})
 
 	t.Run("entering twice is entering once", func(t *testing.T) {
@@ -81,9 +81,9 @@ func TestEnterScope(t *testing.T) {
 	t.Run("nobody enters a suspended relation until it is resumed", func(t *testing.T) {
 		t.Parallel()
 		w, id := related(t)
-		w.ok(w.SetSuspended(w.ctx, id, true))
+		w.ok(w.Suspend(w.ctx, "", id))
 		refused(w, "wordpress/0", id)
-		w.ok(w.SetSuspended(w.ctx, id, false))
+		w.ok(w.Resume(w.ctx, id))
 		w.enter("wordpress/0", id)
 	})
 
@@ -155,7 +155,7 @@ func TestLeaveScope(t *testing.T) {
 		w.ok(w.EnterScope(w.ctx, "mysql/0", id, model.Settings{"a": "1"}))
 		w.leave("mysql/0", id)
 		w.ok(w.EnterScope(w.ctx, "mysql/0", id, model.Settings{"a": "2"}))
-		w.members("wordpress/0", id, state.Member{Unit: "mysql/0", Version: 2})
+		w.members("wordpress/0", id, model.Member{Unit: "mysql/0", Version: 2})
 	})
 }
 
@@ -171,7 +171,7 @@ func TestWhoSeesWhom(t *testing.T) {
 		for _, u := range []model.UnitName{"wordpress/10", "wordpress/2", "mysql/1", "mysql/0"} {
 			w.enter(u, id)
 		}
-		one := func(u model.UnitName) state.Member { return state.Member{Unit: u, Version: 1} }
+		one := func(u model.UnitName) model.Member { return model.Member{Unit: u, Version: 1} }
 		w.members("mysql/0", id, one("wordpress/2"), one("wordpress/10"))
 		w.members("wordpress/2", id, one("mysql/0"), one("mysql/1"))
 		w.members("wordpress/5", id, one("mysql/0"), one("mysql/1")) // not in scope itself
@@ -184,7 +184,7 @@ func TestWhoSeesWhom(t *testing.T) {
 		for _, u := range []model.UnitName{"mysql/0", "mysql/1", "mysql/2"} {
 			w.enter(u, 0)
 		}
-		w.members("mysql/1", 0, state.Member{Unit: "mysql/0", Version: 1}, state.Member{Unit: "mysql/2", Version: 1})
+		w.members("mysql/1", 0, model.Member{Unit: "mysql/0", Version: 1}, model.Member{Unit: "mysql/2", Version: 1})
 	})
 
 	t.Run("in a container relation a family sees itself only", func(t *testing.T) {
@@ -197,8 +197,8 @@ func TestWhoSeesWhom(t *testing.T) {
 		w.enter("wordpress/1", id)
 		w.enter("logging/0", id)
 		w.enter("logging/1", id)
-		w.members("wordpress/0", id, state.Member{Unit: "logging/0", Version: 1})
-		w.members("logging/1", id, state.Member{Unit: "wordpress/1", Version: 1})
+		w.members("wordpress/0", id, model.Member{Unit: "logging/0", Version: 1})
+		w.members("logging/1", id, model.Member{Unit: "wordpress/1", Version: 1})
 	})
 
 	t.Run("a subordinate has no part in the container relation of another family", func(t *testing.T) {
@@ -376,7 +376,7 @@ func TestSubordinates(t *testing.T) {
 }
 
 // members checks whom a unit sees in a relation.
-func (w *world) members(unit model.UnitName, id model.RelationID, want ...state.Member) {
+func (w *world) members(unit model.UnitName, id model.RelationID, want ...model.Member) {
 	w.Helper()
 	for _, r := range w.snapshot(unit).Relations {
 		if r.ID != id {

@@ -1,7 +1,6 @@
 package state
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -52,21 +51,12 @@ type RelationView struct {
 	// NotYet: the scope can't be entered before the subordinate that the unit
 	// used to have in it is gone, see ErrCannotEnterScopeYet.
 	NotYet  bool
-	Members []Member
+	Members model.Members
 	// ApplicationVersion is that of the other application's settings.
 	ApplicationVersion int
 }
 
-// Snapshot reads what the unit's agent needs; errors.NotFound if there is no
-// such unit.
-func (m *Model) Snapshot(ctx context.Context, unit model.UnitName) (*Snapshot, error) {
-	s := &Snapshot{}
-	rev, err := m.view(ctx, func(r docs) error { return s.read(r, unit) })
-	s.Rev = rev
-	return s, errors.Trace(err)
-}
-
-func (s *Snapshot) read(r docs, unit model.UnitName) (err error) {
+func (s *Snapshot) read(r docs, unit model.UnitName, known scopes) (err error) {
 	*s = Snapshot{}
 	app := unit.Application()
 	if s.Unit, err = r.unit(unit); err != nil {
@@ -110,7 +100,7 @@ func (s *Snapshot) read(r docs, unit model.UnitName) (err error) {
 		if !ours {
 			continue
 		}
-		v, err := r.relationView(rel, s.Unit)
+		v, err := r.relationView(rel, s.Unit, known)
 		if err != nil {
 			return errors.Trace(err)
 		}
@@ -122,13 +112,17 @@ func (s *Snapshot) read(r docs, unit model.UnitName) (err error) {
 	return errors.Trace(s.findOrphan(r))
 }
 
-func (d docs) relationView(rel RelationDoc, u UnitDoc) (RelationView, error) {
+// relationView is a relation as u sees it. What is known of its scope need not
+// be read again, and is brought up to date.
+func (d docs) relationView(rel RelationDoc, u UnitDoc, known scopes) (RelationView, error) {
 	v := RelationView{RelationDoc: rel}
 	v.Own, v.Other, _ = rel.Endpoint(u.Name.Application())
-	var err error
-	if v.Members, v.InScope, err = d.members(rel, u); err != nil {
+	now, err := d.scope(rel, u, known[rel.ID])
+	if err != nil {
 		return v, errors.Trace(err)
 	}
+	known[rel.ID] = now
+	v.Members, v.InScope = now.members, now.self
 	if !v.InScope {
 		if v.NotYet, err = d.subordinateGoing(rel, u); err != nil {
 			return v, errors.Trace(err)

@@ -43,7 +43,7 @@ func TestSnapshot(t *testing.T) {
 			t.Errorf("got %+v", s.Relations)
 		}
 		w.leave("wordpress/0", id)
-		w.ok(w.SetSuspended(w.ctx, id, true))
+		w.ok(w.Suspend(w.ctx, "", id))
 		r = w.snapshot("wordpress/0").Relations[0]
 		if r.InScope || !r.Suspended {
 			t.Errorf("got %+v", r)

@@ -295,7 +295,7 @@ func TestGoalState(t *testing.T) {
 	if fmt.Sprint(words) != fmt.Sprint(want) || len(g.Relations) != 1 {
 		t.Errorf("got %v and %d endpoints, want %v", words, len(g.Relations), want)
 	}
-	w.ok(w.SetSuspended(w.ctx, id, true))
+	w.ok(w.Suspend(w.ctx, "", id))
 	g, err = w.GoalState(w.ctx, "mysql/0")
 	w.ok(err)
 	if _, ok := g.Relations["server"]["wordpress"]; ok {

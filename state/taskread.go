@@ -141,14 +141,11 @@ func (d docs) checkExec(u UnitDoc, t *TaskSpec, anyRemote bool) error {
 	if anyRemote {
 		return nil
 	}
-	members, _, err := d.members(rel, u)
+	now, err := d.scope(rel, u, scope{})
 	if err != nil {
 		return errors.Trace(err)
 	}
-	names := make([]model.UnitName, len(members))
-	for i, m := range members {
-		names[i] = m.Unit
-	}
+	names := now.members.Units()
 	switch {
 	case t.RemoteUnit != "" && !slices.Contains(names, t.RemoteUnit):
 		return errors.NewNotFound(nil, fmt.Sprintf("unknown remote unit %s; possibilities are %v", t.RemoteUnit, names))

@@ -104,6 +104,10 @@ func list[T any](d docs, prefix string) ([]T, error) {
 	if err != nil {
 		return nil, errors.Trace(err)
 	}
+	return decode[T](kvs)
+}
+
+func decode[T any](kvs []store.KV) ([]T, error) {
 	out := make([]T, len(kvs))
 	for i, kv := range kvs {
 		if err := json.Unmarshal(kv.Value, &out[i]); err != nil {

@@ -158,7 +158,7 @@ func TestRemoveUnit(t *testing.T) {
 		w.enter("mysql/0", db)
 		w.ok(w.ForceRemoveUnit(w.ctx, "wordpress/0"))
 		w.is("units", w.unitNames(), "logging/1 mysql/0 wordpress/1")
-		w.members("mysql/0", db, state.Member{Unit: "wordpress/1", Version: 1})
+		w.members("mysql/0", db, model.Member{Unit: "wordpress/1", Version: 1})
 		w.ok(w.ForceRemoveUnit(w.ctx, "wordpress/0"))
 	})
 

@@ -219,7 +219,7 @@ func paramsOf(view hookcontext.View, hook hooks.Info) hookcontext.Params {
 		Hook:      hook,
 		Charm:     model.Charm{Endpoints: map[string]model.CharmRel{"db": {Role: model.Requirer, Interface: "pgsql"}}},
 		Relations: []hookcontext.Relation{{
-			ID: 3, Endpoint: "db", RemoteApp: "pg", Members: []model.UnitName{"pg/0", "pg/1"},
+			ID: 3, Endpoint: "db", RemoteApp: "pg", Members: model.Members{{Unit: "pg/0", Version: 1}, {Unit: "pg/1", Version: 1}},
 		}},
 		View:      view,
 		MayReboot: true,

@@ -46,8 +46,8 @@ func (t *relationList) run(c *call) error {
 		return t.out.write(c, relation.RemoteApp)
 	}
 	units := []string{}
-	for _, unit := range relation.Members {
-		units = append(units, string(unit))
+	for _, m := range relation.Members {
+		units = append(units, string(m.Unit))
 	}
 	slices.Sort(units) // as text, as charms know it
 	return t.out.write(c, units)

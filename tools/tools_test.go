@@ -138,7 +138,7 @@ func TestSessions(t *testing.T) {
 				p.Relations = append(p.Relations,
 					hookcontext.Relation{ID: 10, Endpoint: "db"}, hookcontext.Relation{ID: 9, Endpoint: "db"},
 					hookcontext.Relation{ID: 5, Endpoint: "db", Broken: true})
-				p.Relations[0].Members = []model.UnitName{"pg/2", "pg/10"}
+				p.Relations[0].Members = model.Members{{Unit: "pg/2", Version: 1}, {Unit: "pg/10", Version: 1}}
 			},
 			lines: []string{"relation-ids db", "relation-ids ''", "relation-list -r 3"},
 			want:  "db:10\ndb:3\ndb:9\npg/10\npg/2\n",

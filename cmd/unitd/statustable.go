@@ -206,22 +206,34 @@ func relationRows(s *state.FullStatus) [][]cell {
 		if provider.Role == model.Requirer {
 			provider, requirer = requirer, provider
 		}
-		kind, text := "regular", ""
+		kind := "regular"
 		switch {
 		case r.IsPeer():
 			kind = "peer"
 		case r.Scope() == model.Container:
 			kind = "subordinate"
 		}
-		switch {
-		case r.Life != model.Alive:
-			text = "dying"
-		case r.Suspended:
-			text = "suspended"
-		}
-		rows = append(rows, []cell{endpointCell(provider), endpointCell(requirer), {text: provider.Interface}, {text: kind}, message(text)})
+		rows = append(rows, []cell{endpointCell(provider), endpointCell(requirer), {text: provider.Interface}, {text: kind}, relationMessage(r)})
 	}
 	return rows
+}
+
+// relationMessage says what is the matter with a relation; nothing, mostly.
+func relationMessage(r state.RelationDoc) cell {
+	word := "suspended"
+	switch {
+	case r.Life != model.Alive:
+		return message("dying")
+	case !r.Suspended:
+		return message("")
+	case r.Units > 0:
+		word = "suspending" // there are units that have still to leave it
+	}
+	c := cell{text: word, colour: yellow}
+	if r.SuspendedMessage != "" {
+		c.more = []span{{" - " + clip(r.SuspendedMessage, 120), grey}}
+	}
+	return c
 }
 
 func endpointCell(e model.Endpoint) cell {

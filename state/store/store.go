@@ -68,6 +68,10 @@ type Reader interface {
 	Page(prefix, after string, limit int) ([]KV, error)
 	// Keys is Page without the values, which are nil.
 	Keys(prefix, after string, limit int) ([]KV, error)
+	// Since returns the keys that begin with prefix and were written after
+	// revision rev, in order. Of keys that were deleted it tells nothing. It
+	// costs what has changed, not what is there, unless that was long ago.
+	Since(prefix string, rev int64) ([]KV, error)
 	// Rev is the revision that is being read: what has been committed up to
 	// and with it is seen, and nothing later.
 	Rev() int64

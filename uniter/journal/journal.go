@@ -1,27 +1,34 @@
 // Package journal keeps what a unit's agent remembers, one resolver.Local, on
 // disk: the only disk format of the agent's progress.
 //
-// There are two slots, the files journal-0 and journal-1, that hold the newest
-// record and the one before it. A new record overwrites the older slot in
-// place and is synced before Store returns: one sync for each record, and a
-// record that was cut off leaves the one before it, which is then the truth,
-// because what the cut-off record announced had not begun. Each record carries
-// its generation, its length and a checksum; what doesn't match them isn't
-// read.
+// There are two slots, the files journal-0 and journal-1. A slot begins with a
+// record that has all, and goes on with records of what is different, each
+// from the one before it:
 //
-//	unitd-journal 1 <generation> <length> <crc32c>\n<JSON>\n
+//	unitd-journal 2 <generation> <length> <crc32c>\n<JSON>\n
+//	unitd-change 2 <generation+1> <length> <crc32c>\n<JSON>\n
+//	…
+//
+// So a record costs what has changed, however many members the unit's relations
+// have. Once the changes have become much longer than a whole record is, and
+// where an agent starts, a whole one overwrites the other slot, which then is
+// the one that goes on. Records overwrite in place what was there, as that is
+// what disks do soonest. There is one sync for each record, before Store
+// returns.
+//
+// Each record carries its generation, its length and a checksum; what doesn't
+// match them isn't read. A newest record that was cut off leaves the one before
+// it, in the same slot or at the other's end, which is then the truth, because
+// what the cut-off record announced had not begun. Where a record can't be read
+// and a later one can, it was not cut off but damaged afterwards: that is
+// ErrCorrupt, and never an older truth.
 //
 // A record need not be stored when a run has committed: the model has the
 // run's stamp, and resolver.Finish takes it from there.
 package journal
 
 import (
-	"bufio"
-	"bytes"
-	"encoding/json"
 	"fmt"
-	"hash/crc32"
-	"io"
 	"os"
 	"path/filepath"
 
@@ -31,26 +38,35 @@ import (
 	"github.com/unitd/unitd/uniter/resolver"
 )
 
-// Version is the version of the format that this package writes.
-const Version = 1
+// Version is the version of the format that this package writes. It reads those
+// before it: in version 1 all records were whole.
+const Version = 2
 
 const (
-	// ErrCorrupt is returned where there were two records at least and neither
-	// slot has one that matches its checksum. The agent must not guess: it would
-	// run install again. A first record that was cut off is none: what it
-	// announced had not begun, as of any other.
+	// ErrCorrupt is returned where a record can't be read that was durable once:
+	// a later one can be read, or there were records and none can. The agent must
+	// not guess: it would run hooks again, or install. A first record that was
+	// cut off is none: what it announced had not begun, as of any other.
 	ErrCorrupt = errors.ConstError("journal is corrupt")
 	// ErrNewer is returned by Open for a record of a later version of unitd.
 	ErrNewer = errors.ConstError("journal was written by a newer unitd")
 
 	maxRecord = 64 << 20
+	// leastRoom is the room for changes after a whole record, and roomRatio how
+	// many times the record it is where that is more: whole records are seldom.
+	leastRoom = 64 << 10
+	roomRatio = 2
 )
 
 // Journal is the open journal of one unit. It is for one goroutine.
 type Journal struct {
 	slots      [2]*os.File
-	next       int // the slot that the next record goes to
+	newest     int // the slot that goes on; the other one is written next
 	generation uint64
+	last       resolver.Local // what was stored last
+	// end is where the next change goes, and limit where it has to end; 0: the
+	// next record is a whole one.
+	end, limit int64
 	io         fileCalls
 }
 
@@ -90,12 +106,12 @@ func Open(dir string, unit model.UnitName, id string) (*Journal, resolver.Local,
 func Read(dir string) (resolver.Local, bool, error) {
 	j := &Journal{io: realCalls()}
 	defer j.Close()
-	local, _, err := j.newest(dir, os.O_RDONLY)
+	local, _, err := j.find(dir, os.O_RDONLY)
 	return local, j.generation > 0, errors.Trace(err)
 }
 
 func (j *Journal) open(dir string, unit model.UnitName, id string) (resolver.Local, error) {
-	local, made, err := j.newest(dir, os.O_RDWR|os.O_CREATE)
+	local, made, err := j.find(dir, os.O_RDWR|os.O_CREATE)
 	if err != nil {
 		return local, errors.Trace(err)
 	}
@@ -114,11 +130,13 @@ func (j *Journal) open(dir string, unit model.UnitName, id string) (resolver.Loc
 
 func name(unit model.UnitName, id string) string { return fmt.Sprintf("%s (%s)", unit, id) }
 
-// newest opens the slots and reads the newest record. made says that there was
+// find opens the slots and finds the newest record. made says that there was
 // none of them.
-func (j *Journal) newest(dir string, flag int) (local resolver.Local, made bool, err error) {
-	var damaged error
+func (j *Journal) find(dir string, flag int) (local resolver.Local, made bool, err error) {
+	var damaged, behind error
+	var beyond uint64
 	empty := 0
+	j.newest = 1
 	for i := range j.slots {
 		path := filepath.Join(dir, fmt.Sprintf("journal-%d", i))
 		if _, err := os.Lstat(path); os.IsNotExist(err) {
@@ -133,48 +151,93 @@ func (j *Journal) newest(dir string, flag int) (local resolver.Local, made bool,
 			return local, made, errors.Annotate(err, "cannot open the unit's journal")
 		}
 		j.slots[i] = f
-		r, err := read(f)
+		s, err := readSlot(f)
 		switch {
 		case errors.Is(err, ErrNewer):
 			return local, made, errors.Annotatef(err, "cannot read %s", path)
 		case err != nil:
 			damaged = errors.Annotatef(err, "cannot read %s", path)
-		case r == nil:
+		case s.empty:
 			empty++
-		case r.generation > j.generation:
-			j.generation, j.next, local = r.generation, 1-i, r.local
+		}
+		if s.generation > j.generation {
+			j.generation, j.newest, local = s.generation, i, s.local
+		}
+		if s.beyond > beyond {
+			beyond = s.beyond
+			behind = errors.Annotatef(ErrCorrupt, "cannot read %s: a record before number %d", path, beyond)
 		}
 	}
-	if j.generation == 0 && empty == 0 {
+	switch {
+	case beyond > j.generation:
+		return local, made, errors.Trace(behind)
+	case j.generation == 0 && empty == 0:
 		return local, made, errors.Trace(damaged)
 	}
 	return local, made, nil
 }
 
 // Store makes l durable. When it returns nil a power cut leaves l; when it
-// fails, or the machine stops in it, it leaves l or what was stored before.
+// fails, or the machine stops in it, it leaves l or what was stored before. l,
+// and what it refers to, must not change any more.
 func (j *Journal) Store(l resolver.Local) error {
-	body, err := json.Marshal(l)
+	if j.end > 0 {
+		b, err := encode(changeWord, j.generation+1, difference(j.last, l))
+		if err != nil {
+			return errors.Trace(err)
+		}
+		if j.end+int64(len(b)) <= j.limit {
+			return errors.Trace(j.add(l, b))
+		}
+	}
+	return errors.Trace(j.begin(l))
+}
+
+// add writes a change to the slot that goes on.
+func (j *Journal) add(l resolver.Local, b []byte) error {
+	at := j.end
+	// If this fails nobody knows what is there, and the number is spent: what is
+	// stored next is a whole record, in the other slot.
+	j.generation++
+	j.end = 0
+	if err := j.write(j.newest, b, at); err != nil {
+		return errors.Trace(err)
+	}
+	j.end, j.last = at+int64(len(b)), l
+	return nil
+}
+
+// begin writes a whole record to the other slot, and makes it the one that goes
+// on. It takes the room for the changes that will follow: where a file grows
+// with each record, each sync takes longer.
+func (j *Journal) begin(l resolver.Local) error {
+	b, err := encode(wholeWord, j.generation+1, l)
+	if err != nil {
+		return errors.Trace(err)
+	}
+	slot, size := 1-j.newest, int64(len(b))
+	limit := size + max(leastRoom, roomRatio*size)
+	st, err := j.slots[slot].Stat()
 	if err != nil {
 		return errors.Annotate(err, "cannot write the journal")
 	}
-	if len(body) > maxRecord {
-		return errors.Errorf("cannot write the journal: record of %d bytes", len(body))
+	if st.Size() < limit {
+		b = append(b, make([]byte, limit-size)...)
 	}
-	var buf bytes.Buffer
-	fmt.Fprintf(&buf, "unitd-journal %d %d %d %08x\n", Version, j.generation+1, len(body), checksum(j.generation+1, body))
-	buf.Write(body)
-	buf.WriteByte('\n')
-	f := j.slots[j.next]
-	if err := j.io.writeAt(f, buf.Bytes(), 0); err != nil {
-		return errors.Annotate(err, "cannot write the journal")
-	}
-	if err := j.io.sync(f); err != nil {
-		return errors.Annotatef(err, "cannot sync %s", f.Name())
+	if err := j.write(slot, b, 0); err != nil {
+		return errors.Trace(err)
 	}
 	j.generation++
-	j.next = 1 - j.next
+	j.newest, j.last, j.end, j.limit = slot, l, size, limit
 	return nil
+}
+
+func (j *Journal) write(slot int, b []byte, at int64) error {
+	f := j.slots[slot]
+	if err := j.io.writeAt(f, b, at); err != nil {
+		return errors.Annotate(err, "cannot write the journal")
+	}
+	return errors.Annotatef(j.io.sync(f), "cannot sync %s", f.Name())
 }
 
 // Close releases the files.
@@ -189,55 +252,6 @@ func (j *Journal) Close() error {
 		}
 	}
 	return first
-}
-
-type record struct {
-	generation uint64
-	local      resolver.Local
-}
-
-// read returns the slot's record; nil where the slot was never written.
-func read(f *os.File) (*record, error) {
-	br := bufio.NewReader(io.NewSectionReader(f, 0, maxRecord+1024))
-	header, err := br.ReadString('\n')
-	if err == io.EOF && header == "" {
-		return nil, nil
-	}
-	var version, length int
-	var generation uint64
-	var sum uint32
-	if n, err := fmt.Sscanf(header, "unitd-journal %d %d %d %x\n", &version, &generation, &length, &sum); n != 4 || err != nil {
-		if n >= 1 && version > Version {
-			return nil, errors.Trace(ErrNewer)
-		}
-		return nil, errors.Annotate(ErrCorrupt, "header")
-	}
-	if length < 0 || length > maxRecord {
-		return nil, errors.Annotate(ErrCorrupt, "length")
-	}
-	body := make([]byte, length)
-	if _, err := io.ReadFull(br, body); err != nil {
-		return nil, errors.Annotate(ErrCorrupt, "cut off")
-	}
-	if checksum(generation, body) != sum {
-		return nil, errors.Annotate(ErrCorrupt, "checksum")
-	}
-	if version > Version {
-		return nil, errors.Trace(ErrNewer)
-	}
-	r := &record{generation: generation}
-	if err := json.Unmarshal(body, &r.local); err != nil {
-		return nil, errors.Annotatef(ErrCorrupt, "content: %v", err)
-	}
-	return r, nil
-}
-
-// checksum covers the generation too: a flipped digit there would make the
-// older record the newer one.
-func checksum(generation uint64, body []byte) uint32 {
-	table := crc32.MakeTable(crc32.Castagnoli)
-	sum := crc32.Checksum([]byte(fmt.Sprint(generation)), table)
-	return crc32.Update(sum, table, body)
 }
 
 func syncDir(dir string) error {

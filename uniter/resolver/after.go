@@ -19,7 +19,7 @@ const (
 
 // After is what the agent knows once e has become of op. l is not changed.
 func After(l Local, op Op, e Event) Local {
-	l = l.Clone()
+	l = l.clone()
 	switch op.Verb {
 	case RunHook:
 		return afterRun(l, op, e)

@@ -3,7 +3,7 @@
 // clock, file, store or goroutine, and the same inputs always give the same
 // result.
 //
-//	Local  (what the agent remembers, journalled whole) ─┐
+//	Local  (what the agent remembers, in the journal)   ─┐
 //	                                                     ├─▶ Next ──▶ Op
 //	Remote (what the model says, and the time)          ─┘            │ done by package uniter
 //	Local ◀── After(Local, Op, Event) ◀──────────────────────────────┘

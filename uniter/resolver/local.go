@@ -12,8 +12,9 @@ import (
 	"github.com/unitd/unitd/relation"
 )
 
-// Local is all that a unit's agent remembers. It is one value, journalled
-// whole, and changed only by After. The zero value, with Unit, is an agent
+// Local is all that a unit's agent remembers. It is one value, which the journal
+// has, and what it refers to is shared between those that After makes of each
+// other: nobody changes it. The zero value, with Unit, is an agent
 // that has done nothing yet; LeaderSettings of such a one is NeverTold.
 type Local struct {
 	Unit model.UnitName `json:"unit"`
@@ -152,30 +153,25 @@ func New(unit model.UnitName) Local {
 	return Local{Unit: unit, Seen: Seen{LeaderSettings: NeverTold}}
 }
 
-// Clone is a copy that shares nothing.
-func (l Local) Clone() Local {
+// clone is a copy that After may change: of l itself, of its current run, and of
+// which relations there are. What is known of a relation is a value.
+func (l Local) clone() Local {
 	if l.Current != nil {
 		c := *l.Current
-		if c.Failure != nil {
-			f := *c.Failure
-			c.Failure = &f
-		}
 		l.Current = &c
 	}
 	if l.Task != nil {
 		t := *l.Task
 		l.Task = &t
 	}
-	rels := make(map[model.RelationID]relation.State, len(l.Relations))
-	for id, s := range l.Relations {
-		rels[id] = s.Clone()
+	l.Relations = maps.Clone(l.Relations)
+	if l.Relations == nil {
+		l.Relations = map[model.RelationID]relation.State{}
 	}
-	l.Relations = rels
-	secrets := make(map[model.SecretID]SecretTold, len(l.Secrets))
-	for id, told := range l.Secrets {
-		secrets[id] = told.clone()
+	l.Secrets = maps.Clone(l.Secrets)
+	if l.Secrets == nil {
+		l.Secrets = map[model.SecretID]SecretTold{}
 	}
-	l.Secrets = secrets
 	return l
 }
 

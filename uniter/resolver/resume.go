@@ -7,7 +7,7 @@ import "time"
 // differ, the agent was killed between a deployment and its record, or the
 // directory was lost. l is not changed.
 func Resume(l Local, deployed string, at time.Time) Local {
-	l = l.Clone()
+	l = l.clone()
 	if l.Charm == deployed {
 		return l
 	}

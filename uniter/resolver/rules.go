@@ -190,7 +190,7 @@ func rerun(l Local, r Remote, why string) (Op, bool) {
 	}
 	if h.Kind == hooks.RelationJoined || h.Kind == hooks.RelationChanged {
 		snap, _ := r.relation(h.RelationID)
-		if v, ok := snap.Version(h.RemoteUnit); ok {
+		if v, ok := snap.Members.Version(h.RemoteUnit); ok {
 			h.Version = v
 		} else if h.RemoteUnit == "" {
 			h.Version = snap.Application

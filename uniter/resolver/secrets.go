@@ -47,11 +47,6 @@ type SecretTold struct {
 	Removed []int `json:"removed,omitempty"`
 }
 
-func (t SecretTold) clone() SecretTold {
-	t.Expired, t.Removed = slices.Clone(t.Expired), slices.Clone(t.Removed)
-	return t
-}
-
 func (t SecretTold) after(h hooks.Info, at time.Time) SecretTold {
 	switch h.Kind {
 	case hooks.SecretChanged:
@@ -59,9 +54,9 @@ func (t SecretTold) after(h hooks.Info, at time.Time) SecretTold {
 	case hooks.SecretRotate:
 		t.Rotated = at
 	case hooks.SecretExpired:
-		t.Expired = append(t.Expired, h.SecretRevision)
+		t.Expired = append(slices.Clone(t.Expired), h.SecretRevision)
 	case hooks.SecretRemove:
-		t.Removed = append(t.Removed, h.SecretRevision)
+		t.Removed = append(slices.Clone(t.Removed), h.SecretRevision)
 	}
 	return t
 }

@@ -164,26 +164,22 @@ func vanish(w *World, args []string) (bool, error) {
 // join lets a unit in; one that was in before comes with a newer version.
 func join(w *World, s *relation.Snapshot, who string) {
 	unit := model.UnitName(who)
-	if _, in := s.Version(unit); in || !s.Live {
-		return
+	if _, in := s.Members.Version(unit); !in && s.Live {
+		s.Members = s.Members.With(unit, 1)
 	}
-	s.Members = append(s.Members, relation.Member{Unit: unit, Version: 1})
-	slices.SortFunc(s.Members, func(a, b relation.Member) int { return model.CompareUnits(a.Unit, b.Unit) })
 }
 
 func write(_ *World, s *relation.Snapshot, who string) {
 	if who == s.RemoteApp {
 		s.Application++
 	}
-	for i := range s.Members {
-		if string(s.Members[i].Unit) == who {
-			s.Members[i].Version++
-		}
+	if v, in := s.Members.Version(model.UnitName(who)); in {
+		s.Members = s.Members.With(model.UnitName(who), v+1)
 	}
 }
 
 func leave(_ *World, s *relation.Snapshot, who string) {
-	s.Members = slices.DeleteFunc(s.Members, func(m relation.Member) bool { return string(m.Unit) == who })
+	s.Members = s.Members.Without(model.UnitName(who))
 }
 
 func destroy(w *World, _ []string) (bool, error) {

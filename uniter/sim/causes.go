@@ -92,7 +92,7 @@ func newestSettings(w *World, h hooks.Info) string {
 	now := s.Application
 	if h.RemoteUnit != "" {
 		// A unit that has left is told of as it was.
-		now, ok = s.Version(h.RemoteUnit)
+		now, ok = s.Members.Version(h.RemoteUnit)
 	}
 	if ok && now != h.Version {
 		return fmt.Sprintf("for version %d while it is %d", h.Version, now)

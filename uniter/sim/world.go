@@ -308,7 +308,6 @@ func (w *World) edit(id model.RelationID, change func(*relation.Snapshot)) bool 
 	}
 	w.Model.Relations = slices.Clone(w.Model.Relations)
 	s := &w.Model.Relations[i]
-	s.Members = slices.Clone(s.Members)
 	change(s)
 	// The last to leave a Dying relation removes it (seed 000).
 	if w.isEnding(id) && !s.InScope && len(s.Members) == 0 {

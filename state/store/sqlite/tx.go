@@ -21,10 +21,12 @@ type reader struct {
 	tx  querier
 	rev int64
 	now int64 // in ns since the epoch: keys of leases that are over by then aren't there
+	// compacted is the revision up to which changes are forgotten.
+	compacted int64
 }
 
 func (r *reader) head() error {
-	return errors.Trace(r.tx.QueryRowContext(r.ctx, "SELECT rev FROM head").Scan(&r.rev))
+	return errors.Trace(r.tx.QueryRowContext(r.ctx, "SELECT rev, compacted FROM head").Scan(&r.rev, &r.compacted))
 }
 
 // live leaves out keys whose lease has expired and wasn't cleared away yet.
@@ -62,9 +64,24 @@ func (r *reader) page(value, prefix, after string, limit int) ([]store.KV, error
 	if after >= prefix && after != "" {
 		first = after + " "
 	}
-	rows, err := r.tx.QueryContext(r.ctx,
-		"SELECT key, "+value+", rev, created, lease FROM kv WHERE key >= ? AND key < ?"+live+" ORDER BY key LIMIT ?",
+	return r.list(prefix, "SELECT key, "+value+", rev, created, lease FROM kv WHERE key >= ? AND key < ?"+live+" ORDER BY key LIMIT ?",
 		first, prefixEnd(prefix), r.now, limit)
+}
+
+// Since is part of store.Reader. What has changed is looked up among the
+// changes; where they are forgotten, among all keys.
+func (r *reader) Since(prefix string, rev int64) ([]store.KV, error) {
+	if rev < r.compacted {
+		return r.list(prefix, "SELECT key, value, rev, created, lease FROM kv WHERE key >= ? AND key < ? AND rev > ?"+live+" ORDER BY key",
+			prefix, prefixEnd(prefix), rev, r.now)
+	}
+	return r.list(prefix, "SELECT key, value, rev, created, lease FROM kv WHERE key IN (SELECT key FROM change WHERE rev > ? AND key >= ? AND key < ?)"+live+" ORDER BY key",
+		rev, prefix, prefixEnd(prefix), r.now)
+}
+
+// list is the keys that a query finds below prefix.
+func (r *reader) list(prefix, query string, args ...any) ([]store.KV, error) {
+	rows, err := r.tx.QueryContext(r.ctx, query, args...)
 	if err != nil {
 		return nil, errors.Annotatef(err, "cannot list keys below %q", prefix)
 	}

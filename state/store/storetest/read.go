@@ -23,6 +23,8 @@ var readTests = []test{
 	{"pages of any size add up to the list", pages},
 	{"a page begins after a key that need not exist", pageAfter},
 	{"keys are a page without its values", keysOnly},
+	{"what has changed since a revision are the keys that were written after it and are there", sinceRevision},
+	{"what has changed since a revision can be asked when changes that old are forgotten", sinceForgotten},
 	{"a key has the revisions of its last write and of its making", keyRevisions},
 	{"a View keeps seeing what it saw first", snapshot},
 	{"a View with a context that is done reads nothing", viewCancelled},
@@ -179,6 +181,68 @@ func keysOnly(k *kit) {
 	}
 	k.view(check)
 	k.update(func(tx store.Tx) error { return check(tx) })
+}
+
+func sinceRevision(k *kit) {
+	first := k.put("a/1=x", "a/2=x", "a/3=x", "b/1=x")
+	second := k.put("a/2=y", "b/2=y")
+	k.delete("a/3")
+	k.delete("a/1")
+	last := k.put("a/1=z", "a/4=z")
+	for _, tt := range []struct {
+		rev  int64
+		want string
+	}{
+		{first - 1, "a/1=z a/2=y a/4=z"},
+		{first, "a/1=z a/2=y a/4=z"},
+		{second, "a/1=z a/4=z"},
+		{last - 1, "a/1=z a/4=z"},
+		{last, ""},
+		{last + 10, ""},
+	} {
+		k.since("a/", tt.rev, tt.want)
+	}
+	// A transaction sees what it has written itself.
+	k.update(func(tx store.Tx) error {
+		if err := firstError(tx.Put("a/0", []byte("new")), tx.Delete("a/4")); err != nil {
+			return err
+		}
+		kvs, err := tx.Since("a/", second)
+		same(k, "what a transaction sees", words(kvs), "a/0=new a/1=z")
+		return err
+	})
+	// What comes and goes in one leaves nothing to tell.
+	rev := k.put("c")
+	k.delete("c")
+	k.since("c", rev-1, "")
+}
+
+func sinceForgotten(k *kit) {
+	first := k.put("a/1=x", "a/2=x")
+	second := k.put("a/2=y", "b/1=y")
+	if err := k.Compact(k.ctx, second); err != nil {
+		k.Fatal(err)
+	}
+	third := k.put("a/3=z")
+	k.since("a/", first, "a/2=y a/3=z")
+	k.since("a/", second, "a/3=z")
+	k.since("a/", third, "")
+}
+
+// since checks what has changed below a prefix, and that Get and List say the
+// same of it.
+func (k *kit) since(prefix string, rev int64, want string) {
+	k.Helper()
+	k.view(func(r store.Reader) error {
+		kvs, err := r.Since(prefix, rev)
+		same(k, fmt.Sprintf("Since(%q, %d)", prefix, rev), words(kvs), want)
+		for _, kv := range kvs {
+			if got, err := r.Get(kv.Key); err != nil || !reflect.DeepEqual(got, kv) {
+				k.Errorf("Since has %v, Get %v, %v", kv, got, err)
+			}
+		}
+		return err
+	})
 }
 
 func keyRevisions(k *kit) {
