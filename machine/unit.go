@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"math"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/unitd/unitd/charmdir"
 	"github.com/unitd/unitd/debuglog"
+	"github.com/unitd/unitd/durable"
 	"github.com/unitd/unitd/history"
 	"github.com/unitd/unitd/hooks"
 	"github.com/unitd/unitd/hooks/runner"
@@ -42,6 +42,7 @@ type unit struct {
 	log       *slog.Logger
 	debugLog  *debuglog.Log
 	host      Host
+	disk      durable.Disk
 	dir       string // agents/unit-x-0
 	toolsDir  string
 	history   string
@@ -122,7 +123,7 @@ func (u *unit) run(ctx context.Context) error {
 	if err := u.takeOver(); err != nil {
 		return errors.Annotatef(err, "cannot clear away what a former %s has left", u.name)
 	}
-	if err := os.MkdirAll(u.dir, 0o700); err != nil {
+	if err := u.disk.MkdirAll(u.dir, 0o700); err != nil {
 		return errors.Annotatef(err, "cannot make the directory of %s", u.name)
 	}
 	if err := u.model.SetDeployed(ctx, u.name); err != nil {
@@ -134,11 +135,11 @@ func (u *unit) run(ctx context.Context) error {
 		return errors.Trace(err)
 	}
 	defer u.server.Close()
-	u.charm = charmdir.NewDeployer(u.dir)
+	u.charm = charmdir.NewDeployer(u.disk, u.dir)
 	if err := u.charm.Recover(); err != nil {
 		return errors.Trace(err)
 	}
-	u.runner = &runner.Runner{}
+	u.runner = &runner.Runner{Disk: u.disk}
 	defer u.runner.Close()
 	defer u.recordingKept()
 	u.oweReboot(ctx)
@@ -152,13 +153,13 @@ func (u *unit) takeOver() error {
 	// A journal that can't be read is for the agent to refuse.
 	if l, there, err := journal.Read(u.dir); err == nil && there && l.ID != u.id {
 		u.log.Info("clearing away a former unit of the same name", "unit", u.name)
-		if err := clearAway(u.dir); err != nil {
+		if err := clearAway(u.disk, u.dir); err != nil {
 			return errors.Trace(err)
 		}
 	}
 	archives, err := filepath.Glob(filepath.Join(u.dir, archivePattern))
 	for _, path := range archives {
-		if err := os.Remove(path); err != nil {
+		if err := u.disk.Remove(path); err != nil {
 			return errors.Trace(err)
 		}
 	}
@@ -170,7 +171,7 @@ const archivePattern = "archive-*"
 
 func (u *unit) config() uniter.Config {
 	return uniter.Config{
-		Unit: u.name, ID: u.id, Dir: u.dir, Clock: u.clock, Log: u.log,
+		Unit: u.name, ID: u.id, Dir: u.dir, Disk: u.disk, Clock: u.clock, Log: u.log,
 		Jitter:      func() float64 { return 2*rand.Float64() - 1 },
 		Observe:     u.observe,
 		Changed:     u.changed,
@@ -231,11 +232,11 @@ func (u *unit) endLeftover(ctx context.Context, run uniter.Run) {
 
 // deploy gets the charm's archive from the model and puts it in place.
 func (u *unit) deploy(ctx context.Context, url string) error {
-	f, err := os.CreateTemp(u.dir, archivePattern)
+	f, err := u.disk.CreateTemp(u.dir, archivePattern)
 	if err != nil {
 		return errors.Trace(err)
 	}
-	defer os.Remove(f.Name())
+	defer func() { _ = u.disk.Remove(f.Name()) }() // else the next agent does
 	defer f.Close()
 	if err := u.model.CharmContent(ctx, url, f); err != nil {
 		return errors.Trace(err)

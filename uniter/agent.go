@@ -16,7 +16,7 @@ import (
 // ends (its error). A hook that runs then is stopped and will be run again.
 // Other errors are those of the journal: the agent must not go on without it.
 func (c Config) Run(ctx context.Context) error {
-	j, local, err := journal.Open(c.Dir, c.Unit, c.ID)
+	j, local, err := journal.Open(c.Disk, c.Dir, c.Unit, c.ID)
 	if err != nil {
 		return errors.Trace(err)
 	}

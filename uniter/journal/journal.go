@@ -27,6 +27,7 @@ import (
 
 	"github.com/juju/errors"
 
+	"github.com/unitd/unitd/durable"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/uniter/resolver"
 )
@@ -48,7 +49,8 @@ const (
 
 // Journal is the open journal of one unit. It is for one goroutine.
 type Journal struct {
-	slots      [2]*os.File
+	disk       durable.Disk
+	slots      [2]*durable.File
 	next       int // the slot that the next record goes to
 	generation uint64
 	io         fileCalls
@@ -56,17 +58,17 @@ type Journal struct {
 
 // fileCalls are the calls that make a record durable; tests make one fail.
 type fileCalls struct {
-	writeAt func(f *os.File, b []byte, off int64) error
-	sync    func(f *os.File) error
+	writeAt func(f *durable.File, b []byte, off int64) error
+	sync    func(f *durable.File) error
 }
 
 func realCalls() fileCalls {
 	return fileCalls{
-		writeAt: func(f *os.File, b []byte, off int64) error {
+		writeAt: func(f *durable.File, b []byte, off int64) error {
 			_, err := f.WriteAt(b, off)
 			return err
 		},
-		sync: syncData,
+		sync: (*durable.File).SyncData,
 	}
 }
 
@@ -75,8 +77,8 @@ func realCalls() fileCalls {
 // resolver.New(unit) with the id for a new journal. Errors: ErrCorrupt,
 // ErrNewer, NotValid for another unit's journal, and those of the file system;
 // each names the file.
-func Open(dir string, unit model.UnitName, id string) (*Journal, resolver.Local, error) {
-	j := &Journal{io: realCalls()}
+func Open(disk durable.Disk, dir string, unit model.UnitName, id string) (*Journal, resolver.Local, error) {
+	j := &Journal{disk: disk, io: realCalls()}
 	local, err := j.open(dir, unit, id)
 	if err != nil {
 		j.Close()
@@ -107,7 +109,7 @@ func (j *Journal) open(dir string, unit model.UnitName, id string) (resolver.Loc
 	case local.Unit != unit || local.ID != id:
 		return local, errors.NotValidf("journal of %s in %s, which is %s's,", name(local.Unit, local.ID), dir, name(unit, id))
 	case made:
-		return local, errors.Annotatef(syncDir(dir), "cannot make the journal in %s", dir)
+		return local, errors.Annotatef(j.disk.SyncDir(dir), "cannot make the journal in %s", dir)
 	}
 	return local, nil
 }
@@ -128,7 +130,7 @@ func (j *Journal) newest(dir string, flag int) (local resolver.Local, made bool,
 				continue
 			}
 		}
-		f, err := os.OpenFile(path, flag, 0o600)
+		f, err := j.disk.OpenFile(path, flag, 0o600)
 		if err != nil {
 			return local, made, errors.Annotate(err, "cannot open the unit's journal")
 		}
@@ -197,7 +199,7 @@ type record struct {
 }
 
 // read returns the slot's record; nil where the slot was never written.
-func read(f *os.File) (*record, error) {
+func read(f io.ReaderAt) (*record, error) {
 	br := bufio.NewReader(io.NewSectionReader(f, 0, maxRecord+1024))
 	header, err := br.ReadString('\n')
 	if err == io.EOF && header == "" {
@@ -238,13 +240,4 @@ func checksum(generation uint64, body []byte) uint32 {
 	table := crc32.MakeTable(crc32.Castagnoli)
 	sum := crc32.Checksum([]byte(fmt.Sprint(generation)), table)
 	return crc32.Update(sum, table, body)
-}
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return errors.Trace(err)
-	}
-	defer d.Close()
-	return errors.Trace(d.Sync())
 }

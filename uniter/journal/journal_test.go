@@ -8,6 +8,7 @@ import (
 
 	"github.com/juju/errors"
 
+	"github.com/unitd/unitd/durable"
 	"github.com/unitd/unitd/hooks"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/uniter/resolver"
@@ -17,7 +18,7 @@ const unit, id = "app/0", "an-id"
 
 func open(t testing.TB, dir string) (*Journal, resolver.Local) {
 	t.Helper()
-	j, l, err := Open(dir, unit, id)
+	j, l, err := Open(durable.Disk{}, dir, unit, id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +90,7 @@ func TestARecordCutOffAtAnyByteLeavesTheOneBefore(t *testing.T) {
 	}
 	for cut := 0; ; cut++ {
 		var done bool
-		j.io.writeAt = func(f *os.File, b []byte, off int64) error {
+		j.io.writeAt = func(f *durable.File, b []byte, off int64) error {
 			if cut >= len(b) {
 				done = true
 				return errors.New("cut after the last byte")
@@ -135,7 +136,7 @@ func TestAnyFlippedByteLeavesAGoodRecordOrIsRefused(t *testing.T) {
 			if err := os.WriteFile(path, bad, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			j, l, err := Open(dir, unit, id)
+			j, l, err := Open(durable.Disk{}, dir, unit, id)
 			switch {
 			case errors.Is(err, ErrNewer):
 			case err != nil:
@@ -160,7 +161,7 @@ func TestTwoDamagedSlotsAreRefusedByName(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	_, _, err := Open(dir, unit, id)
+	_, _, err := Open(durable.Disk{}, dir, unit, id)
 	if !errors.Is(err, ErrCorrupt) {
 		t.Fatalf("got %v", err)
 	}
@@ -225,7 +226,7 @@ func TestAnotherUnitsJournalIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, other := range [][2]string{{"other/0", id}, {unit, "another-id"}, {unit, ""}} {
-		if _, _, err := Open(dir, model.UnitName(other[0]), other[1]); !errors.Is(err, errors.NotValid) {
+		if _, _, err := Open(durable.Disk{}, dir, model.UnitName(other[0]), other[1]); !errors.Is(err, errors.NotValid) {
 			t.Errorf("%v: got %v", other, err)
 		}
 	}
@@ -235,7 +236,7 @@ func TestEachRecordIsOneSync(t *testing.T) {
 	t.Parallel()
 	j, _ := open(t, t.TempDir())
 	syncs := 0
-	j.io.sync = func(f *os.File) error { syncs++; return syncData(f) }
+	j.io.sync = func(f *durable.File) error { syncs++; return f.SyncData() }
 	for n := int64(1); n <= 10; n++ {
 		if err := j.Store(pendingRun(n)); err != nil {
 			t.Fatal(err)
