@@ -2,6 +2,7 @@ package machine
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
 	"math"
 	"math/rand/v2"
@@ -255,11 +256,15 @@ func (u *unit) commit(ctx context.Context, run uniter.Run, changes model.Changes
 	if run.Hook.Kind == hooks.RelationBroken {
 		c.LeaveScope = run.Hook.RelationID
 	}
+	var err error
+	if c.Memory, err = json.Marshal(resolver.Remember(run.Local)); err != nil {
+		return errors.Trace(err)
+	}
 	if u.rebooter.carryOut != nil {
 		c.Boot = u.host.Boot
 	}
 	_ = u.at(ctx, PointCommit, run.Number, run.Hook, "")
-	err := u.model.CommitHook(ctx, c)
+	err = u.model.CommitHook(ctx, c)
 	if errors.Is(err, state.ErrNotLeader) {
 		return errors.WithType(err, uniter.ErrOvertaken)
 	}

@@ -76,6 +76,16 @@ func New(s Snapshot) State {
 	return State{ID: s.ID, Endpoint: s.Endpoint, RemoteApp: s.RemoteApp, Peer: s.Peer, Created: s.Implicit}
 }
 
+// With is the state of a unit that has been told of all these members, and of
+// their settings.
+func (s State) With(members []Member) State {
+	s.Members = make(map[model.UnitName]int, len(members))
+	for _, m := range members {
+		s.Members[m.Unit] = m.Version
+	}
+	return s
+}
+
 // Clone is a copy that shares nothing.
 func (s State) Clone() State {
 	s.Members = maps.Clone(s.Members)

@@ -53,6 +53,8 @@ func After(l Local, op Op, e Event) Local {
 	case Discard:
 		l.Ended = ended(*l.Current, EndedDropped, op.Reason)
 		l.Current = nil
+	case Recall:
+		return recalled(l, op, e)
 	case Resign:
 		l.Leader = false
 	}

@@ -30,6 +30,11 @@ var situations = []struct{ rule, name, situation, want string }{
 	{"pending", "a run whose commit was cut off by a stop, and is in the model", "settled pending:config-changed over stamped", "finish config-changed"},
 	{"pending", "a run whose commit was cut off by a stop, and is not", "settled pending:config-changed over", "requeue config-changed"},
 	{"pending", "a run comes to its end before the unit marks itself", "settled pending:config-changed orphaned", "interrupt config-changed"},
+	{"lost", "a run that the model has and the agent hasn't", "settled ahead", "recall"},
+	{"lost", "before install, which has run", "charm ahead", "recall"},
+	{"lost", "and no charm: relations can't be told without one", "ahead", "deploy ch:1"},
+	{"lost", "before a unit that is Dying counts as stillborn", "charm ahead dying", "recall"},
+	{"lost", "before a failure of which the model has what came after it", "settled failed:start ahead", "recall"},
 	{"orphaned", "the application is going", "settled orphaned", "mark-dying"},
 	{"orphaned", "a unit in error marks itself too", "settled orphaned failed:start", "mark-dying"},
 	{"orphaned", "a unit that is Dying needn't", "settled dying orphaned", "run-hook stop"},
@@ -207,6 +212,8 @@ func remoteWord(r *resolver.Remote, word, about string) bool {
 		r.Life = model.Dead
 	case "orphaned":
 		r.Orphaned, r.OrphanReason = true, "the application is being removed"
+	case "ahead":
+		r.Committed = 8
 	case "stamped":
 		r.Committed = 7
 	case "answer":
