@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"context"
 	"encoding/json"
+	"hash/crc32"
 	"io"
 	"io/fs"
 	"os"
@@ -45,6 +46,18 @@ type Deployer struct {
 type marker struct {
 	URL   string   `json:"url"`
 	Files []string `json:"files"`
+	// Sum tells a marker that is as it was written from one that was damaged;
+	// those of former versions have none.
+	Sum *uint32 `json:"sum,omitempty"`
+}
+
+func (m marker) checksum() uint32 {
+	table := crc32.MakeTable(crc32.Castagnoli)
+	sum := crc32.Checksum([]byte(m.URL), table)
+	for _, name := range m.Files {
+		sum = crc32.Update(sum, table, []byte("\n"+name))
+	}
+	return sum
 }
 
 // NewDeployer is the deployer of the charm in dir, the unit's directory, which
@@ -81,9 +94,9 @@ func (d *Deployer) marker() (marker, error) {
 	if err != nil {
 		return m, errors.Annotate(err, "cannot tell which charm is deployed")
 	}
-	// A marker that a hook has damaged: the charm is taken as missing and will
-	// be deployed again over what is there.
-	if json.Unmarshal(b, &m) != nil {
+	// A marker that a hook, or the disk, has damaged: the charm is taken as
+	// missing and will be deployed again over what is there.
+	if json.Unmarshal(b, &m) != nil || m.Sum != nil && *m.Sum != m.checksum() {
 		return marker{}, nil
 	}
 	return m, nil
@@ -195,7 +208,10 @@ func (d *Deployer) stage(ctx context.Context, archive, url string) error {
 	if err := d.keep(names); err != nil {
 		return errors.Annotate(err, "cannot keep what hooks have made")
 	}
-	m, err := json.Marshal(marker{URL: url, Files: names})
+	made := marker{URL: url, Files: names}
+	sum := made.checksum()
+	made.Sum = &sum
+	m, err := json.Marshal(made)
 	if err != nil {
 		return errors.Trace(err)
 	}

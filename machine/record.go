@@ -17,13 +17,15 @@ type recorded struct {
 
 // catchUp writes into the history what ended just before the last agent of this
 // unit was killed: the journal is written first, so at most one end is missing.
-func (u *unit) catchUp(e resolver.Ended) {
+// newest is the newest run that anybody knows of: a history that has a later one
+// is damaged, or that run is forgotten.
+func (u *unit) catchUp(e resolver.Ended, newest int64) {
 	last, err := history.Last(u.history, u.name)
 	if err != nil {
 		u.log.Error("cannot read the history", "unit", u.name, "err", err)
 	}
 	u.recorded = &recorded{}
-	if last.ID == u.id { // else it is that of a former unit
+	if last.ID == u.id && last.Run <= newest { // else it is that of a former unit
 		u.recorded = &recorded{last.Run, last.Outcome}
 	}
 	u.recordEnded(e)

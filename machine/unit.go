@@ -137,7 +137,7 @@ func (u *unit) run(ctx context.Context) error {
 	}
 	defer u.server.Close()
 	u.charm = charmdir.NewDeployer(u.disk, u.dir)
-	if err := u.charm.Recover(); err != nil {
+	if err := u.recoverCharm(ctx); err != nil {
 		return errors.Trace(err)
 	}
 	u.runner = &runner.Runner{Disk: u.disk}
@@ -198,11 +198,12 @@ func (u *unit) config() uniter.Config {
 
 func (u *unit) observe(ctx context.Context, l resolver.Local) (resolver.Remote, error) {
 	u.looking, u.believed = u.pokes.Load(), l.Charm
-	if u.recorded == nil {
-		u.catchUp(l.Ended)
-	}
 	s, err := u.model.Snapshot(ctx, u.name)
-	if errors.Is(err, errors.NotFound) {
+	gone := errors.Is(err, errors.NotFound)
+	if u.recorded == nil && (err == nil || gone) {
+		u.catchUp(l.Ended, max(l.Run, s.Unit.Run))
+	}
+	if gone {
 		return resolver.Remote{Now: u.clock.Now(), Gone: true}, nil
 	}
 	if err != nil {
