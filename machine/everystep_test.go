@@ -77,11 +77,17 @@ esac
 status-set active "after $((n + 1)) hooks"
 `
 
+// death is a point in a stage at which an agent is killed.
+type death struct {
+	stage int
+	point
+}
+
 // recordedLife is how a life goes when nobody is killed.
 type recordedLife struct {
 	dir    string // has the world before each stage, by number, and the last
 	charms [2]string
-	points [][]point // by stage
+	deaths []death // all that there are, in their order
 	// hooks are those that each unit has run by the end of each stage, pictures
 	// what the model says then, and files what is in the units' directories.
 	hooks    []map[model.UnitName][]string
@@ -92,8 +98,8 @@ type recordedLife struct {
 // kept says where the world before a stage is.
 func (l *recordedLife) kept(stage int) string { return filepath.Join(l.dir, fmt.Sprint(stage)) }
 
-// record lives a life, and keeps the world before each stage.
-func record(t *testing.T) *recordedLife {
+// record lives so many stages, and keeps the world before each.
+func record(t *testing.T, stages int) *recordedLife {
 	t.Helper()
 	l := &recordedLife{dir: t.TempDir()}
 	w := newWorld(t)
@@ -103,7 +109,7 @@ func record(t *testing.T) *recordedLife {
 	}
 	const metadata = "name: x\nsummary: s\nprovides: {server: {interface: x}}\nrequires: {client: {interface: x}}\npeers: {ring: {interface: r}}\n"
 	l.charms = [2]string{w.charm(metadata, livingCharm), w.charm(metadata, livingCharm+"# upgraded\n")}
-	for i, s := range life {
+	for i, s := range life[:stages] {
 		w.closeAndCopy(l.kept(i))
 		w = openWorld(t, w.dir)
 		steps := filepath.Join(l.dir, fmt.Sprintf("steps-%d", i))
@@ -118,12 +124,13 @@ func record(t *testing.T) *recordedLife {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l.points = append(l.points, points)
+		for _, p := range points {
+			l.deaths = append(l.deaths, death{i, p})
+		}
 		l.hooks = append(l.hooks, w.committed())
 		l.pictures = append(l.pictures, w.picture())
 		l.files = append(l.files, w.files())
 	}
-	w.closeAndCopy(l.kept(len(life)))
 	return l
 }
 
@@ -135,78 +142,78 @@ func record(t *testing.T) *recordedLife {
 // steps is made by the agent.
 func TestAnAgentThatIsKilledAtAnyStepLosesNothing(t *testing.T) {
 	t.Parallel()
-	l := record(t)
-	hooks := 0
-	for _, ran := range l.hooks[len(l.hooks)-1] {
-		hooks += len(ran)
-	}
-	if hooks < 30 {
-		t.Errorf("the life has only %d hooks", hooks)
-	}
-	type death struct {
-		stage int
-		point
-	}
-	var all []death
-	for stage, points := range l.points {
-		for _, p := range points {
-			all = append(all, death{stage, p})
-		}
-	}
-	every, from := len(all)/32, 0
-	if os.Getenv("UNITD_TEST_LONG") != "" {
-		every = 1
-	} else {
-		from = rand.IntN(every)
-	}
-	t.Logf("%d hooks, %d points at which to be killed: every %d., from %d", hooks, len(all), every, from)
-	var missed sync.Map
-	t.Run("killed", func(t *testing.T) {
-		for i := from; i < len(all); i += every {
-			d := all[i]
-			t.Run(life[d.stage].name+" "+d.String(), func(t *testing.T) {
-				t.Parallel()
-				if !l.killAt(t, d.stage, d.point, i%10 == 0) {
-					missed.Store(d, true)
+	seed := rand.Int()
+	for worker := range workers {
+		t.Run(fmt.Sprint(worker), func(t *testing.T) {
+			t.Parallel()
+			l := record(t, len(life))
+			if hooks := len(slices.Concat(slices.Collect(maps.Values(l.hooks[len(life)-1]))...)); hooks < 30 {
+				t.Errorf("the life has only %d hooks", hooks)
+			}
+			every := len(l.deaths) / 32
+			if os.Getenv("UNITD_TEST_LONG") != "" {
+				every = workers
+			}
+			from := (seed + worker*every/workers) % every
+			t.Logf("%d points at which to be killed: every %d. from %d", len(l.deaths), every, from)
+			var missed []death
+			for i := from; i < len(l.deaths); i += every {
+				if !l.kill(t, l.deaths[i], i%10 == 0) {
+					missed = append(missed, l.deaths[i])
 				}
-			})
-		}
-	})
-	n := 0
-	missed.Range(func(d, _ any) bool { n++; t.Logf("not come by: %v", d); return true })
-	if n*10 > len(all)/every {
-		t.Errorf("%d points weren't come by", n)
+			}
+			if len(missed)*every*10 > len(l.deaths) {
+				t.Errorf("not come by: %v", missed)
+			}
+		})
 	}
+}
+
+// workers is how many worlds are lived at once. They must not be copies of one:
+// an agent ends what is left running of a run, which it knows by the model's
+// id, the unit's and the run's.
+const workers = 2
+
+// kill is killAt as a test of its own.
+func (l *recordedLife) kill(t *testing.T, d death, on bool) (come bool) {
+	t.Helper()
+	t.Run(strings.ReplaceAll(life[d.stage].name+" "+d.String(), "/", "|"), func(t *testing.T) { come = l.killAt(t, d, on) })
+	return come
 }
 
 // killAt lives one stage with an agent that is killed at the point, and the
 // rest of the life too if on. It says whether the point was come by.
-func (l *recordedLife) killAt(t *testing.T, stage int, p point, on bool) bool {
+func (l *recordedLife) killAt(t *testing.T, d death, on bool) bool {
 	t.Helper()
 	dir := t.TempDir()
-	copyDir(t, l.kept(stage), dir)
+	copyDir(t, l.kept(d.stage), dir)
 	w := openWorld(t, dir)
-	k := w.keep(pointVariable + "=" + p.encode())
-	for {
+	k := w.keep(pointVariable + "=" + d.encode())
+	kills := 0
+	for stage := d.stage; stage < len(life) && !t.Failed(); stage++ {
 		w.settle()
 		if err := life[stage].act(w, l.charms); err != nil {
 			t.Fatal(err)
 		}
 		w.untilWell()
 		k.stop()
+		kills += k.kills
 		if k.unruly { // it was killed as it ended
 			k = w.keep("")
 			w.untilWell()
 			k.stop()
 		}
 		l.check(t, w, stage)
-		if stage++; t.Failed() || !on || stage == len(life) {
-			return k.kills > 0
+		if !on {
+			break
 		}
-		kills := k.kills
 		k = w.keep("")
-		k.kills = kills
 	}
+	k.stop()
+	if kills > 1 {
+		t.Errorf("it was killed %d times", kills)
+	}
+	return kills > 0
 }
 
 // check compares a world with the recorded one at the end of a stage.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/juju/errors"
 
@@ -87,6 +88,7 @@ func (a *modelAgent) clear(there map[string]bool) {
 	}
 	for _, e := range entries {
 		if !there[e.Name()] && !a.stuck[e.Name()] {
+			a.log.Info("clearing away what is left of a unit that is not in the model", "directory", e.Name())
 			if err := clearAway(a.Disk, filepath.Join(dir, e.Name())); err != nil {
 				a.stuck[e.Name()] = true
 				a.log.Error("cannot remove what is left of a unit", "err", err)
@@ -175,8 +177,10 @@ func (a *modelAgent) unitEnded(ctx context.Context, name model.UnitName) error {
 	u.stop()
 	if u.err != nil && ctx.Err() == nil && !u.isGone() && !errors.Is(u.err, errors.NotFound) {
 		a.log.Error("the unit's agent has stopped", "unit", name, "err", u.err)
-		message := u.err.Error()
+		// Files are told by their names there: who wants the paths has the log.
+		message := strings.NewReplacer(u.dir+"/", "", filepath.Dir(u.dir)+"/", "").Replace(u.err.Error())
 		_ = u.model.SetStatus(ctx, state.AgentStatus, string(name), model.Status{Status: model.StatusFailed, Message: message})
+		u.stand(true) // others needn't wait for it
 		a.wait.Add(1)
 		go func() {
 			defer a.wait.Done()
