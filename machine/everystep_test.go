@@ -210,6 +210,9 @@ func (l *recordedLife) killAt(t *testing.T, d death, on bool) bool {
 		k = w.keep("")
 	}
 	k.stop()
+	if kills > 0 {
+		l.checkInterrupted(t, w, d)
+	}
 	if kills > 1 {
 		t.Errorf("it was killed %d times", kills)
 	}

@@ -79,7 +79,7 @@ func newStepper(dir string) (*stepper, error) {
 }
 
 // changing are the parts of paths that are different in each world.
-var changing = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}|archive-[0-9]+`)
+var changing = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}|\b[0-9]{4,}$`)
 
 func (s *stepper) around(step durable.Step, half, whole func() error) error {
 	path, err := filepath.Rel(s.dir, step.Path)
