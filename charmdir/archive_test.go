@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/durable"
 )
 
 const leastMetadata = "name: a\n"
@@ -75,7 +77,7 @@ func TestBadArchivesAreNeitherReadNorDeployed(t *testing.T) {
 			_, err := Read(path)
 			checkRefused(t, err, "cannot read charm "+path+": "+row.want)
 			unit := t.TempDir()
-			checkRefused(t, NewDeployer(unit).Deploy(t.Context(), path, "local:a-0"), "cannot unpack charm local:a-0: "+row.want)
+			checkRefused(t, NewDeployer(durable.Disk{}, unit).Deploy(t.Context(), path, "local:a-0"), "cannot unpack charm local:a-0: "+row.want)
 			if got := look(t, unit); len(got) > 0 {
 				t.Errorf("left %v", got)
 			}
@@ -107,7 +109,7 @@ func TestSizesInTheArchiveAreNotBelieved(t *testing.T) {
 	z, err := zip.OpenReader(zipOf(t, raw{name: "x", text: "12345"}, raw{name: "y", text: "12345"}, raw{name: "z", text: "123456789", said: 3}))
 	must(t, err)
 	defer z.Close()
-	x := &extractor{deployer: NewDeployer(t.TempDir()), left: 7}
+	x := &extractor{deployer: NewDeployer(durable.Disk{}, t.TempDir()), left: 7}
 	dir := t.TempDir()
 	must(t, x.extract(z.File[0], dir))
 	if err := x.extract(z.File[1], dir); !errors.Is(err, errors.NotValid) {
@@ -171,7 +173,7 @@ func TestArchiveKeepsTheTree(t *testing.T) {
 	in := maps.Clone(want)
 	maps.Copy(in, files{".git/config": "x", "lib/.git": "gitdir: x", "other.charm": "x", markerName: "x"})
 	unit := t.TempDir()
-	must(t, NewDeployer(unit).Deploy(t.Context(), in.archive(t), "local:a-0"))
+	must(t, NewDeployer(durable.Disk{}, unit).Deploy(t.Context(), in.archive(t), "local:a-0"))
 	got := look(t, filepath.Join(unit, "charm"))
 	delete(got, markerName)
 	if !maps.Equal(got, want) {

@@ -4,12 +4,15 @@ import (
 	"archive/zip"
 	"context"
 	"encoding/json"
+	"hash/crc32"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 
 	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/durable"
 )
 
 // The names in a unit's directory. The charm is always at charmName, a real
@@ -29,7 +32,8 @@ const (
 // A kill or power cut at any moment leaves the old tree or the new one, after
 // Recover.
 type Deployer struct {
-	dir string
+	dir  string
+	disk durable.Disk
 	// before is called before each step that changes the disk; an error stops
 	// the deployment there. Tests "kill" with it.
 	before func(step string) error
@@ -42,12 +46,24 @@ type Deployer struct {
 type marker struct {
 	URL   string   `json:"url"`
 	Files []string `json:"files"`
+	// Sum tells a marker that is as it was written from one that was damaged;
+	// those of former versions have none.
+	Sum *uint32 `json:"sum,omitempty"`
+}
+
+func (m marker) checksum() uint32 {
+	table := crc32.MakeTable(crc32.Castagnoli)
+	sum := crc32.Checksum([]byte(m.URL), table)
+	for _, name := range m.Files {
+		sum = crc32.Update(sum, table, []byte("\n"+name))
+	}
+	return sum
 }
 
 // NewDeployer is the deployer of the charm in dir, the unit's directory, which
 // has to exist when Deploy is called.
-func NewDeployer(dir string) *Deployer {
-	return &Deployer{dir: dir, before: func(string) error { return nil }, exchange: exchange}
+func NewDeployer(disk durable.Disk, dir string) *Deployer {
+	return &Deployer{disk: disk, dir: dir, before: func(string) error { return nil }, exchange: disk.Exchange}
 }
 
 // Path is the charm directory.
@@ -78,9 +94,9 @@ func (d *Deployer) marker() (marker, error) {
 	if err != nil {
 		return m, errors.Annotate(err, "cannot tell which charm is deployed")
 	}
-	// A marker that a hook has damaged: the charm is taken as missing and will
-	// be deployed again over what is there.
-	if json.Unmarshal(b, &m) != nil {
+	// A marker that a hook, or the disk, has damaged: the charm is taken as
+	// missing and will be deployed again over what is there.
+	if json.Unmarshal(b, &m) != nil || m.Sum != nil && *m.Sum != m.checksum() {
 		return marker{}, nil
 	}
 	return m, nil
@@ -91,7 +107,7 @@ func (d *Deployer) marker() (marker, error) {
 func (d *Deployer) Recover() error {
 	if _, err := os.Lstat(d.Path()); os.IsNotExist(err) {
 		if _, err := os.Lstat(d.path(formerName)); err == nil {
-			if err := d.step("put back", func() error { return os.Rename(d.path(formerName), d.Path()) }); err != nil {
+			if err := d.step("put back", func() error { return d.disk.Rename(d.path(formerName), d.Path()) }); err != nil {
 				return errors.Annotate(err, "cannot put the charm directory back in place")
 			}
 		}
@@ -110,7 +126,7 @@ func (d *Deployer) clear() error {
 	if !left {
 		return nil
 	}
-	if err := d.step("sync", func() error { return syncDir(d.dir) }); err != nil {
+	if err := d.step("sync", func() error { return d.disk.SyncDir(d.dir) }); err != nil {
 		return errors.Trace(err)
 	}
 	for _, name := range []string{stagingName, formerName} {
@@ -129,10 +145,10 @@ func (d *Deployer) remove(name string) error {
 		return nil
 	}
 	return d.step("remove "+name, func() error {
-		if RemoveTree(d.path(name)) == nil {
+		if RemoveTree(d.disk, d.path(name)) == nil {
 			return nil
 		}
-		_, err := SetAside(d.path(name))
+		_, err := SetAside(d.disk, d.path(name))
 		return errors.Trace(err)
 	})
 }
@@ -177,7 +193,7 @@ func (d *Deployer) stage(ctx context.Context, archive, url string) error {
 		return errors.Trace(err)
 	}
 	staging := d.path(stagingName)
-	if err := d.step("make staging", func() error { return os.Mkdir(staging, 0o755) }); err != nil {
+	if err := d.step("make staging", func() error { return d.disk.Mkdir(staging, 0o755) }); err != nil {
 		return errors.Trace(err)
 	}
 	x := &extractor{deployer: d, left: maxTotal}
@@ -192,15 +208,18 @@ func (d *Deployer) stage(ctx context.Context, archive, url string) error {
 	if err := d.keep(names); err != nil {
 		return errors.Annotate(err, "cannot keep what hooks have made")
 	}
-	m, err := json.Marshal(marker{URL: url, Files: names})
+	made := marker{URL: url, Files: names}
+	sum := made.checksum()
+	made.Sum = &sum
+	m, err := json.Marshal(made)
 	if err != nil {
 		return errors.Trace(err)
 	}
-	err = d.step("write marker", func() error { return os.WriteFile(filepath.Join(staging, markerName), m, 0o600) })
+	err = d.step("write marker", func() error { return d.disk.WriteFile(filepath.Join(staging, markerName), m, 0o600) })
 	if err != nil {
 		return errors.Trace(err)
 	}
-	return d.step("sync staging", func() error { return syncTree(staging) })
+	return d.step("sync staging", func() error { return d.disk.SyncTree(staging) })
 }
 
 // extractor unpacks entries, with what is left of the size that all may have
@@ -212,19 +231,20 @@ type extractor struct {
 
 func (x *extractor) extract(f *zip.File, staging string) error {
 	path := filepath.Join(staging, filepath.FromSlash(f.Name))
+	disk := x.deployer.disk
 	return x.deployer.step("write "+f.Name, func() error {
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		if err := disk.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			return errors.Trace(err)
 		}
 		switch f.Mode().Type() {
 		case fs.ModeDir:
-			return errors.Trace(os.MkdirAll(path, 0o755))
+			return errors.Trace(disk.MkdirAll(path, 0o755))
 		case fs.ModeSymlink:
 			target, err := linkTarget(f)
 			if err != nil {
 				return errors.Trace(err)
 			}
-			return errors.Trace(os.Symlink(target, path))
+			return errors.Trace(disk.Symlink(target, path))
 		}
 		return x.write(f, path)
 	})
@@ -240,7 +260,7 @@ func (x *extractor) write(f *zip.File, path string) error {
 	if f.Mode()&0o111 != 0 {
 		perm = 0o755
 	}
-	out, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, perm)
+	out, err := x.deployer.disk.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, perm)
 	if err != nil {
 		return errors.Trace(err)
 	}
@@ -258,10 +278,10 @@ func (x *extractor) write(f *zip.File, path string) error {
 func (d *Deployer) switchTrees() error {
 	staging, charm := d.path(stagingName), d.Path()
 	if _, err := os.Lstat(charm); os.IsNotExist(err) {
-		if err := d.step("rename", func() error { return os.Rename(staging, charm) }); err != nil {
+		if err := d.step("rename", func() error { return d.disk.Rename(staging, charm) }); err != nil {
 			return errors.Trace(err)
 		}
-		return d.step("sync", func() error { return syncDir(d.dir) })
+		return d.step("sync", func() error { return d.disk.SyncDir(d.dir) })
 	}
 	done := false
 	err := d.step("exchange", func() error {
@@ -274,21 +294,12 @@ func (d *Deployer) switchTrees() error {
 	}
 	if !done {
 		// Not in one step here: Recover puts back the old tree in between.
-		if err := d.step("set aside", func() error { return os.Rename(charm, d.path(formerName)) }); err != nil {
+		if err := d.step("set aside", func() error { return d.disk.Rename(charm, d.path(formerName)) }); err != nil {
 			return errors.Trace(err)
 		}
-		if err := d.step("rename", func() error { return os.Rename(staging, charm) }); err != nil {
+		if err := d.step("rename", func() error { return d.disk.Rename(staging, charm) }); err != nil {
 			return errors.Trace(err)
 		}
 	}
 	return d.clear()
-}
-
-func syncDir(dir string) error {
-	f, err := os.Open(dir)
-	if err != nil {
-		return errors.Trace(err)
-	}
-	defer f.Close()
-	return errors.Trace(f.Sync())
 }

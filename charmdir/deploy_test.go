@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/durable"
 )
 
 // Two charms and what hooks have made of the first: what each row of the
@@ -64,7 +66,7 @@ type place struct {
 
 func newPlace(t *testing.T, archives map[string]string, deployed, exchanges bool) place {
 	t.Helper()
-	p := place{Deployer: NewDeployer(t.TempDir()), before: files{}, after: newTree()}
+	p := place{Deployer: NewDeployer(durable.Disk{}, t.TempDir()), before: files{}, after: newTree()}
 	if !exchanges {
 		p.exchange = func(_, _ string) (bool, error) { return false, nil }
 	}
@@ -308,7 +310,7 @@ func TestHookDamagesTheMarker(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := NewDeployer(t.TempDir())
+			p := NewDeployer(durable.Disk{}, t.TempDir())
 			must(t, p.Deploy(t.Context(), from[oldURL], oldURL))
 			files{".unit-state.db": "state", "dispatch": "damaged"}.write(t, p.Path())
 			must(t, damage(filepath.Join(p.Path(), markerName)))
@@ -327,7 +329,7 @@ func TestHookDamagesTheMarker(t *testing.T) {
 // TestDeployOfWhatIsNoArchive says which charm it was.
 func TestDeployOfWhatIsNoArchive(t *testing.T) {
 	t.Parallel()
-	d := NewDeployer(t.TempDir())
+	d := NewDeployer(durable.Disk{}, t.TempDir())
 	path := filepath.Join(files{"x": "no archive"}.dir(t), "x")
 	if err := d.Deploy(t.Context(), path, newURL); err == nil || err.Error() != "cannot unpack charm local:a-2: zip: not a valid zip file" {
 		t.Errorf("got %v", err)

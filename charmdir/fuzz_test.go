@@ -12,6 +12,7 @@ import (
 
 	"github.com/juju/errors"
 
+	"github.com/unitd/unitd/durable"
 	"github.com/unitd/unitd/model"
 )
 
@@ -119,7 +120,7 @@ func FuzzArchive(f *testing.F) {
 		_, _ = ReadArchive(path)
 		unit := filepath.Join(dir, "unit")
 		must(t, os.Mkdir(unit, 0o755))
-		d := NewDeployer(unit)
+		d := NewDeployer(durable.Disk{}, unit)
 		err := d.Deploy(t.Context(), path, newURL)
 		if url, uerr := d.Deployed(); uerr != nil || (url == newURL) != (err == nil) {
 			t.Fatalf("deployed %q (%v), error %v", url, uerr, err)

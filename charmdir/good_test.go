@@ -9,6 +9,7 @@ import (
 
 	"github.com/juju/errors"
 
+	"github.com/unitd/unitd/durable"
 	"github.com/unitd/unitd/model"
 )
 
@@ -183,7 +184,7 @@ func TestGeneratedFilesAreWhatTheCharmReads(t *testing.T) {
 	t.Parallel()
 	in := files{"charmcraft.yaml": unified(), "version": "1.2", "config.yaml@": "nowhere"}
 	unit := t.TempDir()
-	must(t, NewDeployer(unit).Deploy(t.Context(), in.archive(t), "local:web-0"))
+	must(t, NewDeployer(durable.Disk{}, unit).Deploy(t.Context(), in.archive(t), "local:web-0"))
 	tree := filepath.Join(unit, "charm")
 	must(t, os.Remove(filepath.Join(tree, "charmcraft.yaml")))
 	c, err := ReadDir(tree)

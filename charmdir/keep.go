@@ -9,6 +9,8 @@ import (
 	"syscall"
 
 	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/durable"
 )
 
 // keep brings what hooks have made over from the old tree to the staged one,
@@ -52,7 +54,7 @@ func (k *keeper) dir(from, to, name string) error {
 		to = beside(to)
 	}
 	if len(entries) == 0 && fresh {
-		if err := k.deployer.step("keep "+name, func() error { return os.MkdirAll(to, 0o755) }); err != nil {
+		if err := k.deployer.step("keep "+name, func() error { return k.deployer.disk.MkdirAll(to, 0o755) }); err != nil {
 			return errors.Trace(err)
 		}
 	}
@@ -64,7 +66,7 @@ func (k *keeper) dir(from, to, name string) error {
 	if _, err := os.Lstat(to); err != nil || !fresh {
 		return nil // there was nothing of a hook's; or the charm's directory
 	}
-	return k.deployer.step("keep "+name, func() error { return likeDir(from, to) })
+	return k.deployer.step("keep "+name, func() error { return likeDir(k.deployer.disk, from, to) })
 }
 
 func (k *keeper) entry(from, to, name string, e fs.DirEntry) error {
@@ -80,7 +82,7 @@ func (k *keeper) entry(from, to, name string, e fs.DirEntry) error {
 	if _, err := os.Lstat(to); err == nil {
 		to = beside(to)
 	}
-	return k.deployer.step("keep "+name, func() error { return keepFile(from, to, e) })
+	return k.deployer.step("keep "+name, func() error { return keepFile(k.deployer.disk, from, to, e) })
 }
 
 // beside is a path beside one that the new charm has, for a hook's of the same
@@ -94,34 +96,34 @@ func beside(path string) string {
 	}
 }
 
-func keepFile(from, to string, e fs.DirEntry) error {
-	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+func keepFile(disk durable.Disk, from, to string, e fs.DirEntry) error {
+	if err := disk.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 		return errors.Trace(err)
 	}
 	switch e.Type() {
 	case 0:
-		return errors.Trace(os.Link(from, to))
+		return errors.Trace(disk.Link(from, to))
 	case fs.ModeSymlink:
 		target, err := os.Readlink(from)
 		if err != nil {
 			return errors.Trace(err)
 		}
-		return errors.Trace(os.Symlink(target, to))
+		return errors.Trace(disk.Symlink(target, to))
 	}
 	return nil // a socket or the like: whoever serves it makes it again
 }
 
 // likeDir gives a directory the mode and the owner of another: what a hook has
 // hidden from other users stays hidden.
-func likeDir(from, to string) error {
+func likeDir(disk durable.Disk, from, to string) error {
 	st, err := os.Lstat(from)
 	if err != nil {
 		return errors.Trace(err)
 	}
 	if own, ok := st.Sys().(*syscall.Stat_t); ok {
-		if err := os.Lchown(to, int(own.Uid), int(own.Gid)); err != nil {
+		if err := disk.Lchown(to, int(own.Uid), int(own.Gid)); err != nil {
 			return errors.Trace(err)
 		}
 	}
-	return errors.Trace(os.Chmod(to, st.Mode()))
+	return errors.Trace(disk.Chmod(to, st.Mode()))
 }

@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"testing"
+
+	"github.com/unitd/unitd/durable"
 )
 
 // TestMain is the process that TestSIGKILL kills, if the environment says so:
@@ -17,7 +19,7 @@ func TestMain(m *testing.M) {
 	if dir == "" {
 		os.Exit(m.Run())
 	}
-	d := NewDeployer(dir)
+	d := NewDeployer(durable.Disk{}, dir)
 	d.before = func(step string) error {
 		_, err := fmt.Println(step)
 		return err
@@ -43,7 +45,7 @@ func TestSIGKILL(t *testing.T) {
 	for _, exchanges := range []bool{true, false} {
 		t.Run(fmt.Sprintf("in one step %v", exchanges), func(t *testing.T) {
 			t.Parallel()
-			d := NewDeployer(t.TempDir())
+			d := NewDeployer(durable.Disk{}, t.TempDir())
 			must(t, d.Deploy(t.Context(), from[oldURL], oldURL))
 			hook := files{".unit-state.db": "state", "deep/er/made*": "hook"}
 			hook.write(t, d.Path())

@@ -7,24 +7,26 @@ import (
 	"path/filepath"
 
 	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/durable"
 )
 
 // RemoveTree removes what is at path, if anything is. Directories that their
 // owner may not write to, as a language's package cache makes them, are made
 // writable first where they are in the way.
-func RemoveTree(path string) error {
-	err := os.RemoveAll(path)
+func RemoveTree(disk durable.Disk, path string) error {
+	err := disk.RemoveAll(path)
 	if !errors.Is(err, fs.ErrPermission) {
 		return errors.Trace(err)
 	}
 	// What can't be changed, or read, is what the second try fails at.
 	_ = filepath.WalkDir(path, func(p string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() {
-			_ = os.Chmod(p, 0o700)
+			_ = disk.Chmod(p, 0o700)
 		}
 		return nil
 	})
-	return errors.Trace(os.RemoveAll(path))
+	return errors.Trace(disk.RemoveAll(path))
 }
 
 // Aside is in the name of what was set aside.
@@ -33,7 +35,7 @@ const Aside = ".gone-"
 // SetAside moves what is at path, if anything is, to a name beside it that is
 // free, and returns that; empty where nothing is there. So in one step nothing
 // is at path any more, however long a removal takes and whatever it fails at.
-func SetAside(path string) (string, error) {
+func SetAside(disk durable.Disk, path string) (string, error) {
 	if _, err := os.Lstat(path); os.IsNotExist(err) {
 		return "", nil
 	}
@@ -42,6 +44,6 @@ func SetAside(path string) (string, error) {
 		if _, err := os.Lstat(aside); !os.IsNotExist(err) {
 			continue
 		}
-		return aside, errors.Trace(os.Rename(path, aside))
+		return aside, errors.Trace(disk.Rename(path, aside))
 	}
 }

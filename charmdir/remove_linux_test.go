@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/unitd/unitd/durable"
 )
 
 // nobody is a user that has no more rights than what files give to it.
@@ -34,7 +36,7 @@ func nobodysDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "charmdir-test-")
 	must(t, err)
-	t.Cleanup(func() { must(t, RemoveTree(dir)) })
+	t.Cleanup(func() { must(t, RemoveTree(durable.Disk{}, dir)) })
 	if os.Geteuid() == 0 {
 		must(t, os.Chown(dir, nobody, nobody))
 	}
@@ -63,11 +65,11 @@ func TestATreeWithReadOnlyDirectoriesIsRemoved(t *testing.T) {
 	if asNobody(func() error { return os.RemoveAll(tree) }) == nil {
 		t.Fatal("nothing was in the way")
 	}
-	must(t, asNobody(func() error { return RemoveTree(tree) }))
+	must(t, asNobody(func() error { return RemoveTree(durable.Disk{}, tree) }))
 	if _, err := os.Lstat(tree); !os.IsNotExist(err) {
 		t.Fatalf("it is there: %v", err)
 	}
-	must(t, RemoveTree(tree))
+	must(t, RemoveTree(durable.Disk{}, tree))
 }
 
 // TestAHooksReadOnlyDirectoryIsNoObstacle: neither to the next upgrade, which
@@ -82,7 +84,7 @@ func TestAHooksReadOnlyDirectoryIsNoObstacle(t *testing.T) {
 		from[url] = filepath.Join(readable, url[len("local:"):])
 		must(t, os.WriteFile(from[url], b, 0o644))
 	}
-	d := NewDeployer(nobodysDir(t))
+	d := NewDeployer(durable.Disk{}, nobodysDir(t))
 	for i, url := range []string{oldURL, newURL, oldURL} {
 		must(t, asNobody(func() error { return d.Deploy(t.Context(), from[url], url) }))
 		got, err := d.Deployed()
@@ -107,12 +109,12 @@ func TestAHooksReadOnlyDirectoryIsNoObstacle(t *testing.T) {
 func TestWhatIsSetAsideIsOutOfTheWay(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "unit-a-0")
-	if aside, err := SetAside(path); aside != "" || err != nil {
+	if aside, err := SetAside(durable.Disk{}, path); aside != "" || err != nil {
 		t.Fatalf("got %q, %v", aside, err)
 	}
 	for _, want := range []string{path + ".gone-0", path + ".gone-1"} {
 		must(t, os.Mkdir(path, 0o755))
-		aside, err := SetAside(path)
+		aside, err := SetAside(durable.Disk{}, path)
 		must(t, err)
 		if _, err := os.Stat(aside); aside != want || err != nil {
 			t.Fatalf("got %q, %v", aside, err)

@@ -21,6 +21,8 @@ import (
 	"time"
 
 	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/durable"
 )
 
 // Entry is one message.
@@ -44,19 +46,18 @@ const rotateAt = 64 << 20
 type Log struct {
 	mu   sync.Mutex
 	path string
-	file *os.File
+	disk durable.Disk
+	file *durable.File
 	size int64
 	// torn: the last line of the file has no end, after a power cut or on a
 	// full disk.
 	torn bool
-	// openFile is os.OpenFile; tests make it fail.
-	openFile func(name string, flag int, perm os.FileMode) (*os.File, error)
 }
 
 // Open opens the log at path for appending, and makes it, readable for its
 // owner alone.
-func Open(path string) (*Log, error) {
-	l := &Log{path: path, openFile: os.OpenFile}
+func Open(disk durable.Disk, path string) (*Log, error) {
+	l := &Log{path: path, disk: disk}
 	if err := l.open(); err != nil {
 		return nil, errors.Trace(err)
 	}
@@ -64,7 +65,7 @@ func Open(path string) (*Log, error) {
 }
 
 func (l *Log) open() error {
-	f, err := l.openFile(l.path, os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o600)
+	f, err := l.disk.OpenFile(l.path, os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o600)
 	if err != nil {
 		return errors.Annotate(err, "cannot open the log")
 	}
@@ -114,14 +115,14 @@ func (l *Log) Write(e Entry) error {
 // rotate sets the full log aside and begins a new one. Where it can't, the full
 // one is written to on, and tried again once it has grown as much again.
 func (l *Log) rotate() error {
-	err := os.Rename(l.path, l.path+".1")
+	err := l.disk.Rename(l.path, l.path+".1")
 	if err == nil {
 		old := l.file
 		if err = l.open(); err == nil {
 			old.Close()
 			return nil
 		}
-		_ = os.Rename(l.path+".1", l.path) // else it goes on as the former one
+		_ = l.disk.Rename(l.path+".1", l.path) // else it goes on as the former one
 	}
 	l.size = 0
 	return errors.Annotate(err, "cannot set the full log aside")

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/unitd/unitd/debuglog"
+	"github.com/unitd/unitd/durable"
 )
 
 func TestFilter(t *testing.T) {
@@ -62,7 +63,7 @@ func write(t *testing.T, l *debuglog.Log, messages ...string) {
 
 func open(t *testing.T, path string) *debuglog.Log {
 	t.Helper()
-	l, err := debuglog.Open(path)
+	l, err := debuglog.Open(durable.Disk{}, path)
 	if err != nil {
 		t.Fatal(err)
 	}

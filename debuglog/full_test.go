@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/unitd/unitd/durable"
 )
 
 // TestALogThatCannotBeSetAsideIsWrittenOn: neither the line that finds the log
@@ -14,8 +16,13 @@ func TestALogThatCannotBeSetAsideIsWrittenOn(t *testing.T) {
 	t.Parallel()
 	for name, broken := range map[string]func(t *testing.T, l *Log) (mend func()){
 		"no new one can be made": func(_ *testing.T, l *Log) func() {
-			l.openFile = func(string, int, os.FileMode) (*os.File, error) { return nil, errors.New("too many open files") }
-			return func() { l.openFile = os.OpenFile }
+			l.disk.Around = func(s durable.Step, _, whole func() error) error {
+				if s.Do == durable.Create {
+					return errors.New("too many open files")
+				}
+				return whole()
+			}
+			return func() { l.disk.Around = nil }
 		},
 		"something is in the way": func(t *testing.T, l *Log) func() {
 			dir := l.path + ".1"
@@ -28,7 +35,7 @@ func TestALogThatCannotBeSetAsideIsWrittenOn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			path := filepath.Join(t.TempDir(), "debug.log")
-			l, err := Open(path)
+			l, err := Open(durable.Disk{}, path)
 			if err != nil {
 				t.Fatal(err)
 			}

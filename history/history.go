@@ -15,6 +15,7 @@ import (
 
 	"github.com/juju/errors"
 
+	"github.com/unitd/unitd/durable"
 	"github.com/unitd/unitd/hooks"
 	"github.com/unitd/unitd/model"
 )
@@ -64,7 +65,7 @@ func Path(dir string, unit model.UnitName) string {
 const rotateAt = 4 << 20
 
 // Append adds an entry to its unit's history below dir, an existing directory.
-func Append(dir string, e Entry) error {
+func Append(disk durable.Disk, dir string, e Entry) error {
 	e.Name = e.Hook.Name()
 	b, err := json.Marshal(e)
 	if err != nil {
@@ -72,11 +73,11 @@ func Append(dir string, e Entry) error {
 	}
 	path := Path(dir, e.Unit)
 	if st, err := os.Stat(path); err == nil && st.Size() > rotateAt {
-		if err := os.Rename(path, path+".1"); err != nil {
+		if err := disk.Rename(path, path+".1"); err != nil {
 			return errors.Annotate(err, "cannot set the full history aside")
 		}
 	}
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o600)
+	f, err := disk.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o600)
 	if err != nil {
 		return errors.Annotate(err, "cannot write the history")
 	}
@@ -93,7 +94,7 @@ func Append(dir string, e Entry) error {
 
 // torn says whether the last line of a file has no end: what wrote it was
 // killed, or the disk was full.
-func torn(f *os.File) bool {
+func torn(f *durable.File) bool {
 	st, err := f.Stat()
 	if err != nil || st.Size() == 0 {
 		return false

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/unitd/unitd/durable"
 	"github.com/unitd/unitd/history"
 	"github.com/unitd/unitd/hooks"
 	"github.com/unitd/unitd/model"
@@ -30,7 +31,7 @@ func names(entries []history.Entry) []string {
 func add(t *testing.T, dir string, entries ...history.Entry) {
 	t.Helper()
 	for _, e := range entries {
-		if err := history.Append(dir, e); err != nil {
+		if err := history.Append(durable.Disk{}, dir, e); err != nil {
 			t.Fatal(err)
 		}
 	}

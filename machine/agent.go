@@ -12,6 +12,7 @@ import (
 	"github.com/juju/errors"
 
 	"github.com/unitd/unitd/charmdir"
+	"github.com/unitd/unitd/durable"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
 	"github.com/unitd/unitd/state/store"
@@ -28,6 +29,8 @@ type Config struct {
 	Controller *state.Controller
 	// Dir has the agent's files: models/<uuid>/agents/unit-x-0, and others.
 	Dir string
+	// Disk is what those files are written to; the zero value is the disk.
+	Disk durable.Disk
 	// Client is the program that hook tool names are linked to.
 	Client string
 	Clock  clock.Clock
@@ -66,7 +69,7 @@ type Config struct {
 // stopped, to be run again later, and it returns once everything has ended.
 func Run(ctx context.Context, c Config) error {
 	toolsDir := filepath.Join(c.Dir, "tools")
-	if err := os.MkdirAll(toolsDir, 0o700); err != nil {
+	if err := c.Disk.MkdirAll(toolsDir, 0o700); err != nil {
 		return errors.Annotate(err, "cannot make the tools directory")
 	}
 	if err := tools.Link(toolsDir, c.Client); err != nil {
@@ -180,7 +183,7 @@ func (a *agent) clearModels(there map[string]bool) {
 }
 
 func (a *agent) clearModel(uuid string) {
-	if err := charmdir.RemoveTree(ModelDir(a.Dir, uuid)); err != nil {
+	if err := charmdir.RemoveTree(a.Disk, ModelDir(a.Dir, uuid)); err != nil {
 		a.Log.Error("cannot remove what is left of a model", "err", err)
 	}
 }

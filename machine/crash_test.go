@@ -16,6 +16,7 @@ import (
 
 	"github.com/juju/clock"
 
+	"github.com/unitd/unitd/durable"
 	"github.com/unitd/unitd/history"
 	"github.com/unitd/unitd/machine"
 	"github.com/unitd/unitd/model"
@@ -140,18 +141,28 @@ func (w *world) untilWell() {
 // the charm has counted itself.
 func (w *world) checkHistory(unit model.UnitName) {
 	w.t.Helper()
-	entries, err := history.Read(machine.HistoryDir(w.dir, w.model.UUID()), unit)
+	committed := w.checkMonitor(unit)
+	charmState, err := w.model.CharmState(w.ctx, unit)
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	if n, _ := strconv.Atoi(charmState["n"]); n != committed {
+		w.t.Errorf("%s has counted %d hooks that were committed, its history %d", unit, n, committed)
+	}
+}
+
+// checkMonitor holds a unit's history against the guarantees, and says how many
+// hooks have committed.
+func (w *world) checkMonitor(unit model.UnitName) (committed int) {
+	w.t.Helper()
 	outcomes := map[history.Outcome]sim.Outcome{
 		history.Committed: sim.Succeeded, history.Failed: sim.Failed, history.Interrupted: sim.Failed,
 		history.Stopped: sim.Stopped, history.Skipped: sim.Skipped, history.Dropped: sim.Dropped,
 	}
 	var monitor sim.Monitor
-	committed, last := 0, int64(0)
+	last := int64(0)
 	counts := map[history.Outcome]int{}
-	for _, e := range entries {
+	for _, e := range w.entries(unit) {
 		counts[e.Outcome]++
 		if err := monitor.Hook(e.Hook, outcomes[e.Outcome]); err != nil {
 			w.t.Errorf("%s, run %d (%s): %v", unit, e.Run, e.Outcome, err)
@@ -165,13 +176,7 @@ func (w *world) checkHistory(unit model.UnitName) {
 		last = e.Run
 	}
 	w.t.Logf("%s: %v", unit, counts)
-	charmState, err := w.model.CharmState(w.ctx, unit)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	if n, _ := strconv.Atoi(charmState["n"]); n != committed {
-		w.t.Errorf("%s has counted %d hooks that were committed, its history %d", unit, n, committed)
-	}
+	return committed
 }
 
 // agentVariable makes a test binary an agent in the directory that it names.
@@ -212,6 +217,11 @@ const clientVariable = "UNITD_TEST_CLIENT"
 
 // agentIn runs an agent until SIGTERM.
 func agentIn(dir, client string) error {
+	steps, err := newStepper(dir)
+	if err != nil {
+		return err
+	}
+	disk := durable.Disk{Around: steps.around}
 	s, err := sqlite.Open(dir+"/store.db", sqlite.Options{})
 	if err != nil {
 		return err
@@ -220,8 +230,8 @@ func agentIn(dir, client string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	err = machine.Run(ctx, machine.Config{
-		Controller: state.NewController(s, clock.WallClock), Dir: dir, Client: client, Clock: clock.WallClock,
-		Host: machine.LocalHost(), Log: quiet(),
+		Controller: state.NewController(steppedStore{s, disk}, clock.WallClock), Dir: dir, Disk: disk, Client: client,
+		Clock: clock.WallClock, Host: machine.LocalHost(), Log: quiet(),
 	})
 	if errors.Is(err, context.Canceled) {
 		return nil

@@ -35,7 +35,7 @@ func (a *agent) serveCommands(ctx context.Context) (end func(), err error) {
 	path := filepath.Join(a.Dir, runSocket)
 	// A link of a former agent's, whose socket had to be elsewhere.
 	if info, err := os.Lstat(path); err == nil && info.Mode().Type() == os.ModeSymlink {
-		if err := os.Remove(path); err != nil {
+		if err := a.Disk.Remove(path); err != nil {
 			return nil, errors.Annotate(err, "cannot listen for commands")
 		}
 	}
@@ -44,7 +44,7 @@ func (a *agent) serveCommands(ctx context.Context) (end func(), err error) {
 		return nil, errors.Trace(err)
 	}
 	if server.Addr() != path {
-		if err := os.Symlink(server.Addr(), path); err != nil {
+		if err := a.Disk.Symlink(server.Addr(), path); err != nil {
 			server.Close()
 			return nil, errors.Annotate(err, "cannot listen for commands")
 		}
@@ -54,7 +54,7 @@ func (a *agent) serveCommands(ctx context.Context) (end func(), err error) {
 		cancel() // whoever waits for commands
 		server.Close()
 		if server.Addr() != path {
-			os.Remove(path)
+			a.Disk.Remove(path)
 		}
 	}, nil
 }

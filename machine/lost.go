@@ -38,3 +38,16 @@ func (u *unit) lostCharm() bool {
 	u.lose()
 	return true
 }
+
+// recoverCharm puts in order what a deployment has left in which an agent was
+// killed, and tells the model which charm came of it.
+func (u *unit) recoverCharm(ctx context.Context) error {
+	if err := u.charm.Recover(); err != nil {
+		return errors.Trace(err)
+	}
+	deployed, err := u.charm.Deployed()
+	if err != nil || deployed == "" {
+		return errors.Trace(err)
+	}
+	return errors.Trace(u.model.SetUnitCharm(ctx, u.name, deployed))
+}

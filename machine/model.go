@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -81,11 +80,11 @@ func HistoryDir(dir, uuid string) string { return filepath.Join(ModelDir(dir, uu
 
 func (a *modelAgent) run(ctx context.Context) (err error) {
 	for _, d := range []string{filepath.Join(a.dir, "agents"), HistoryDir(a.Dir, a.model.UUID())} {
-		if err := os.MkdirAll(d, 0o700); err != nil {
+		if err := a.Disk.MkdirAll(d, 0o700); err != nil {
 			return errors.Annotate(err, "cannot make the model's directory")
 		}
 	}
-	if a.debugLog, err = debuglog.Open(LogPath(a.Dir, a.model.UUID())); err != nil {
+	if a.debugLog, err = debuglog.Open(a.Disk, LogPath(a.Dir, a.model.UUID())); err != nil {
 		return errors.Trace(err)
 	}
 	defer a.debugLog.Close()

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"encoding/json"
 	"time"
 
 	"github.com/unitd/unitd/hooks"
@@ -25,6 +26,7 @@ func remote(s *state.Snapshot, endpoints []model.Endpoint, now time.Time) resolv
 		Leader:         s.Leader,
 		Resolved:       resolver.Resolved{Run: s.Unit.Resolved.Run, Mode: resolver.Mode(s.Unit.Resolved.Mode)},
 		Committed:      s.Unit.Run,
+		Memory:         memoryOf(s.Unit),
 		Subordinates:   s.Unit.Subordinates,
 		Retry:          s.Retry,
 		StatusInterval: s.StatusInterval,
@@ -43,6 +45,15 @@ func remote(s *state.Snapshot, endpoints []model.Endpoint, now time.Time) resolv
 		}
 	}
 	return r
+}
+
+// memoryOf is what was committed with a unit's newest run; zero where that was
+// by an agent that committed none.
+func memoryOf(u state.UnitDoc) (m resolver.Memory) {
+	if json.Unmarshal(u.Memory, &m) != nil {
+		return resolver.Memory{}
+	}
+	return m
 }
 
 // proxyOf are the model's settings for what charms reach through a proxy. Who

@@ -15,6 +15,7 @@ import (
 
 	"github.com/unitd/unitd/charmdir"
 	"github.com/unitd/unitd/debuglog"
+	"github.com/unitd/unitd/durable"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
 	"github.com/unitd/unitd/state/store/sqlite"
@@ -116,7 +117,7 @@ func newRing(b *testing.B) *ring {
 		r.must(os.MkdirAll(d, 0o700))
 	}
 	r.agent.log = slog.New(slog.DiscardHandler)
-	r.agent.debugLog, err = debuglog.Open(LogPath(dir, r.model.UUID()))
+	r.agent.debugLog, err = debuglog.Open(durable.Disk{}, LogPath(dir, r.model.UUID()))
 	r.must(err)
 	doc, err := r.model.Unit(r.ctx, "ring/0")
 	r.must(err)

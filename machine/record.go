@@ -20,13 +20,15 @@ type recorded struct {
 
 // catchUp writes into the history what ended just before the last agent of this
 // unit was killed: the journal is written first, so at most one end is missing.
-func (u *unit) catchUp(e resolver.Ended) {
+// newest is the newest run that anybody knows of: a history that has a later one
+// is damaged, or that run is forgotten.
+func (u *unit) catchUp(e resolver.Ended, newest int64) {
 	last, err := history.Last(u.history, u.name)
 	if err != nil {
 		u.log.Error("cannot read the history", "unit", u.name, "err", err)
 	}
 	u.recorded = &recorded{}
-	if last.ID == u.id { // else it is that of a former unit
+	if last.ID == u.id && last.Run <= newest { // else it is that of a former unit
 		u.recorded = &recorded{last.Run, last.Outcome, max(last.Run, last.Newest)}
 	}
 	u.recordEnded(e)
@@ -47,7 +49,7 @@ func (u *unit) recordEnded(e resolver.Ended) {
 	entry.ID, entry.Run, entry.Hook, entry.Name = u.id, e.Run, e.Hook, e.Hook.Name()
 	entry.Newest = e.Newest
 	entry.Outcome, entry.Message, entry.Exit = history.Outcome(e.How), e.Message, e.Exit
-	if err := history.Append(u.history, entry); err != nil {
+	if err := history.Append(u.disk, u.history, entry); err != nil {
 		u.log.Error("cannot write the history", "unit", u.name, "err", err)
 	}
 	u.logRun(entry)

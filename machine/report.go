@@ -67,7 +67,7 @@ func (u *unit) unlessCharm(ctx context.Context, word, message string) error {
 }
 
 func (u *unit) reportDeploying(ctx context.Context, r uniter.Report) error {
-	if r.Local.Installed {
+	if r.Local.Installed || u.seen.Committed > 0 {
 		return nil
 	}
 	return u.unlessCharm(ctx, model.StatusWaiting, "agent initialising")

@@ -42,25 +42,25 @@ func (v liveView) Resource(name string) (string, error) {
 
 // fetch puts a stored file at path, whole or not at all.
 func (u *unit) fetch(ctx context.Context, from state.File, path string) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+	if err := u.disk.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return errors.Trace(err)
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".fetch-*")
+	f, err := u.disk.CreateTemp(filepath.Dir(path), ".fetch-*")
 	if err != nil {
 		return errors.Trace(err)
 	}
-	defer os.Remove(f.Name())
+	defer u.disk.Remove(f.Name())
 	defer f.Close()
 	if err := u.model.FileContent(ctx, from, f); err != nil {
-		return errors.Trace(err)
-	}
-	if err := f.Chmod(0o644); err != nil {
 		return errors.Trace(err)
 	}
 	if err := f.Close(); err != nil {
 		return errors.Trace(err)
 	}
-	return errors.Trace(os.Rename(f.Name(), path))
+	if err := u.disk.Chmod(f.Name(), 0o644); err != nil {
+		return errors.Trace(err)
+	}
+	return errors.Trace(u.disk.Rename(f.Name(), path))
 }
 
 // fileSum is the hash of a file's content.

@@ -2,10 +2,10 @@ package machine
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
 	"math"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -16,6 +16,7 @@ import (
 
 	"github.com/unitd/unitd/charmdir"
 	"github.com/unitd/unitd/debuglog"
+	"github.com/unitd/unitd/durable"
 	"github.com/unitd/unitd/history"
 	"github.com/unitd/unitd/hooks"
 	"github.com/unitd/unitd/hooks/runner"
@@ -43,6 +44,7 @@ type unit struct {
 	log       *slog.Logger
 	debugLog  *debuglog.Log
 	host      Host
+	disk      durable.Disk
 	dir       string // agents/unit-x-0
 	toolsDir  string
 	history   string
@@ -131,7 +133,7 @@ func (u *unit) run(ctx context.Context) error {
 	if err := u.takeOver(); err != nil {
 		return errors.Annotatef(err, "cannot clear away what a former %s has left", u.name)
 	}
-	if err := os.MkdirAll(u.dir, 0o700); err != nil {
+	if err := u.disk.MkdirAll(u.dir, 0o700); err != nil {
 		return errors.Annotatef(err, "cannot make the directory of %s", u.name)
 	}
 	if err := u.model.SetDeployed(ctx, u.name); err != nil {
@@ -143,11 +145,11 @@ func (u *unit) run(ctx context.Context) error {
 		return errors.Trace(err)
 	}
 	defer u.server.Close()
-	u.charm = charmdir.NewDeployer(u.dir)
-	if err := u.charm.Recover(); err != nil {
+	u.charm = charmdir.NewDeployer(u.disk, u.dir)
+	if err := u.recoverCharm(ctx); err != nil {
 		return errors.Trace(err)
 	}
-	u.runner = &runner.Runner{}
+	u.runner = &runner.Runner{Disk: u.disk}
 	defer u.runner.Close()
 	defer u.recordingKept()
 	u.oweReboot(ctx)
@@ -161,13 +163,13 @@ func (u *unit) takeOver() error {
 	// A journal that can't be read is for the agent to refuse.
 	if l, there, err := journal.Read(u.dir); err == nil && there && l.ID != u.id {
 		u.log.Info("clearing away a former unit of the same name", "unit", u.name)
-		if err := clearAway(u.dir); err != nil {
+		if err := clearAway(u.disk, u.dir); err != nil {
 			return errors.Trace(err)
 		}
 	}
 	archives, err := filepath.Glob(filepath.Join(u.dir, archivePattern))
 	for _, path := range archives {
-		if err := os.Remove(path); err != nil {
+		if err := u.disk.Remove(path); err != nil {
 			return errors.Trace(err)
 		}
 	}
@@ -179,7 +181,7 @@ const archivePattern = "archive-*"
 
 func (u *unit) config() uniter.Config {
 	return uniter.Config{
-		Unit: u.name, ID: u.id, Dir: u.dir, Clock: u.clock, Log: u.log,
+		Unit: u.name, ID: u.id, Dir: u.dir, Disk: u.disk, Clock: u.clock, Log: u.log,
 		Jitter:      func() float64 { return 2*rand.Float64() - 1 },
 		Observe:     u.observe,
 		Changed:     u.changed,
@@ -206,11 +208,16 @@ func (u *unit) config() uniter.Config {
 
 func (u *unit) observe(ctx context.Context, l resolver.Local) (resolver.Remote, error) {
 	u.looking, u.believed = u.pokes.Load(), l.Charm
-	if u.recorded == nil {
-		u.catchUp(l.Ended)
-	}
 	s, err := u.lookout.Snapshot(ctx)
-	if errors.Is(err, errors.NotFound) {
+	gone := errors.Is(err, errors.NotFound)
+	if u.recorded == nil && (err == nil || gone) {
+		newest := l.Run
+		if err == nil {
+			newest = max(newest, s.Unit.Run)
+		}
+		u.catchUp(l.Ended, newest)
+	}
+	if gone {
 		return resolver.Remote{Now: u.clock.Now(), Gone: true}, nil
 	}
 	if err != nil {
@@ -241,11 +248,11 @@ func (u *unit) endLeftover(ctx context.Context, run uniter.Run) {
 
 // deploy gets the charm's archive from the model and puts it in place.
 func (u *unit) deploy(ctx context.Context, url string) error {
-	f, err := os.CreateTemp(u.dir, archivePattern)
+	f, err := u.disk.CreateTemp(u.dir, archivePattern)
 	if err != nil {
 		return errors.Trace(err)
 	}
-	defer os.Remove(f.Name())
+	defer func() { _ = u.disk.Remove(f.Name()) }() // else the next agent does
 	defer f.Close()
 	if err := u.model.CharmContent(ctx, url, f); err != nil {
 		return errors.Trace(err)
@@ -267,11 +274,15 @@ func (u *unit) commit(ctx context.Context, run uniter.Run, changes model.Changes
 	if run.Hook.Kind == hooks.SecretRotate {
 		c.Rotated = run.Hook.Secret
 	}
+	var err error
+	if c.Memory, err = json.Marshal(resolver.Remember(run.Local)); err != nil {
+		return errors.Trace(err)
+	}
 	if u.rebooter.carryOut != nil {
 		c.Boot = u.host.Boot
 	}
 	_ = u.at(ctx, PointCommit, run.Number, run.Hook, "")
-	err := u.model.CommitHook(ctx, c)
+	err = u.model.CommitHook(ctx, c)
 	if errors.Is(err, state.ErrNotLeader) {
 		return errors.WithType(err, uniter.ErrOvertaken)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/juju/errors"
 
@@ -87,7 +88,8 @@ func (a *modelAgent) clear(there map[string]bool) {
 	}
 	for _, e := range entries {
 		if !there[e.Name()] && !a.stuck[e.Name()] {
-			if err := clearAway(filepath.Join(dir, e.Name())); err != nil {
+			a.log.Info("clearing away what is left of a unit that is not in the model", "directory", e.Name())
+			if err := clearAway(a.Disk, filepath.Join(dir, e.Name())); err != nil {
 				a.stuck[e.Name()] = true
 				a.log.Error("cannot remove what is left of a unit", "err", err)
 			}
@@ -110,7 +112,7 @@ func (a *modelAgent) takeAway(ctx context.Context, doc state.UnitDoc) error {
 // going. What can't be removed is no reason to keep the unit: it is out of the
 // way, and people are told.
 func (a *modelAgent) clearUnit(name model.UnitName) {
-	if err := clearAway(filepath.Join(a.dir, "agents", name.Tag())); err != nil {
+	if err := clearAway(a.Disk, filepath.Join(a.dir, "agents", name.Tag())); err != nil {
 		a.log.Error("cannot remove what is left of a unit", "unit", name, "err", err)
 	}
 }
@@ -126,9 +128,9 @@ func (a *modelAgent) add(doc state.UnitDoc) *running {
 	u := &running{gone: make(chan struct{}), unit: &unit{
 		name: doc.Name, id: doc.ID, principal: doc.Principal, machine: doc.Machine, reboot: doc.Reboot,
 		model: m, lookout: m.Lookout(doc.Name), clock: a.Clock, log: a.log, debugLog: a.debugLog, host: a.Host,
-		dir: filepath.Join(a.dir, "agents", doc.Name.Tag()), toolsDir: a.toolsDir,
+		disk: a.Disk, dir: filepath.Join(a.dir, "agents", doc.Name.Tag()), toolsDir: a.toolsDir,
 		history: HistoryDir(a.Dir, a.model.UUID()), version: a.Version,
-		keeper: recording.NewKeeper(recording.Dir(RecordingsDir(a.Dir, a.model.UUID()), doc.Name)),
+		keeper: recording.NewKeeper(a.Disk, recording.Dir(RecordingsDir(a.Dir, a.model.UUID()), doc.Name)),
 		turn:   turn, changed: make(chan struct{}, 1), observer: a.Observer, atPoint: a.At, gated: a.Gate != nil, runTwice: a.Twice, rebooter: a.rebooter,
 		idle: func() {
 			select {
@@ -176,8 +178,10 @@ func (a *modelAgent) unitEnded(ctx context.Context, name model.UnitName) error {
 	u.stop()
 	if u.err != nil && ctx.Err() == nil && !u.isGone() && !errors.Is(u.err, errors.NotFound) {
 		a.log.Error("the unit's agent has stopped", "unit", name, "err", u.err)
-		message := u.err.Error()
+		// Files are told by their names there: who wants the paths has the log.
+		message := strings.NewReplacer(u.dir+"/", "", filepath.Dir(u.dir)+"/", "").Replace(u.err.Error())
 		_ = u.model.SetStatus(ctx, state.AgentStatus, string(name), model.Status{Status: model.StatusFailed, Message: message})
+		u.stand(true) // others needn't wait for it
 		a.wait.Add(1)
 		go func() {
 			defer a.wait.Done()

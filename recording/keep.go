@@ -12,6 +12,7 @@ import (
 
 	"github.com/juju/errors"
 
+	"github.com/unitd/unitd/durable"
 	"github.com/unitd/unitd/model"
 )
 
@@ -57,14 +58,15 @@ func List(dir string) ([]Ref, error) {
 
 // Keeper keeps the newest recordings of a unit. It is for one goroutine.
 type Keeper struct {
-	dir string
+	disk durable.Disk
+	dir  string
 	// kept are the files that there are, the oldest first; nil: nobody has
 	// looked yet.
 	kept []string
 }
 
 // NewKeeper keeps recordings in dir, a unit's own, which is made when needed.
-func NewKeeper(dir string) *Keeper { return &Keeper{dir: dir} }
+func NewKeeper(disk durable.Disk, dir string) *Keeper { return &Keeper{disk: disk, dir: dir} }
 
 // Keep writes a recording, in place of that of a former unit's run with the
 // same number, and removes what is too old. A recording is not worth waiting
@@ -78,7 +80,7 @@ func (k *Keeper) Keep(r *Recording) error {
 		return errors.Annotate(err, "cannot keep the recording of a hook")
 	}
 	path := filepath.Join(k.dir, strconv.FormatInt(r.Run, 10)+".json")
-	if err := os.WriteFile(path, b, 0o600); err != nil {
+	if err := k.disk.WriteFile(path, b, 0o600); err != nil {
 		return errors.Annotate(err, "cannot keep the recording of a hook")
 	}
 	if i := slices.Index(k.kept, path); i >= 0 {
@@ -86,7 +88,7 @@ func (k *Keeper) Keep(r *Recording) error {
 	}
 	k.kept = append(k.kept, path)
 	for len(k.kept) > Keep {
-		if err := os.Remove(k.kept[0]); err != nil && !os.IsNotExist(err) {
+		if err := k.disk.Remove(k.kept[0]); err != nil && !os.IsNotExist(err) {
 			return errors.Annotate(err, "cannot remove an old recording")
 		}
 		k.kept = k.kept[1:]
@@ -99,7 +101,7 @@ func (k *Keeper) look() error {
 	if k.kept != nil {
 		return nil
 	}
-	if err := os.MkdirAll(k.dir, 0o700); err != nil {
+	if err := k.disk.MkdirAll(k.dir, 0o700); err != nil {
 		return errors.Trace(err)
 	}
 	refs, err := List(k.dir)

@@ -11,6 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/unitd/unitd/durable"
 	"github.com/unitd/unitd/history"
 	"github.com/unitd/unitd/recording"
 )
@@ -171,7 +172,7 @@ func TestKeptRecordingsReadBackAndTheOldestGo(t *testing.T) {
 	if refs, err := recording.List(dir); err != nil || len(refs) > 0 {
 		t.Fatalf("before any run: %v, %v", refs, err)
 	}
-	k := recording.NewKeeper(dir)
+	k := recording.NewKeeper(durable.Disk{}, dir)
 	keep := func(run int64) {
 		t.Helper()
 		r := sample()
@@ -206,7 +207,7 @@ func TestKeptRecordingsReadBackAndTheOldestGo(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	k = recording.NewKeeper(dir)
+	k = recording.NewKeeper(durable.Disk{}, dir)
 	keep(2)
 	keep(101)
 	refs := list(t, dir)
@@ -258,7 +259,7 @@ func TestALongRunIsCutOff(t *testing.T) {
 }
 
 func BenchmarkKeep(b *testing.B) {
-	k := recording.NewKeeper(filepath.Join(b.TempDir(), "unit"))
+	k := recording.NewKeeper(durable.Disk{}, filepath.Join(b.TempDir(), "unit"))
 	r := sample()
 	for i := 0; b.Loop(); i++ {
 		r.Run = int64(i)

@@ -57,6 +57,13 @@ func New(s Snapshot) State {
 	return State{ID: s.ID, Endpoint: s.Endpoint, RemoteApp: s.RemoteApp, Peer: s.Peer, Created: s.Implicit}
 }
 
+// With is the state of a unit that has been told of all these members, and of
+// their settings.
+func (s State) With(members model.Members) State {
+	s.Members = members
+	return s
+}
+
 // Validate says why the hook may not follow this state; nil if it may.
 func (s State) Validate(h hooks.Info) error {
 	if h.RelationID != s.ID {

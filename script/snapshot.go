@@ -14,6 +14,7 @@ import (
 	"github.com/juju/errors"
 
 	"github.com/unitd/unitd/charmdir"
+	"github.com/unitd/unitd/durable"
 	"github.com/unitd/unitd/script/lab"
 )
 
@@ -113,7 +114,7 @@ func (c *call) restore() error {
 func (c *call) goBack(k *kept) error {
 	err := c.store.Close()
 	if err == nil {
-		err = charmdir.RemoveTree(c.dir)
+		err = charmdir.RemoveTree(durable.Disk{}, c.dir)
 	}
 	if err == nil {
 		err = os.Mkdir(c.dir, 0o700)

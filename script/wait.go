@@ -2,7 +2,9 @@ package script
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/juju/errors"
@@ -10,6 +12,7 @@ import (
 
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/script/lab"
+	"github.com/unitd/unitd/state"
 )
 
 // patience is how long, in real time, a world may take to do what is due.
@@ -103,9 +106,16 @@ func (w *world) until(pause bool) error {
 		case err == nil && len(answer.Hung) > 0 && answer.Still >= rev:
 			return errors.Errorf("%s stands still in its hook, as the script wants; \"release\" lets it go", answer.Hung[0])
 		}
+		failed, err := failedAgents(ctx, m)
+		if err != nil {
+			return err
+		}
+		if len(failed) > 0 && len(answer.Hung) == 0 && answer.Still >= rev {
+			return errors.WithType(errors.New(strings.Join(failed, "\n")), errAgentFailed)
+		}
 		// An agent that pauses or stands still writes nothing: it has to be asked.
 		var ask <-chan time.Time
-		if pause || slices.ContainsFunc(answer.Armed, lab.Fault.Hangs) || len(answer.Hung) > 0 {
+		if pause || slices.ContainsFunc(answer.Armed, lab.Fault.Hangs) || len(answer.Hung) > 0 || len(failed) > 0 {
 			ask = time.After(time.Millisecond)
 		}
 		select {
@@ -129,6 +139,27 @@ func (w *world) unsettled(err error) error {
 		return errors.New(`not settled: the agent tries again what it couldn't read or write only when time passes: "advance" lets it`)
 	}
 	return errors.Annotatef(err, "not settled after %s", patience)
+}
+
+// errAgentFailed says that nothing happens any more because the agent of a unit
+// can't go on, and tries again when time has passed.
+const errAgentFailed = errors.ConstError("the agent of a unit has failed")
+
+// failedAgents says of each unit whose agent has failed why.
+func failedAgents(ctx context.Context, m *state.Model) ([]string, error) {
+	s, err := m.Status(ctx)
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	var failed []string
+	for _, app := range s.Applications {
+		for _, u := range app.Units {
+			if u.Agent.Status == model.StatusFailed {
+				failed = append(failed, fmt.Sprintf("%s: its agent has failed, and tries again when time passes: %s", u.Name, u.Agent.Message))
+			}
+		}
+	}
+	return failed, nil
 }
 
 // errAgentEnded says that the agent has ended, most likely by a fault.
@@ -179,12 +210,13 @@ func (w *world) advance(ts *testscript.TestScript, d time.Duration) error {
 	}
 }
 
-// goOn is settle, unless units stand still or nothing can be read or written.
+// goOn is settle, unless units stand still or nothing can be read or written;
+// a unit whose agent has failed waits for time to pass.
 func (w *world) goOn(now lab.Answer) error {
 	if len(now.Hung) > 0 || now.Lost || now.Full {
 		return nil
 	}
-	if err := w.settle(); !errors.Is(err, errAgentEnded) {
+	if err := w.settle(); !errors.Is(err, errAgentEnded) && !errors.Is(err, errAgentFailed) {
 		return err
 	}
 	return nil

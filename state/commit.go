@@ -2,6 +2,7 @@ package state
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -22,6 +23,9 @@ type HookCommit struct {
 	// Run is the number of the hook run, greater than all before it.
 	Run     int64
 	Changes model.Changes
+	// Memory is what the unit's agent wants to find beside the stamp if its own
+	// disk is lost: JSON that the model doesn't look into.
+	Memory json.RawMessage
 	// LeaveScope is the relation whose broken hook it is; model.NoRelation: none.
 	LeaveScope model.RelationID
 	// Rotated is the secret whose secret-rotate hook it is; empty: none.
@@ -43,7 +47,7 @@ func (m *Model) CommitHook(ctx context.Context, c HookCommit) error {
 		if err != nil || u.Run >= c.Run {
 			return errors.Trace(err)
 		}
-		u.Run, u.Failed = c.Run, 0
+		u.Run, u.Memory, u.Failed = c.Run, c.Memory, 0
 		if c.Changes.Reboot != model.NoReboot {
 			u.Reboot = c.Boot
 		}

@@ -70,6 +70,8 @@ type UnitDoc struct {
 	Charm string `json:"charm,omitempty"`
 	// Run is the stamp: the number of the newest hook run that has committed.
 	Run int64 `json:"run"`
+	// Memory is HookCommit.Memory of that run.
+	Memory json.RawMessage `json:"memory,omitempty"`
 	// Failed is the number of the run that has put the unit in error; 0: none.
 	Failed int64 `json:"failed,omitempty"`
 	// Resolved answers the run with that number.

@@ -16,7 +16,7 @@ import (
 // ends (its error). A hook that runs then is stopped and will be run again.
 // Other errors are those of the journal: the agent must not go on without it.
 func (c Config) Run(ctx context.Context) error {
-	j, local, err := journal.Open(c.Dir, c.Unit, c.ID)
+	j, local, err := journal.Open(c.Disk, c.Dir, c.Unit, c.ID)
 	if err != nil {
 		return errors.Trace(err)
 	}
@@ -125,7 +125,7 @@ func (a *agent) do(ctx context.Context, op resolver.Op) error {
 		return errors.Trace(a.MarkDead(ctx))
 	}
 	switch op.Verb {
-	case resolver.Skip, resolver.Discard, resolver.Forget, resolver.Interrupt, resolver.Requeue, resolver.AbortTask:
+	case resolver.Skip, resolver.Discard, resolver.Forget, resolver.Interrupt, resolver.Requeue, resolver.AbortTask, resolver.Recall:
 		a.Log.Warn(string(op.Verb), "unit", a.Unit, "hook", op.Hook.Name(), "reason", op.Reason)
 	}
 	if err := a.become(op, a.event(resolver.Done), true); err != nil {

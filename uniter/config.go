@@ -8,6 +8,7 @@ import (
 	"github.com/juju/clock"
 	"github.com/juju/errors"
 
+	"github.com/unitd/unitd/durable"
 	"github.com/unitd/unitd/hooks"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/uniter/resolver"
@@ -24,7 +25,9 @@ type Config struct {
 	// ID tells the unit from others of the same name.
 	ID string
 	// Dir has the unit's journal; it exists.
-	Dir   string
+	Dir string
+	// Disk is what the journal is written to.
+	Disk  durable.Disk
 	Clock clock.Clock
 	Log   *slog.Logger
 	// Jitter returns a random number from -1 to 1.

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/unitd/unitd/charmdir"
+	"github.com/unitd/unitd/durable"
 	"github.com/unitd/unitd/hooks/runner"
 	"github.com/unitd/unitd/machine"
 	"github.com/unitd/unitd/recording"
@@ -204,7 +205,7 @@ func (p *replay) copyCharm() error {
 		err = cerr
 	}
 	if err == nil {
-		err = charmdir.NewDeployer(p.dir).Deploy(p.ctx, path, "replay:"+charm.Name)
+		err = charmdir.NewDeployer(durable.Disk{}, p.dir).Deploy(p.ctx, path, "replay:"+charm.Name)
 	}
 	if err != nil {
 		return errors.Annotate(err, "cannot copy the charm")
@@ -227,7 +228,7 @@ func (p *replay) remove() {
 	if p.listener != nil {
 		p.listener.Close()
 	}
-	if err := charmdir.RemoveTree(p.dir); err != nil {
+	if err := charmdir.RemoveTree(durable.Disk{}, p.dir); err != nil {
 		p.failure(errors.Annotate(err, "cannot remove the replay's directory"))
 	}
 }

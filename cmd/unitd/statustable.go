@@ -132,6 +132,9 @@ func unitRow(u state.UnitView, indent string) []cell {
 		name += "*"
 	}
 	text := u.Workload.Message
+	if u.Agent.Status == model.StatusFailed {
+		text = u.Agent.Message // whatever the charm has said, nothing of it goes on
+	}
 	if hook, ok := strings.CutPrefix(u.Agent.Message, "running "); ok && u.Agent.Status == model.StatusExecuting {
 		hook, _, _ = strings.Cut(hook, " hook")
 		text = strings.TrimSpace("(" + hook + ") " + text)

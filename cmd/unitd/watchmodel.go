@@ -10,6 +10,7 @@ import (
 	"github.com/juju/errors"
 
 	"github.com/unitd/unitd/charmdir"
+	"github.com/unitd/unitd/durable"
 	"github.com/unitd/unitd/hooks/runner"
 	"github.com/unitd/unitd/machine"
 	"github.com/unitd/unitd/model"
@@ -97,7 +98,7 @@ func (w *watching) end() {
 	if w.lock != nil {
 		w.lock.release()
 	}
-	if err := charmdir.RemoveTree(w.dir); err != nil {
+	if err := charmdir.RemoveTree(durable.Disk{}, w.dir); err != nil {
 		w.app.note("WARNING cannot remove the private model: %v", err)
 	}
 }

@@ -23,6 +23,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/unitd/unitd/durable"
 )
 
 // Stream is where a line of output came from.
@@ -78,9 +80,15 @@ type Outcome struct {
 	Err error
 }
 
+// Start is the durable.Verb of the start of a program.
+const Start durable.Verb = "start"
+
 // Runner runs programs and owns the goroutines that read what daemons left
 // behind still print. The zero value is ready; Close it.
 type Runner struct {
+	// Disk is told of each start of a program.
+	Disk durable.Disk
+
 	readers sync.WaitGroup
 	mu      sync.Mutex
 	open    map[*os.File]bool
@@ -122,7 +130,7 @@ func (r *Runner) Run(ctx context.Context, c Cmd) Outcome {
 		defer out.Close()
 		*dst, outputs[i] = out, in
 	}
-	if err := cmd.Start(); err != nil {
+	if err := r.Disk.Do(durable.Step{Do: Start, Path: c.Path}, cmd.Start); err != nil {
 		closeAll(outputs[:])
 		return Outcome{Exit: -1, Err: err}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/unitd/unitd/durable"
 	"github.com/unitd/unitd/hooks"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/relation"
@@ -82,12 +83,12 @@ func TestWhatWasStoredLastIsFound(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer os.RemoveAll(dir)
-		j, _, err := Open(dir, unit, id)
+		j, _, err := Open(durable.Disk{}, dir, unit, id)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer func() { j.Close() }()
-		j.io.sync = func(*os.File) error { return nil }
+		j.io.sync = func(*durable.File) error { return nil }
 		for range rapid.IntRange(1, 30).Draw(t, "records") {
 			l := drawLocal(t)
 			if rapid.IntRange(0, 9).Draw(t, "large") == 0 {
@@ -95,10 +96,10 @@ func TestWhatWasStoredLastIsFound(t *testing.T) {
 			}
 			if rapid.IntRange(0, 9).Draw(t, "restart") == 0 {
 				j.Close()
-				if j, _, err = Open(dir, unit, id); err != nil {
+				if j, _, err = Open(durable.Disk{}, dir, unit, id); err != nil {
 					t.Fatal(err)
 				}
-				j.io.sync = func(*os.File) error { return nil }
+				j.io.sync = func(*durable.File) error { return nil }
 			}
 			if err := j.Store(l); err != nil {
 				t.Fatal(err)
@@ -117,8 +118,8 @@ func joining(t testing.TB, members int) float64 {
 	t.Helper()
 	j, _ := open(t, t.TempDir())
 	bytes := 0
-	j.io.sync = func(*os.File) error { return nil }
-	j.io.writeAt = func(_ *os.File, b []byte, _ int64) error {
+	j.io.sync = func(*durable.File) error { return nil }
+	j.io.writeAt = func(_ *durable.File, b []byte, _ int64) error {
 		bytes += len(written(b))
 		return nil
 	}

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/durable"
 )
 
 // stored is a journal of so many records, the first of which is whole, and the
@@ -58,7 +60,7 @@ func written(b []byte) []byte { return bytes.TrimRight(b, "\x00") }
 // found is the run that the journal in dir ends with.
 func found(t testing.TB, dir string) (run int64, err error) {
 	t.Helper()
-	j, l, err := Open(dir, unit, id)
+	j, l, err := Open(durable.Disk{}, dir, unit, id)
 	if err != nil {
 		return 0, err
 	}
@@ -97,7 +99,7 @@ func TestARecordCutOffAtAnyByteLeavesTheOneBefore(t *testing.T) {
 			for cut, size := 0, 1; cut <= size; cut++ {
 				want := last
 				*j = before
-				j.io.writeAt = func(f *os.File, b []byte, off int64) error {
+				j.io.writeAt = func(f *durable.File, b []byte, off int64) error {
 					size = len(written(b))
 					if _, err := f.WriteAt(b[:cut], off); err != nil {
 						t.Fatal(err)
@@ -125,12 +127,12 @@ func TestARecordCutOffAtAnyByteLeavesTheOneBefore(t *testing.T) {
 
 // restore makes the beginning of a file what it was; the room after it is zeros
 // again if it was none.
-func restore(t *testing.T, f *os.File, b []byte) {
+func restore(t *testing.T, f *durable.File, b []byte) {
 	t.Helper()
 	if _, err := f.WriteAt(b[:min(len(b), 8192)], 0); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Truncate(int64(len(b))); err != nil {
+	if err := os.Truncate(f.Name(), int64(len(b))); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -250,7 +252,7 @@ func TestWhatIsStoredAfterAFailureIsFound(t *testing.T) {
 				}
 			}
 			real := j.io
-			j.io.writeAt = func(f *os.File, b []byte, off int64) error {
+			j.io.writeAt = func(f *durable.File, b []byte, off int64) error {
 				if _, err := f.WriteAt(b[:min(part, len(b))], off); err != nil {
 					t.Fatal(err)
 				}
@@ -280,7 +282,7 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		path := filepath.Join(t.TempDir(), "journal-0")
 		writeFile(t, path, b)
-		file, err := os.Open(path)
+		file, err := durable.Disk{}.OpenFile(path, os.O_RDONLY, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -34,6 +34,7 @@ import (
 
 	"github.com/juju/errors"
 
+	"github.com/unitd/unitd/durable"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/uniter/resolver"
 )
@@ -60,7 +61,8 @@ const (
 
 // Journal is the open journal of one unit. It is for one goroutine.
 type Journal struct {
-	slots      [2]*os.File
+	disk       durable.Disk
+	slots      [2]*durable.File
 	newest     int // the slot that goes on; the other one is written next
 	generation uint64
 	last       resolver.Local // what was stored last
@@ -72,17 +74,17 @@ type Journal struct {
 
 // fileCalls are the calls that make a record durable; tests make one fail.
 type fileCalls struct {
-	writeAt func(f *os.File, b []byte, off int64) error
-	sync    func(f *os.File) error
+	writeAt func(f *durable.File, b []byte, off int64) error
+	sync    func(f *durable.File) error
 }
 
 func realCalls() fileCalls {
 	return fileCalls{
-		writeAt: func(f *os.File, b []byte, off int64) error {
+		writeAt: func(f *durable.File, b []byte, off int64) error {
 			_, err := f.WriteAt(b, off)
 			return err
 		},
-		sync: syncData,
+		sync: (*durable.File).SyncData,
 	}
 }
 
@@ -91,8 +93,8 @@ func realCalls() fileCalls {
 // resolver.New(unit) with the id for a new journal. Errors: ErrCorrupt,
 // ErrNewer, NotValid for another unit's journal, and those of the file system;
 // each names the file.
-func Open(dir string, unit model.UnitName, id string) (*Journal, resolver.Local, error) {
-	j := &Journal{io: realCalls()}
+func Open(disk durable.Disk, dir string, unit model.UnitName, id string) (*Journal, resolver.Local, error) {
+	j := &Journal{disk: disk, io: realCalls()}
 	local, err := j.open(dir, unit, id)
 	if err != nil {
 		j.Close()
@@ -123,7 +125,7 @@ func (j *Journal) open(dir string, unit model.UnitName, id string) (resolver.Loc
 	case local.Unit != unit || local.ID != id:
 		return local, errors.NotValidf("journal of %s in %s, which is %s's,", name(local.Unit, local.ID), dir, name(unit, id))
 	case made:
-		return local, errors.Annotatef(syncDir(dir), "cannot make the journal in %s", dir)
+		return local, errors.Annotatef(j.disk.SyncDir(dir), "cannot make the journal in %s", dir)
 	}
 	return local, nil
 }
@@ -146,7 +148,7 @@ func (j *Journal) find(dir string, flag int) (local resolver.Local, made bool, e
 				continue
 			}
 		}
-		f, err := os.OpenFile(path, flag, 0o600)
+		f, err := j.disk.OpenFile(path, flag, 0o600)
 		if err != nil {
 			return local, made, errors.Annotate(err, "cannot open the unit's journal")
 		}
@@ -252,13 +254,4 @@ func (j *Journal) Close() error {
 		}
 	}
 	return first
-}
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return errors.Trace(err)
-	}
-	defer d.Close()
-	return errors.Trace(d.Sync())
 }

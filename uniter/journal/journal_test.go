@@ -9,6 +9,7 @@ import (
 
 	"github.com/juju/errors"
 
+	"github.com/unitd/unitd/durable"
 	"github.com/unitd/unitd/hooks"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/uniter/resolver"
@@ -18,7 +19,7 @@ const unit, id = "app/0", "an-id"
 
 func open(t testing.TB, dir string) (*Journal, resolver.Local) {
 	t.Helper()
-	j, l, err := Open(dir, unit, id)
+	j, l, err := Open(durable.Disk{}, dir, unit, id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +81,7 @@ func TestTwoDamagedSlotsAreRefusedByName(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	_, _, err := Open(dir, unit, id)
+	_, _, err := Open(durable.Disk{}, dir, unit, id)
 	if !errors.Is(err, ErrCorrupt) {
 		t.Fatalf("got %v", err)
 	}
@@ -112,7 +113,7 @@ func TestAnotherUnitsJournalIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, other := range [][2]string{{"other/0", id}, {unit, "another-id"}, {unit, ""}} {
-		if _, _, err := Open(dir, model.UnitName(other[0]), other[1]); !errors.Is(err, errors.NotValid) {
+		if _, _, err := Open(durable.Disk{}, dir, model.UnitName(other[0]), other[1]); !errors.Is(err, errors.NotValid) {
 			t.Errorf("%v: got %v", other, err)
 		}
 	}
@@ -122,7 +123,7 @@ func TestEachRecordIsOneSync(t *testing.T) {
 	t.Parallel()
 	j, _ := open(t, t.TempDir())
 	syncs := 0
-	j.io.sync = func(f *os.File) error { syncs++; return syncData(f) }
+	j.io.sync = func(f *durable.File) error { syncs++; return f.SyncData() }
 	for n := int64(1); n <= 10; n++ {
 		if err := j.Store(pendingRun(n)); err != nil {
 			t.Fatal(err)

@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/crc32"
-	"os"
 
 	"github.com/juju/errors"
 
+	"github.com/unitd/unitd/durable"
 	"github.com/unitd/unitd/uniter/resolver"
 )
 
@@ -93,7 +93,7 @@ type slot struct {
 }
 
 // readSlot reads a slot. The error says why it has no record.
-func readSlot(f *os.File) (slot, error) {
+func readSlot(f *durable.File) (slot, error) {
 	var s slot
 	st, err := f.Stat()
 	if err != nil || st.Size() == 0 {

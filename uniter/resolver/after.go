@@ -59,6 +59,8 @@ func After(l Local, op Op, e Event) Local {
 	case Discard:
 		l.Ended = answered(l, EndedDropped, op.Reason)
 		l.Current = nil
+	case Recall:
+		return recalled(l, op, e)
 	case Resign:
 		l.Leader = false
 	}

@@ -51,9 +51,9 @@ func TestUpdateStatusComesAtItsSpreadInterval(t *testing.T) {
 func TestRunsAreNumberedOnFromTheNewestThatAnybodyKnows(t *testing.T) {
 	t.Parallel()
 	l, r := situation(t, "charm")
-	l.Run, r.Committed = 4, 9
+	l.Run, r.Committed, r.Resolved.Run = 4, 4, 9
 	if op := resolver.Next(l, r); op.Run != 10 {
-		t.Errorf("got run %d, want 10: the model knows of run 9", op.Run)
+		t.Errorf("got run %d, want 10: the model has an answer to run 9", op.Run)
 	}
 	l.Run = 11
 	if op := resolver.Next(l, r); op.Run != 12 {

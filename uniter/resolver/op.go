@@ -54,6 +54,8 @@ const (
 	Forget Verb = "forget"
 	// Resign takes note that the unit leads no more.
 	Resign Verb = "resign"
+	// Recall takes over what the model knows of runs that the journal has lost.
+	Recall Verb = "recall"
 )
 
 // Op is what the agent does next: a value, done by package uniter.
@@ -64,8 +66,13 @@ type Op struct {
 	Seen      Seen // RunHook: what the charm will have been told once it commits
 	Charm     string
 	Relations []model.RelationID
-	// Entering are, for EnterScope, the relations as the model has them.
+	// Entering are, for EnterScope, the relations as the model has them; for
+	// Recall, those that have the unit in their scope.
 	Entering []relation.Snapshot
+	// Memory and Leaving are for Recall: what the model knows, and that the unit
+	// is on its way out.
+	Memory  Memory
+	Leaving bool
 	// Reason says why in a line for people.
 	Reason string
 	// Until is when an Idle agent has to look again without a change; zero: never.

@@ -32,6 +32,8 @@ type Remote struct {
 	Resolved Resolved
 	// Committed is the number of the newest run that the model has committed.
 	Committed int64
+	// Memory is what was committed with that run; zero where it was nothing.
+	Memory Memory
 	// Relations are those of the application that the deployed charm has an
 	// endpoint for, sorted by endpoint name, then by id.
 	Relations []relation.Snapshot

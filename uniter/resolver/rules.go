@@ -26,6 +26,7 @@ func Rules() []Rule {
 		{"gone", "the unit is Dead or not in the model: the agent ends", gone},
 		{"pending", "a run was pending when the agent started: committed if the model has its stamp, else failed as interrupted; or run anew, if only its commit was cut off by a stop", pending},
 		{"task-pending", "a task was running when the agent started: ended if the model has its stamp, else failed as terminated; it is not run again", taskPending},
+		{"lost", "the model has a run that the agent knows nothing of, as its directory was lost or its newest record damaged: the charm is deployed if it is gone, and what the model remembers is taken over", lost},
 		{"orphaned", "the application is Dying, or a subordinate has no principal left: the unit marks itself Dying", orphaned},
 		{"stray", "a relation is remembered that the model doesn't have: it is forgotten", stray},
 		{"tasks", "an action or commands were asked for: the next one runs, in a unit that is installed or in error, and not within start, an upgrade or after stop", tasks},
@@ -68,7 +69,7 @@ func Next(l Local, r Remote) Op {
 
 func run(l Local, r Remote, h hooks.Info) (Op, bool) {
 	return Op{
-		Verb: RunHook, Hook: h, Run: max(l.Run, r.Committed) + 1,
+		Verb: RunHook, Hook: h, Run: max(l.Run, r.Committed, r.Resolved.Run) + 1,
 		Seen: toldBy(h, l.Seen, r.Want), Reason: h.Cause,
 	}, true
 }

@@ -36,6 +36,11 @@ var situations = []struct{ rule, name, situation, want string }{
 	{"task-pending", "a task that the model has the stamp of", "settled running-task stamped", "finish-task act-action"},
 	{"task-pending", "a task that the model doesn't know the end of", "settled running-task", "abort-task act-action"},
 	{"task-pending", "in error too, and before the error", "settled failed:start running-task", "abort-task act-action"},
+	{"lost", "a run that the model has and the agent hasn't", "settled ahead", "recall"},
+	{"lost", "before install, which has run", "charm ahead", "recall"},
+	{"lost", "and no charm: relations can't be told without one", "ahead", "deploy ch:1"},
+	{"lost", "before a unit that is Dying counts as stillborn", "charm ahead dying", "recall"},
+	{"lost", "before a failure of which the model has what came after it", "settled failed:start ahead", "recall"},
 	{"orphaned", "the application is going", "settled orphaned", "mark-dying"},
 	{"orphaned", "a unit in error marks itself too", "settled orphaned failed:start", "mark-dying"},
 	{"orphaned", "a unit that is Dying needn't", "settled dying orphaned", "run-hook stop"},
@@ -259,6 +264,8 @@ func remoteWord(r *resolver.Remote, word, about string) bool {
 		r.Orphaned, r.OrphanReason = true, "the application is being removed"
 	case "task", "begun-task":
 		r.Task = resolver.Task{Hook: task, Begun: word == "begun-task"}
+	case "ahead":
+		r.Committed = 8
 	case "stamped":
 		r.Committed = 7
 	case "answer":

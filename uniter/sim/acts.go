@@ -63,6 +63,9 @@ func acts() []act {
 		{"cancel-task", drop},
 		{"status-interval DURATION", statusInterval},
 		{"wait DURATION", wait},
+		{"lose-disk", loseDisk(true)},
+		{"lose-journal", loseDisk(false)},
+		{"lose-record", func(w *World, _ []string) (bool, error) { return w.loseRecord(), nil }},
 		{"lose-charm", func(w *World, _ []string) (bool, error) { w.Dir = ""; w.Kill(); return true, nil }},
 	}
 }
@@ -213,4 +216,36 @@ func wait(w *World, args []string) (bool, error) {
 	d, err := time.ParseDuration(args[0])
 	w.Model.Now = w.Model.Now.Add(d)
 	return true, errors.Trace(err)
+}
+
+// loseDisk loses the journal, and the charm with it or not.
+func loseDisk(charmToo bool) func(*World, []string) (bool, error) {
+	return func(w *World, _ []string) (bool, error) {
+		w.Disk = resolver.New(w.Disk.Unit)
+		w.Former, w.lost = w.Disk, true
+		if w.charm.url != "" {
+			w.charm.url = lost
+		}
+		if charmToo {
+			w.Dir = ""
+		}
+		w.Kill()
+		return true, nil
+	}
+}
+
+// loseRecord loses the newest record of the journal, as by a damaged disk. What
+// can be told from the record before it and the model is only what committed:
+// a failure, or an answer to one, is lost.
+func (w *World) loseRecord() bool {
+	whole := func(l resolver.Local) bool {
+		return l.Current == nil || l.Current.Step == resolver.Pending && l.Current.Run <= w.Model.Committed
+	}
+	again := w.Disk.Current != nil && w.Former.Current != nil && w.Former.Current.Step == resolver.Failed
+	if !whole(w.Disk) || !whole(w.Former) && !again {
+		return false
+	}
+	w.Disk = w.Former
+	w.Kill()
+	return true
 }

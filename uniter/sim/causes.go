@@ -48,6 +48,8 @@ func afterUpgrade(w *World, h hooks.Info) string {
 		return ""
 	case h.Kind == hooks.Start && w.charm.url == lost:
 		return "" // its place after config-changed comes first
+	case h.Kind == hooks.Remove && w.Monitor.stopped && w.charm.url == lost:
+		return "" // nothing comes between stop and remove
 	case changed && h.Kind != hooks.UpgradeCharm:
 		return "before upgrade-charm"
 	case !changed && h.Kind == hooks.UpgradeCharm && w.charm.next.Resources == w.charm.now.Resources:

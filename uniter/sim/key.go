@@ -19,6 +19,7 @@ func (n *node) key() string {
 	base := max(w.Local.Run, w.Model.Committed)
 	localKey(&b, w.Local, base)
 	localKey(&b, w.Disk, base)
+	localKey(&b, w.Former, base)
 	remoteKey(&b, w.Model, base)
 	if c := w.Local.Current; w.Model.Retry && c != nil {
 		fmt.Fprint(&b, c.RetryAt.Unix())

@@ -6,6 +6,7 @@ import (
 
 	"github.com/unitd/unitd/hooks"
 	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/uniter/resolver"
 )
 
 // Outcome says what became of a hook run.
@@ -96,6 +97,21 @@ func (m *Monitor) Hook(h hooks.Info, o Outcome) error {
 func (m *Monitor) Gone(id model.RelationID) {
 	m.told = maps.Clone(m.told)
 	delete(m.told, id)
+}
+
+// Lost tells the monitor that the agent's disk was lost, and what it has made up
+// from the model: a failure is forgotten, and who isn't a member any more joins
+// again.
+func (m *Monitor) Lost(l resolver.Local) {
+	m.failed = nil
+	m.told = maps.Clone(m.told)
+	for id, r := range m.told {
+		r.members, r.application, r.owed = map[model.UnitName]int{}, l.Relations[id].Application, ""
+		for _, m := range l.Relations[id].Members {
+			r.members[m.Unit] = m.Version
+		}
+		m.told[id] = r
+	}
 }
 
 // End tells the monitor that the agent has ended because its unit went in good

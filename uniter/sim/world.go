@@ -21,6 +21,8 @@ type World struct {
 	// Local is what the agent has in mind, Disk what its journal has. They
 	// differ after a hook: that it committed is stamped in the model only.
 	Local, Disk resolver.Local
+	// Former is what the journal had before Disk: its other slot.
+	Former resolver.Local
 	// Dir is the URL of the charm in the charm directory.
 	Dir string
 	// Monitor has been told of every hook run.
@@ -32,6 +34,7 @@ type World struct {
 	setting int             // the value of the configuration
 	charm   charm           // what the charm knows
 	tasks   queue
+	lost    bool // the journal was lost, and nothing made up for it yet
 	forced  bool // the unit was made Dead, or taken away, by force
 }
 
@@ -71,7 +74,7 @@ const (
 // the charm, and leads it if leader. No time passes but by Act("wait …").
 func New(unit model.UnitName, charmURL string, leader bool) World {
 	w := World{Local: resolver.New(unit), setting: 1}
-	w.Disk = w.Local
+	w.Disk, w.Former = w.Local, w.Local
 	w.charm.now.LeaderSettings = resolver.NeverTold
 	w.Model = resolver.Remote{Now: time.Unix(0, 0).UTC(), Charm: charmURL, Leader: leader}
 	w.configure()
@@ -142,6 +145,9 @@ func (w *World) Do(how How) error {
 		w.charm.leads = false
 	}
 	w.become(op, resolver.Event{Kind: resolver.Done, At: w.Model.Now}, true)
+	if op.Verb == resolver.Recall {
+		w.recalled()
+	}
 	return err
 }
 
@@ -221,7 +227,7 @@ func (w *World) show(h hooks.Info) {
 // leaving of the scope.
 func (w *World) commit(op resolver.Op) {
 	w.show(op.Hook)
-	w.Model.Committed = op.Run
+	w.Model.Committed, w.Model.Memory = op.Run, resolver.Remember(w.Local)
 	if op.Hook.Kind == hooks.RelationBroken {
 		w.leaveScope(op.Hook.RelationID)
 	}
@@ -259,11 +265,24 @@ func (w *World) affect(op resolver.Op) {
 	}
 }
 
+// recalled is what the agent's recalling means to the charm.
+func (w *World) recalled() {
+	switch {
+	case w.lost:
+		w.lost = false
+		w.Monitor.Lost(w.Local)
+	case w.Local.Upgraded && w.charm.url == w.Dir:
+		// The record of install was lost: the agent can't tell that from the loss
+		// of all, and the charm is told so.
+		w.charm.url = lost
+	}
+}
+
 // become takes note of what became of op; in the journal too if store.
 func (w *World) become(op resolver.Op, e resolver.Event, store bool) {
 	w.Local = resolver.After(w.Local, op, e)
 	if store {
-		w.Disk = w.Local
+		w.Former, w.Disk = w.Disk, w.Local
 	}
 }
 

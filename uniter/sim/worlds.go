@@ -55,6 +55,10 @@ func worlds() []row {
 		{"the charm is upgraded while the unit is removed", true, []string{"settle"}, []Actor{
 			{"operator", []string{"charm ch:app-2"}}, {"other operator", []string{"destroy"}}}},
 		{"the charm directory is lost", true, settledMember, []Actor{{"chance", []string{"lose-charm"}}}},
+		{"the newest record of the journal is lost, and nobody notices", true, settledMember, []Actor{
+			{"chance", []string{"lose-record", "lose-record"}}, {"mysql/0", []string{"write db:1 mysql/0", "leave db:1 mysql/0"}}}},
+		{"the newest record of the journal is lost while the unit boots", true, []string{"relate db:1 mysql"}, []Actor{
+			{"chance", []string{"lose-record"}}, {"mysql/0", []string{"join db:1 mysql/0"}}}},
 		{"leadership comes and goes, and settings change", false, []string{"settle"}, []Actor{
 			{"lease", []string{"lead", "depose"}}, {"leader", []string{"leader-settings"}}}},
 		{"a remote unit joins, writes, leaves and comes back", true, []string{"relate db:1 mysql", "settle"}, []Actor{

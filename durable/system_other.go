@@ -1,6 +1,6 @@
 //go:build !linux
 
-package charmdir
+package durable
 
 import (
 	"io/fs"
@@ -10,10 +10,8 @@ import (
 	"github.com/juju/errors"
 )
 
-// exchange says that two paths can't be swapped in one step here.
 func exchange(_, _ string) (bool, error) { return false, nil }
 
-// syncTree makes all that is below dir durable, file by file.
 func syncTree(dir string) error {
 	return filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.Type()&fs.ModeSymlink != 0 {
@@ -27,3 +25,5 @@ func syncTree(dir string) error {
 		return errors.Trace(f.Sync())
 	})
 }
+
+func syncData(f *os.File) error { return f.Sync() }

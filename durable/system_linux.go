@@ -1,4 +1,4 @@
-package charmdir
+package durable
 
 import (
 	"os"
@@ -7,8 +7,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// exchange swaps two paths in one step; false, and no error, where the file
-// system can't.
 func exchange(a, b string) (bool, error) {
 	err := unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE)
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) {
@@ -17,8 +15,8 @@ func exchange(a, b string) (bool, error) {
 	return err == nil, errors.Trace(err)
 }
 
-// syncTree makes all that is below dir durable: one call for the whole file
-// system, which costs less than one for each of many small files.
+// syncTree is one call for the whole file system, which costs less than one for
+// each of many small files.
 func syncTree(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {
@@ -27,3 +25,5 @@ func syncTree(dir string) error {
 	defer f.Close()
 	return errors.Trace(unix.Syncfs(int(f.Fd())))
 }
+
+func syncData(f *os.File) error { return unix.Fdatasync(int(f.Fd())) }

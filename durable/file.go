@@ -1,0 +1,100 @@
+package durable
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// File is an open file whose writes are steps.
+type File struct {
+	disk Disk
+	file *os.File
+}
+
+// OpenFile is os.OpenFile. It is a step where it makes a file, or empties one.
+func (d Disk) OpenFile(path string, flag int, perm fs.FileMode) (*File, error) {
+	f := &File{disk: d}
+	open := func() (err error) {
+		f.file, err = os.OpenFile(path, flag, perm)
+		return err
+	}
+	_, err := os.Lstat(path)
+	if flag&os.O_CREATE != 0 && os.IsNotExist(err) || flag&os.O_TRUNC != 0 {
+		err = d.step(Create, path, nil, open)
+	} else {
+		err = open()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// CreateTemp is os.CreateTemp.
+func (d Disk) CreateTemp(dir, pattern string) (*File, error) {
+	f := &File{disk: d}
+	err := d.step(Create, filepath.Join(dir, pattern), nil, func() (err error) {
+		f.file, err = os.CreateTemp(dir, pattern)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// WriteFile is os.WriteFile.
+func (d Disk) WriteFile(path string, b []byte, perm fs.FileMode) error {
+	f, err := d.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, perm)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(b)
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	return err
+}
+
+// Write is part of io.Writer.
+func (f *File) Write(b []byte) (n int, err error) {
+	write := func(b []byte) func() error {
+		return func() (err error) {
+			n, err = f.file.Write(b)
+			return err
+		}
+	}
+	err = f.disk.step(Write, f.Name(), write(b[:len(b)/2]), write(b))
+	return n, err
+}
+
+// WriteAt is part of io.WriterAt.
+func (f *File) WriteAt(b []byte, off int64) (n int, err error) {
+	write := func(b []byte) func() error {
+		return func() (err error) {
+			n, err = f.file.WriteAt(b, off)
+			return err
+		}
+	}
+	err = f.disk.step(Write, f.Name(), write(b[:len(b)/2]), write(b))
+	return n, err
+}
+
+// SyncData makes content and size durable, and not the times, whose write is
+// spared where the system can tell the two apart.
+func (f *File) SyncData() error {
+	return f.disk.step(Sync, f.Name(), nil, func() error { return syncData(f.file) })
+}
+
+// ReadAt is part of io.ReaderAt.
+func (f *File) ReadAt(b []byte, off int64) (int, error) { return f.file.ReadAt(b, off) }
+
+// Stat is that of os.File.
+func (f *File) Stat() (fs.FileInfo, error) { return f.file.Stat() }
+
+// Name is the path that the file was opened by.
+func (f *File) Name() string { return f.file.Name() }
+
+// Close closes the file.
+func (f *File) Close() error { return f.file.Close() }

@@ -1,0 +1,109 @@
+package resolver
+
+import (
+	"slices"
+
+	"github.com/unitd/unitd/hooks"
+	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/relation"
+)
+
+// Memory is what the model keeps beside a run's stamp, written in the same
+// transaction: what an agent must know whose own disk was lost, or has lost its
+// newest record. It is small, however many relations the unit has: what they
+// have told is on the agent's disk alone.
+type Memory struct {
+	// Run is the run that it was committed with, Hook its hook, and Seen what
+	// the charm has been told with it.
+	Run  int64      `json:"run"`
+	Hook hooks.Info `json:"hook"`
+	Seen Seen       `json:"seen"`
+
+	Installed  bool `json:"installed,omitempty"`
+	Configured bool `json:"configured,omitempty"`
+	Started    bool `json:"started,omitempty"`
+	Stopped    bool `json:"stopped,omitempty"`
+	Removed    bool `json:"removed,omitempty"`
+	Leader     bool `json:"leader,omitempty"`
+	// Created are the relations whose created has run and whose broken has not,
+	// sorted.
+	Created []model.RelationID `json:"created,omitempty"`
+}
+
+// Remember is the memory that goes with the commit of l's pending run; the zero
+// one where none is pending.
+func Remember(l Local) Memory {
+	if l.Current == nil {
+		return Memory{}
+	}
+	c := *l.Current
+	l = told(l.clone(), c, Event{})
+	m := Memory{
+		Run: c.Run, Hook: c.Hook, Seen: l.Seen,
+		Installed: l.Installed, Configured: l.Configured, Started: l.Started, Stopped: l.Stopped, Removed: l.Removed,
+		Leader: l.Leader,
+	}
+	for id, s := range l.Relations {
+		if s.Created {
+			m.Created = append(m.Created, id)
+		}
+	}
+	slices.Sort(m.Created)
+	return m
+}
+
+// lost finds out that the model has a run which the agent knows nothing of: the
+// agent's disk was lost, or its newest record was. Without this rule such an
+// agent would run install again.
+func lost(l Local, r Remote) (Op, bool) {
+	if r.Committed <= l.Run {
+		return Op{}, false
+	}
+	// Only with a charm can be told which relations there are.
+	if l.Charm == "" && r.Charm != "" {
+		return Op{Verb: Deploy, Charm: r.Charm, Reason: "the unit's directory is lost"}, true
+	}
+	op := Op{Verb: Recall, Run: r.Committed, Memory: r.Memory, Reason: "the model has a run that the journal doesn't have"}
+	for _, snap := range r.Relations {
+		if snap.InScope {
+			op.Entering = append(op.Entering, snap)
+		}
+	}
+	op.Leaving = r.Life != model.Alive
+	return op, true
+}
+
+// recalled is what the agent knows with what the model does. If it has missed
+// one run only, it knows what that one has told, and all is as it was. Else the
+// charm may have missed anything, and is told so by upgrade-charm and
+// config-changed; what it is told of its relations begins after their created.
+func recalled(l Local, op Op, e Event) Local {
+	m, known := op.Memory, l.Run > 0 && op.Run == l.Run+1 && op.Memory.Run == op.Run
+	l.Run, l.Current = op.Run, nil
+	if known {
+		return committed(l, Current{Hook: m.Hook, Run: m.Run, Seen: m.Seen}, e)
+	}
+	l.Installed = true // nothing is committed before it
+	l.Configured, l.Started = l.Configured || m.Configured, l.Started || m.Started
+	l.Stopped, l.Removed = l.Stopped || m.Stopped, l.Removed || m.Removed
+	l.Leader = m.Leader
+	if m.Run > 0 {
+		l.Seen = m.Seen
+	}
+	if !l.Stopped && !l.Removed {
+		l.Upgraded, l.Seen.Config = true, ""
+	}
+	l.StatusAt, l.StatusJitter = e.At, e.Jitter
+	for _, snap := range op.Entering {
+		if _, known := l.Relations[snap.ID]; known {
+			continue
+		}
+		s := relation.New(snap)
+		s.Created = s.Created || slices.Contains(m.Created, snap.ID)
+		if s.Created && (op.Leaving || !snap.Live) {
+			s = s.With(snap.Members)
+		}
+		l.Relations[snap.ID] = s
+	}
+	return l
+}
