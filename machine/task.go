@@ -176,9 +176,9 @@ func (u *unit) action(h hooks.Info) *hookcontext.Action {
 
 // printed is what a task prints. It is safe for use by many goroutines.
 type printed struct {
-	mu          sync.Mutex
-	out, err    strings.Builder
-	taken, full bool
+	mu       sync.Mutex
+	out, err strings.Builder
+	taken    bool
 }
 
 // maxPrinted is how much of each stream is kept in bytes; the log has all.
