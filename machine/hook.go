@@ -113,7 +113,7 @@ func (u *unit) execute(ctx context.Context, run uniter.Run, entry *history.Entry
 	tail, env, task := &lastLines{}, u.environ(run, id), u.doing
 	u.taking.start(charm, u.charm.Path(), env)
 	o := u.runner.Run(runCtx, runner.Cmd{
-		Path: path, Args: args, Dir: u.charm.Path(), Env: env,
+		Path: path, Args: args, Dir: u.charm.Path(), Env: env, Linger: task.linger(),
 		Output: func(s runner.Stream, line string) {
 			if task != nil {
 				task.printed.add(s, line)

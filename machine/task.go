@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/juju/errors"
 
@@ -23,6 +24,16 @@ import (
 type doing struct {
 	state.TaskDoc
 	printed printed
+}
+
+// linger is how long the end of the output is waited for once a program has
+// exited: who waits for a task wants all of it. A daemon that holds on to it
+// delays the task by as much.
+func (d *doing) linger() time.Duration {
+	if d == nil {
+		return 0 // as the runner has it: the log gets what comes later
+	}
+	return 3 * time.Second
 }
 
 func (u *unit) taskDoors() uniter.TaskDoors {
@@ -176,9 +187,9 @@ func (u *unit) action(h hooks.Info) *hookcontext.Action {
 
 // printed is what a task prints. It is safe for use by many goroutines.
 type printed struct {
-	mu          sync.Mutex
-	out, err    strings.Builder
-	taken, full bool
+	mu       sync.Mutex
+	out, err strings.Builder
+	taken    bool
 }
 
 // maxPrinted is how much of each stream is kept in bytes; the log has all.

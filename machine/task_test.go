@@ -194,9 +194,9 @@ func TestCommandsThatTakeTooLongAreEnded(t *testing.T) {
 	w := newWorld(t)
 	w.deploy("app", w.taskCharm("", ""), 1)
 	w.settle()
-	id := w.ask(state.TaskSpec{Kind: state.ExecTask, Command: "echo begun; sleep 1000", Timeout: 100 * time.Millisecond})
+	id := w.ask(state.TaskSpec{Kind: state.ExecTask, Command: "sleep 1000", Timeout: 100 * time.Millisecond})
 	task := w.untilEnded(id)
-	if task.Status != state.TaskFailed || task.Message != "timed out after 100ms" || task.Results["stdout"] != "begun\n" {
+	if task.Status != state.TaskFailed || task.Message != "timed out after 100ms" || task.Results["return-code"] != int64(-1) {
 		t.Errorf("got %+v", task)
 	}
 }

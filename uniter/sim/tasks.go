@@ -44,16 +44,24 @@ func (w *World) endTask(h hooks.Info) {
 }
 
 // runTask runs the task that the agent has in hand. Where it was cancelled
-// since the agent looked, the model says so.
+// since the agent looked, or has begun before, the model says so.
 func (w *World) runTask(op resolver.Op, how How) error {
-	if w.Model.Task.Hook != op.Hook {
+	if w.Model.Task.Hook != op.Hook || w.Model.Task.Begun {
 		return nil
 	}
 	waited := w.Local.Current
 	w.Model.Task.Begun = true
+	if how == StoppedAtCommit {
+		// For a task: the model has it that it began, and the journal not yet.
+		w.Kill()
+		return nil
+	}
 	w.become(op, resolver.Event{Kind: resolver.Began, At: w.Model.Now}, true)
-	if w.Dir == "" {
+	switch {
+	case w.Dir == "":
 		return &Broken{factTask, op.Hook, "without a charm"}
+	case !w.waits() && w.charm.url != w.Dir && w.charm.url != "":
+		return &Broken{factTask, op.Hook, "before upgrade-charm"}
 	}
 	if err := w.Monitor.Task(op.Hook); err != nil {
 		return err
@@ -75,7 +83,7 @@ func (w *World) runTask(op resolver.Op, how How) error {
 	if (now == nil) != (waited == nil) || now != nil && (now.Run != waited.Run || now.Step != waited.Step || now.RetryAt != waited.RetryAt) {
 		return &Broken{factTask, op.Hook, "and has changed what the failed hook waits for"}
 	}
-	if how == StoppedAgent || how == StoppedAtCommit {
+	if how == StoppedAgent {
 		w.Kill()
 	}
 	return nil

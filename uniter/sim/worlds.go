@@ -83,9 +83,11 @@ func worlds() []row {
 			[]Actor{{"operator", []string{"destroy"}}, {"ntp/0", []string{"leave juju-info:2 ntp/0", "subordinate-gone"}}}},
 		{"the unit is removed by force", true, settledMember, []Actor{
 			{"operator", []string{"destroy", "force-dead"}}, {"mysql/0", []string{"write db:1 mysql/0"}}}},
-		{"tasks are asked for while the unit boots", true, nil, []Actor{{"operator", []string{"ask-task", "ask-task", "cancel-task"}}}},
+		{"tasks are asked for while the unit boots", true, nil, []Actor{{"operator", []string{"ask-task", "ask-task"}}}},
+		{"a task is asked for, and cancelled, while another one waits", true, []string{"settle"}, []Actor{
+			{"operator", []string{"ask-task", "ask-task", "cancel-task"}}, {"other operator", []string{"config 2"}}}},
 		{"tasks are asked for while a remote unit joins", true, []string{"relate db:1 mysql", "settle"}, []Actor{
-			{"operator", []string{"ask-task", "ask-task"}}, {"mysql/0", []string{"join db:1 mysql/0", "write db:1 mysql/0"}}}},
+			{"operator", []string{"ask-task"}}, {"mysql/0", []string{"join db:1 mysql/0", "write db:1 mysql/0"}}}},
 		{"a task is asked for while the charm is upgraded", true, []string{"settle"}, []Actor{
 			{"operator", []string{"ask-task"}}, {"other operator", []string{"charm ch:app-2"}}}},
 		{"a task is asked for while the charm directory is lost", true, []string{"settle"}, []Actor{
