@@ -29,6 +29,8 @@ type modelAgent struct {
 	log      *slog.Logger
 	debugLog *debuglog.Log
 	rebooter *rebooter
+	present  *present
+	moved    <-chan struct{}
 	units    map[model.UnitName]*running
 	ended    chan model.UnitName
 	idle     chan struct{} // has room for one: "a unit has found nothing to do"
@@ -137,6 +139,8 @@ func (a *modelAgent) loop(ctx context.Context, changes <-chan state.Change) erro
 		case <-a.idle:
 		case <-a.leases:
 			err = a.claimFor(ctx, slices.Collect(maps.Values(a.units)))
+		case <-a.moved:
+			err = a.tellHost(ctx)
 		case <-a.again:
 			a.again = nil
 			if err = a.react(ctx, everything); err == nil {

@@ -124,7 +124,7 @@ func (a *modelAgent) add(doc state.UnitDoc) *running {
 	}
 	u := &running{gone: make(chan struct{}), unit: &unit{
 		name: doc.Name, id: doc.ID, principal: doc.Principal, machine: doc.Machine, reboot: doc.Reboot,
-		model: a.model.Of(doc), clock: a.Clock, log: a.log, debugLog: a.debugLog, host: a.Host,
+		model: a.model.Of(doc), clock: a.Clock, log: a.log, debugLog: a.debugLog, present: a.present, host: a.present.now(),
 		dir: filepath.Join(a.dir, "agents", doc.Name.Tag()), toolsDir: a.toolsDir,
 		history: HistoryDir(a.Dir, a.model.UUID()), version: a.Version,
 		keeper: recording.NewKeeper(recording.Dir(RecordingsDir(a.Dir, a.model.UUID()), doc.Name)),

@@ -42,7 +42,7 @@ func (c *call) usagef(format string, args ...any) error {
 
 // Commands is the table of all commands beside those of testscript.
 func Commands() []Cmd {
-	own := slices.Concat(timeCommands(), lookCommands(), stubCommands(), faultCommands(), snapshotCommands(), exploreCommands())
+	own := slices.Concat(timeCommands(), machineCommands(), lookCommands(), stubCommands(), faultCommands(), snapshotCommands(), exploreCommands())
 	return append(own, cliCommands()...)
 }
 
@@ -86,6 +86,7 @@ func cliCommands() []Cmd {
 		{"remove-relation", "A[:ENDPOINT] B[:ENDPOINT]", "remove a relation"},
 		{"config", "APPLICATION [KEY | KEY=VALUE…]", "show or change configuration"},
 		{"model-config", "[KEY | KEY=VALUE…]", "show or change the model's configuration"},
+		{"trust", "APPLICATION [--remove]", "trust an application with the cloud's credentials, or no longer"},
 		{"expose", "APPLICATION", "expose an application"},
 		{"unexpose", "APPLICATION", "take that back"},
 		{"resolved", "UNIT… [--no-retry]", "let a unit in error go on"},

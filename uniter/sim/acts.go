@@ -60,6 +60,7 @@ func acts() []act {
 		{"retry", func(w *World, _ []string) (bool, error) { w.Model.Retry = true; return true, nil }},
 		{"status-interval DURATION", statusInterval},
 		{"wait DURATION", wait},
+		{"reboot", reboot},
 		{"lose-charm", func(w *World, _ []string) (bool, error) { w.Dir = ""; w.Kill(); return true, nil }},
 	}
 }
@@ -208,6 +209,13 @@ func resolve(mode resolver.Mode) func(*World, []string) (bool, error) {
 func statusInterval(w *World, args []string) (_ bool, err error) {
 	w.Model.StatusInterval, err = time.ParseDuration(args[0])
 	return true, errors.Trace(err)
+}
+
+// reboot ends the agent as a kill does, and starts it on another boot.
+func reboot(w *World, _ []string) (bool, error) {
+	w.Model.Want.Boot += "'"
+	w.Kill()
+	return true, nil
 }
 
 func wait(w *World, args []string) (bool, error) {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/unitd/unitd/hooks"
 	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/uniter/resolver"
 )
 
 // Guarantee is one thing that charms can rely on.
@@ -24,7 +25,7 @@ func Guarantees() []Guarantee {
 		{"install runs once, and only once, before any other hook", seed + ", unit hooks", installFirst},
 		{"config-changed runs immediately after install, but for what is due between", spec + " §1", configAfterInstall},
 		{"config-changed runs immediately after upgrade-charm", seed + ", unit hooks", configAfterUpgrade},
-		{"start runs once, immediately after the first config-changed", seed + ", unit hooks", startAfterConfig},
+		{"start runs once, immediately after the first config-changed, and again only after a reboot", seed + ", unit hooks", startAfterConfig},
 		{"update-status runs only between start and stop", spec + " §1", statusWhileStarted},
 		{"stop and remove are the last hooks, in this order", spec + " §1", stopLast},
 		{"stop does not run while relations remain to be broken", seed + ", relation hooks", stopAfterBroken},
@@ -79,7 +80,7 @@ func configAfterUpgrade(m *Monitor, h hooks.Info) string {
 
 func startAfterConfig(m *Monitor, h hooks.Info) string {
 	switch {
-	case h.Kind == hooks.Start && m.started:
+	case h.Kind == hooks.Start && m.started && m.failed == nil && h.Cause != resolver.CauseRebooted:
 		return "a second time"
 	case h.Kind == hooks.Start && !m.configured:
 		return "before config-changed"

@@ -72,7 +72,7 @@ func New(unit model.UnitName, charmURL string, leader bool) World {
 	w := World{Local: resolver.New(unit), setting: 1}
 	w.Disk = w.Local
 	w.charm.now.LeaderSettings = resolver.NeverTold
-	w.Model = resolver.Remote{Now: time.Unix(0, 0).UTC(), Charm: charmURL, Leader: leader}
+	w.Model = resolver.Remote{Now: time.Unix(0, 0).UTC(), Charm: charmURL, Leader: leader, Want: resolver.Seen{Boot: "boot"}}
 	w.configure()
 	return w
 }
@@ -187,6 +187,8 @@ func (w *World) look(h hooks.Info) error {
 		w.charm.next.Config = w.seen.Want.Config
 	case hooks.LeaderElected, hooks.LeaderSettingsChanged:
 		w.charm.next.LeaderSettings = w.seen.Want.LeaderSettings
+	case hooks.Start:
+		w.charm.next.Boot = w.seen.Want.Boot
 	}
 	for _, f := range facts() {
 		if why := f.broken(w, h); why != "" {

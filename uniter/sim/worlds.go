@@ -50,6 +50,13 @@ func worlds() []row {
 		{"the charm is upgraded while the unit is removed", true, []string{"settle"}, []Actor{
 			{"operator", []string{"charm ch:app-2"}}, {"other operator", []string{"destroy"}}}},
 		{"the charm directory is lost", true, settledMember, []Actor{{"chance", []string{"lose-charm"}}}},
+		{"the machine is rebooted while the unit boots", true, nil, []Actor{{"chance", []string{"reboot"}}}},
+		{"the machine is rebooted twice while configuration changes", true, []string{"settle"}, []Actor{
+			{"chance", []string{"reboot", "reboot"}}, {"operator", []string{"config 2"}}}},
+		{"the machine is rebooted while the charm is upgraded", true, []string{"settle"}, []Actor{
+			{"chance", []string{"reboot"}}, {"operator", []string{"charm ch:app-2"}}}},
+		{"the machine is rebooted while the unit is removed", true, settledMember, []Actor{
+			{"chance", []string{"reboot"}}, {"operator", []string{"destroy"}}}},
 		{"leadership comes and goes, and settings change", false, []string{"settle"}, []Actor{
 			{"lease", []string{"lead", "depose"}}, {"leader", []string{"leader-settings"}}}},
 		{"a remote unit joins, writes, leaves and comes back", true, []string{"relate db:1 mysql", "settle"}, []Actor{
