@@ -63,6 +63,7 @@ var rooms = []room{
 	{"bundle", anything, []string{"model"}},
 	{"debuglog", anything, nil},
 	{"history", anything, []string{"hooks", "model"}},
+	{"audit", anything, []string{"debuglog", "history", "model", "uniter/resolver", "uniter/sim"}},
 	{"recording", anything, []string{"history", "model", "tools/wire"}},
 	{"state/store", anything, nil},
 	{"state/store/storetest", anything, []string{"state/store"}},
@@ -74,7 +75,7 @@ var rooms = []room{
 	}},
 	{"script/lab", anything, []string{"machine", "model", "state/store"}},
 	{"script", anything, []string{
-		"charmdir", "debuglog", "history", "hooks", "hooks/runner", "machine", "model", "script/lab", "state", "state/store/sqlite",
+		"audit", "charmdir", "debuglog", "history", "hooks", "hooks/runner", "machine", "model", "script/lab", "state", "state/store/sqlite",
 	}},
 	{"testcharms", anything, nil},
 	{"testcharms/...", standard, nil},

@@ -16,6 +16,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/unitd/unitd/audit"
 	"github.com/unitd/unitd/charmdir"
 	"github.com/unitd/unitd/history"
 	"github.com/unitd/unitd/machine"
@@ -146,6 +147,9 @@ func runAny(t *rapid.T, steps []step, chance *rand.Rand) anyRun {
 	w.live()
 	stop()
 	<-ended
+	if err := audit.Dir(dir); err != nil {
+		t.Fatal(err)
+	}
 	return w.result()
 }
 

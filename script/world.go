@@ -108,6 +108,7 @@ func (e *engine) setUp(env *testscript.Env) error {
 		w.end()
 		runner.EndLeftover(context.Background(), mine)
 		e.worlds.Delete(name)
+		e.audit(env.T(), w)
 	})
 	if err := w.open(); err != nil {
 		return err

@@ -71,6 +71,7 @@ const (
 func New(unit model.UnitName, charmURL string, leader bool) World {
 	w := World{Local: resolver.New(unit), setting: 1}
 	w.Disk = w.Local
+	w.Monitor.Unit = unit
 	w.charm.now.LeaderSettings = resolver.NeverTold
 	w.Model = resolver.Remote{Now: time.Unix(0, 0).UTC(), Charm: charmURL, Leader: leader, Want: resolver.Seen{Boot: "boot"}}
 	w.configure()
