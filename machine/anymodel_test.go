@@ -60,7 +60,7 @@ func drawSteps(t *rapid.T, most int) []step {
 	return steps
 }
 
-// most is how many units an application may have.
+// mostUnits is how many units an application may have.
 const mostUnits = 4
 
 // play does a step, as somebody beside the agent would. What can't be done is
@@ -127,7 +127,7 @@ func playUnit(ctx context.Context, m *state.Model, verb, app string, n int) erro
 	case "remove":
 		return m.DestroyUnit(ctx, unit.Name)
 	case "write":
-		return write1(ctx, m, unit, fmt.Sprint(unit.Run), false)
+		return writeBag(ctx, m, unit, fmt.Sprint(unit.Run), false)
 	}
 	leader, _, err := m.Leadership(ctx, app)
 	if err != nil || leader == "" {
@@ -138,14 +138,14 @@ func playUnit(ctx context.Context, m *state.Model, verb, app string, n int) erro
 		return err
 	}
 	if verb == "write-app" {
-		return write1(ctx, m, unit, fmt.Sprint(unit.Run), true)
+		return writeBag(ctx, m, unit, fmt.Sprint(unit.Run), true)
 	}
 	changes := model.Changes{LeaderSettings: model.Settings{"n": fmt.Sprint(unit.Run)}}
 	return m.CommitHook(ctx, state.HookCommit{Unit: unit.Name, Run: unit.Run + 1, Changes: changes, LeaveScope: model.NoRelation})
 }
 
-// write1 writes to the databags of a unit, as a hook of its would.
-func write1(ctx context.Context, m *state.Model, unit state.UnitDoc, value string, app bool) error {
+// writeBag writes to the databags of a unit, as a hook of its would.
+func writeBag(ctx context.Context, m *state.Model, unit state.UnitDoc, value string, app bool) error {
 	detail, err := m.ShowUnit(ctx, unit.Name)
 	if err != nil {
 		return err
