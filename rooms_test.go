@@ -65,6 +65,7 @@ var rooms = []room{
 	{"debuglog", anything, []string{"durable"}},
 	{"sealed", anything, nil},
 	{"history", anything, []string{"durable", "hooks", "model"}},
+	{"audit", anything, []string{"debuglog", "history", "model", "uniter/resolver", "uniter/sim"}},
 	{"recording", anything, []string{"durable", "history", "model", "tools/wire"}},
 	{"state/store", anything, nil},
 	{"state/store/storetest", anything, []string{"state/store"}},
@@ -76,7 +77,7 @@ var rooms = []room{
 	}},
 	{"script/lab", anything, []string{"machine", "model", "state/store"}},
 	{"script", anything, []string{
-		"charmdir", "debuglog", "durable", "history", "hooks", "hooks/runner", "machine", "model", "script/lab", "state", "state/store/sqlite",
+		"audit", "charmdir", "debuglog", "durable", "history", "hooks", "hooks/runner", "machine", "model", "script/lab", "state", "state/store/sqlite",
 	}},
 	{"testcharms", anything, nil},
 	{"testcharms/...", standard, nil},

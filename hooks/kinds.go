@@ -73,7 +73,7 @@ func Kinds() []Row {
 		{LeaderElected, AboutUnit, "when the unit becomes its application's leader"},
 		{LeaderSettingsChanged, AboutUnit, "non-leaders, when leader settings changed"},
 		{ConfigChanged, AboutUnit, "after install, after upgrade-charm, and when configuration, trust or addresses changed"},
-		{Start, AboutUnit, "once, after the first config-changed"},
+		{Start, AboutUnit, "once after the first config-changed, and once after each reboot of the machine"},
 		{RelationJoined, AboutRemoteUnit, "once for each remote unit that is first seen"},
 		{RelationChanged, AboutRemote, "after joined, and whenever the remote settings changed"},
 		{RelationDeparted, AboutRemoteUnit, "once for each remote unit that left"},

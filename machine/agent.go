@@ -36,6 +36,10 @@ type Config struct {
 	Clock  clock.Clock
 	Log    *slog.Logger
 	Host   Host
+	// Look, where it is set, says how the host is now, instead of Host; the agent
+	// asks at its start and every 20 seconds, so it must be quick. What has
+	// changed is told to the models: units are reached by other addresses, say.
+	Look func() Host
 	// Version is unitd's, for recordings.
 	Version string
 	// Reboot reboots the machine when a charm asks for it; nil: the agent has no
@@ -75,7 +79,7 @@ func Run(ctx context.Context, c Config) error {
 	if err := tools.Link(toolsDir, c.Client); err != nil {
 		return errors.Annotate(err, "cannot link the hook tools")
 	}
-	a := &agent{Config: c, toolsDir: toolsDir, models: map[string]*hosted{}, rebooter: &rebooter{carryOut: c.Reboot, log: c.Log}}
+	a := &agent{Config: c, toolsDir: toolsDir, models: map[string]*hosted{}, rebooter: &rebooter{carryOut: c.Reboot, log: c.Log}, present: newPresent(c)}
 	a.lease = &lease{store: c.Controller.Store(), log: c.Log, holders: map[chan struct{}]bool{}}
 	if err := a.lease.grant(ctx); err != nil {
 		return errors.Trace(err)
@@ -97,6 +101,7 @@ type agent struct {
 	toolsDir string
 	lease    *lease
 	rebooter *rebooter
+	present  *present
 	models   map[string]*hosted // by uuid
 	// cleared: what former agents have left of models that are gone is cleared.
 	cleared bool
@@ -107,6 +112,7 @@ type agent struct {
 type hosted struct {
 	stop  context.CancelFunc
 	ended chan struct{}
+	moved chan struct{} // has room for one: "the host has changed"
 }
 
 func (a *agent) loop(ctx context.Context) error {
@@ -134,6 +140,7 @@ func (a *agent) loop(ctx context.Context) error {
 			if err := a.lease.keep(ctx); err != nil && ctx.Err() == nil {
 				a.Log.Error("cannot keep presence and leadership", "err", err)
 			}
+			a.lookAround()
 		}
 	}
 }
@@ -190,7 +197,7 @@ func (a *agent) clearModel(uuid string) {
 
 func (a *agent) host(ctx context.Context, m *state.Model) {
 	ctx, stop := context.WithCancel(ctx)
-	h := &hosted{stop: stop, ended: make(chan struct{})}
+	h := &hosted{stop: stop, ended: make(chan struct{}), moved: make(chan struct{}, 1)}
 	a.models[m.UUID()] = h
 	a.wait.Add(1)
 	go func() {
@@ -201,6 +208,7 @@ func (a *agent) host(ctx context.Context, m *state.Model) {
 		defer forget()
 		for ctx.Err() == nil {
 			ma := newModelAgent(a.Config, m, a.toolsDir, a.lease, leases, a.rebooter)
+			ma.present, ma.moved = a.present, h.moved
 			if err := ma.run(ctx); err != nil && ctx.Err() == nil {
 				a.Log.Error("cannot run the units of a model", "model", m.Name(), "err", err)
 				select {

@@ -59,6 +59,19 @@ func LocalHost() Host {
 	return h
 }
 
+// At is the host with one address, by which its units reach each other.
+func (h Host) At(address string) Host {
+	h.Addresses = []string{address}
+	h.Network = hookcontext.Network{
+		Interfaces: []hookcontext.Interface{{
+			Name: "eth0", Addresses: []hookcontext.Address{{Value: address, CIDR: address + "/32"}},
+		}},
+		Ingress: []string{address},
+		Egress:  []string{address + "/32"},
+	}
+	return h
+}
+
 func (h *Host) readOSRelease(path string) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/juju/clock"
 
+	"github.com/unitd/unitd/audit"
 	"github.com/unitd/unitd/charmdir"
 	"github.com/unitd/unitd/history"
 	"github.com/unitd/unitd/machine"
@@ -99,6 +100,11 @@ func newWorldWith(t testing.TB, configure func(*machine.Config)) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
+	t.Cleanup(func() {
+		if err := audit.Dir(dir); err != nil {
+			t.Error(err)
+		}
+	})
 	ctx, cancel := testContext()
 	t.Cleanup(cancel)
 	c := state.NewController(s, clock.WallClock)

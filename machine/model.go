@@ -28,6 +28,8 @@ type modelAgent struct {
 	log      *slog.Logger
 	debugLog *debuglog.Log
 	rebooter *rebooter
+	present  *present
+	moved    <-chan struct{}
 	units    map[model.UnitName]*running
 	ended    chan model.UnitName
 	idle     chan struct{} // has room for one: "a unit has found nothing to do"
@@ -36,6 +38,8 @@ type modelAgent struct {
 	// were changes since.
 	rev, mark int64
 	dirty     bool
+	// still is the revision at which the agent said that all was settled.
+	still int64
 	// turns are the machines' locks, by machine.
 	turns map[string]chan struct{}
 	// again is when all is looked at once more, after something has failed;
@@ -114,6 +118,7 @@ var everything = state.Change{Resync: true, Cleanups: true}
 
 func (a *modelAgent) loop(ctx context.Context, changes <-chan state.Change) error {
 	err := a.react(ctx, everything)
+	resync := a.Clock.After(ResyncInterval)
 	for {
 		// Before the first change too: without units there may never be one.
 		if err == nil && a.again == nil {
@@ -136,11 +141,16 @@ func (a *modelAgent) loop(ctx context.Context, changes <-chan state.Change) erro
 		case <-a.idle:
 		case <-a.leases:
 			err = a.claimFor(ctx, slices.Collect(maps.Values(a.units)))
+		case <-a.moved:
+			err = a.tellHost(ctx)
 		case <-a.again:
 			a.again = nil
-			if err = a.react(ctx, everything); err == nil {
+			if err = a.lookAtAll(ctx); err == nil {
 				a.failures = 0
 			}
+		case <-resync:
+			err = a.resync(ctx)
+			resync = a.Clock.After(ResyncInterval)
 		}
 	}
 }
@@ -174,7 +184,7 @@ func (a *modelAgent) tellSettled(ctx context.Context) (err error) {
 		a.mark, a.dirty = 0, true
 		a.letIn(waiting)
 	case a.mark > 0 && a.rev >= a.mark && a.allSettled():
-		err = a.model.SetSettled(ctx, a.mark)
+		a.still, err = a.model.SetSettled(ctx, a.mark)
 		a.mark = 0
 	case a.mark > 0 && a.rev >= a.mark && a.Still != nil:
 		a.Still(a.mark)

@@ -10,6 +10,7 @@ import (
 	"github.com/unitd/unitd/hooks"
 	"github.com/unitd/unitd/machine"
 	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/uniter/resolver"
 )
 
 const rebootCharm = `
@@ -30,7 +31,7 @@ func TestReboot(t *testing.T) {
 	}{
 		{"without leave a wish is only noted", "", "0", false, []string{"install", "leader-elected", "config-changed", "start"}, nil},
 		{"without leave a wish for now is only noted", "--now", "0", false, []string{"install", "leader-elected", "config-changed", "start"}, nil},
-		{"with leave the machine reboots after the hook", "", "0", true, []string{"install", "leader-elected", "config-changed", "start"}, nil},
+		{"with leave the machine reboots after the hook", "", "0", true, []string{"install", "leader-elected", "config-changed", "start"}, []string{"start"}},
 		{"now ends the hook, which runs again afterwards", "--now", "3600", true, []string{"install", "leader-elected", "config-changed", "start stopped"}, []string{"start"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -87,14 +88,14 @@ func TestAWishForARebootOutlivesTheAgent(t *testing.T) {
 		c.Host.Boot = boot
 		c.Reboot = func() error { reboots <- struct{}{}; return nil }
 		c.At = func(_ context.Context, p machine.Point) error {
-			if p.Name == machine.PointCommitted && p.Hook.Kind == hooks.Start {
+			if p.Name == machine.PointCommitted && p.Hook.Kind == hooks.Start && p.Hook.Cause != resolver.CauseRebooted {
 				close(killed)
 				runtime.Goexit() // as near to a kill as it gets in one process
 			}
 			return nil
 		}
 	})
-	w.deploy("app", w.charm("name: app\nsummary: s\n", `[ "$JUJU_HOOK_NAME" != start ] || juju-reboot`), 1)
+	w.deploy("app", w.charm("name: app\nsummary: s\n", `[ "$JUJU_HOOK_NAME" != start ] || [ -e asked ] || { touch asked; juju-reboot; }`), 1)
 	<-killed
 	w.stop()
 	if len(reboots) > 0 {
@@ -113,5 +114,5 @@ func TestAWishForARebootOutlivesTheAgent(t *testing.T) {
 	if len(reboots) > 0 {
 		t.Error("rebooted twice")
 	}
-	w.wantHooks("app/0", "install", "leader-elected", "config-changed", "start")
+	w.wantHooks("app/0", "install", "leader-elected", "config-changed", "start", "start")
 }

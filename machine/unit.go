@@ -43,7 +43,7 @@ type unit struct {
 	clock     clock.Clock
 	log       *slog.Logger
 	debugLog  *debuglog.Log
-	host      Host
+	present   *present
 	disk      durable.Disk
 	dir       string // agents/unit-x-0
 	toolsDir  string
@@ -70,9 +70,11 @@ type unit struct {
 	busy atomic.Bool
 	idle func()
 
-	// seen and proxy are what the model said when it was last looked at.
+	// seen and proxy are what the model said when it was last looked at, host is
+	// what was known of the host then.
 	seen  resolver.Remote
 	proxy hooks.Proxy
+	host  Host
 	// believed is the charm that the agent took to be deployed then; lose ends
 	// the agent, to begin anew.
 	believed string
@@ -232,6 +234,8 @@ func (u *unit) observe(ctx context.Context, l resolver.Local) (resolver.Remote, 
 		endpoints = charm.Charm.EndpointsOf(u.name.Application())
 	}
 	u.seen, u.proxy = remote(s, endpoints, u.clock.Now()), proxyOf(s.ModelConfig)
+	u.host = u.present.now()
+	u.seen.Want.Boot = u.host.Boot
 	return u.seen, nil
 }
 

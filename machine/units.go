@@ -127,7 +127,7 @@ func (a *modelAgent) add(doc state.UnitDoc) *running {
 	m := a.model.Of(doc)
 	u := &running{gone: make(chan struct{}), unit: &unit{
 		name: doc.Name, id: doc.ID, principal: doc.Principal, machine: doc.Machine, reboot: doc.Reboot,
-		model: m, lookout: m.Lookout(doc.Name), clock: a.Clock, log: a.log, debugLog: a.debugLog, host: a.Host,
+		model: m, lookout: m.Lookout(doc.Name), clock: a.Clock, log: a.log, debugLog: a.debugLog, present: a.present, host: a.present.now(),
 		disk: a.Disk, dir: filepath.Join(a.dir, "agents", doc.Name.Tag()), toolsDir: a.toolsDir,
 		history: HistoryDir(a.Dir, a.model.UUID()), version: a.Version,
 		keeper: recording.NewKeeper(a.Disk, recording.Dir(RecordingsDir(a.Dir, a.model.UUID()), doc.Name)),

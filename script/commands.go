@@ -42,7 +42,7 @@ func (c *call) usagef(format string, args ...any) error {
 
 // Commands is the table of all commands beside those of testscript.
 func Commands() []Cmd {
-	own := slices.Concat(timeCommands(), lookCommands(), stubCommands(), faultCommands(), snapshotCommands(), exploreCommands(), taskCommands())
+	own := slices.Concat(timeCommands(), machineCommands(), lookCommands(), stubCommands(), faultCommands(), snapshotCommands(), exploreCommands(), taskCommands())
 	return append(own, cliCommands()...)
 }
 
@@ -97,6 +97,7 @@ func cliCommands() []Cmd {
 		{"remove-secret", "NAME", "remove a secret"},
 		{"show-secret", "NAME [--reveal]", "show a secret"},
 		{"secrets", "", "list the secrets"},
+		{"trust", "APPLICATION [--remove]", "trust an application with the cloud's credentials, or no longer"},
 		{"expose", "APPLICATION", "expose an application"},
 		{"unexpose", "APPLICATION", "take that back"},
 		{"resolved", "UNIT… [--no-retry]", "let a unit in error go on"},

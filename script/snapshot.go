@@ -37,6 +37,7 @@ type kept struct {
 	seen    int // world.seenTwice
 	order   *uint64
 	change  *change
+	box     box
 }
 
 // snapshotName is what a snapshot can be called: "base", or "base/with-db".
@@ -80,7 +81,7 @@ func (c *call) keep(k *kept) error {
 		}
 		k.running, k.faults, k.twice = true, answer.Armed, answer.Twice
 	}
-	k.order, k.change, k.seen = c.chosen, c.change, c.seenTwice
+	k.order, k.change, k.seen, k.box = c.chosen, c.change, c.seenTwice, c.box
 	if err := os.MkdirAll(k.dir, 0o700); err != nil {
 		return errors.Trace(err)
 	}
@@ -124,7 +125,7 @@ func (c *call) goBack(k *kept) error {
 	}
 	c.clock = lab.NewClock(k.now)
 	c.ts.Setenv(nowVariable, k.now.Format(time.RFC3339Nano))
-	c.chosen, c.change, c.seenTwice = k.order, k.change, k.seen
+	c.chosen, c.change, c.seenTwice, c.box = k.order, k.change, k.seen, k.box
 	// Also after an error: a world that can't be looked at can't be taken down.
 	if oerr := c.open(); err == nil {
 		err = oerr

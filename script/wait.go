@@ -1,6 +1,7 @@
 package script
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -123,7 +124,13 @@ func (w *world) until(pause bool) error {
 		case <-ask:
 		case <-a.ended:
 			w.gone(a)
-			return errAgentEnded
+			next, err := w.rebooted(a)
+			if err != nil || next == nil {
+				return errors.Trace(cmp.Or(err, error(errAgentEnded)))
+			}
+			if a = next; pause {
+				return nil // nobody knows how many more hooks may run
+			}
 		case <-ctx.Done():
 			return w.unsettled(ctx.Err())
 		}

@@ -40,6 +40,9 @@ type world struct {
 	store  *sqlite.Store
 	models *state.Controller
 
+	// box is the machine that the agent runs on.
+	box box
+
 	mu    sync.Mutex
 	agent *agent // nil: none runs
 	// troubled: the agent couldn't read or write, and hasn't settled since.
@@ -105,6 +108,7 @@ func (e *engine) setUp(env *testscript.Env) error {
 		w.end()
 		runner.EndLeftover(context.Background(), mine)
 		e.worlds.Delete(name)
+		e.audit(env.T(), w)
 	})
 	if err := w.open(); err != nil {
 		return err
@@ -170,7 +174,7 @@ func (w *world) start() error {
 	}
 	defer ready.Close()
 	a.cmd = exec.Command(w.unitd, "lab", a.socket)
-	a.cmd.Env = append(w.env, nowVariable+"="+w.clock.Now().Format(time.RFC3339Nano), "UNITD_READY_FD=3")
+	a.cmd.Env = append(append(w.env, nowVariable+"="+w.clock.Now().Format(time.RFC3339Nano), "UNITD_READY_FD=3"), w.box.env()...)
 	a.cmd.Stdout, a.cmd.Stderr = (*agentLog)(w), (*agentLog)(w)
 	a.cmd.ExtraFiles = []*os.File{tell}
 	// Ctrl-C is for the script, which then ends the agent.

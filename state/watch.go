@@ -120,10 +120,17 @@ func (m *Model) Mark(ctx context.Context) (int64, error) {
 }
 
 // SetSettled says that all that the model asked for up to a revision is done,
-// or waits for a person.
-func (m *Model) SetSettled(ctx context.Context, rev int64) error {
-	_, err := m.update(ctx, func(tx *txn) error { return tx.put(settledKey, settledDoc{rev}) }, store.Relaxed)
-	return errors.Trace(err)
+// or waits for a person. It returns the revision at which that is said.
+func (m *Model) SetSettled(ctx context.Context, rev int64) (int64, error) {
+	at, err := m.update(ctx, func(tx *txn) error { return tx.put(settledKey, settledDoc{rev}) }, store.Relaxed)
+	return at, errors.Trace(err)
+}
+
+// Rev is the newest revision of the store: with it there is nothing that Watch
+// has still to tell of.
+func (m *Model) Rev(ctx context.Context) (int64, error) {
+	rev, err := m.view(ctx, func(docs) error { return nil })
+	return rev, errors.Trace(err)
 }
 
 // AskSettled asks the agent to say anew when all is settled. It returns the

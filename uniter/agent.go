@@ -125,7 +125,9 @@ func (a *agent) do(ctx context.Context, op resolver.Op) error {
 		return errors.Trace(a.MarkDead(ctx))
 	}
 	switch op.Verb {
-	case resolver.Skip, resolver.Discard, resolver.Forget, resolver.Interrupt, resolver.Requeue, resolver.AbortTask, resolver.Recall:
+	case resolver.Forget:
+		a.Log.Warn(string(op.Verb), "unit", a.Unit, "reason", op.Reason, "relations", op.Relations)
+	case resolver.Skip, resolver.Discard, resolver.Interrupt, resolver.Requeue, resolver.AbortTask, resolver.Recall:
 		a.Log.Warn(string(op.Verb), "unit", a.Unit, "hook", op.Hook.Name(), "reason", op.Reason)
 	}
 	if err := a.become(op, a.event(resolver.Done), true); err != nil {

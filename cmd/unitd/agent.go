@@ -92,7 +92,7 @@ func (a *app) agentConfigIn(dir string, controller *state.Controller) (machine.C
 	return machine.Config{
 		Controller: controller, Dir: dir, Client: client, Clock: clock.WallClock,
 		Log:  newLog(a.stderr),
-		Host: machine.LocalHost(), Version: unitdVersion(),
+		Look: machine.LocalHost, Version: unitdVersion(),
 	}, nil
 }
 

@@ -69,6 +69,12 @@ func (a *app) lab(socket string) error {
 	}}
 	order := &lab.Order{}
 	c.Clock, c.At, c.Gate = clock, faults.At, order.Next
+	reboots := false
+	c.Reboot = func() error {
+		reboots = true // only once, and read when all has ended
+		cancel()
+		return nil
+	}
 	listener, err := net.Listen("unix", socket)
 	if err != nil {
 		return errors.Annotate(err, "cannot listen for the script")
@@ -78,9 +84,21 @@ func (a *app) lab(socket string) error {
 		return deposeIn(ctx, outside, application)
 	}}
 	c.Twice, c.Still = server.Twice.Load, server.Still.Store
+	host := machine.LocalHost()
+	host.Boot = os.Getenv(lab.BootVariable)
+	server.Address.Store(os.Getenv(lab.AddressVariable))
+	c.Look = func() machine.Host {
+		if address, _ := server.Address.Load().(string); address != "" {
+			return host.At(address)
+		}
+		return host
+	}
 	go func() { _ = server.Serve(listener) }() // ends with the listener
 	tellReady()
 	err = machine.Run(ctx, c)
+	if reboots {
+		return silentError{lab.Rebooting}
+	}
 	if errors.Is(err, context.Canceled) {
 		return nil
 	}

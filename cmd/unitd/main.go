@@ -135,7 +135,7 @@ on this machine alone and with nothing to set up.`,
 	for _, verb := range []func() *cobra.Command{
 		a.upCmd, a.watchCmd, a.testCmd, a.deployCmd, a.refreshCmd, a.addUnitCmd, a.removeUnitCmd, a.removeApplicationCmd,
 		a.addSecretCmd, a.updateSecretCmd, a.removeSecretCmd, a.grantSecretCmd, a.revokeSecretCmd, a.secretsCmd, a.showSecretCmd, a.rotateSecretKeyCmd,
-		a.attachResourceCmd, a.resourcesCmd, a.payloadsCmd, a.integrateCmd, a.removeRelationCmd, a.suspendRelationCmd, a.resumeRelationCmd, a.configCmd, a.exposeCmd, a.unexposeCmd, a.resolvedCmd,
+		a.attachResourceCmd, a.resourcesCmd, a.payloadsCmd, a.integrateCmd, a.removeRelationCmd, a.suspendRelationCmd, a.resumeRelationCmd, a.configCmd, a.trustCmd, a.exposeCmd, a.unexposeCmd, a.resolvedCmd,
 		a.runCmd, a.execCmd, a.showTaskCmd, a.cancelTaskCmd, a.operationsCmd, a.showOperationCmd, a.actionsCmd, a.showActionCmd,
 		a.statusCmd, a.showUnitCmd, a.waitCmd, a.debugLogCmd, a.recordCmd, a.replayCmd,
 		a.addModelCmd, a.destroyModelCmd, a.modelsCmd, a.switchCmd, a.modelConfigCmd,

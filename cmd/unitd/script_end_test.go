@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/unitd/unitd/audit"
 )
 
 // takeDown shuts down the agents that a script has started, and fails the
@@ -37,6 +39,11 @@ func takeDown(t testing.TB, e *testscript.Env) {
 		b, err := os.ReadFile(filepath.Join(dir, "agent.log"))
 		if err == nil && (bytes.Contains(b, []byte("panic:")) || bytes.Contains(b, []byte("DATA RACE"))) {
 			t.Errorf("the agent has panicked, or has a race")
+		}
+	}
+	for _, dir := range dataDirs(t, e.WorkDir) {
+		if err := audit.Dir(dir); err != nil {
+			t.Error(err)
 		}
 	}
 	if t.Failed() {

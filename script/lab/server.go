@@ -37,7 +37,17 @@ type Request struct {
 	DiskFull *bool `json:"disk-full,omitempty"`
 	// Depose takes the leadership of an application from who has it.
 	Depose string `json:"depose,omitempty"`
+	// Address is the machine's from now on.
+	Address string `json:"address,omitempty"`
 }
+
+// What the process of an agent under test is given by its environment, and the
+// exit code by which it says that a charm wants the machine to be rebooted.
+const (
+	BootVariable    = "UNITD_LAB_BOOT"    // names the machine's boot
+	AddressVariable = "UNITD_LAB_ADDRESS" // is the machine's address; empty: the host's
+	Rebooting       = 75
+)
 
 // Answer is the answer to a Request, on one line as well.
 type Answer struct {
@@ -71,6 +81,8 @@ type Server struct {
 	Twice atomic.Bool
 	// Still is up to which revision nothing happens any more.
 	Still atomic.Int64
+	// Address is the machine's, a string; empty: the host's.
+	Address atomic.Value
 	// Depose is Faults.Depose at once.
 	Depose func(application string) error
 	// Gone is called when a script has closed its connection: it has ended, and
@@ -138,6 +150,8 @@ func (s *Server) do(r Request) error {
 		s.Store.Lose(s.Clock.Now().Add(r.LoseStore))
 	case r.DiskFull != nil:
 		return errors.Annotate(s.disk.fill(*r.DiskFull), "cannot make the disk look full")
+	case r.Address != "":
+		s.Address.Store(r.Address)
 	case r.Depose != "":
 		return s.Depose(r.Depose)
 	}

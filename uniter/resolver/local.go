@@ -71,12 +71,15 @@ func (l Local) Interrupted() (h hooks.Info, run int64, ok bool) {
 const NeverTold = -1
 
 // Seen has the versions of what a charm is told by hooks of the versioned
-// kind: a hook is due while the model's differ.
+// kind: a hook is due while the world's differ.
 type Seen struct {
 	Config         string `json:"config,omitempty"` // hash; see state.Snapshot
 	LeaderSettings int    `json:"leader-settings"`
 	// Resources counts the times that the application was given resources.
 	Resources int `json:"resources,omitempty"`
+	// Boot names the time since the machine was last booted, in which start ran;
+	// empty where the system has no name for it.
+	Boot string `json:"boot,omitempty"`
 }
 
 // Step says how far a hook run has come.

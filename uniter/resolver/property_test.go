@@ -52,7 +52,7 @@ func (h *history) model(t *rapid.T) {
 	// The unit itself is app/0.
 	unit := fmt.Sprintf("%s/%d", app, rapid.IntRange(1, 2).Draw(t, "unit"))
 	weighted := []string{"join", "join", "join", "write", "write", "leave", "write-app", "suspend", "resume", "hold", "let", "let", "config", "config", "lead", "depose",
-		"leader-settings", "charm", "force-charm", "wait", "unrelate", "vanish", "destroy", "orphan", "lose-charm", "retry"}
+		"leader-settings", "charm", "force-charm", "wait", "unrelate", "vanish", "destroy", "orphan", "lose-charm", "retry", "reboot"}
 	switch verb := rapid.SampledFrom(weighted).Draw(t, "verb"); verb {
 	case "join", "write", "leave":
 		h.act(verb + " " + ref + " " + unit)

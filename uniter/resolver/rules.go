@@ -34,6 +34,7 @@ func Rules() []Rule {
 		{"stillborn", "Dying before install ran: Dead without any hook", stillborn},
 		{"start", "config-changed has run for the first time: start, with nothing between", start},
 		{"reconfigure", "upgrade-charm has run: config-changed, with nothing between", reconfigure},
+		{"reboot", "the machine was rebooted since start ran: start again", rebooted},
 		{"deploy", "no charm is deployed, or the application wants another one: it is deployed", deploy},
 		{"install", "install has not run", install},
 		{"upgrade-charm", "another charm was deployed, or the application was given resources: upgrade-charm", upgradeCharm},
@@ -84,6 +85,11 @@ func toldBy(h hooks.Info, seen, want Seen) Seen {
 	case hooks.LeaderSettingsChanged, hooks.LeaderElected:
 		// A new leader reads the settings itself and is not told of them.
 		seen.LeaderSettings = want.LeaderSettings
+	}
+	// A journal that knows of no boot takes the first one that it hears of: its
+	// start was none that a reboot has undone.
+	if h.Kind == hooks.Start || seen.Boot == "" {
+		seen.Boot = want.Boot
 	}
 	return seen
 }
@@ -221,7 +227,11 @@ func install(l Local, r Remote) (Op, bool) {
 	if l.Installed {
 		return Op{}, false
 	}
-	return run(l, r, unitHook(hooks.Install, "unit deployed"))
+	cause := "unit deployed"
+	if r.Committed > 0 {
+		cause = CauseForgotten
+	}
+	return run(l, r, unitHook(hooks.Install, cause))
 }
 
 func upgradeCharm(l Local, r Remote) (Op, bool) {

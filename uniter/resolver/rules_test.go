@@ -84,6 +84,17 @@ var situations = []struct{ rule, name, situation, want string }{
 	{"reconfigure", "upgrade-charm has run", "settled reconfigure", "run-hook config-changed"},
 	{"reconfigure", "before a relation that the upgrade brought", "settled reconfigure rel:db leader", "run-hook config-changed"},
 	{"reconfigure", "even if the unit is Dying", "settled reconfigure dying", "run-hook config-changed"},
+	{"reboot", "the machine was rebooted", "settled boot:1 boot2", "run-hook start"},
+	{"reboot", "before all that is due by itself", "settled boot:1 boot2 charm2 config2 leader rel:db dying", "run-hook start"},
+	{"reboot", "not before the failed hook is resolved", "settled failed:config-changed boot:1 boot2", "idle config-changed"},
+	{"reboot", "not between upgrade-charm and config-changed", "settled reconfigure boot:1 boot2", "run-hook config-changed"},
+	{"reboot", "not before upgrade-charm, once the charm is there", "settled upgraded boot:1 boot2", "run-hook upgrade-charm"},
+	{"reboot", "not before the first start", "charm installed settings boot:1 boot2", "run-hook config-changed"},
+	{"reboot", "not after stop", "settled dying stopped boot:1 boot2", "run-hook remove"},
+	{"reboot", "not without a charm", "settled lost boot:1 boot2", "deploy ch:1"},
+	{"reboot", "the same boot", "settled boot:2 boot2", "idle"},
+	{"reboot", "a journal that knows of no boot", "settled boot2", "idle"},
+	{"reboot", "a machine that has no name for it", "settled boot:1", "idle"},
 	{"deploy", "a new unit", "", "deploy ch:1"},
 	{"deploy", "another charm", "settled charm2", "deploy ch:2"},
 	{"deploy", "another charm before config-changed", "settled charm2 config2", "deploy ch:2"},
@@ -215,6 +226,8 @@ func localWord(l *resolver.Local, word, about string) bool {
 		l.Seen = resolver.Seen{Config: "1"}
 	case "settings":
 		l.Seen.LeaderSettings = 0
+	case "boot":
+		l.Seen.Boot = about
 	case "lost":
 		l.Charm = ""
 	case "upgraded":
@@ -298,6 +311,8 @@ func remoteWord(r *resolver.Remote, word, about string) bool {
 		r.ReadSecrets = []resolver.ReadSecret{{ID: secretID, Latest: 3, Seen: 1}}
 	case "config2":
 		r.Want.Config = "2"
+	case "boot2":
+		r.Want.Boot = "2"
 	case "settings2":
 		r.Want.LeaderSettings = 2
 	default:

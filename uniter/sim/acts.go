@@ -66,6 +66,7 @@ func acts() []act {
 		{"lose-disk", loseDisk(true)},
 		{"lose-journal", loseDisk(false)},
 		{"lose-record", func(w *World, _ []string) (bool, error) { return w.loseRecord(), nil }},
+		{"reboot", reboot},
 		{"lose-charm", func(w *World, _ []string) (bool, error) { w.Dir = ""; w.Kill(); return true, nil }},
 	}
 }
@@ -210,6 +211,13 @@ func resolve(mode resolver.Mode) func(*World, []string) (bool, error) {
 func statusInterval(w *World, args []string) (_ bool, err error) {
 	w.Model.StatusInterval, err = time.ParseDuration(args[0])
 	return true, errors.Trace(err)
+}
+
+// reboot ends the agent as a kill does, and starts it on another boot.
+func reboot(w *World, _ []string) (bool, error) {
+	w.Model.Want.Boot += "'"
+	w.Kill()
+	return true, nil
 }
 
 func wait(w *World, args []string) (bool, error) {

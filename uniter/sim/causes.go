@@ -24,6 +24,8 @@ func facts() []fact {
 		{Guarantee{"config-changed runs once for a configuration", spec + " §1", nil}, newConfig},
 		{Guarantee{"leader-elected runs once in a unit that has become leader", spec + " §1", nil}, newLeader},
 		{Guarantee{"leader-settings-changed runs once for a change, and not in the leader", spec + " §1", nil}, newLeaderSettings},
+		{Guarantee{"start runs once for a boot of the machine", spec + " §4", nil}, newBoot},
+		{Guarantee{"created of each relation runs before leader-elected and the first config-changed", spec + " §1", nil}, createdBefore},
 		{Guarantee{"joined and changed tell of the settings as they are", spec + " §5", nil}, newestSettings},
 		{Guarantee{"departed names the local unit if it is not Alive, else the remote one", spec + " §2", nil}, whoDeparts},
 		{Guarantee{"a unit that goes leaves its peers last", spec + " §4", nil}, peersLast},
@@ -82,6 +84,26 @@ func newLeader(w *World, h hooks.Info) string {
 func newLeaderSettings(w *World, h hooks.Info) string {
 	if h.Kind == hooks.LeaderSettingsChanged && !w.again() && (w.seen.Leader || w.charm.next == w.charm.now) {
 		return "in the leader, or for what was told before"
+	}
+	return ""
+}
+
+func newBoot(w *World, h hooks.Info) string {
+	if h.Kind == hooks.Start && !w.again() && w.charm.next.Boot == w.charm.now.Boot {
+		return "a second time for the same one"
+	}
+	return ""
+}
+
+func createdBefore(w *World, h hooks.Info) string {
+	first := h.Kind == hooks.ConfigChanged && !w.Monitor.configured && w.Monitor.last != hooks.UpgradeCharm
+	if h.Kind != hooks.LeaderElected && !first || w.again() || w.seen.Life != model.Alive {
+		return ""
+	}
+	for _, s := range w.seen.Relations {
+		if _, told := w.Monitor.told[s.ID]; s.Live && s.InScope && !s.Implicit && !told {
+			return fmt.Sprintf("before the created of %s:%d", s.Endpoint, s.ID)
+		}
 	}
 	return ""
 }

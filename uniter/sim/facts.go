@@ -56,6 +56,8 @@ func (w *World) untold() string {
 		return fmt.Sprintf("%q is in its charm directory, not %q, or was not configured", w.Dir, w.Model.Charm)
 	case w.charm.now.Config != want.Config:
 		return fmt.Sprintf("its configuration is %q, not %q", w.charm.now.Config, want.Config)
+	case w.charm.now.Boot != want.Boot:
+		return "it has not started since the machine was rebooted"
 	case w.charm.leads != w.Model.Leader:
 		return fmt.Sprintf("it believes %t about leading", w.charm.leads)
 	case !w.Model.Leader && w.charm.now.LeaderSettings != want.LeaderSettings:

@@ -2,9 +2,12 @@ package sim
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/unitd/unitd/hooks"
 	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/uniter/resolver"
 )
 
 // Guarantee is one thing that charms can rely on.
@@ -22,14 +25,14 @@ func Guarantees() []Guarantee {
 	return []Guarantee{
 		{"a failed hook is followed by nothing but itself until it is resolved", seed + ", hooks", errorWaits},
 		{"install runs once, and only once, before any other hook", seed + ", unit hooks", installFirst},
+		{"update-status runs only between start and stop", spec + " §1", statusWhileStarted},
+		{"no joined or changed runs before the first start", spec + " §5", startBeforeJoined},
 		{"config-changed runs immediately after install, but for what is due between", spec + " §1", configAfterInstall},
 		{"config-changed runs immediately after upgrade-charm", seed + ", unit hooks", configAfterUpgrade},
-		{"start runs once, immediately after the first config-changed", seed + ", unit hooks", startAfterConfig},
-		{"update-status runs only between start and stop", spec + " §1", statusWhileStarted},
+		{"start runs once, immediately after the first config-changed, and again only after a reboot", seed + ", unit hooks", startAfterConfig},
 		{"stop and remove are the last hooks, in this order", spec + " §1", stopLast},
 		{"stop does not run while relations remain to be broken", seed + ", relation hooks", stopAfterBroken},
 		{"relation-created runs once, before any other hook of its relation", spec + " §1", createdFirst},
-		{"no joined or changed runs before the first start", spec + " §5", startBeforeJoined},
 		{"joined runs once for a unit that is first seen", seed + ", relation hooks", joinedOnce},
 		{"changed runs immediately after joined, in one relation", seed + ", relation hooks", changedAfterJoined},
 		{"changed runs only for units that have joined", spec + " §5", changedOfMember},
@@ -37,6 +40,7 @@ func Guarantees() []Guarantee {
 		{"departed runs once for a unit that had joined", seed + ", relation hooks", departedOnce},
 		{"departed names the unit that leaves: the remote one, or from then on the local one", spec + " §2", departedNames},
 		{"broken does not run while the relation has members", seed + ", relation hooks", brokenLast},
+		{"a unit that leaves has broken of its peer relations when all others are broken", spec + " §4", peersBrokenLast},
 	}
 }
 
@@ -79,7 +83,7 @@ func configAfterUpgrade(m *Monitor, h hooks.Info) string {
 
 func startAfterConfig(m *Monitor, h hooks.Info) string {
 	switch {
-	case h.Kind == hooks.Start && m.started:
+	case h.Kind == hooks.Start && m.started && m.failed == nil && h.Cause != resolver.CauseRebooted:
 		return "a second time"
 	case h.Kind == hooks.Start && !m.configured:
 		return "before config-changed"
@@ -198,6 +202,18 @@ func departedNames(m *Monitor, h hooks.Info) string {
 func brokenLast(m *Monitor, h hooks.Info) string {
 	if n := len(m.told[h.RelationID].members); h.Kind == hooks.RelationBroken && n > 0 {
 		return fmt.Sprintf("with %d members", n)
+	}
+	return ""
+}
+
+func peersBrokenLast(m *Monitor, h hooks.Info) string {
+	if h.Kind != hooks.RelationBroken || m.Unit == "" || !m.leaving || h.RemoteApp != m.Unit.Application() {
+		return ""
+	}
+	for _, id := range slices.Sorted(maps.Keys(m.told)) {
+		if r := m.told[id]; r.remote != "" && r.remote != h.RemoteApp {
+			return fmt.Sprintf("before that to %s", r.remote)
+		}
 	}
 	return ""
 }

@@ -31,6 +31,9 @@ const (
 // only what a charm could know. The zero value is for a unit that has run no
 // hook; a Monitor must not be used by two goroutines at once.
 type Monitor struct {
+	// Unit is whose hooks they are; empty: peers aren't told from others.
+	Unit model.UnitName
+
 	installed, configured, started, stopped, removed bool
 	// last is the kind of the hook that the charm was last told by.
 	last hooks.Kind
@@ -48,6 +51,7 @@ type told struct {
 	members     map[model.UnitName]int // with the version last told
 	application int
 	owed        model.UnitName // its joined ran and its changed did not
+	remote      string         // the other application
 }
 
 // Broken is the error of a Monitor: a guarantee that doesn't hold.
@@ -166,6 +170,9 @@ func (m *Monitor) tellRelation(h hooks.Info) {
 		return
 	}
 	r := all[h.RelationID]
+	if r.remote == "" {
+		r.remote = h.RemoteApp
+	}
 	r.members = maps.Clone(r.members)
 	if r.members == nil {
 		r.members = map[model.UnitName]int{}

@@ -1,6 +1,7 @@
 package sim_test
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/unitd/unitd/hooks"
 	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/uniter/resolver"
 	"github.com/unitd/unitd/uniter/sim"
 )
 
@@ -22,7 +24,7 @@ const boot = "install; db-relation-created; leader-elected; config-changed; star
 // "gone" the forced end of the relation.
 func feed(t *testing.T, trace string) error {
 	t.Helper()
-	var m sim.Monitor
+	m := sim.Monitor{Unit: "app/0"}
 	for _, step := range strings.Split(trace, ";") {
 		words := strings.Fields(step)
 		if len(words) == 0 {
@@ -50,6 +52,9 @@ func parseRun(t *testing.T, words []string) (hooks.Info, sim.Outcome) {
 	h, outcome := hooks.Info{Kind: hooks.Kind(words[0])}, sim.Succeeded
 	if endpoint, kind, ok := strings.Cut(words[0], "-relation-"); ok {
 		h = hooks.Info{Kind: hooks.Kind("relation-" + kind), Endpoint: endpoint, RelationID: 1, RemoteApp: "mysql"}
+		if endpoint == "ring" {
+			h.RelationID, h.RemoteApp = 2, "app"
+		}
 	}
 	outcomes := map[string]sim.Outcome{"fails": sim.Failed, "skipped": sim.Skipped, "stopped": sim.Stopped, "dropped": sim.Dropped}
 	for _, w := range words[1:] {
@@ -57,6 +62,8 @@ func parseRun(t *testing.T, words []string) (hooks.Info, sim.Outcome) {
 		switch o, ok := outcomes[w]; {
 		case ok:
 			outcome = o
+		case w == "rebooted":
+			h.Cause = resolver.CauseRebooted
 		case w == "as":
 		case h.Kind == hooks.RelationDeparted && h.RemoteUnit != "":
 			h.Departing = model.UnitName(w)
@@ -79,8 +86,11 @@ func TestMonitorAcceptsWhatIsGuaranteed(t *testing.T) {
 	for name, trace := range map[string]string{
 		"a whole life": boot + "db-relation-joined mysql/0@1; db-relation-changed mysql/0@1; db-relation-changed mysql@1; update-status;" +
 			"db-relation-departed mysql/0 as app/0; db-relation-broken; stop; remove; end",
-		"a unit that never ran a hook":                 "end",
-		"a unit that goes before it was configured":    "install; db-relation-created; db-relation-broken; remove; end",
+		"a unit that never ran a hook":                              "end",
+		"a unit that goes before it was configured":                 "install; db-relation-created; db-relation-broken; remove; end",
+		"start runs again after a reboot, and after it failed then": boot + "start rebooted; start rebooted fails; start; update-status",
+		"a unit that leaves breaks its peers last": boot + "ring-relation-created; ring-relation-joined app/1@1; ring-relation-changed app/1@1; " +
+			"db-relation-broken; ring-relation-departed app/1 as app/0; ring-relation-broken; stop; remove; end",
 		"a failed hook runs again":                     "install fails; install fails; install; config-changed; start",
 		"a skipped hook counts as run":                 "install fails; install skipped; config-changed fails; config-changed skipped; start",
 		"a hook that was stopped gives way to another": boot + "config-changed stopped; upgrade-charm; config-changed",
@@ -106,7 +116,8 @@ func TestMonitorRefuses(t *testing.T) {
 	t.Parallel()
 	const joined = boot + "db-relation-joined mysql/0@1; "
 	const changed = joined + "db-relation-changed mysql/0@1; "
-	rows := []struct{ name, trace, sentence string }{
+	type row struct{ name, trace, sentence string }
+	rows := []row{
 		{"another hook while one has failed", "install fails; config-changed", "a failed hook is followed"},
 		{"install twice", "install; install", "install runs once"},
 		{"a hook before install", "config-changed", "install runs once"},
@@ -114,14 +125,20 @@ func TestMonitorRefuses(t *testing.T) {
 		{"a hook between upgrade-charm and config-changed", boot + "upgrade-charm; update-status", "config-changed runs immediately after upgrade-charm"},
 		{"start twice", boot + "start", "start runs once"},
 		{"a hook between the first config-changed and start", "install; config-changed; leader-elected", "start runs once"},
-		{"update-status before start", "install; update-status", "config-changed runs immediately after install"},
+		{"update-status before start", "install; update-status", "update-status runs only"},
+		{"leader-elected after the first config-changed", "install; config-changed; leader-elected", "start runs once"},
+		{"start again without a reboot, after a failure", boot + "start fails", "start runs once"},
+		{"peers before others", boot + "ring-relation-created; ring-relation-joined app/1@1; ring-relation-changed app/1@1; ring-relation-departed app/1 as app/0; ring-relation-broken",
+			"a unit that leaves has broken of its peer relations"},
+		{"departed that names a remote unit when the local one leaves", changed + "db-relation-joined mysql/1@1; db-relation-changed mysql/1@1; " +
+			"db-relation-departed mysql/0 as app/0; db-relation-departed mysql/1 as mysql/1", "departed names the unit"},
 		{"a hook after stop", boot + "db-relation-broken; stop; config-changed", "stop and remove are the last"},
 		{"a hook after remove", boot + "db-relation-broken; stop; remove; remove", "stop and remove are the last"},
 		{"remove without stop", boot + "db-relation-broken; remove", "stop and remove are the last"},
 		{"stop before broken", boot + "stop", "stop does not run while relations remain"},
 		{"created twice", boot + "db-relation-created", "relation-created runs once"},
 		{"joined before created", "install; config-changed; start; db-relation-joined mysql/0@1", "relation-created runs once"},
-		{"joined before start", "install; db-relation-created; config-changed fails; config-changed skipped; db-relation-joined mysql/0@1", "start runs once"},
+		{"joined before start", "install; db-relation-created; config-changed fails; config-changed skipped; db-relation-joined mysql/0@1", "no joined or changed runs before"},
 		{"joined twice", changed + "db-relation-joined mysql/0@1", "joined runs once"},
 		{"another hook of the relation while changed is owed", joined + "db-relation-departed mysql/0 as mysql/0", "changed runs immediately after joined"},
 		{"changed of another unit while one is owed", joined + "db-relation-changed mysql/1@1", "changed runs immediately after joined"},
@@ -136,6 +153,11 @@ func TestMonitorRefuses(t *testing.T) {
 		{"the end in error", boot + "config-changed fails; end", "a unit goes when"},
 		{"the end in a relation", boot + "end", "a unit goes when"},
 		{"the end without remove", "install; config-changed; start; stop; end", "a unit goes when"},
+	}
+	for _, g := range sim.Guarantees() {
+		if !slices.ContainsFunc(rows, func(r row) bool { return strings.HasPrefix(g.Sentence, r.sentence) }) {
+			t.Errorf("no row breaks %q", g.Sentence)
+		}
 	}
 	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T) {

@@ -75,8 +75,9 @@ const (
 func New(unit model.UnitName, charmURL string, leader bool) World {
 	w := World{Local: resolver.New(unit), setting: 1}
 	w.Disk, w.Former = w.Local, w.Local
+	w.Monitor.Unit = unit
 	w.charm.now.LeaderSettings = resolver.NeverTold
-	w.Model = resolver.Remote{Now: time.Unix(0, 0).UTC(), Charm: charmURL, Leader: leader}
+	w.Model = resolver.Remote{Now: time.Unix(0, 0).UTC(), Charm: charmURL, Leader: leader, Want: resolver.Seen{Boot: "boot"}}
 	w.configure()
 	return w
 }
@@ -199,6 +200,8 @@ func (w *World) look(h hooks.Info) error {
 		w.charm.next.LeaderSettings = w.seen.Want.LeaderSettings
 	case hooks.Install, hooks.UpgradeCharm:
 		w.charm.next.Resources = w.seen.Want.Resources
+	case hooks.Start:
+		w.charm.next.Boot = w.seen.Want.Boot
 	}
 	for _, f := range facts() {
 		if why := f.broken(w, h); why != "" {

@@ -59,6 +59,13 @@ func worlds() []row {
 			{"chance", []string{"lose-record", "lose-record"}}, {"mysql/0", []string{"write db:1 mysql/0", "leave db:1 mysql/0"}}}},
 		{"the newest record of the journal is lost while the unit boots", true, []string{"relate db:1 mysql"}, []Actor{
 			{"chance", []string{"lose-record"}}, {"mysql/0", []string{"join db:1 mysql/0"}}}},
+		{"the machine is rebooted while the unit boots", true, nil, []Actor{{"chance", []string{"reboot"}}}},
+		{"the machine is rebooted twice while configuration changes", true, []string{"settle"}, []Actor{
+			{"chance", []string{"reboot", "reboot"}}, {"operator", []string{"config 2"}}}},
+		{"the machine is rebooted while the charm is upgraded", true, []string{"settle"}, []Actor{
+			{"chance", []string{"reboot"}}, {"operator", []string{"charm ch:app-2"}}}},
+		{"the machine is rebooted while the unit is removed", true, settledMember, []Actor{
+			{"chance", []string{"reboot"}}, {"operator", []string{"destroy"}}}},
 		{"leadership comes and goes, and settings change", false, []string{"settle"}, []Actor{
 			{"lease", []string{"lead", "depose"}}, {"leader", []string{"leader-settings"}}}},
 		{"a remote unit joins, writes, leaves and comes back", true, []string{"relate db:1 mysql", "settle"}, []Actor{

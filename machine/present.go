@@ -1,0 +1,79 @@
+package machine
+
+import (
+	"context"
+	"reflect"
+	"sync/atomic"
+
+	"github.com/juju/errors"
+)
+
+// present is the host as it was when it was last looked at. The agent looks at
+// its start and each time it keeps its lease alive; it is safe for use by many
+// goroutines.
+type present struct {
+	look func() Host // Config.Look; nil: it stays as it is
+	host atomic.Pointer[Host]
+}
+
+func newPresent(c Config) *present {
+	p := &present{look: c.Look}
+	host := c.Host
+	if c.Look != nil {
+		host = c.Look()
+	}
+	p.host.Store(&host)
+	return p
+}
+
+// now is the host as it is known.
+func (p *present) now() Host { return *p.host.Load() }
+
+// again looks at the host and says whether it has changed. The boot never does,
+// while the agent lives.
+func (p *present) again() bool {
+	if p.look == nil {
+		return false
+	}
+	host, was := p.look(), p.now()
+	host.Boot = was.Boot
+	if reflect.DeepEqual(host, was) {
+		return false
+	}
+	p.host.Store(&host)
+	return true
+}
+
+// lookAround looks at the host, and has all models told where it has changed.
+func (a *agent) lookAround() {
+	if !a.present.again() {
+		return
+	}
+	a.Log.Info("the host has changed", "addresses", a.present.now().Addresses)
+	for _, h := range a.models {
+		select {
+		case h.moved <- struct{}{}:
+		default: // it has not taken notice of the last change yet
+		}
+	}
+}
+
+// tellHost tells the model of the machines that the units here are on.
+func (a *modelAgent) tellHost(ctx context.Context) error {
+	host := a.present.now()
+	for _, id := range a.machines() {
+		if err := a.model.SetMachine(ctx, host.machine(id)); err != nil && !errors.Is(err, errors.NotFound) {
+			return errors.Trace(err)
+		}
+	}
+	return nil
+}
+
+// machines are the ids of the machines that the units here are on.
+func (a *modelAgent) machines() []string {
+	ids := make([]string, 0, len(a.turns))
+	for id := range a.turns {
+		ids = append(ids, id)
+	}
+	return ids
+}

@@ -1,0 +1,24 @@
+package resolver
+
+import "github.com/unitd/unitd/hooks"
+
+// The causes that tell a run of a hook from others of the same hook, for who
+// has only the history: both hooks run once otherwise.
+const (
+	// CauseRebooted is that of a start that runs again.
+	CauseRebooted = "machine rebooted"
+	// CauseForgotten is that of an install of a unit that has run hooks, and
+	// whose agent has nothing on disk any more.
+	CauseForgotten = "what the agent knew of the unit is lost"
+)
+
+// rebooted starts what a charm has started before the machine went down. It
+// waits for a failed hook to be resolved, and comes between no two hooks that
+// belong together. Source: spec/uniter-behaviour.md §4, uniter-facts.md §4.7.
+func rebooted(l Local, r Remote) (Op, bool) {
+	again := l.Started && !l.Stopped && l.Seen.Boot != "" && r.Want.Boot != "" && l.Seen.Boot != r.Want.Boot
+	if !again || l.Charm == "" || l.Upgraded {
+		return Op{}, false
+	}
+	return run(l, r, unitHook(hooks.Start, CauseRebooted))
+}

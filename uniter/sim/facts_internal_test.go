@@ -1,0 +1,64 @@
+package sim
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/unitd/unitd/hooks"
+	"github.com/unitd/unitd/model"
+)
+
+// TestEachFactCanBreak: a hook that has no cause, in a world that was settled
+// with a relation, breaks the guarantee about that cause, and no other one.
+func TestEachFactCanBreak(t *testing.T) {
+	t.Parallel()
+	unitHook := func(k hooks.Kind) hooks.Info { return hooks.Info{Kind: k} }
+	db := func(k hooks.Kind, version int, departing model.UnitName) hooks.Info {
+		return hooks.Info{Kind: k, Endpoint: "db", RelationID: 1, RemoteApp: "mysql", RemoteUnit: "mysql/0", Version: version, Departing: departing}
+	}
+	ring := hooks.Info{Kind: hooks.RelationBroken, Endpoint: "cluster", RelationID: 2, RemoteApp: "app"}
+	type row struct {
+		sentence string
+		plant    func(*World)
+		hook     hooks.Info
+	}
+	rows := []row{
+		{"hooks run in a deployed charm", func(w *World) { w.Dir, w.charm.url = "", "" }, unitHook(hooks.UpdateStatus)},
+		{"upgrade-charm runs immediately", func(w *World) { w.Dir = "ch:app-2" }, unitHook(hooks.UpdateStatus)},
+		{"a unit that is dying before install", func(w *World) { w.seen.Life = model.Dying }, unitHook(hooks.Install)},
+		{"config-changed runs once", func(*World) {}, unitHook(hooks.ConfigChanged)},
+		{"leader-elected runs once", func(*World) {}, unitHook(hooks.LeaderElected)},
+		{"leader-settings-changed runs once", func(w *World) { w.seen.Want.LeaderSettings++ }, unitHook(hooks.LeaderSettingsChanged)},
+		{"start runs once for a boot", func(*World) {}, unitHook(hooks.Start)},
+		{"created of each relation runs before", func(w *World) { w.Monitor.told, w.charm.leads = nil, false }, unitHook(hooks.LeaderElected)},
+		{"joined and changed tell", func(*World) {}, db(hooks.RelationChanged, 7, "")},
+		{"departed names the local unit", func(*World) {}, db(hooks.RelationDeparted, 1, "app/0")},
+		{"a unit that goes leaves its peers last", func(w *World) { w.seen.Life = model.Dying }, ring},
+	}
+	for _, f := range facts() {
+		if !slices.ContainsFunc(rows, func(r row) bool { return strings.HasPrefix(f.Sentence, r.sentence) }) {
+			t.Errorf("no row breaks %q", f.Sentence)
+		}
+	}
+	for _, row := range rows {
+		t.Run(row.sentence, func(t *testing.T) {
+			t.Parallel()
+			w := New("app/0", "ch:app-1", true)
+			for _, line := range []string{"relate db:1 mysql", "join db:1 mysql/0", "relate cluster:2 app"} {
+				if _, err := w.Act(line); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if _, err := w.Settle(func(hooks.Info) How { return Well }); err != nil {
+				t.Fatal(err)
+			}
+			w.Look()
+			row.plant(&w)
+			err := w.look(row.hook)
+			if err == nil || !strings.HasPrefix(err.Error(), row.sentence) {
+				t.Errorf("got %v, want %q", err, row.sentence)
+			}
+		})
+	}
+}
