@@ -242,3 +242,25 @@ func BenchmarkNoOp(b *testing.B) {
 		}
 	}
 }
+
+// TestAllThatWasWrittenByThenIsPassedOn although a daemon holds the pipe and
+// nobody is in a hurry to take the lines: also the last one, which has no end.
+func TestAllThatWasWrittenByThenIsPassedOn(t *testing.T) {
+	t.Parallel()
+	var out sink
+	o := newRunner(t).Run(context.Background(), runner.Cmd{
+		Path: script(t, `sleep 600 & echo $!; i=0; while [ $i -lt 300 ]; do echo $i; i=$((i+1)); done; printf last`),
+		Env:  []string{"PATH=/bin:/usr/bin"}, Linger: time.Millisecond,
+		Output: func(s runner.Stream, line string) {
+			out.add(s, line)
+			time.Sleep(100 * time.Microsecond)
+		},
+	})
+	got := out.get(runner.Stdout)
+	if !ok(o) || len(got) != 302 || got[301] != "last" {
+		t.Errorf("got %+v, %d lines: %q", o, len(got), got)
+	}
+	if pid, err := strconv.Atoi(got[0]); err == nil {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
+}
