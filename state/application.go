@@ -19,6 +19,8 @@ type DeployArgs struct {
 	Units       int            // 0 for a subordinate
 	Trust       bool
 	Constraints string
+	// HookTimeout and LockGroup are those of ApplicationDoc.
+	HookTimeout, LockGroup string
 }
 
 const (
@@ -75,6 +77,9 @@ func (d docs) checkDeploy(a DeployArgs, charm model.Charm) error {
 	if !model.ValidApplication(a.Application) {
 		return errors.NewNotValid(nil, fmt.Sprintf("invalid application name %q", a.Application))
 	}
+	if err := a.checkRunning(); err != nil {
+		return errors.Trace(err)
+	}
 	if err := d.alive(); err != nil {
 		return errors.Trace(err)
 	}
@@ -101,7 +106,7 @@ func (t *txn) deploy(a DeployArgs) (units int, err error) {
 	}
 	app := ApplicationDoc{
 		Name: a.Application, Charm: a.Charm, Subordinate: charm.Charm.Subordinate,
-		Trust: a.Trust, Constraints: a.Constraints,
+		Trust: a.Trust, Constraints: a.Constraints, HookTimeout: a.HookTimeout, LockGroup: a.LockGroup,
 	}
 	if err := t.put(configKey(app.Name), configDoc{Values: a.Config}); err != nil {
 		return 0, errors.Trace(err)

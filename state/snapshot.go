@@ -32,6 +32,8 @@ type Snapshot struct {
 	LeaderSettings int
 	Retry          bool
 	StatusInterval time.Duration
+	// HookTimeout is how long a hook of the unit may take; 0: as long as it likes.
+	HookTimeout time.Duration
 	// ModelConfig has the model's settings, with defaults.
 	ModelConfig map[string]string
 	// Relations are those of the application that concern the unit, by endpoint
@@ -89,6 +91,9 @@ func (s *Snapshot) read(r docs, unit model.UnitName) (err error) {
 	s.Retry, _ = strconv.ParseBool(conf[RetryHooks]) // checked when it was set
 	if s.StatusInterval, err = time.ParseDuration(conf[UpdateStatusInterval]); err != nil {
 		return errors.Annotate(err, UpdateStatusInterval)
+	}
+	if s.HookTimeout, err = hookTimeout(s.Application, conf); err != nil {
+		return errors.Trace(err)
 	}
 	rels, err := r.relationsOf(app)
 	if err != nil {

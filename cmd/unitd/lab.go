@@ -10,7 +10,6 @@ import (
 	"github.com/juju/errors"
 	"github.com/spf13/cobra"
 
-	"github.com/unitd/unitd/machine"
 	"github.com/unitd/unitd/script/lab"
 	"github.com/unitd/unitd/state"
 	"github.com/unitd/unitd/state/store/sqlite"
@@ -80,7 +79,7 @@ func (a *app) lab(socket string) error {
 	c.Twice, c.Still = server.Twice.Load, server.Still.Store
 	go func() { _ = server.Serve(listener) }() // ends with the listener
 	tellReady()
-	err = machine.Run(ctx, c)
+	err = runAgent(ctx, c)
 	if errors.Is(err, context.Canceled) {
 		return nil
 	}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/unitd/unitd/charmdir"
 	"github.com/unitd/unitd/hooks/runner"
-	"github.com/unitd/unitd/machine"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
 	"github.com/unitd/unitd/state/store/sqlite"
@@ -76,7 +75,7 @@ func (a *app) startWatching(path string, apps []string, saved <-chan struct{}) (
 	c.Observer = w.view.event
 	ctx, stop := context.WithCancel(a.ctx)
 	w.stop, w.ended = stop, make(chan error, 1)
-	go func() { w.ended <- machine.Run(ctx, c) }()
+	go func() { w.ended <- runAgent(ctx, c) }()
 	return w, nil
 }
 
