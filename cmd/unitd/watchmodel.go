@@ -87,6 +87,7 @@ func (w *watching) end() {
 	}
 	if w.model != nil {
 		runner.EndLeftover(context.WithoutCancel(w.app.ctx), "JUJU_MODEL_UUID="+w.model.UUID())
+		runner.OpenCgroups(w.dir).Close() // which it was in
 	}
 	if w.store != nil {
 		if err := w.store.Close(); err != nil {

@@ -144,7 +144,7 @@ func (r *Runner) Run(ctx context.Context, c Cmd) Outcome {
 		c.Started(cmd.Process.Pid)
 	}
 	out := r.read(streams, c.Output)
-	o := wait(ctx, cmd, exited, tree{pid: cmd.Process.Pid, marks: marks(c.Env), group: group}, c.Grace)
+	o := wait(ctx, cmd, exited, tree{pid: cmd.Process.Pid, marks: marks(c.Env), whole: true, group: group}, c.Grace)
 	out.linger(c.Linger)
 	return o
 }

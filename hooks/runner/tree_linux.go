@@ -19,6 +19,8 @@ type tree struct {
 	// marks are variables that all processes of the tree have, or had before
 	// they gave themselves another environment; none: it isn't found by that.
 	marks []string
+	// whole: whoever is in a process group with one of the tree is of it, too.
+	whole bool
 	// group is its cgroup; nil: it has none.
 	group *cgroup
 	// known are the processes of it that were seen, by when they began: whoever
@@ -34,9 +36,9 @@ type process struct {
 }
 
 // find finds the tree's processes that are alive. A process that has left its
-// cgroup, its session and its process group, has no parent in the tree and had
-// its environment cleared, all of that before anybody looked, isn't found: it
-// can't be told from a daemon that a former program has left on purpose.
+// cgroup and its process group, has no parent in the tree and had its
+// environment cleared, all of that before anybody looked, isn't found: it can't
+// be told from a daemon that a former program has left on purpose.
 func (t *tree) find() []process {
 	all := processes()
 	in := map[int]process{}
@@ -54,11 +56,12 @@ func (t *tree) find() []process {
 	}
 	for more := true; more; {
 		more = false
+		groups := t.groups(in)
 		for _, p := range all {
 			if _, ok := in[p.pid]; ok {
 				continue
 			}
-			if _, ok := in[p.parent]; ok {
+			if _, ok := in[p.parent]; ok || groups[p.group] {
 				in[p.pid], more = p, true
 			}
 		}
@@ -77,6 +80,19 @@ func (t *tree) find() []process {
 	// and not because a child has.
 	slices.SortFunc(alive, func(a, b process) int { return cmp.Compare(a.pid, b.pid) })
 	return alive
+}
+
+// groups are the process groups that are the tree's. This process's own isn't:
+// programs have others.
+func (t *tree) groups(in map[int]process) map[int]bool {
+	groups := map[int]bool{}
+	if t.whole {
+		for _, p := range in {
+			groups[p.group] = true
+		}
+		delete(groups, syscall.Getpgrp())
+	}
+	return groups
 }
 
 // processes are all but this one.
@@ -218,6 +234,6 @@ func EndLeftover(ctx context.Context, vars ...string) (found, left int) {
 func EndRun(ctx context.Context, groups *Cgroups, mark string) (found, left int) {
 	group := groups.former(mark)
 	defer group.leave()
-	t := tree{marks: []string{mark}, group: group}
+	t := tree{marks: []string{mark}, group: group, whole: true}
 	return t.kill(ctx, killTime)
 }

@@ -14,6 +14,7 @@ import (
 type tree struct {
 	pid   int
 	marks []string
+	whole bool
 	group *cgroup
 }
 
