@@ -70,8 +70,8 @@ func TestAllThatAProgramHasStartedEndsWithIt(t *testing.T) {
 			last := false
 			for _, line := range out.get(runner.Stdout) {
 				last = last || line == "ended in order"
-				if pid, err := strconv.Atoi(line); err == nil && alive(pid) {
-					t.Errorf("process %d lives", pid)
+				if pid, err := strconv.Atoi(line); err == nil {
+					wantGone(t, pid)
 				}
 			}
 			if !last {
@@ -92,6 +92,14 @@ func cgroups(t *testing.T) *runner.Cgroups {
 func alive(pid int) bool {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	return err == nil && !strings.Contains(string(stat), ") Z ")
+}
+
+func wantGone(t *testing.T, pid int) {
+	t.Helper()
+	if alive(pid) {
+		t.Errorf("process %d lives", pid)
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
 }
 
 // TestACgroupEndsWhoHasHiddenFromAllElse: an orphan in a session of its own with
@@ -116,9 +124,7 @@ func TestACgroupEndsWhoHasHiddenFromAllElse(t *testing.T) {
 			cancel()
 		},
 	})
-	if pid := <-pids; alive(pid) {
-		t.Errorf("process %d lives", pid)
-	}
+	wantGone(t, <-pids)
 }
 
 // TestADaemonKeepsItsCgroup until it ends, also beyond the agent's end; then
