@@ -233,13 +233,20 @@ func TestWhatAKilledAgentLeftRunningIsEnded(t *testing.T) {
 	}
 }
 
+// BenchmarkNoOp measures a program that does nothing, with a cgroup of its own,
+// where that may be, and without.
 func BenchmarkNoOp(b *testing.B) {
 	path := script(b, "exit 0\n")
-	r := newRunner(b)
-	for b.Loop() {
-		if o := r.Run(context.Background(), runner.Cmd{Path: path}); !ok(o) {
-			b.Fatal(o)
-		}
+	groups := runner.OpenCgroups(b.TempDir())
+	defer groups.Close()
+	for name, r := range map[string]*runner.Runner{"plain": newRunner(b), "cgroup": {Cgroups: groups}} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				if o := r.Run(context.Background(), runner.Cmd{Path: path}); !ok(o) {
+					b.Fatal(o)
+				}
+			}
+		})
 	}
 }
 
