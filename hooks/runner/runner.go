@@ -31,7 +31,7 @@ import (
 	"time"
 )
 
-// MarkVariable, where it is in the environment of a program, tells its
+// MarkVariable in the environment of a program tells its
 // processes from all others: no two programs may have the same value.
 const MarkVariable = "UNITD_RUN"
 
