@@ -12,6 +12,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"path"
@@ -19,6 +20,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/juju/errors"
 
@@ -82,9 +84,29 @@ func (l *Log) open() error {
 	return nil
 }
 
+// whole is a message with all its bytes: those that aren't UTF-8 are in it as
+// "\xff", where JSON would have none of them.
+func whole(message string) string {
+	if utf8.ValidString(message) {
+		return message
+	}
+	var b strings.Builder
+	for len(message) > 0 {
+		r, n := utf8.DecodeRuneInString(message)
+		if r == utf8.RuneError && n == 1 {
+			fmt.Fprintf(&b, `\x%02x`, message[0])
+		} else {
+			b.WriteString(message[:n])
+		}
+		message = message[n:]
+	}
+	return b.String()
+}
+
 // Write appends one entry. A log that can't be written to is no reason to stop
 // an agent: the error is for who wants it.
 func (l *Log) Write(e Entry) error {
+	e.Message = whole(e.Message)
 	b, err := json.Marshal(e)
 	if err != nil {
 		return errors.Trace(err)

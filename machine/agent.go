@@ -13,6 +13,7 @@ import (
 
 	"github.com/unitd/unitd/charmdir"
 	"github.com/unitd/unitd/durable"
+	"github.com/unitd/unitd/hooks/runner"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
 	"github.com/unitd/unitd/state/store"
@@ -42,6 +43,8 @@ type Config struct {
 	Look func() Host
 	// Version is unitd's, for recordings.
 	Version string
+	// Reaper is that of this process, if it has one; see runner.Adopt.
+	Reaper *runner.Reaper
 	// Reboot reboots the machine when a charm asks for it; nil: the agent has no
 	// leave to, and such wishes are only logged.
 	Reboot func() error
@@ -67,6 +70,9 @@ type Config struct {
 	// Observer is told of hook runs and log lines as they happen; may be nil.
 	// It must be quick, and may be called many times at once.
 	Observer func(Event)
+
+	// cgroups are those of the hooks; nil: there may be none.
+	cgroups *runner.Cgroups
 }
 
 // Run hosts the units of all models until ctx ends; then hooks that run are
@@ -79,6 +85,8 @@ func Run(ctx context.Context, c Config) error {
 	if err := tools.Link(toolsDir, c.Client); err != nil {
 		return errors.Annotate(err, "cannot link the hook tools")
 	}
+	c.cgroups = runner.OpenCgroups(c.Dir)
+	defer c.cgroups.Close()
 	a := &agent{Config: c, toolsDir: toolsDir, models: map[string]*hosted{}, rebooter: &rebooter{carryOut: c.Reboot, log: c.Log}, present: newPresent(c)}
 	a.lease = &lease{store: c.Controller.Store(), log: c.Log, holders: map[chan struct{}]bool{}}
 	if err := a.lease.grant(ctx); err != nil {
@@ -157,7 +165,7 @@ func (a *agent) reconcile(ctx context.Context) error {
 	}
 	if !a.cleared {
 		a.cleared = true
-		a.clearModels(there)
+		a.clearModels(ctx, there)
 	}
 	for _, info := range infos {
 		if _, ok := a.models[info.UUID]; !ok {
@@ -177,13 +185,14 @@ func (a *agent) reconcile(ctx context.Context) error {
 
 // clearModels clears away what is left of models that went while no agent was
 // there.
-func (a *agent) clearModels(there map[string]bool) {
+func (a *agent) clearModels(ctx context.Context, there map[string]bool) {
 	entries, err := os.ReadDir(filepath.Join(a.Dir, "models"))
 	if err != nil && !os.IsNotExist(err) {
 		a.Log.Error("cannot look for former models", "err", err)
 	}
 	for _, e := range entries {
 		if !there[e.Name()] {
+			former{dir: a.Dir, uuid: e.Name(), cgroups: a.cgroups, log: a.Log}.endAll(ctx)
 			a.clearModel(e.Name())
 		}
 	}

@@ -78,7 +78,7 @@ func (a *modelAgent) quiet() (quiet bool, waiting []model.UnitName) {
 		switch {
 		case u.gate.waiting():
 			waiting = append(waiting, name)
-		case !u.settled() && !u.gate.stands():
+		case !u.settled() && !u.stands():
 			return false, nil
 		}
 	}

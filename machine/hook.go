@@ -28,13 +28,15 @@ func (u *unit) runHook(ctx context.Context, run uniter.Run) uniter.Result {
 	entry := history.Entry{Unit: u.name, Run: run.Number, Hook: run.Hook, Started: u.clock.Now()}
 	var calls counter
 	taking := u.take(run)
+	limited, verdict := u.limit(ctx)
 	u.server.OnCall(func(c tools.Call) {
 		calls.add()
 		taking.call(c)
-		_ = u.at(ctx, PointTool, run.Number, run.Hook, c.Tool)
+		_ = u.at(limited, PointTool, run.Number, run.Hook, c.Tool)
 	})
 	u.taking = taking
-	hctx, res := u.executeAt(ctx, run, &entry)
+	hctx, res := u.executeAt(limited, run, &entry)
+	res = verdict(res)
 	u.taking, u.taken = nil, taking.end()
 	entry.Duration = u.clock.Now().Sub(entry.Started)
 	entry.Tools = calls.get()
@@ -130,6 +132,9 @@ func (u *unit) execute(ctx context.Context, run uniter.Run, entry *history.Entry
 		},
 	})
 	u.taking.exit(o)
+	if o.Left > 0 {
+		u.log.Error("cannot end all that a hook has started", "unit", u.name, "hook", run.Hook.Name(), "processes", o.Left)
+	}
 	return hctx, u.result(ctx, path, o, tail)
 }
 
@@ -246,10 +251,8 @@ func (u *unit) environ(run uniter.Run, contextID string) []string {
 	return append(env, u.runMark(run))
 }
 
-// runMark is a variable that all processes of a run have and no others: by it
-// what an interrupted run has left behind is found.
 func (u *unit) runMark(run uniter.Run) string {
-	return fmt.Sprintf("UNITD_RUN=%s/%s/%s/%d", u.model.UUID(), u.name, u.id, run.Number)
+	return markOf(u.model.UUID(), u.name, u.id, run.Number)
 }
 
 // lastLines keeps the end of a hook's error output for its failure message.

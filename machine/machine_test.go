@@ -19,6 +19,7 @@ import (
 	"github.com/unitd/unitd/audit"
 	"github.com/unitd/unitd/charmdir"
 	"github.com/unitd/unitd/history"
+	"github.com/unitd/unitd/hooks/runner"
 	"github.com/unitd/unitd/machine"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
@@ -113,6 +114,10 @@ func newWorldWith(t testing.TB, configure func(*machine.Config)) *world {
 		t.Fatal(err)
 	}
 	w := &world{t: t, ctx: ctx, dir: dir, model: m, controller: c, configure: configure}
+	t.Cleanup(func() {
+		runner.EndLeftover(context.Background(), "JUJU_MODEL_UUID="+m.UUID())
+		runner.OpenCgroups(dir).Close()
+	})
 	w.restart()
 	return w
 }

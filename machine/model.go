@@ -40,8 +40,7 @@ type modelAgent struct {
 	dirty     bool
 	// still is the revision at which the agent said that all was settled.
 	still int64
-	// turns are the machines' locks, by machine.
-	turns map[string]chan struct{}
+	turns turns
 	// again is when all is looked at once more, after something has failed;
 	// failures counts how often in a row.
 	again    <-chan time.Time
@@ -67,7 +66,7 @@ func newModelAgent(c Config, m *state.Model, toolsDir string, l *lease, leases <
 		Config: c, model: m, toolsDir: toolsDir, lease: l, leases: leases, rebooter: r,
 		dir:   ModelDir(c.Dir, m.UUID()),
 		units: map[model.UnitName]*running{}, ended: make(chan model.UnitName), idle: make(chan struct{}, 1),
-		turns: map[string]chan struct{}{}, stuck: map[string]bool{},
+		stuck: map[string]bool{},
 	}
 }
 

@@ -3,6 +3,7 @@ package machine
 import (
 	"context"
 	"reflect"
+	"slices"
 	"sync/atomic"
 
 	"github.com/juju/errors"
@@ -71,9 +72,11 @@ func (a *modelAgent) tellHost(ctx context.Context) error {
 
 // machines are the ids of the machines that the units here are on.
 func (a *modelAgent) machines() []string {
-	ids := make([]string, 0, len(a.turns))
-	for id := range a.turns {
-		ids = append(ids, id)
+	var ids []string
+	for _, u := range a.units {
+		if !slices.Contains(ids, u.machine) {
+			ids = append(ids, u.machine)
+		}
 	}
 	return ids
 }

@@ -31,7 +31,9 @@ func (u *unit) twice(ctx context.Context, run uniter.Run) {
 		u.differs(run, "it cannot: the first one has removed the charm")
 		return
 	}
-	hctx, res := u.execute(ctx, run, &history.Entry{})
+	limited, verdict := u.limit(ctx)
+	hctx, res := u.execute(limited, run, &history.Entry{})
+	res = verdict(res)
 	switch {
 	case res.Stopped:
 		return

@@ -50,8 +50,9 @@ type unit struct {
 	history   string
 	charm     *charmdir.Deployer
 	runner    *runner.Runner
+	former    former
 	server    *tools.Server
-	turn      chan struct{} // the machine's lock: has room for one
+	turns     *turns
 	gate      gate
 	gated     bool // there is a Config.Gate
 	runTwice  func() bool
@@ -69,12 +70,16 @@ type unit struct {
 	// busy: the agent waits for its turn, or runs a hook, and does not look.
 	busy atomic.Bool
 	idle func()
+	// until is when the hook that runs has taken too long, in ns of Unix time.
+	until atomic.Int64
 
 	// seen and proxy are what the model said when it was last looked at, host is
 	// what was known of the host then.
-	seen  resolver.Remote
-	proxy hooks.Proxy
-	host  Host
+	seen      resolver.Remote
+	proxy     hooks.Proxy
+	host      Host
+	timeout   time.Duration // of its hooks; 0: none
+	lockGroup string
 	// believed is the charm that the agent took to be deployed then; lose ends
 	// the agent, to begin anew.
 	believed string
@@ -132,7 +137,7 @@ func (u *unit) settled() bool {
 
 // run is the unit's agent until the unit is gone or Dead, or ctx ends.
 func (u *unit) run(ctx context.Context) error {
-	if err := u.takeOver(); err != nil {
+	if err := u.takeOver(ctx); err != nil {
 		return errors.Annotatef(err, "cannot clear away what a former %s has left", u.name)
 	}
 	if err := u.disk.MkdirAll(u.dir, 0o700); err != nil {
@@ -151,7 +156,6 @@ func (u *unit) run(ctx context.Context) error {
 	if err := u.recoverCharm(ctx); err != nil {
 		return errors.Trace(err)
 	}
-	u.runner = &runner.Runner{Disk: u.disk}
 	defer u.runner.Close()
 	defer u.recordingKept()
 	u.oweReboot(ctx)
@@ -161,10 +165,11 @@ func (u *unit) run(ctx context.Context) error {
 // takeOver makes sure that the unit doesn't find what another one of the same
 // name has left, and clears away what a deployment in which the agent was
 // killed has.
-func (u *unit) takeOver() error {
+func (u *unit) takeOver(ctx context.Context) error {
 	// A journal that can't be read is for the agent to refuse.
 	if l, there, err := journal.Read(u.dir); err == nil && there && l.ID != u.id {
 		u.log.Info("clearing away a former unit of the same name", "unit", u.name)
+		u.former.endIn(ctx, u.dir)
 		if err := clearAway(u.disk, u.dir); err != nil {
 			return errors.Trace(err)
 		}
@@ -236,18 +241,14 @@ func (u *unit) observe(ctx context.Context, l resolver.Local) (resolver.Remote, 
 	u.seen, u.proxy = remote(s, endpoints, u.clock.Now()), proxyOf(s.ModelConfig)
 	u.host = u.present.now()
 	u.seen.Want.Boot = u.host.Boot
+	u.timeout, u.lockGroup = s.HookTimeout, s.Application.LockGroup
 	return u.seen, nil
 }
 
 // endLeftover ends the processes of a run in which an agent was killed.
 func (u *unit) endLeftover(ctx context.Context, run uniter.Run) {
-	found, left := runner.EndLeftover(ctx, u.runMark(run))
-	if found > 0 {
-		u.log.Warn("ended what an interrupted hook had left running", "unit", u.name, "hook", run.Hook.Name(), "processes", found)
-	}
-	if left > 0 {
-		u.log.Error("cannot end all that an interrupted hook has left running", "unit", u.name, "hook", run.Hook.Name(), "processes", left)
-	}
+	found, left := runner.EndRun(ctx, u.runner.Cgroups, u.runMark(run))
+	tellEnded(u.log, u.name, run.Hook.Name(), found, left)
 }
 
 // deploy gets the charm's archive from the model and puts it in place.
@@ -335,7 +336,7 @@ func (u *unit) begin(ctx context.Context) (unlock func(), waited bool, err error
 }
 
 // lock waits at the gate, if there is one, and then until no other unit of the
-// same machine runs a hook. waited says whether either took time: what was due
+// same machine and lock group runs a hook. waited says whether either took time: what was due
 // before may not be due any more.
 func (u *unit) lock(ctx context.Context) (unlock func(), waited bool, err error) {
 	if u.gated {
@@ -344,24 +345,18 @@ func (u *unit) lock(ctx context.Context) (unlock func(), waited bool, err error)
 			return nil, false, errors.Trace(err)
 		}
 	}
-	select {
-	case u.turn <- struct{}{}:
-	default:
-		waited = true
-		select {
-		case u.turn <- struct{}{}:
-		case <-ctx.Done():
-			return nil, false, errors.Trace(ctx.Err())
-		}
+	give, queued, err := u.turns.take(ctx, place{u.machine, u.lockGroup})
+	if err != nil {
+		return nil, false, errors.Trace(err)
 	}
 	if u.rebooter.due() {
 		// The run that asked for it is queued again, on disk.
 		u.rebooter.reboot(ctx, u)
 		<-ctx.Done()
-		<-u.turn
+		give()
 		return nil, false, errors.Trace(ctx.Err())
 	}
-	return func() { <-u.turn }, waited, nil
+	return give, waited || queued, nil
 }
 
 func (u *unit) logLine(e debuglog.Entry) {

@@ -2,12 +2,14 @@ package machine
 
 import (
 	"context"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/juju/errors"
 
+	"github.com/unitd/unitd/hooks/runner"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/recording"
 	"github.com/unitd/unitd/state"
@@ -45,7 +47,7 @@ func (a *modelAgent) reconcile(ctx context.Context) error {
 			u.dismiss()
 		}
 	}
-	a.clear(there)
+	a.clear(ctx, there)
 	if len(starting) == 0 {
 		return errors.Trace(a.finish(ctx))
 	}
@@ -76,8 +78,13 @@ func (a *modelAgent) finish(ctx context.Context) error {
 	return errors.Trace(err)
 }
 
+// former ends what is left running of units that are gone.
+func (a *modelAgent) former() former {
+	return former{dir: a.Dir, uuid: a.model.UUID(), cgroups: a.cgroups, log: a.log}
+}
+
 // clear removes the directories of units that the model doesn't have.
-func (a *modelAgent) clear(there map[string]bool) {
+func (a *modelAgent) clear(ctx context.Context, there map[string]bool) {
 	dir := filepath.Join(a.dir, "agents")
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -89,6 +96,7 @@ func (a *modelAgent) clear(there map[string]bool) {
 	for _, e := range entries {
 		if !there[e.Name()] && !a.stuck[e.Name()] {
 			a.log.Info("clearing away what is left of a unit that is not in the model", "directory", e.Name())
+			a.former().endIn(ctx, filepath.Join(dir, e.Name()))
 			if err := clearAway(a.Disk, filepath.Join(dir, e.Name())); err != nil {
 				a.stuck[e.Name()] = true
 				a.log.Error("cannot remove what is left of a unit", "err", err)
@@ -99,7 +107,7 @@ func (a *modelAgent) clear(there map[string]bool) {
 
 // takeAway removes a unit that has no agent.
 func (a *modelAgent) takeAway(ctx context.Context, doc state.UnitDoc) error {
-	a.clearUnit(doc.Name)
+	a.clearUnit(ctx, doc.Name)
 	if doc.Life != model.Dead {
 		if err := a.model.Of(doc).SetDead(ctx, doc.Name); err != nil {
 			return errors.Trace(err)
@@ -111,27 +119,26 @@ func (a *modelAgent) takeAway(ctx context.Context, doc state.UnitDoc) error {
 // clearUnit takes away what is on this machine of a unit that is gone, or is
 // going. What can't be removed is no reason to keep the unit: it is out of the
 // way, and people are told.
-func (a *modelAgent) clearUnit(name model.UnitName) {
-	if err := clearAway(a.Disk, filepath.Join(a.dir, "agents", name.Tag())); err != nil {
+func (a *modelAgent) clearUnit(ctx context.Context, name model.UnitName) {
+	dir := filepath.Join(a.dir, "agents", name.Tag())
+	a.former().endIn(ctx, dir)
+	if err := clearAway(a.Disk, dir); err != nil {
 		a.log.Error("cannot remove what is left of a unit", "unit", name, "err", err)
 	}
 }
 
 // add makes a unit one of those hosted here; start starts its agent.
 func (a *modelAgent) add(doc state.UnitDoc) *running {
-	turn, ok := a.turns[doc.Machine]
-	if !ok {
-		turn = make(chan struct{}, 1)
-		a.turns[doc.Machine] = turn
-	}
 	m := a.model.Of(doc)
 	u := &running{gone: make(chan struct{}), unit: &unit{
 		name: doc.Name, id: doc.ID, principal: doc.Principal, machine: doc.Machine, reboot: doc.Reboot,
 		model: m, lookout: m.Lookout(doc.Name), clock: a.Clock, log: a.log, debugLog: a.debugLog, present: a.present, host: a.present.now(),
 		disk: a.Disk, dir: filepath.Join(a.dir, "agents", doc.Name.Tag()), toolsDir: a.toolsDir,
+		former:  a.former(),
+		runner:  &runner.Runner{Disk: a.Disk, Cgroups: a.cgroups, Reaper: a.Reaper},
 		history: HistoryDir(a.Dir, a.model.UUID()), version: a.Version,
 		keeper: recording.NewKeeper(a.Disk, recording.Dir(RecordingsDir(a.Dir, a.model.UUID()), doc.Name)),
-		turn:   turn, changed: make(chan struct{}, 1), observer: a.Observer, atPoint: a.At, gated: a.Gate != nil, runTwice: a.Twice, rebooter: a.rebooter,
+		turns:  &a.turns, changed: make(chan struct{}, 1), observer: a.Observer, atPoint: a.At, gated: a.Gate != nil, runTwice: a.Twice, rebooter: a.rebooter,
 		idle: func() {
 			select {
 			case a.idle <- struct{}{}:
@@ -140,6 +147,7 @@ func (a *modelAgent) add(doc state.UnitDoc) *running {
 		},
 	}}
 	u.idleAt.Store(-1)
+	u.until.Store(math.MaxInt64)
 	a.units[doc.Name] = u
 	return u
 }
@@ -198,7 +206,6 @@ func (a *modelAgent) unitEnded(ctx context.Context, name model.UnitName) error {
 		return nil
 	}
 	delete(a.units, name)
-	a.pruneTurn(u.machine)
 	if ctx.Err() != nil {
 		return nil
 	}
@@ -207,17 +214,7 @@ func (a *modelAgent) unitEnded(ctx context.Context, name model.UnitName) error {
 		return errors.Trace(err)
 	}
 	if err != nil || doc.Life == model.Dead {
-		a.clearUnit(name)
+		a.clearUnit(ctx, name)
 	}
 	return errors.Trace(a.reconcile(ctx))
-}
-
-// pruneTurn forgets the lock of a machine that has no unit here any more.
-func (a *modelAgent) pruneTurn(machine string) {
-	for _, u := range a.units {
-		if u.machine == machine {
-			return
-		}
-	}
-	delete(a.turns, machine)
 }

@@ -19,7 +19,7 @@ import (
 func faultCommands() []Cmd {
 	return []Cmd{
 		{Name: "fail", Args: "UNIT HOOK [TIMES]", Summary: "make the next runs of a hook fail, whatever the charm says", run: (*call).fail},
-		{Name: "hang", Args: "UNIT HOOK", Summary: "make the next run of a hook stand still", run: (*call).hang},
+		{Name: "hang", Args: "[at POINT] UNIT HOOK", Summary: "make the next run of a hook stand still, before it or at a point of it", run: (*call).hang},
 		{Name: "release", Args: "UNIT", Summary: "let a unit go that stands still, and drop its other faults", run: (*call).release},
 		{Name: "kill-agent", Args: "[during UNIT HOOK | at POINT UNIT HOOK]", Summary: "end the agent by SIGKILL, now or at a point of a hook run", run: (*call).killAgent},
 		{Name: "lose-leadership", Args: "APPLICATION [during UNIT HOOK | after TOOL UNIT HOOK]", Summary: "give the leadership to another unit, now or in a hook", run: (*call).loseLeadership},
@@ -91,10 +91,22 @@ func (c *call) fail() error {
 }
 
 func (c *call) hang() error {
-	if len(c.args) != 2 {
-		return c.usagef("expected a unit and a hook")
+	switch {
+	case len(c.args) == 2:
+		return c.arm(lab.Fault{Do: lab.HangHook, At: machine.PointHook}, c.args)
+	case len(c.args) == 4 && c.args[0] == "at":
+		return c.armAt(lab.HangHook)
 	}
-	return c.arm(lab.Fault{Do: lab.HangHook, At: machine.PointHook}, c.args)
+	return c.usagef("expected a unit and a hook, and perhaps where")
+}
+
+// armAt is arm with "at POINT UNIT HOOK".
+func (c *call) armAt(what lab.FaultKind) error {
+	point := machine.PointName(c.args[1])
+	if !slices.Contains(machine.PointNames(), point) {
+		return c.usagef("there is no point %q; there are %v", point, machine.PointNames())
+	}
+	return c.arm(lab.Fault{Do: what, At: point}, c.args[2:])
 }
 
 func (c *call) release() error {
@@ -120,11 +132,7 @@ func (c *call) killAgent() error {
 	case c.args[0] == "during" && len(c.args) == 3:
 		return c.arm(lab.Fault{Do: lab.Kill, At: machine.PointEnded}, c.args[1:])
 	case c.args[0] == "at" && len(c.args) == 4:
-		point := machine.PointName(c.args[1])
-		if !slices.Contains(machine.PointNames(), point) {
-			return c.usagef("there is no point %q; there are %v", point, machine.PointNames())
-		}
-		return c.arm(lab.Fault{Do: lab.Kill, At: point}, c.args[2:])
+		return c.armAt(lab.Kill)
 	}
 	return c.usagef("expected nothing, or when")
 }

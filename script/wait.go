@@ -105,7 +105,7 @@ func (w *world) until(pause bool) error {
 		case err == nil && answer.Full:
 			return errors.New("the disk is full, as the script wants; \"disk-full off\" ends that")
 		case err == nil && len(answer.Hung) > 0 && answer.Still >= rev:
-			return errors.Errorf("%s stands still in its hook, as the script wants; \"release\" lets it go", answer.Hung[0])
+			return standsStill{answer.Hung[0]}
 		}
 		failed, err := failedAgents(ctx, m)
 		if err != nil {
@@ -135,6 +135,14 @@ func (w *world) until(pause bool) error {
 			return w.unsettled(ctx.Err())
 		}
 	}
+}
+
+// standsStill is the error of a wait for a unit that stands still.
+type standsStill struct{ unit model.UnitName }
+
+// Error is part of error.
+func (s standsStill) Error() string {
+	return fmt.Sprintf("%s stands still in its hook, as the script wants; \"release\" lets it go", s.unit)
 }
 
 // unsettled is the error of a wait that ctx has ended.
@@ -217,14 +225,16 @@ func (w *world) advance(ts *testscript.TestScript, d time.Duration) error {
 	}
 }
 
-// goOn is settle, unless units stand still or nothing can be read or written;
-// a unit whose agent has failed waits for time to pass.
+// goOn is settle, unless nothing can be read or written. A unit that stands
+// still does so until it has timed out, and one whose agent has failed waits for
+// time to pass.
 func (w *world) goOn(now lab.Answer) error {
-	if len(now.Hung) > 0 || now.Lost || now.Full {
+	if now.Lost || now.Full {
 		return nil
 	}
-	if err := w.settle(); !errors.Is(err, errAgentEnded) && !errors.Is(err, errAgentFailed) {
-		return err
+	err := w.settle()
+	if errors.As(err, &standsStill{}) || errors.Is(err, errAgentEnded) || errors.Is(err, errAgentFailed) {
+		return nil
 	}
-	return nil
+	return err
 }

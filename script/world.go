@@ -262,6 +262,7 @@ func (w *world) end() {
 		for _, info := range infos {
 			runner.EndLeftover(context.WithoutCancel(w.ctx), "JUJU_MODEL_UUID="+info.UUID)
 		}
+		runner.OpenCgroups(w.dir).Close() // which they were in
 	}
 	w.cancel()
 	if w.store != nil {

@@ -21,6 +21,8 @@ type DeployArgs struct {
 	Constraints string
 	// Resources are files for the charm's resources, by name; see StoreFile.
 	Resources map[string]File
+	// HookTimeout and LockGroup are those of ApplicationDoc.
+	HookTimeout, LockGroup string
 }
 
 const (
@@ -77,6 +79,9 @@ func (d docs) checkDeploy(a DeployArgs, charm model.Charm) error {
 	if !model.ValidApplication(a.Application) {
 		return errors.NewNotValid(nil, fmt.Sprintf("invalid application name %q", a.Application))
 	}
+	if err := a.checkRunning(); err != nil {
+		return errors.Trace(err)
+	}
 	if err := d.alive(); err != nil {
 		return errors.Trace(err)
 	}
@@ -103,7 +108,7 @@ func (t *txn) deploy(a DeployArgs) (units int, err error) {
 	}
 	app := ApplicationDoc{
 		Name: a.Application, Charm: a.Charm, Subordinate: charm.Charm.Subordinate,
-		Trust: a.Trust, Constraints: a.Constraints,
+		Trust: a.Trust, Constraints: a.Constraints, HookTimeout: a.HookTimeout, LockGroup: a.LockGroup,
 	}
 	if err := t.put(configKey(app.Name), configDoc{Values: a.Config}); err != nil {
 		return 0, errors.Trace(err)

@@ -13,6 +13,8 @@ type ApplicationConfig struct {
 	Application string
 	Charm       CharmDoc
 	Trust       bool
+	// HookTimeout and LockGroup are those of ApplicationDoc: no hook sees them.
+	HookTimeout, LockGroup string
 	// Set has the options that were set, Values all of them with defaults (nil
 	// where there is none).
 	Set, Values map[string]any
@@ -33,7 +35,7 @@ func (d docs) config(application string) (ApplicationConfig, error) {
 	if err != nil {
 		return ApplicationConfig{}, errors.Trace(err)
 	}
-	c := ApplicationConfig{Application: application, Trust: app.Trust}
+	c := ApplicationConfig{Application: application, Trust: app.Trust, HookTimeout: app.HookTimeout, LockGroup: app.LockGroup}
 	if c.Charm, err = d.charm(app.Charm); err != nil {
 		return c, errors.Trace(err)
 	}

@@ -38,6 +38,11 @@ type ApplicationDoc struct {
 	Exposed     bool       `json:"exposed,omitempty"`
 	Trust       bool       `json:"trust,omitempty"`
 	Constraints string     `json:"constraints,omitempty"`
+	// HookTimeout is how long a hook may take, as text; empty: as the model says.
+	HookTimeout string `json:"hook-timeout,omitempty"`
+	// LockGroup: only units of the same group on a machine run their hooks one
+	// after the other; empty: the machine's own group.
+	LockGroup string `json:"lock-group,omitempty"`
 	// Units and Relations count what refers to the application.
 	Units     int `json:"units"`
 	Relations int `json:"relations"`

@@ -15,6 +15,7 @@ import (
 const (
 	UpdateStatusInterval = "update-status-hook-interval"
 	RetryHooks           = "automatically-retry-hooks"
+	HookTimeout          = "hook-timeout" // of applications that don't set their own
 )
 
 // ModelConfigDefaults are the known settings with their defaults.
@@ -22,6 +23,7 @@ func ModelConfigDefaults() map[string]string {
 	return map[string]string{
 		UpdateStatusInterval: "5m",
 		RetryHooks:           "true",
+		HookTimeout:          "0s",
 		"logging-config":     "<root>=INFO",
 		"default-base":       "",
 		"development":        "false",
@@ -92,6 +94,8 @@ func checkModelSetting(k, v string) error {
 		if err != nil || d < 0 {
 			return errors.NewNotValid(nil, fmt.Sprintf("%s: %q is not a duration like 5m", k, v))
 		}
+	case HookTimeout:
+		return CheckHookTimeout(k, v)
 	case RetryHooks, "development", "test-mode":
 		if _, err := strconv.ParseBool(v); err != nil {
 			return errors.NewNotValid(nil, fmt.Sprintf("%s: %q is not true or false", k, v))

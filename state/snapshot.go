@@ -31,6 +31,8 @@ type Snapshot struct {
 	LeaderSettings int
 	Retry          bool
 	StatusInterval time.Duration
+	// HookTimeout is how long a hook of the unit may take; 0: as long as it likes.
+	HookTimeout time.Duration
 	// ModelConfig has the model's settings, with defaults.
 	ModelConfig map[string]string
 	// Relations are those of the application that concern the unit, by endpoint
@@ -86,6 +88,9 @@ func (s *Snapshot) read(r docs, unit model.UnitName, known scopes) (err error) {
 		return errors.Annotate(err, UpdateStatusInterval)
 	}
 	if s.Task, err = r.nextTask(s.Unit); err != nil {
+		return errors.Trace(err)
+	}
+	if s.HookTimeout, err = hookTimeout(s.Application, conf); err != nil {
 		return errors.Trace(err)
 	}
 	rels, err := r.relationsOf(app)

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/unitd/unitd/hooks"
+	"github.com/unitd/unitd/hooks/runner"
 	"github.com/unitd/unitd/machine"
 	"github.com/unitd/unitd/state"
 )
@@ -52,12 +53,20 @@ func (a *app) agent(allowReboot bool) error {
 		c.Log.Info("the agent runs", "version", hooks.Version)
 		tellReady()
 	}
-	err = machine.Run(a.ctx, c)
+	err = runAgent(a.ctx, c)
 	if errors.Is(err, context.Canceled) {
 		c.Log.Info("the agent has stopped")
 		return nil
 	}
 	return err
+}
+
+// runAgent runs an agent in this process, which becomes the parent of what hooks
+// leave running.
+func runAgent(ctx context.Context, c machine.Config) error {
+	c.Reaper = runner.Adopt()
+	defer c.Reaper.Close()
+	return machine.Run(ctx, c)
 }
 
 // reboot reboots this machine.

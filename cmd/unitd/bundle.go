@@ -33,8 +33,9 @@ type plan struct {
 type plannedApp struct {
 	bundle.Application
 	*packed
-	values map[string]any
-	units  int
+	values   map[string]any
+	settings appSettings
+	units    int
 }
 
 func (p *plan) drop() {
@@ -77,6 +78,9 @@ func planApp(app bundle.Application) (plannedApp, error) {
 	planned := plannedApp{Application: app, units: app.Units}
 	charm, err := readCharm(app.Charm)
 	if err != nil {
+		return planned, err
+	}
+	if planned.settings, err = takeSettings(app.Set); err != nil {
 		return planned, err
 	}
 	if planned.values, err = charm.ParseConfig(app.Set); err != nil {
@@ -179,10 +183,10 @@ func (a *app) deployPlanned(m *state.Model, app plannedApp) error {
 
 // args are those of Deploy but for the charm's URL.
 func (app plannedApp) args() state.DeployArgs {
-	return state.DeployArgs{
+	return app.settings.of(state.DeployArgs{
 		Application: app.Application.Name, Config: app.values, Units: app.units,
 		Trust: app.Trust != nil && *app.Trust, Constraints: app.Constraints,
-	}
+	})
 }
 
 // bringUpToDate gives an application that is there the bundle's charm, options,
@@ -222,6 +226,9 @@ func (a *app) bringUpToDate(m *state.Model, doc state.ApplicationDoc, app planne
 			return err
 		}
 	}
+	if err := a.applySettings(m, doc.Name, app.settings); err != nil {
+		return err
+	}
 	if app.Exposed != nil && doc.Exposed != *app.Exposed {
 		if err := m.SetExposed(a.ctx, doc.Name, *app.Exposed); err != nil {
 			return err
@@ -235,7 +242,7 @@ func (a *app) bringUpToDate(m *state.Model, doc state.ApplicationDoc, app planne
 
 // deployBundle is deploy with a bundle.
 func (a *app) deployBundle(path, name string, f deployFlags) error {
-	if name != "" || f.units != -1 || len(f.config) > 0 || f.trust || f.constraints != "" || len(f.resources) > 0 {
+	if name != "" || f.units != -1 || len(f.config) > 0 || f.trust || f.constraints+f.hookTimeout+f.lockGroup != "" || len(f.resources) > 0 {
 		return usagef("a bundle names its applications, and says their units and options itself")
 	}
 	p, err := a.planBundle(path)

@@ -106,7 +106,7 @@ func (a *app) completeOptions(_ *cobra.Command, args []string, word string) ([]s
 	var names []string
 	for _, app := range s.Applications {
 		if app.Name == args[0] {
-			names = append(slices.Sorted(maps.Keys(app.CharmDoc.Charm.Options)), trustOption)
+			names = append(slices.Sorted(maps.Keys(app.CharmDoc.Charm.Options)), appOptions()...)
 		}
 	}
 	return completeWith(names, args, word, cobra.ShellCompDirectiveNoSpace)

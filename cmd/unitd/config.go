@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 	"gopkg.in/yaml.v3"
 
-	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
 )
 
@@ -22,10 +21,15 @@ func (a *app) configCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "config APPLICATION [KEY | KEY=VALUE …]",
 		Short: "Show or change an application's configuration",
+		Long: `Show or change the options of an application's charm, and those that every
+application has: trust; unitd-hook-timeout, how long a hook may take, such as 10m
+(0: as long as it likes); and unitd-lock-group: of the units on a machine only those
+of one group run their hooks one after the other.`,
 		Example: `  unitd config ledger
   unitd config ledger port
   unitd config ledger port=5433 title="My ledger"
   unitd config ledger --reset port,title
+  unitd config ledger unitd-hook-timeout=10m
   unitd config ledger --file ledger.yaml`,
 		Args:              args(1, -1, "no application name specified"),
 		ValidArgsFunction: a.completeOptions,
@@ -53,12 +57,11 @@ func (a *app) config(name string, args, reset []string, file, format, output str
 	if err != nil {
 		return err
 	}
-	trust, trustSet, err := takeTrust(set, false)
+	settings, err := takeSettings(set)
 	if err != nil {
 		return err
 	}
-	options := slices.DeleteFunc(slices.Clone(reset), func(k string) bool { return k == trustOption })
-	trustSet = trustSet || len(options) < len(reset)
+	options := settings.reset(reset)
 	m, err := a.model()
 	if err != nil {
 		return err
@@ -66,10 +69,8 @@ func (a *app) config(name string, args, reset []string, file, format, output str
 	if err := m.SetConfig(a.ctx, name, set, options); err != nil {
 		return err
 	}
-	if trustSet {
-		if err := m.SetTrust(a.ctx, name, trust); err != nil {
-			return err
-		}
+	if err := a.applySettings(m, name, settings); err != nil {
+		return err
 	}
 	return a.ensureAgent()
 }
@@ -112,24 +113,6 @@ func (a *app) changes(name string, pairs, reset []string, file string) (map[stri
 	return set, nil
 }
 
-// trustOption is the one option that is the application's and not the charm's.
-const trustOption = "trust"
-
-// takeTrust takes that option out of the others, and says whether it is there.
-func takeTrust(set map[string]string, missing bool) (value, ok bool, err error) {
-	text, ok := set[trustOption]
-	if !ok {
-		return missing, false, nil
-	}
-	delete(set, trustOption)
-	v, err := model.ConfigOption{Type: "boolean"}.Parse(trustOption, text)
-	if err != nil {
-		return false, false, errors.Annotate(err, "parsing settings for application")
-	}
-	value, _ = v.(bool)
-	return value, true, nil
-}
-
 func (a *app) showConfig(name string, keys []string, format, output string) error {
 	m, err := a.model()
 	if err != nil {
@@ -146,8 +129,8 @@ func (a *app) showConfig(name string, keys []string, format, output string) erro
 		return a.write(format, output, configTree(c))
 	}
 	v, ok := c.Values[keys[0]]
-	if keys[0] == trustOption {
-		v, ok = c.Trust, true
+	if own, is := appOption(c, keys[0]); is {
+		v, ok = own, true
 	}
 	if !ok {
 		return errors.NewNotFound(nil, fmt.Sprintf("key %q not found in %q application config or charm settings.", keys[0], name))
@@ -174,14 +157,9 @@ func configTree(c state.ApplicationConfig) any {
 		}
 		settings[name] = s
 	}
-	trust := map[string]any{"type": "bool", "default": false, "value": c.Trust, "source": "default",
-		"description": "Does this application have access to trusted credentials"}
-	if c.Trust {
-		trust["source"] = "user"
-	}
 	return map[string]any{
 		"application": c.Application, "charm": c.Charm.Charm.Name,
-		"application-config": map[string]any{"trust": trust}, "settings": settings,
+		"application-config": appOptionsTree(c), "settings": settings,
 	}
 }
 

@@ -24,6 +24,8 @@ type deployFlags struct {
 	constraints  string
 	resources    []string
 	base         string
+	hookTimeout  string
+	lockGroup    string
 	ignoredForce bool
 }
 
@@ -54,6 +56,8 @@ already is brought up to date, and what the bundle doesn't say of it stays.`,
 	fs.StringArrayVar(&f.config, "config", nil, "option=value, option=@file, or a YAML file of options")
 	fs.BoolVar(&f.trust, "trust", false, "allow the application to ask for the cloud's credentials")
 	fs.StringArrayVar(&f.resources, "resource", nil, "NAME=FILE for a resource of the charm; may be repeated")
+	fs.StringVar(&f.hookTimeout, "hook-timeout", "", "how long a hook may take, such as 10m (0: as long as it likes)")
+	fs.StringVar(&f.lockGroup, "lock-group", "", "units of different groups on a machine run their hooks at once")
 	fs.StringVar(&f.constraints, "constraints", "", "noted; this machine is what it is")
 	fs.StringVar(&f.base, "base", "", "noted; this machine is what it is")
 	fs.BoolVar(&f.ignoredForce, "force", false, "noted: nothing here depends on a base")
@@ -89,7 +93,10 @@ func (a *app) deploy(path, name string, f deployFlags) error {
 	if err != nil {
 		return err
 	}
-	trust, _, err := takeTrust(config, f.trust)
+	if err := f.check(); err != nil {
+		return err
+	}
+	settings, err := takeSettings(config)
 	if err != nil {
 		return err
 	}
@@ -105,7 +112,10 @@ func (a *app) deploy(path, name string, f deployFlags) error {
 	if err != nil {
 		return err
 	}
-	todo := state.DeployArgs{Application: name, Config: values, Units: units, Trust: trust, Constraints: f.constraints}
+	todo := settings.of(state.DeployArgs{
+		Application: name, Config: values, Units: units, Trust: f.trust, Constraints: f.constraints,
+		HookTimeout: f.hookTimeout, LockGroup: f.lockGroup,
+	})
 	err = m.CheckDeploy(a.ctx, todo, charm.Charm)
 	if errors.Is(err, errors.AlreadyExists) {
 		return a.nameTaken(m, name, err)
@@ -124,6 +134,17 @@ func (a *app) deploy(path, name string, f deployFlags) error {
 		return err
 	}
 	return a.ensureAgent()
+}
+
+// check says whether the flags have values that can be.
+func (f deployFlags) check() error {
+	if err := state.CheckHookTimeout("--hook-timeout", f.hookTimeout); err != nil {
+		return usagef("%v", err)
+	}
+	if err := state.CheckLockGroup("--lock-group", f.lockGroup); err != nil {
+		return usagef("%v", err)
+	}
+	return nil
 }
 
 // tooMany is the error of so many units at once.

@@ -95,7 +95,7 @@ func (a *app) lab(socket string) error {
 	}
 	go func() { _ = server.Serve(listener) }() // ends with the listener
 	tellReady()
-	err = machine.Run(ctx, c)
+	err = runAgent(ctx, c)
 	if reboots {
 		return silentError{lab.Rebooting}
 	}

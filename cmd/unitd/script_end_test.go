@@ -14,6 +14,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/unitd/unitd/audit"
+	"github.com/unitd/unitd/hooks/runner"
 )
 
 // takeDown shuts down the agents that a script has started, and fails the
@@ -36,6 +37,7 @@ func takeDown(t testing.TB, e *testscript.Env) {
 		_ = syscall.Kill(pid, syscall.SIGKILL) // it may have just ended
 	}
 	for _, dir := range dataDirs(t, e.WorkDir) {
+		runner.OpenCgroups(dir).Close()
 		b, err := os.ReadFile(filepath.Join(dir, "agent.log"))
 		if err == nil && (bytes.Contains(b, []byte("panic:")) || bytes.Contains(b, []byte("DATA RACE"))) {
 			t.Errorf("the agent has panicked, or has a race")

@@ -86,7 +86,7 @@ func (a *app) upHere(m *state.Model, p *plan, f upFlags) error {
 	ctx, stop := context.WithCancel(a.ctx)
 	defer stop()
 	ended := make(chan error, 1)
-	go func() { ended <- machine.Run(ctx, c) }()
+	go func() { ended <- runAgent(ctx, c) }()
 	err = a.untilSettled(m, f.timeout, ended)
 	if f.exit || err != nil && a.ctx.Err() == nil {
 		stop()

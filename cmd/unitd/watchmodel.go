@@ -12,7 +12,6 @@ import (
 	"github.com/unitd/unitd/charmdir"
 	"github.com/unitd/unitd/durable"
 	"github.com/unitd/unitd/hooks/runner"
-	"github.com/unitd/unitd/machine"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
 	"github.com/unitd/unitd/state/store/sqlite"
@@ -77,7 +76,7 @@ func (a *app) startWatching(path string, apps []string, saved <-chan struct{}) (
 	c.Observer = w.view.event
 	ctx, stop := context.WithCancel(a.ctx)
 	w.stop, w.ended = stop, make(chan error, 1)
-	go func() { w.ended <- machine.Run(ctx, c) }()
+	go func() { w.ended <- runAgent(ctx, c) }()
 	return w, nil
 }
 
@@ -89,6 +88,7 @@ func (w *watching) end() {
 	}
 	if w.model != nil {
 		runner.EndLeftover(context.WithoutCancel(w.app.ctx), "JUJU_MODEL_UUID="+w.model.UUID())
+		runner.OpenCgroups(w.dir).Close() // which it was in
 	}
 	if w.store != nil {
 		if err := w.store.Close(); err != nil {

@@ -5,21 +5,27 @@
 // It knows nothing of hooks, units or the model, and has no time-outs of its
 // own: who runs a program with a time limit passes a context that ends.
 //
+// What belongs to a program that has to stop is found in three ways (tree.go):
+// by the program's cgroup, where there may be one (cgroup_linux.go), by who
+// has started whom, and by the variable MarkVariable, which processes pass on.
+// What a program leaves behind that ends by itself is none of that: it is meant
+// to live on, and is reaped when it ends (reaper_linux.go).
+//
 // Why each step is as it is: the write ends of the output pipes are closed
 // here as soon as the program has them, so that its exit is the end of the
 // output and nobody waits a fixed time (spec/latency-measured.md §3). Where a
 // grandchild keeps a pipe open, such as a daemon that the hook has started,
-// Run returns after a short bound and the rest of the output is still read and
-// passed on until it ends or the Runner is closed.
+// Run returns after a short bound, once all is passed on that was written by
+// then; the rest is still read until it ends or the Runner is closed.
 package runner
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"io"
 	"os"
 	"os/exec"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -27,18 +33,19 @@ import (
 	"github.com/unitd/unitd/durable"
 )
 
-// Stream is where a line of output came from.
-type Stream string
+// MarkVariable in the environment of a program tells its
+// processes from all others: no two programs may have the same value.
+const MarkVariable = "UNITD_RUN"
 
-// The streams.
-const (
-	Stdout Stream = "stdout"
-	Stderr Stream = "stderr"
-)
-
-// maxLine is the longest line in bytes that Output gets at once; a longer one
-// comes in pieces.
-const maxLine = 4 << 20
+// mark is "UNITD_RUN=…" of an environment; empty: it has none.
+func mark(env []string) string {
+	for _, v := range env {
+		if strings.HasPrefix(v, MarkVariable+"=") {
+			return v
+		}
+	}
+	return ""
+}
 
 // Cmd is one program to be run.
 type Cmd struct {
@@ -76,6 +83,9 @@ type Outcome struct {
 	Signal syscall.Signal
 	// Stopped: the program was ended because the context was.
 	Stopped bool
+	// Left counts processes that couldn't be ended with a program that was
+	// stopped: another user's, or some that wait for a disk.
+	Left int
 	// Err says why the program couldn't be started or waited for.
 	Err error
 }
@@ -88,10 +98,15 @@ const Start durable.Verb = "start"
 type Runner struct {
 	// Disk is told of each start of a program.
 	Disk durable.Disk
+	// Cgroups gives each program a cgroup; nil: none has one.
+	Cgroups *Cgroups
+	// Reaper is this process's, which has to know what isn't its to reap; nil:
+	// it has none.
+	Reaper *Reaper
 
 	readers sync.WaitGroup
 	mu      sync.Mutex
-	open    map[*os.File]bool
+	open    map[*stream]bool
 	closed  bool
 }
 
@@ -100,16 +115,17 @@ type Runner struct {
 func (r *Runner) Close() {
 	r.mu.Lock()
 	r.closed = true
-	for f := range r.open {
-		_ = f.SetReadDeadline(time.Unix(1, 0))
+	for s := range r.open {
+		s.close()
 	}
 	r.mu.Unlock()
 	r.readers.Wait()
 }
 
 // Run runs the program and returns when it has exited and its output is read,
-// or Linger after the exit. When ctx ends first, the program's process group
-// gets TERM, then KILL after Grace, and is gone when Run returns.
+// or Linger after the exit. When ctx ends first, the program and all that it has
+// started get TERM, and KILL after Grace, and are gone when Run returns, but for
+// Outcome.Left of them.
 func (r *Runner) Run(ctx context.Context, c Cmd) Outcome {
 	if c.Grace <= 0 {
 		c.Grace = defaultGrace
@@ -117,66 +133,106 @@ func (r *Runner) Run(ctx context.Context, c Cmd) Outcome {
 	if c.Linger <= 0 {
 		c.Linger = defaultLinger
 	}
-	cmd := exec.Command(c.Path, c.Args...)
-	cmd.Dir, cmd.Env = c.Dir, c.Env
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	var outputs [2]*os.File
-	for i, dst := range []*io.Writer{&cmd.Stdout, &cmd.Stderr} {
-		in, out, err := os.Pipe()
-		if err != nil {
-			closeAll(outputs[:])
-			return Outcome{Exit: -1, Err: err}
+	group := r.Cgroups.enter(mark(c.Env))
+	defer group.leave()
+	cmd, streams, err := r.start(c, group)
+	if err != nil && group != nil {
+		// The group may be the reason: then it is no use to others either.
+		if cmd, streams, err = r.start(c, nil); err == nil {
+			r.Cgroups.giveUp()
+			group = nil
 		}
-		defer out.Close()
-		*dst, outputs[i] = out, in
 	}
-	if err := r.Disk.Do(durable.Step{Do: Start, Path: c.Path}, cmd.Start); err != nil {
-		closeAll(outputs[:])
+	if err != nil {
 		return Outcome{Exit: -1, Err: err}
 	}
-	cmd.Stdout.(*os.File).Close()
-	cmd.Stderr.(*os.File).Close()
+	exited := r.await(cmd)
 	if c.Started != nil {
 		c.Started(cmd.Process.Pid)
 	}
-	done := r.read(outputs, c.Output)
-	o := wait(ctx, cmd, c.Grace)
-	linger(done, c.Linger)
+	out := r.read(streams, c.Output)
+	o := wait(ctx, cmd, exited, tree{pid: cmd.Process.Pid, marks: marks(c.Env), whole: true, group: group}, c.Grace)
+	out.linger(c.Linger)
 	return o
 }
 
-func closeAll(files []*os.File) {
-	for _, f := range files {
-		if f != nil {
-			f.Close()
-		}
+// marks are those of a tree.
+func marks(env []string) []string {
+	if m := mark(env); m != "" {
+		return []string{m}
 	}
+	return nil
 }
 
-// wait waits for the program, and ends its process group if ctx ends first.
-func wait(ctx context.Context, cmd *exec.Cmd, grace time.Duration) Outcome {
+// start starts the program, in the group if there is one.
+func (r *Runner) start(c Cmd, group *cgroup) (*exec.Cmd, [2]*stream, error) {
+	cmd := exec.Command(c.Path, c.Args...)
+	cmd.Dir, cmd.Env = c.Dir, c.Env
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	group.hold(cmd.SysProcAttr)
+	var streams [2]*stream
+	var files []*os.File
+	fail := func(err error) (*exec.Cmd, [2]*stream, error) {
+		for _, f := range files {
+			f.Close()
+		}
+		return nil, streams, err
+	}
+	for i, dst := range []*io.Writer{&cmd.Stdout, &cmd.Stderr} {
+		in, out, err := os.Pipe()
+		if err != nil {
+			return fail(err)
+		}
+		files = append(files, in, out)
+		if streams[i], err = newStream(in); err != nil {
+			return fail(err)
+		}
+		*dst = out
+	}
+	if err := r.Disk.Do(durable.Step{Do: Start, Path: c.Path}, cmd.Start); err != nil {
+		return fail(err)
+	}
+	files[1].Close()
+	files[3].Close()
+	return cmd, streams, nil
+}
+
+// await waits for the program in the background, and tells how that went.
+func (r *Runner) await(cmd *exec.Cmd) <-chan error {
 	exited := make(chan error, 1)
-	go func() { exited <- cmd.Wait() }()
+	release := r.Reaper.spare(cmd.Process.Pid)
+	go func() {
+		err := cmd.Wait()
+		release()
+		exited <- err
+	}()
+	return exited
+}
+
+// wait waits for the program, and ends its tree if ctx ends first.
+func wait(ctx context.Context, cmd *exec.Cmd, exited <-chan error, t tree, grace time.Duration) Outcome {
 	select {
 	case err := <-exited:
 		return outcome(cmd, err)
 	case <-ctx.Done():
 	}
-	group := -cmd.Process.Pid
-	_ = syscall.Kill(group, syscall.SIGTERM)
-	var err error
-	timer := time.NewTimer(grace)
-	defer timer.Stop()
 	select {
-	case err = <-exited:
-	case <-timer.C:
-		_ = syscall.Kill(group, syscall.SIGKILL)
-		err = <-exited
+	case err := <-exited: // both at once
+		return outcome(cmd, err)
+	default:
 	}
-	// Whoever of the group ignored TERM while its leader did not.
-	_ = syscall.Kill(group, syscall.SIGKILL)
-	o := outcome(cmd, err)
-	o.Stopped = true
+	left := t.end(grace)
+	o := Outcome{Exit: -1}
+	if left == 0 {
+		o = outcome(cmd, <-exited)
+	} else {
+		select {
+		case err := <-exited:
+			o = outcome(cmd, err)
+		default: // the program itself can't be ended: nobody waits for it
+		}
+	}
+	o.Stopped, o.Left = true, left
 	return o
 }
 
@@ -190,75 +246,4 @@ func outcome(cmd *exec.Cmd, err error) Outcome {
 		o.Signal = ws.Signal()
 	}
 	return o
-}
-
-// read starts a reader for each stream; the channel is closed when both have
-// come to the end.
-func (r *Runner) read(outputs [2]*os.File, output func(Stream, string)) <-chan struct{} {
-	if output == nil {
-		output = func(Stream, string) {}
-	}
-	done := make(chan struct{})
-	var both sync.WaitGroup
-	for i, s := range []Stream{Stdout, Stderr} {
-		f := outputs[i]
-		r.mu.Lock()
-		if r.open == nil {
-			r.open = map[*os.File]bool{}
-		}
-		r.open[f] = true
-		if r.closed {
-			_ = f.SetReadDeadline(time.Unix(1, 0))
-		}
-		r.mu.Unlock()
-		both.Add(1)
-		r.readers.Add(1)
-		go func() {
-			defer r.readers.Done()
-			defer both.Done()
-			lines(f, func(line string) { output(s, line) })
-			r.mu.Lock()
-			delete(r.open, f)
-			r.mu.Unlock()
-			f.Close()
-		}()
-	}
-	go func() {
-		both.Wait()
-		close(done)
-	}()
-	return done
-}
-
-// lines passes on every line until the end, whatever bytes are in it.
-func lines(f io.Reader, line func(string)) {
-	br := bufio.NewReaderSize(f, 16<<10)
-	var part []byte
-	for {
-		chunk, err := br.ReadSlice('\n')
-		part = append(part, chunk...)
-		if n := len(part); n > 0 && part[n-1] == '\n' {
-			line(string(part[:n-1]))
-			part = part[:0]
-		} else if n >= maxLine {
-			line(string(part))
-			part = part[:0]
-		}
-		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
-			break
-		}
-	}
-	if len(part) > 0 {
-		line(string(part))
-	}
-}
-
-// linger waits for the end of the output, but not for ever.
-func linger(done <-chan struct{}, bound time.Duration) {
-	timer := time.NewTimer(bound)
-	defer timer.Stop()
-	select {
-	case <-done:
-	case <-timer.C:
-	}
 }

@@ -233,12 +233,41 @@ func TestWhatAKilledAgentLeftRunningIsEnded(t *testing.T) {
 	}
 }
 
+// BenchmarkNoOp measures a program that does nothing, with a cgroup of its own,
+// where that may be, and without.
 func BenchmarkNoOp(b *testing.B) {
 	path := script(b, "exit 0\n")
-	r := newRunner(b)
-	for b.Loop() {
-		if o := r.Run(context.Background(), runner.Cmd{Path: path}); !ok(o) {
-			b.Fatal(o)
-		}
+	groups := runner.OpenCgroups(b.TempDir())
+	defer groups.Close()
+	for name, r := range map[string]*runner.Runner{"plain": newRunner(b), "cgroup": {Cgroups: groups}} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				if o := r.Run(context.Background(), runner.Cmd{Path: path}); !ok(o) {
+					b.Fatal(o)
+				}
+			}
+		})
+	}
+}
+
+// TestAllThatWasWrittenByThenIsPassedOn although a daemon holds the pipe and
+// nobody is in a hurry to take the lines: also the last one, which has no end.
+func TestAllThatWasWrittenByThenIsPassedOn(t *testing.T) {
+	t.Parallel()
+	var out sink
+	o := newRunner(t).Run(context.Background(), runner.Cmd{
+		Path: script(t, `sleep 600 & echo $!; i=0; while [ $i -lt 300 ]; do echo $i; i=$((i+1)); done; printf last`),
+		Env:  []string{"PATH=/bin:/usr/bin"}, Linger: time.Millisecond,
+		Output: func(s runner.Stream, line string) {
+			out.add(s, line)
+			time.Sleep(100 * time.Microsecond)
+		},
+	})
+	got := out.get(runner.Stdout)
+	if !ok(o) || len(got) != 302 || got[301] != "last" {
+		t.Errorf("got %+v, %d lines: %q", o, len(got), got)
+	}
+	if pid, err := strconv.Atoi(got[0]); err == nil {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
 }

@@ -21,14 +21,14 @@ func TestAProcessThatCannotBeEndedIsGivenUp(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			pids, kills := []int{11, 12}, 0
-			look := func() []int { return pids }
-			kill := func(pid int) {
-				if kills++; pid == 12 {
-					pids = []int{11}
+			alive, kills := []process{{pid: 11}, {pid: 12}}, 0
+			find := func() []process { return alive }
+			kill := func(p process) {
+				if kills++; p.pid == 12 {
+					alive = []process{{pid: 11}}
 				}
 			}
-			found, left := endLeftover(c.ctx, c.bound, look, kill)
+			found, left := killAll(c.ctx, c.bound, find, kill, func() {})
 			if found != 2 || left < 1 || kills < 2 {
 				t.Errorf("found %d, left %d, after %d signals", found, left, kills)
 			}

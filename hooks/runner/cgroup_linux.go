@@ -1,0 +1,253 @@
+package runner
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+)
+
+// Cgroups gives each program a control group of its own (version 2), below the
+// one that this process is in. Whatever a program starts stays in it, whatever
+// it does with sessions, parents and environments, so that no process is missed
+// when the program has to stop. It needs the right to make control groups there:
+// root has it in most places, others where the group was delegated to them, such
+// as by "Delegate=yes" of a systemd service. Not to have it is nothing unusual,
+// in a container or on a laptop. nil is valid, and gives none.
+//
+// A group goes with its program. One in which a daemon was left stays until
+// that has ended. It is safe for use by many goroutines.
+type Cgroups struct {
+	dir string
+	mu  sync.Mutex
+	// off: programs can't begin in them.
+	off  bool
+	made int
+	// kept are the paths of groups that were left with somebody in them.
+	kept map[string]bool
+}
+
+// OpenCgroups are the cgroups for the programs of one agent, of whose files dir
+// is the directory; nil: there may be none. It removes what the agents before
+// have left of them, so far as nobody is in it. Close it.
+func OpenCgroups(dir string) *Cgroups {
+	own, ok := ownCgroup("/proc/self/cgroup", "/proc/self/mountinfo")
+	if !ok {
+		return nil
+	}
+	if abs, err := filepath.Abs(dir); err == nil {
+		dir = abs
+	}
+	c := &Cgroups{dir: filepath.Join(own, "unitd-"+digest(dir)), kept: map[string]bool{}}
+	if err := os.Mkdir(c.dir, 0o755); err != nil && !os.IsExist(err) {
+		return nil
+	}
+	c.sweep()
+	return c
+}
+
+// Close removes the groups that nobody is in.
+func (c *Cgroups) Close() {
+	if c == nil {
+		return
+	}
+	c.sweep()
+	_ = os.Remove(c.dir) // unless a daemon is in one of them
+}
+
+// ownCgroup is the directory of the cgroup that this process is in, by what
+// /proc says of it.
+func ownCgroup(cgroup, mountinfo string) (dir string, ok bool) {
+	b, err := os.ReadFile(cgroup)
+	if err != nil {
+		return "", false
+	}
+	path := ""
+	for line := range strings.Lines(string(b)) {
+		if rest, ok := strings.CutPrefix(strings.TrimSpace(line), "0::"); ok {
+			path = rest
+		}
+	}
+	if !strings.HasPrefix(path, "/") || strings.HasPrefix(path, "/..") {
+		return "", false // none, or out of sight from here
+	}
+	if b, err = os.ReadFile(mountinfo); err != nil {
+		return "", false
+	}
+	for line := range strings.Lines(string(b)) {
+		// 30 23 0:26 /root /mount/point rw,… shared:4 - cgroup2 cgroup2 rw
+		own, fstype, ok := strings.Cut(line, " - ")
+		f := strings.Fields(own)
+		if !ok || !strings.HasPrefix(fstype, "cgroup2 ") || len(f) < 5 {
+			continue
+		}
+		below, err := filepath.Rel(f[3], path)
+		if err != nil || strings.HasPrefix(below, "..") {
+			continue // something else is mounted here
+		}
+		return filepath.Join(f[4], below), true
+	}
+	return "", false
+}
+
+// digest is a short name of a fixed length.
+func digest(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return hex.EncodeToString(sum[:8])
+}
+
+// giveUp has no more groups made: this process may make them, and can't have
+// programs begin in them.
+func (c *Cgroups) giveUp() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.off = true
+}
+
+// enter makes the group of the program with that mark; nil: it gets none.
+func (c *Cgroups) enter(mark string) *cgroup {
+	if c == nil {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.off {
+		return nil
+	}
+	c.made++
+	name := strconv.Itoa(os.Getpid()) + "-" + strconv.Itoa(c.made)
+	if mark != "" {
+		name = digest(mark)
+	}
+	g := &cgroup{all: c, path: filepath.Join(c.dir, name)}
+	delete(c.kept, g.path) // the same program is run twice
+	if err := os.Mkdir(g.path, 0o755); err != nil && !os.IsExist(err) {
+		return nil
+	}
+	var err error
+	if g.file, err = os.Open(g.path); err != nil {
+		_ = os.Remove(g.path)
+		return nil
+	}
+	return g
+}
+
+// former is the group of a program of a former agent; nil: there is none.
+func (c *Cgroups) former(mark string) *cgroup {
+	if c == nil {
+		return nil
+	}
+	g := &cgroup{all: c, path: filepath.Join(c.dir, digest(mark))}
+	if _, err := os.Stat(g.path); err != nil {
+		return nil
+	}
+	return g
+}
+
+// sweep removes the groups in which nobody is, while none is in use.
+func (c *Cgroups) sweep() {
+	entries, err := os.ReadDir(c.dir)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		if e.IsDir() {
+			removeGroup(filepath.Join(c.dir, e.Name()))
+		}
+	}
+}
+
+// removeGroup removes a group and those that a program has made in it, so far as
+// nobody is in them.
+func removeGroup(path string) (removed bool) {
+	if os.Remove(path) == nil {
+		return true
+	}
+	dirs := groupsIn(path)
+	for i := len(dirs) - 1; i >= 0; i-- {
+		_ = os.Remove(dirs[i])
+	}
+	_, err := os.Lstat(path)
+	return os.IsNotExist(err)
+}
+
+// groupsIn are the group and all below it, those above first.
+func groupsIn(path string) []string {
+	var dirs []string
+	_ = filepath.WalkDir(path, func(p string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			dirs = append(dirs, p)
+		}
+		return nil // what has gone meanwhile
+	})
+	return dirs
+}
+
+// cgroup is the group of one program. nil is valid: it has none.
+type cgroup struct {
+	all  *Cgroups
+	path string
+	file *os.File
+}
+
+// hold has a program begin in the group.
+func (g *cgroup) hold(attr *syscall.SysProcAttr) {
+	if g != nil {
+		attr.UseCgroupFD, attr.CgroupFD = true, int(g.file.Fd())
+	}
+}
+
+// procs are the processes in it.
+func (g *cgroup) procs() map[int]bool {
+	if g == nil {
+		return nil
+	}
+	in := map[int]bool{}
+	for _, dir := range groupsIn(g.path) {
+		b, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
+		if err != nil {
+			continue
+		}
+		for word := range strings.FieldsSeq(string(b)) {
+			if pid, err := strconv.Atoi(word); err == nil && pid > 0 {
+				in[pid] = true
+			}
+		}
+	}
+	return in
+}
+
+// kill ends all that are in it at once; kernels before 5.14 don't.
+func (g *cgroup) kill() {
+	if g != nil {
+		_ = os.WriteFile(filepath.Join(g.path, "cgroup.kill"), []byte("1"), 0)
+	}
+}
+
+// leave removes the group, unless somebody lives in it.
+func (g *cgroup) leave() {
+	if g == nil {
+		return
+	}
+	if g.file != nil {
+		g.file.Close()
+		g.file = nil
+	}
+	if removeGroup(g.path) {
+		return
+	}
+	// When one more is left, those before may be empty.
+	g.all.mu.Lock()
+	defer g.all.mu.Unlock()
+	for path := range g.all.kept {
+		if removeGroup(path) {
+			delete(g.all.kept, path)
+		}
+	}
+	g.all.kept[g.path] = true
+}

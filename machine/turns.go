@@ -1,0 +1,69 @@
+package machine
+
+import (
+	"context"
+	"sync"
+
+	"github.com/juju/errors"
+)
+
+// turns are the locks that units take one after the other to run a hook: units
+// of one machine and one lock group share one. It is safe for use by many
+// goroutines; the zero value is ready.
+type turns struct {
+	mu    sync.Mutex
+	locks map[place]*turn
+}
+
+// place is what a turn is for; the group is empty for the machine's own.
+type place struct{ machine, group string }
+
+// turn is one lock, which is there as long as somebody wants it.
+type turn struct {
+	held   chan struct{} // has room for one
+	wanted int
+}
+
+// take waits until no other unit has the turn. waited says whether that took
+// time.
+func (t *turns) take(ctx context.Context, p place) (give func(), waited bool, err error) {
+	one := t.want(p)
+	select {
+	case one.held <- struct{}{}:
+	default:
+		waited = true
+		select {
+		case one.held <- struct{}{}:
+		case <-ctx.Done():
+			t.leave(p, one)
+			return nil, false, errors.Trace(ctx.Err())
+		}
+	}
+	return func() {
+		<-one.held
+		t.leave(p, one)
+	}, waited, nil
+}
+
+func (t *turns) want(p place) *turn {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.locks == nil {
+		t.locks = map[place]*turn{}
+	}
+	one, ok := t.locks[p]
+	if !ok {
+		one = &turn{held: make(chan struct{}, 1)}
+		t.locks[p] = one
+	}
+	one.wanted++
+	return one
+}
+
+func (t *turns) leave(p place, one *turn) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if one.wanted--; one.wanted == 0 {
+		delete(t.locks, p)
+	}
+}

@@ -1,0 +1,82 @@
+package state
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"time"
+
+	"github.com/juju/errors"
+)
+
+// CheckHookTimeout says whether the text is a time-out for hooks, such as "10m";
+// 0 is none, and empty as if it weren't set. The error is NotValid and begins
+// with the name of the setting.
+func CheckHookTimeout(setting, text string) error {
+	if d, err := parseTimeout(text); err != nil || d < 0 {
+		return errors.NewNotValid(nil, fmt.Sprintf("%s: %q is not a duration like 10m, or 0 for none", setting, text))
+	}
+	return nil
+}
+
+func parseTimeout(text string) (time.Duration, error) {
+	if text == "" {
+		return 0, nil
+	}
+	return time.ParseDuration(text)
+}
+
+// hookTimeout is how long the application's hooks may take; 0: as long as they
+// like.
+func hookTimeout(app ApplicationDoc, conf map[string]string) (time.Duration, error) {
+	text := app.HookTimeout
+	if text == "" {
+		text = conf[HookTimeout]
+	}
+	d, err := parseTimeout(text)
+	return d, errors.Annotate(err, HookTimeout)
+}
+
+var validLockGroup = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
+
+// CheckLockGroup says whether the text names a lock group; empty is the
+// machine's. The error is NotValid and begins with the name of the setting.
+func CheckLockGroup(setting, text string) error {
+	if text != "" && !validLockGroup.MatchString(text) {
+		return errors.NewNotValid(nil, fmt.Sprintf("%s: %q is not a name of letters, digits, dots, dashes and underscores", setting, text))
+	}
+	return nil
+}
+
+// checkRunning says whether it is said well how hooks are run.
+func (a DeployArgs) checkRunning() error {
+	if err := CheckHookTimeout(HookTimeout, a.HookTimeout); err != nil {
+		return errors.Trace(err)
+	}
+	return errors.Trace(CheckLockGroup("lock-group", a.LockGroup))
+}
+
+// SetHookTimeout says how long a hook of the application may take, from the next
+// one on: see CheckHookTimeout. Empty: as long as the model's setting says.
+func (m *Model) SetHookTimeout(ctx context.Context, name, timeout string) error {
+	if err := CheckHookTimeout(HookTimeout, timeout); err != nil {
+		return errors.Trace(err)
+	}
+	return m.changeApplication(ctx, name, func(_ *txn, app *ApplicationDoc) error {
+		app.HookTimeout = timeout
+		return nil
+	})
+}
+
+// SetLockGroup says with which units the application's share a turn for their
+// hooks, from the next one on: those on the same machine whose group is the
+// same; empty: the machine's own group.
+func (m *Model) SetLockGroup(ctx context.Context, name, group string) error {
+	if err := CheckLockGroup("lock-group", group); err != nil {
+		return errors.Trace(err)
+	}
+	return m.changeApplication(ctx, name, func(_ *txn, app *ApplicationDoc) error {
+		app.LockGroup = group
+		return nil
+	})
+}
