@@ -26,20 +26,22 @@ import (
 // the charm's executable run to its end.
 func (u *unit) runHook(ctx context.Context, run uniter.Run) uniter.Result {
 	entry := history.Entry{Unit: u.name, Run: run.Number, Hook: run.Hook, Started: u.clock.Now()}
-	var calls counter
+	entry.SetChanged(u.whatChanged(ctx, run))
+	calls := calls{began: time.Now(), entry: &entry}
 	taking := u.take(run)
 	u.server.OnCall(func(c tools.Call) {
-		calls.add()
+		calls.add(c)
 		taking.call(c)
 		_ = u.at(ctx, PointTool, run.Number, run.Hook, c.Tool)
 	})
 	u.taking = taking
 	hctx, res := u.executeAt(ctx, run, &entry)
 	u.taking, u.taken = nil, taking.end()
+	calls.end()
 	entry.Duration = u.clock.Now().Sub(entry.Started)
-	entry.Tools = calls.get()
 	if !res.Stopped && res.Failure == nil {
 		res.Changes = hctx.Changes()
+		entry.Written = history.WrittenBy(res.Changes)
 	}
 	u.running = entry
 	return res
@@ -65,21 +67,26 @@ func (u *unit) executeAt(ctx context.Context, run uniter.Run, entry *history.Ent
 	return hctx, outcome(err, res)
 }
 
-type counter struct {
-	mu sync.Mutex
-	n  int
+// calls puts the tool calls of a run into its entry. Those that come after the
+// run has ended are no part of it.
+type calls struct {
+	mu    sync.Mutex
+	began time.Time
+	entry *history.Entry
 }
 
-func (c *counter) add() {
+func (c *calls) add(call tools.Call) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.n++
+	if c.entry != nil {
+		c.entry.AddCall(history.Call{Tool: call.Tool, Args: call.Args, Code: call.Code, At: call.Began.Sub(c.began), Took: call.Duration})
+	}
 }
 
-func (c *counter) get() int {
+func (c *calls) end() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.n
+	c.entry = nil
 }
 
 func (u *unit) execute(ctx context.Context, run uniter.Run, entry *history.Entry) (*hookcontext.Context, uniter.Result) {

@@ -70,6 +70,8 @@ type unit struct {
 	// seen and proxy are what the model said when it was last looked at.
 	seen  resolver.Remote
 	proxy hooks.Proxy
+	// causes knows what the charm was told, by name.
+	causes causes
 	// believed is the charm that the agent took to be deployed then; lose ends
 	// the agent, to begin anew.
 	believed string
@@ -206,15 +208,12 @@ func (u *unit) observe(ctx context.Context, l resolver.Local) (resolver.Remote, 
 	if err != nil {
 		return resolver.Remote{}, errors.Trace(err)
 	}
-	var endpoints []model.Endpoint
-	if l.Charm != "" {
-		charm, err := u.model.Charm(ctx, l.Charm)
-		if err != nil {
-			return resolver.Remote{}, errors.Trace(err)
-		}
-		endpoints = charm.Charm.EndpointsOf(u.name.Application())
+	endpoints, err := endpointsOf(ctx, u.model, u.name, l.Charm)
+	if err != nil {
+		return resolver.Remote{}, errors.Trace(err)
 	}
 	u.seen, u.proxy = remote(s, endpoints, u.clock.Now()), proxyOf(s.ModelConfig)
+	u.causes.look(s, l.Seen.Config)
 	return u.seen, nil
 }
 
