@@ -62,6 +62,7 @@ var rooms = []room{
 	{"charmdir", anything, []string{"model"}},
 	{"bundle", anything, []string{"model"}},
 	{"debuglog", anything, nil},
+	{"debugger", anything, nil},
 	{"history", anything, []string{"hooks", "model"}},
 	{"recording", anything, []string{"history", "model", "tools/wire"}},
 	{"state/store", anything, nil},
@@ -69,7 +70,7 @@ var rooms = []room{
 	{"state/store/sqlite", anything, []string{"state/store"}},
 	{"state", anything, []string{"model", "state/store"}},
 	{"machine", anything, []string{
-		"charmdir", "context", "debuglog", "history", "hooks", "hooks/runner", "model", "recording", "relation",
+		"charmdir", "context", "debugger", "debuglog", "history", "hooks", "hooks/runner", "model", "recording", "relation",
 		"state", "state/store", "tools", "uniter", "uniter/journal", "uniter/resolver",
 	}},
 	{"script/lab", anything, []string{"machine", "model", "state/store"}},
@@ -80,7 +81,7 @@ var rooms = []room{
 	{"testcharms/...", standard, nil},
 	{"cmd/hooktool", standard, []string{"tools/client"}},
 	{"cmd/unitd", anything, []string{
-		"bundle", "charmdir", "context", "debuglog", "history", "hooks", "hooks/runner", "machine", "model",
+		"bundle", "charmdir", "context", "debugger", "debuglog", "history", "hooks", "hooks/runner", "machine", "model",
 		"recording", "relation", "script", "script/lab", "state", "state/store", "state/store/sqlite", "tools", "tools/client", "tools/wire",
 		"uniter", "uniter/journal", "uniter/resolver",
 	}},

@@ -112,12 +112,18 @@ func (u *unit) execute(ctx context.Context, run uniter.Run, entry *history.Entry
 	if err != nil {
 		return hctx, u.failure(ctx, err)
 	}
+	tail, env := &lastLines{}, u.environ(run, id)
+	if path != "" {
+		u.taking.start(charm, u.charm.Path(), env)
+	}
+	if res, debugged := u.debug(ctx, runCtx, run, path, env); debugged {
+		entry.Debugged = true
+		return hctx, res
+	}
 	if path == "" {
 		entry.Missing = true
 		return hctx, uniter.Result{}
 	}
-	tail, env := &lastLines{}, u.environ(run, id)
-	u.taking.start(charm, u.charm.Path(), env)
 	o := u.runner.Run(runCtx, runner.Cmd{
 		Path: path, Dir: u.charm.Path(), Env: env,
 		Output: func(s runner.Stream, line string) {
