@@ -74,8 +74,9 @@ var rooms = []room{
 		"state", "state/store", "tools", "uniter", "uniter/journal", "uniter/resolver",
 	}},
 	{"script/lab", anything, []string{"machine", "model", "state/store"}},
+	{"why", anything, []string{"hooks", "hooks/runner", "machine", "model", "state", "uniter/journal", "uniter/resolver"}},
 	{"script", anything, []string{
-		"charmdir", "debuglog", "history", "hooks", "hooks/runner", "machine", "model", "script/lab", "state", "state/store/sqlite",
+		"charmdir", "debuglog", "history", "hooks", "hooks/runner", "machine", "model", "script/lab", "state", "state/store/sqlite", "why",
 	}},
 	{"testcharms", anything, nil},
 	{"testcharms/...", standard, nil},
@@ -83,7 +84,7 @@ var rooms = []room{
 	{"cmd/unitd", anything, []string{
 		"bundle", "charmdir", "context", "debugger", "debuglog", "history", "hooks", "hooks/runner", "machine", "model",
 		"recording", "relation", "script", "script/lab", "state", "state/store", "state/store/sqlite", "tools", "tools/client", "tools/wire",
-		"uniter", "uniter/journal", "uniter/resolver",
+		"uniter", "uniter/journal", "uniter/resolver", "why",
 	}},
 }
 

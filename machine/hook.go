@@ -17,6 +17,7 @@ import (
 	"github.com/unitd/unitd/history"
 	"github.com/unitd/unitd/hooks"
 	"github.com/unitd/unitd/hooks/runner"
+	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/tools"
 	"github.com/unitd/unitd/uniter"
 	"github.com/unitd/unitd/uniter/resolver"
@@ -252,10 +253,15 @@ func (u *unit) environ(run uniter.Run, contextID string) []string {
 	return append(env, u.runMark(run))
 }
 
-// runMark is a variable that all processes of a run have and no others: by it
-// what an interrupted run has left behind is found.
+// RunMark is a variable that all processes of a run have and no others: by it
+// what an interrupted run has left behind is found. uuid is that of the model,
+// id that of the unit.
+func RunMark(uuid string, unit model.UnitName, id string, run int64) string {
+	return fmt.Sprintf("UNITD_RUN=%s/%s/%s/%d", uuid, unit, id, run)
+}
+
 func (u *unit) runMark(run uniter.Run) string {
-	return fmt.Sprintf("UNITD_RUN=%s/%s/%s/%d", u.model.UUID(), u.name, u.id, run.Number)
+	return RunMark(u.model.UUID(), u.name, u.id, run.Number)
 }
 
 // lastLines keeps the end of a hook's error output for its failure message.

@@ -131,7 +131,7 @@ on this machine alone and with nothing to set up.`,
 	for _, verb := range []func() *cobra.Command{
 		a.upCmd, a.watchCmd, a.testCmd, a.deployCmd, a.refreshCmd, a.addUnitCmd, a.removeUnitCmd, a.removeApplicationCmd,
 		a.integrateCmd, a.removeRelationCmd, a.configCmd, a.exposeCmd, a.unexposeCmd, a.resolvedCmd,
-		a.statusCmd, a.showUnitCmd, a.waitCmd, a.debugLogCmd, a.historyCmd, a.debugHooksCmd, a.debugCodeCmd, a.debugWindowCmd, a.recordCmd, a.replayCmd,
+		a.statusCmd, a.showUnitCmd, a.waitCmd, a.whyCmd, a.debugLogCmd, a.historyCmd, a.debugHooksCmd, a.debugCodeCmd, a.debugWindowCmd, a.recordCmd, a.replayCmd,
 		a.addModelCmd, a.destroyModelCmd, a.modelsCmd, a.switchCmd, a.modelConfigCmd,
 		a.agentCmd, a.shutdownCmd, a.completionCmd, a.versionCmd, a.labCmd,
 	} {

@@ -73,5 +73,6 @@ func withEnviron(vars []string) []int {
 			pids = append(pids, pid)
 		}
 	}
+	slices.Sort(pids)
 	return pids
 }
