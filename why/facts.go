@@ -3,6 +3,7 @@ package why
 import (
 	"context"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/juju/errors"
@@ -127,26 +128,32 @@ const mostDue = 200
 // nothing else changed.
 func due(l resolver.Local, r resolver.Remote) []hooks.Info {
 	var all []hooks.Info
-	left := map[model.RelationID]bool{}
+	r.Relations = slices.Clone(r.Relations)
+	leave := func(id model.RelationID) {
+		for i := range r.Relations {
+			if r.Relations[i].ID == id {
+				r.Relations[i].InScope = false
+			}
+		}
+	}
 	for range mostDue {
 		op := resolver.Next(l, r)
-		done := resolver.Event{Kind: resolver.Done, At: r.Now}
 		switch op.Verb {
 		case resolver.RunHook:
 			all = append(all, op.Hook)
 			l = resolver.After(l, op, resolver.Event{Kind: resolver.Began, At: r.Now})
 			r.Committed = op.Run
-		case resolver.Interrupt, resolver.Idle, resolver.Terminate, resolver.MarkDead, resolver.MarkDying:
-			return all
+			if op.Hook.Kind == hooks.RelationBroken {
+				leave(op.Hook.RelationID)
+			}
 		case resolver.LeaveScope:
 			for _, id := range op.Relations {
-				if left[id] {
-					return all // the model would say that it has been left
-				}
-				left[id] = true
+				leave(id)
 			}
+		case resolver.Interrupt, resolver.Idle, resolver.Terminate, resolver.MarkDead, resolver.MarkDying:
+			return all
 		}
-		l = resolver.After(l, op, done)
+		l = resolver.After(l, op, resolver.Event{Kind: resolver.Done, At: r.Now})
 	}
 	return all
 }
