@@ -74,8 +74,12 @@ func Run(ctx context.Context, dir string, o Offer) (exit int, taken bool, err er
 	}
 	in := json.NewDecoder(bufio.NewReader(conn))
 	var a answer
-	if err := in.Decode(&a); err != nil || a.Take == nil || !*a.Take {
-		return 0, false, ctx.Err()
+	err = in.Decode(&a)
+	switch {
+	case ctx.Err() != nil:
+		return 0, true, errors.Trace(ctx.Err()) // it may have been taken
+	case err != nil || a.Take == nil || !*a.Take:
+		return 0, false, nil
 	}
 	_ = conn.SetDeadline(time.Time{})
 	a = answer{}
