@@ -64,6 +64,7 @@ var rooms = []room{
 	{"bundle", anything, []string{"model"}},
 	{"debuglog", anything, []string{"durable"}},
 	{"sealed", anything, nil},
+	{"debugger", anything, nil},
 	{"history", anything, []string{"durable", "hooks", "model"}},
 	{"audit", anything, []string{"debuglog", "history", "model", "uniter/resolver", "uniter/sim"}},
 	{"recording", anything, []string{"durable", "history", "model", "tools/wire"}},
@@ -72,20 +73,21 @@ var rooms = []room{
 	{"state/store/sqlite", anything, []string{"state/store"}},
 	{"state", anything, []string{"model", "state/store"}},
 	{"machine", anything, []string{
-		"charmdir", "context", "debuglog", "durable", "history", "hooks", "hooks/runner", "model", "recording", "relation",
+		"charmdir", "context", "debugger", "debuglog", "durable", "history", "hooks", "hooks/runner", "model", "recording", "relation",
 		"state", "state/store", "tools", "tools/wire", "uniter", "uniter/journal", "uniter/resolver",
 	}},
 	{"script/lab", anything, []string{"machine", "model", "state/store"}},
+	{"why", anything, []string{"hooks", "hooks/runner", "machine", "model", "state", "uniter/journal", "uniter/resolver"}},
 	{"script", anything, []string{
-		"audit", "charmdir", "debuglog", "durable", "history", "hooks", "hooks/runner", "machine", "model", "script/lab", "state", "state/store/sqlite",
+		"audit", "charmdir", "debuglog", "durable", "history", "hooks", "hooks/runner", "machine", "model", "script/lab", "state", "state/store/sqlite", "why",
 	}},
 	{"testcharms", anything, nil},
 	{"testcharms/...", standard, nil},
 	{"cmd/hooktool", standard, []string{"tools/client"}},
 	{"cmd/unitd", anything, []string{
-		"bundle", "charmdir", "context", "debuglog", "durable", "history", "hooks", "hooks/runner", "machine", "model",
+		"bundle", "charmdir", "context", "debugger", "debuglog", "durable", "history", "hooks", "hooks/runner", "machine", "model",
 		"recording", "relation", "script", "script/lab", "sealed", "state", "state/store", "state/store/sqlite", "tools", "tools/client", "tools/wire",
-		"uniter", "uniter/journal", "uniter/resolver",
+		"uniter", "uniter/journal", "uniter/resolver", "why",
 	}},
 }
 

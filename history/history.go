@@ -46,6 +46,9 @@ type Entry struct {
 	Hook    hooks.Info `json:"hook"`
 	Name    string     `json:"name"` // the hook's, "db-relation-joined"
 	Outcome Outcome    `json:"outcome"`
+	// Changed are the names of what the hook's cause is about, where they are
+	// known: options, or keys of a databag.
+	Changed []string `json:"changed,omitempty"`
 	// Missing: the charm has no such hook.
 	Missing  bool          `json:"missing,omitempty"`
 	Exit     int           `json:"exit"`
@@ -53,6 +56,12 @@ type Entry struct {
 	Started  time.Time     `json:"started,omitzero"`
 	Duration time.Duration `json:"duration"` // in ns
 	Tools    int           `json:"tools"`    // hook tool calls
+	// Calls are the first of them, in the order in which they ended.
+	Calls []Call `json:"calls,omitempty"`
+	// Written is what the run has committed.
+	Written Written `json:"written,omitzero"`
+	// Debugged: a person has run it, in the place of the agent.
+	Debugged bool `json:"debugged,omitempty"`
 }
 
 // Path is where the history of a unit is, below dir.
@@ -61,7 +70,8 @@ func Path(dir string, unit model.UnitName) string {
 }
 
 // rotateAt is the size in bytes at which a history is set aside as
-// "<path>.1", in place of the one before. About ten thousand runs fit in it.
+// "<path>.1", in place of the one before. Some ten thousand runs fit in it, or
+// a thousand of hooks that call many tools.
 const rotateAt = 4 << 20
 
 // Append adds an entry to its unit's history below dir, an existing directory.

@@ -2,7 +2,6 @@ package machine
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -12,13 +11,6 @@ import (
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/uniter/journal"
 )
-
-// markOf is a variable that all processes of a run have and no others: by it
-// what an interrupted run has left behind is found. The ids in it are chance, so
-// that no agent takes another one's runs for its own.
-func markOf(modelUUID string, unit model.UnitName, id string, run int64) string {
-	return fmt.Sprintf("%s=%s/%s/%s/%d", runner.MarkVariable, modelUUID, unit, id, run)
-}
 
 // former ends what is left running of hooks in which an agent was killed, and
 // whose unit went before there was an agent again.
@@ -45,7 +37,7 @@ func (f former) endIn(ctx context.Context, dir string) {
 	if last, err := history.Last(HistoryDir(f.dir, f.uuid), l.Unit); err == nil && last.ID == l.ID && last.Run >= run {
 		return
 	}
-	found, left := runner.EndRun(ctx, f.cgroups, markOf(f.uuid, l.Unit, l.ID, run))
+	found, left := runner.EndRun(ctx, f.cgroups, RunMark(f.uuid, l.Unit, l.ID, run))
 	tellEnded(f.log, l.Unit, hook.Name(), found, left)
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/unitd/unitd/history"
 	"github.com/unitd/unitd/hooks"
 	"github.com/unitd/unitd/hooks/runner"
+	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/tools"
 	"github.com/unitd/unitd/uniter"
 	"github.com/unitd/unitd/uniter/resolver"
@@ -26,11 +27,12 @@ import (
 // the charm's executable run to its end.
 func (u *unit) runHook(ctx context.Context, run uniter.Run) uniter.Result {
 	entry := history.Entry{Unit: u.name, Run: run.Number, Hook: run.Hook, Started: u.clock.Now()}
-	var calls counter
+	entry.SetChanged(u.whatChanged(ctx, run))
+	calls := calls{began: time.Now(), entry: &entry}
 	taking := u.take(run)
 	limited, verdict := u.limit(ctx)
 	u.server.OnCall(func(c tools.Call) {
-		calls.add()
+		calls.add(c)
 		taking.call(c)
 		_ = u.at(limited, PointTool, run.Number, run.Hook, c.Tool)
 	})
@@ -38,10 +40,11 @@ func (u *unit) runHook(ctx context.Context, run uniter.Run) uniter.Result {
 	hctx, res := u.executeAt(limited, run, &entry)
 	res = verdict(res)
 	u.taking, u.taken = nil, taking.end()
+	calls.end()
 	entry.Duration = u.clock.Now().Sub(entry.Started)
-	entry.Tools = calls.get()
 	if !res.Stopped && res.Failure == nil {
 		res.Changes = hctx.Changes()
+		entry.Written = history.WrittenBy(res.Changes)
 	}
 	u.running = entry
 	return res
@@ -67,21 +70,26 @@ func (u *unit) executeAt(ctx context.Context, run uniter.Run, entry *history.Ent
 	return hctx, outcome(err, res)
 }
 
-type counter struct {
-	mu sync.Mutex
-	n  int
+// calls puts the tool calls of a run into its entry. Those that come after the
+// run has ended are no part of it.
+type calls struct {
+	mu    sync.Mutex
+	began time.Time
+	entry *history.Entry
 }
 
-func (c *counter) add() {
+func (c *calls) add(call tools.Call) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.n++
+	if c.entry != nil {
+		c.entry.AddCall(history.Call{Tool: call.Tool, Args: call.Args, Code: call.Code, At: call.Began.Sub(c.began), Took: call.Duration})
+	}
 }
 
-func (c *counter) get() int {
+func (c *calls) end() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.n
+	c.entry = nil
 }
 
 func (u *unit) execute(ctx context.Context, run uniter.Run, entry *history.Entry) (*hookcontext.Context, uniter.Result) {
@@ -108,12 +116,18 @@ func (u *unit) execute(ctx context.Context, run uniter.Run, entry *history.Entry
 	if err != nil {
 		return hctx, u.failure(ctx, err)
 	}
+	tail, env, task := &lastLines{}, u.environ(run, id), u.doing
+	if path != "" {
+		u.taking.start(charm, u.charm.Path(), env)
+	}
+	if res, debugged := u.debug(ctx, runCtx, run, path, env); debugged {
+		entry.Debugged = true
+		return hctx, res
+	}
 	if path == "" {
 		entry.Missing = true
 		return hctx, uniter.Result{}
 	}
-	tail, env, task := &lastLines{}, u.environ(run, id), u.doing
-	u.taking.start(charm, u.charm.Path(), env)
 	o := u.runner.Run(runCtx, runner.Cmd{
 		Path: path, Args: args, Dir: u.charm.Path(), Env: env, Linger: task.linger(),
 		Output: func(s runner.Stream, line string) {
@@ -251,8 +265,16 @@ func (u *unit) environ(run uniter.Run, contextID string) []string {
 	return append(env, u.runMark(run))
 }
 
+// RunMark is a variable that all processes of a run have and no others: by it
+// what an interrupted run has left behind is found. uuid is that of the model,
+// id that of the unit; they are chance, so that no agent takes another one's runs
+// for its own.
+func RunMark(uuid string, unit model.UnitName, id string, run int64) string {
+	return fmt.Sprintf("%s=%s/%s/%s/%d", runner.MarkVariable, uuid, unit, id, run)
+}
+
 func (u *unit) runMark(run uniter.Run) string {
-	return markOf(u.model.UUID(), u.name, u.id, run.Number)
+	return RunMark(u.model.UUID(), u.name, u.id, run.Number)
 }
 
 // lastLines keeps the end of a hook's error output for its failure message.

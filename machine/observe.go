@@ -1,8 +1,11 @@
 package machine
 
 import (
+	"context"
 	"encoding/json"
 	"time"
+
+	"github.com/juju/errors"
 
 	"github.com/unitd/unitd/hooks"
 	"github.com/unitd/unitd/model"
@@ -54,6 +57,28 @@ func memoryOf(u state.UnitDoc) (m resolver.Memory) {
 		return resolver.Memory{}
 	}
 	return m
+}
+
+// endpointsOf are the endpoints of a unit that has a charm deployed; none where
+// it has none.
+func endpointsOf(ctx context.Context, m *state.Model, unit model.UnitName, charm string) ([]model.Endpoint, error) {
+	if charm == "" {
+		return nil, nil
+	}
+	doc, err := m.Charm(ctx, charm)
+	return doc.Charm.EndpointsOf(unit.Application()), errors.Trace(err)
+}
+
+// Look is what the agent of a unit that remembers l would see of the model at a
+// time: for those who want to know what it will do. The error is NotFound where
+// there is no such unit.
+func Look(ctx context.Context, m *state.Model, unit model.UnitName, l resolver.Local, now time.Time) (resolver.Remote, error) {
+	s, err := m.Snapshot(ctx, unit)
+	if err != nil {
+		return resolver.Remote{}, errors.Trace(err)
+	}
+	endpoints, err := endpointsOf(ctx, m, unit, l.Charm)
+	return remote(s, endpoints, now), errors.Trace(err)
 }
 
 // proxyOf are the model's settings for what charms reach through a proxy. Who

@@ -49,6 +49,9 @@ func (u *unit) recordEnded(e resolver.Ended) {
 	entry.ID, entry.Run, entry.Hook, entry.Name = u.id, e.Run, e.Hook, e.Hook.Name()
 	entry.Newest = e.Newest
 	entry.Outcome, entry.Message, entry.Exit = history.Outcome(e.How), e.Message, e.Exit
+	if entry.Outcome != history.Committed {
+		entry.Written = history.Written{}
+	}
 	if err := history.Append(u.disk, u.history, entry); err != nil {
 		u.log.Error("cannot write the history", "unit", u.name, "err", err)
 	}

@@ -66,13 +66,13 @@ func (u *unit) runTask(ctx context.Context, run uniter.Run) uniter.TaskResult {
 	u.ending.arm(cancel)
 	late := u.after(ctx, task, cancel)
 	entry := history.Entry{Unit: u.name, Run: run.Number, Hook: run.Hook, Started: u.clock.Now()}
-	var calls counter
+	calls := calls{began: time.Now(), entry: &entry}
 	if task.Kind == state.ActionTask { // of commands there is nothing to replay
 		u.taking = u.take(run)
 	}
 	taking := u.taking
 	u.server.OnCall(func(c tools.Call) {
-		calls.add()
+		calls.add(c)
 		taking.call(c)
 		_ = u.at(ctx, PointTool, run.Number, run.Hook, c.Tool)
 	})
@@ -81,8 +81,8 @@ func (u *unit) runTask(ctx context.Context, run uniter.Run) uniter.TaskResult {
 	if res.Stopped {
 		u.endLeftover(context.WithoutCancel(ctx), run)
 	}
+	calls.end()
 	entry.Duration = u.clock.Now().Sub(entry.Started)
-	entry.Tools = calls.get()
 	u.running = entry
 	out := u.taskResult(task, hctx, res, entry.Missing)
 	if late() && res.Stopped {

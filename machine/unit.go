@@ -80,6 +80,8 @@ type unit struct {
 	host      Host
 	timeout   time.Duration // of its hooks; 0: none
 	lockGroup string
+	// causes knows what the charm was told, by name.
+	causes causes
 	// believed is the charm that the agent took to be deployed then; lose ends
 	// the agent, to begin anew.
 	believed string
@@ -230,18 +232,15 @@ func (u *unit) observe(ctx context.Context, l resolver.Local) (resolver.Remote, 
 	if err != nil {
 		return resolver.Remote{}, errors.Trace(err)
 	}
-	var endpoints []model.Endpoint
-	if l.Charm != "" {
-		charm, err := u.model.Charm(ctx, l.Charm)
-		if err != nil {
-			return resolver.Remote{}, errors.Trace(err)
-		}
-		endpoints = charm.Charm.EndpointsOf(u.name.Application())
+	endpoints, err := endpointsOf(ctx, u.model, u.name, l.Charm)
+	if err != nil {
+		return resolver.Remote{}, errors.Trace(err)
 	}
 	u.seen, u.proxy = remote(s, endpoints, u.clock.Now()), proxyOf(s.ModelConfig)
 	u.host = u.present.now()
 	u.seen.Want.Boot = u.host.Boot
 	u.timeout, u.lockGroup = s.HookTimeout, s.Application.LockGroup
+	u.causes.look(s, l.Seen.Config)
 	return u.seen, nil
 }
 

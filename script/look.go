@@ -101,7 +101,7 @@ func (c *call) hooks() error {
 	have := make([]string, len(runs))
 	for i, run := range runs {
 		have[i] = word(run)
-		c.printf("%-32s %s\n", have[i], run.Hook.Cause)
+		c.printf("%-32s %s\n", have[i], run.Cause())
 	}
 	want := c.args[1:]
 	for _, w := range want {
@@ -182,7 +182,7 @@ func (c *call) history() error {
 	}
 	if len(c.args) == 1 {
 		for _, run := range runs {
-			c.printf("%4d  %-32s exit %d  %d tool calls  %s\n", run.Run, word(run), run.Exit, run.Tools, run.Hook.Cause)
+			c.printf("%4d  %-32s exit %d  %d tool calls  %s\n", run.Run, word(run), run.Exit, run.Tools, run.Cause())
 		}
 		return nil
 	}
@@ -196,7 +196,7 @@ func (c *call) history() error {
 			continue
 		}
 		found = true
-		c.printf("run: %d\nhook: %s\noutcome: %s\nexit: %d\ntools: %d\ncause: %s\n", run.Run, run.Name, run.Outcome, run.Exit, run.Tools, run.Hook.Cause)
+		c.printf("run: %d\nhook: %s\noutcome: %s\nexit: %d\ntools: %d\ncause: %s\n", run.Run, run.Name, run.Outcome, run.Exit, run.Tools, run.Cause())
 		if run.Hook.RemoteUnit != "" {
 			c.printf("remote-unit: %s\n", run.Hook.RemoteUnit)
 		}

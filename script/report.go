@@ -32,6 +32,9 @@ func (w *world) report() string {
 			continue
 		}
 		fmt.Fprintf(&b, "\n  %s%s\n", unit, w.now(m, unit))
+		if s := w.holds(m, unit); s != "" {
+			fmt.Fprintf(&b, "    why: %s\n", s)
+		}
 		for i, run := range runs {
 			mark := "ok"
 			switch {

@@ -35,7 +35,7 @@ func (c *call) settle_() error {
 		return err
 	}
 	if err := c.let(c.settle); err != nil {
-		return err
+		return c.explained(err)
 	}
 	m, err := c.model()
 	if err != nil {
@@ -54,7 +54,7 @@ func (c *call) settle_() error {
 	if len(failed) == 0 {
 		return nil
 	}
-	return errors.New(strings.Join(failed, "\n"))
+	return c.explained(errors.New(strings.Join(failed, "\n")))
 }
 
 func (c *call) runHooks() error {

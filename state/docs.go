@@ -173,6 +173,7 @@ type leftDoc struct {
 type settingsDoc struct {
 	Version int            `json:"version"`
 	Values  model.Settings `json:"values"`
+	Moved   moved          `json:"moved,omitempty"`
 }
 
 // configDoc has the options of an application that were set. Numbers are read

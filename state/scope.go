@@ -219,6 +219,7 @@ func (t *txn) changeSettings(key string, change model.Settings) (int, error) {
 		return 0, err
 	}
 	doc.Version++
+	doc.Moved = doc.Moved.after(doc.Values, values, doc.Version)
 	doc.Values = values
 	return doc.Version, t.put(key, doc)
 }

@@ -26,7 +26,9 @@ type Snapshot struct {
 	// ConfigHash changes with whatever config-changed tells of: configuration,
 	// trust, the machine's addresses, and the charm.
 	ConfigHash string
-	Leader     bool
+	// Told is what ConfigHash is made of.
+	Told   Told
+	Leader bool
 	// LeaderSettings is the version of the leader settings; 0: none were set.
 	LeaderSettings int
 	Retry          bool
@@ -67,7 +69,7 @@ func (s *Snapshot) read(r docs, unit model.UnitName, known scopes) (err error) {
 	if s.Application, err = r.application(app); err != nil {
 		return errors.Trace(err)
 	}
-	if s.ConfigHash, err = r.configHash(app, s.Unit.Machine); err != nil {
+	if s.Told, s.ConfigHash, err = r.told(app, s.Unit.Machine); err != nil {
 		return errors.Trace(err)
 	}
 	if s.Leader, err = r.isLeader(unit); err != nil {
@@ -171,19 +173,28 @@ func (s *Snapshot) findOrphan(r docs) error {
 	return nil
 }
 
-func (d docs) configHash(application, machine string) (string, error) {
+// Told is what config-changed tells a charm of.
+type Told struct {
+	Charm     string         // its URL
+	Options   map[string]any // with defaults
+	Trust     bool
+	Addresses []string // of the machine
+}
+
+func (d docs) told(application, machine string) (Told, string, error) {
 	c, err := d.config(application)
 	if err != nil {
-		return "", errors.Trace(err)
+		return Told{}, "", errors.Trace(err)
 	}
 	m, err := d.machine(machine)
 	if err != nil && !errors.Is(err, errors.NotFound) {
-		return "", errors.Trace(err)
+		return Told{}, "", errors.Trace(err)
 	}
-	b, err := json.Marshal([]any{c.Charm.URL, c.Values, c.Trust, m.Addresses})
+	t := Told{Charm: c.Charm.URL, Options: c.Values, Trust: c.Trust, Addresses: m.Addresses}
+	b, err := json.Marshal([]any{t.Charm, t.Options, t.Trust, t.Addresses})
 	if err != nil {
-		return "", errors.Trace(err)
+		return Told{}, "", errors.Trace(err)
 	}
 	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:16]), nil
+	return t, hex.EncodeToString(sum[:16]), nil
 }

@@ -260,7 +260,8 @@ func refused(err error) bool {
 
 func (a *agent) fail(ctx context.Context, op resolver.Op, f resolver.Failure) error {
 	e := a.event(resolver.Broke)
-	f.At, e.Failure = e.At, f
+	f.At = e.At
+	e.Failure = f
 	if err := a.become(op, e, true); err != nil {
 		return errors.Trace(err)
 	}

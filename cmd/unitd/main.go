@@ -137,7 +137,7 @@ on this machine alone and with nothing to set up.`,
 		a.addSecretCmd, a.updateSecretCmd, a.removeSecretCmd, a.grantSecretCmd, a.revokeSecretCmd, a.secretsCmd, a.showSecretCmd, a.rotateSecretKeyCmd,
 		a.attachResourceCmd, a.resourcesCmd, a.payloadsCmd, a.integrateCmd, a.removeRelationCmd, a.suspendRelationCmd, a.resumeRelationCmd, a.configCmd, a.trustCmd, a.exposeCmd, a.unexposeCmd, a.resolvedCmd,
 		a.runCmd, a.execCmd, a.showTaskCmd, a.cancelTaskCmd, a.operationsCmd, a.showOperationCmd, a.actionsCmd, a.showActionCmd,
-		a.statusCmd, a.showUnitCmd, a.waitCmd, a.debugLogCmd, a.recordCmd, a.replayCmd,
+		a.statusCmd, a.showUnitCmd, a.waitCmd, a.whyCmd, a.debugLogCmd, a.historyCmd, a.debugHooksCmd, a.debugCodeCmd, a.debugWindowCmd, a.recordCmd, a.replayCmd,
 		a.addModelCmd, a.destroyModelCmd, a.modelsCmd, a.switchCmd, a.modelConfigCmd,
 		a.agentCmd, a.shutdownCmd, a.completionCmd, a.versionCmd, a.labCmd,
 	} {

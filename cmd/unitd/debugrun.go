@@ -1,0 +1,162 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/juju/errors"
+	"golang.org/x/sys/unix"
+
+	"github.com/unitd/unitd/debugger"
+)
+
+// debugTask is what is run in the place of a hook: the charm's own executable,
+// commands, or else a shell for a person.
+type debugTask struct {
+	Offer    debugger.Offer `json:"offer"`
+	Code     bool           `json:"code,omitempty"`
+	At       string         `json:"at,omitempty"`
+	Commands []byte         `json:"commands,omitempty"`
+}
+
+func (d *debugging) task(o debugger.Offer) debugTask {
+	return debugTask{Offer: o, Code: d.code, At: d.at, Commands: d.commands}
+}
+
+// errGone ends what runs in the place of a hook that nobody waits for.
+const errGone = errors.ConstError("the agent has ended the hook")
+
+// goodbye is how long what runs has between SIGHUP and SIGKILL.
+const goodbye = 2 * time.Second
+
+// runInTerminal runs a task and returns its exit code. It is ended with ctx, or
+// once gone is closed; then it is an error.
+func runInTerminal(ctx context.Context, gone <-chan struct{}, t debugTask, stdin io.Reader, stdout, stderr io.Writer) (int, error) {
+	dir, err := os.MkdirTemp("", "unitd-debug-")
+	if err != nil {
+		return 0, errors.Trace(err)
+	}
+	defer os.RemoveAll(dir)
+	cmd, err := t.command(dir)
+	if err != nil {
+		return 0, err
+	}
+	cmd.Stdout, cmd.Stderr = stdout, stderr
+	if cmd.Stdin == nil {
+		cmd.Stdin = stdin
+	}
+	if t.Commands == nil {
+		fmt.Fprint(stderr, t.banner())
+	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if tty, ok := cmd.Stdin.(*os.File); ok && isTerminal(tty) {
+		// Ctrl-C is for what runs there, not for who waits for it.
+		cmd.SysProcAttr.Foreground, cmd.SysProcAttr.Ctty = true, int(tty.Fd())
+		defer takeBack(tty)
+	}
+	if err := cmd.Start(); err != nil {
+		return 0, errors.Annotate(err, "cannot run it")
+	}
+	done := make(chan error, 1)
+	go func() { done <- cmd.Wait() }()
+	select {
+	case err = <-done:
+	case <-gone:
+		hangUp(cmd, done)
+		return 0, errGone
+	case <-ctx.Done():
+		hangUp(cmd, done)
+		return 0, errors.Trace(ctx.Err())
+	}
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		return 0, errors.Trace(err)
+	}
+	if ws, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+		return 128 + int(ws.Signal()), nil // as shells say it
+	}
+	return cmd.ProcessState.ExitCode(), nil
+}
+
+// hangUp ends a process and those of its group.
+func hangUp(cmd *exec.Cmd, done <-chan error) {
+	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGHUP)
+	select {
+	case <-done:
+	case <-time.After(goodbye):
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+		<-done
+	}
+}
+
+// takeBack makes this process group the one that the terminal is for.
+func takeBack(tty *os.File) {
+	signal.Ignore(syscall.SIGTTOU)
+	defer signal.Reset(syscall.SIGTTOU)
+	_ = unix.IoctlSetPointerInt(int(tty.Fd()), unix.TIOCSPGRP, syscall.Getpgrp())
+}
+
+// command is what is run; what it needs is put into dir.
+func (t debugTask) command(dir string) (*exec.Cmd, error) {
+	env := append([]string{}, t.Offer.Env...)
+	env = append(env, "JUJU_DEBUG="+dir)
+	// A person's terminal is of another kind than the hook's, which is none.
+	for _, name := range []string{"TERM", "HOME"} {
+		if value := os.Getenv(name); value != "" {
+			env = append(env, name+"="+value)
+		}
+	}
+	var cmd *exec.Cmd
+	switch {
+	case t.Code:
+		cmd = exec.Command(t.Offer.Path)
+		env = append(env, "JUJU_DEBUG_AT="+t.At)
+	case t.Commands != nil:
+		cmd = exec.Command("sh")
+		cmd.Stdin = bytes.NewReader(t.Commands)
+	default:
+		rc := filepath.Join(dir, "shellrc")
+		prompt := fmt.Sprintf("PS1='%s:%s %% '\n", t.Offer.Unit, t.Offer.Hook)
+		if err := os.WriteFile(rc, []byte(prompt), 0o600); err != nil {
+			return nil, errors.Trace(err)
+		}
+		cmd = exec.Command("sh", "-i")
+		if bash, err := exec.LookPath("bash"); err == nil {
+			cmd = exec.Command(bash, "--noprofile", "--rcfile", rc, "-i")
+		}
+		env = append(env, "ENV="+rc)
+	}
+	cmd.Dir, cmd.Env = t.Offer.Dir, env
+	return cmd, nil
+}
+
+// banner says to a person where they are.
+func (t debugTask) banner() string {
+	o := t.Offer
+	if t.Code {
+		return fmt.Sprintf("%s: %s, run %d\n", o.Unit, o.About, o.Run)
+	}
+	run := "the charm has no such hook"
+	if rel, err := filepath.Rel(o.Dir, o.Path); err == nil && o.Path != "" {
+		run = strings.TrimPrefix("./"+rel, "./hooks/")
+		if run != "./"+rel {
+			run = "hooks/" + run
+		}
+	}
+	return fmt.Sprintf(`
+%s: %s, run %d: this shell is the hook
+  its executable:  %s
+  exit 0           it has succeeded: what hook tools have written is committed
+  exit 1           it has failed: nothing is; any other code says the same
+
+`, o.Unit, o.About, o.Run, run)
+}

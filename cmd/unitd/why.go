@@ -1,0 +1,92 @@
+package main
+
+import (
+	"encoding/json"
+
+	"github.com/juju/errors"
+	"github.com/spf13/cobra"
+
+	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/state"
+	"github.com/unitd/unitd/why"
+)
+
+func (a *app) whyCmd() *cobra.Command {
+	var format, output string
+	cmd := &cobra.Command{
+		Use:   "why [UNIT …]",
+		Short: "Say in one sentence what holds a unit",
+		Long: `Say of each unit (all, if none is named) what it waits for, since when, and what
+would free it: a hook that runs, one that has failed, the turn of another unit on
+its machine, an agent that isn't there, … or nothing.`,
+		Example:           "  unitd why ledger/0\n  unitd why --format json",
+		ValidArgsFunction: a.completeUnits,
+		RunE: func(_ *cobra.Command, args []string) error {
+			return a.why(args, format, output)
+		},
+	}
+	cmd.Flags().StringVar(&format, "format", "line", "output format: line, json or yaml")
+	cmd.Flags().StringVarP(&output, "output", "o", "", "write to this file")
+	a.formats(cmd, "line", "json", "yaml")
+	return cmd
+}
+
+func (a *app) why(args []string, format, output string) error {
+	names, err := unitNames(args)
+	if err != nil {
+		return err
+	}
+	m, err := a.model()
+	if err != nil {
+		return err
+	}
+	if len(names) == 0 {
+		units, err := m.Units(a.ctx)
+		if err != nil {
+			return err
+		}
+		for _, u := range units {
+			names = append(names, u.Name)
+		}
+	}
+	text, all := "", tree{}
+	for _, name := range names {
+		answer, err := a.whyUnit(m, name)
+		if err != nil {
+			return err
+		}
+		text += harmless(answer.Sentence) + "\n"
+		// As JSON has it, in YAML too.
+		b, err := json.Marshal(answer)
+		if err != nil {
+			return errors.Trace(err)
+		}
+		var t tree
+		if err := json.Unmarshal(b, &t); err != nil {
+			return errors.Trace(err)
+		}
+		all[string(name)] = t
+	}
+	if format != "line" {
+		return a.write(format, output, all)
+	}
+	return a.text(output, text)
+}
+
+// whyUnit says what holds one unit.
+func (a *app) whyUnit(m *state.Model, unit model.UnitName) (why.Answer, error) {
+	dir, err := dataDir()
+	if err != nil {
+		return why.Answer{}, err
+	}
+	pid, err := runningAgent()
+	if err != nil {
+		return why.Answer{}, err
+	}
+	now, err := a.now()
+	if err != nil {
+		return why.Answer{}, err
+	}
+	f, err := why.Look(a.ctx, m, dir, unit, pid != 0, now)
+	return why.Say(f), err
+}

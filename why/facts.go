@@ -1,0 +1,162 @@
+package why
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/hooks"
+	"github.com/unitd/unitd/hooks/runner"
+	"github.com/unitd/unitd/machine"
+	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/state"
+	"github.com/unitd/unitd/uniter/journal"
+	"github.com/unitd/unitd/uniter/resolver"
+)
+
+// Facts are all that a sentence is made of.
+type Facts struct {
+	Unit state.UnitDoc
+	// Now is the time. Agent is the status that the unit's agent has set last.
+	Now   time.Time
+	Agent model.Status
+	// Hosted: an agent runs on this machine. Present: the model knows of one for
+	// the unit's machine.
+	Hosted, Present bool
+	// Known: what the unit's agent remembers is on this machine; Local is that,
+	// Remote what it would see, and Op what it does next.
+	Known  bool
+	Local  resolver.Local
+	Remote resolver.Remote
+	Op     resolver.Op
+	// ToRun are the hooks that are due, in their order, as far as can be told.
+	ToRun []hooks.Info
+	// Programs are the programs that run in the unit's hook, on Linux.
+	Programs []string
+	// Busy is another unit of the machine that runs a hook, with its status.
+	Busy     model.UnitName
+	BusyWith model.Status
+	// Going is the unit that has to go before a relation with Former, its
+	// application, can be entered.
+	Going  model.UnitName
+	Former string
+}
+
+// Look gathers the facts about a unit of a model whose agents work in dir (see
+// machine.Config.Dir). hosted says whether an agent runs there. The error is
+// NotFound where there is no such unit.
+func Look(ctx context.Context, m *state.Model, dir string, unit model.UnitName, hosted bool, now time.Time) (Facts, error) {
+	f := Facts{Now: now, Hosted: hosted}
+	s, err := m.Status(ctx)
+	if err != nil {
+		return f, errors.Trace(err)
+	}
+	found := false
+	for _, app := range s.Applications {
+		for _, u := range app.Units {
+			found = found || u.Name == unit
+			if u.Name == unit {
+				f.Unit = u.UnitDoc
+			}
+		}
+	}
+	if !found {
+		return f, errors.NotFoundf("unit %q", unit)
+	}
+	for _, host := range s.Machines {
+		f.Present = f.Present || host.Present && host.ID == f.Unit.Machine
+	}
+	if f.Agent, err = m.StatusOf(ctx, state.AgentStatus, string(unit)); err != nil {
+		return f, errors.Trace(err)
+	}
+	f.others(s)
+	return f, errors.Trace(f.remember(ctx, m, dir))
+}
+
+// others finds units that this one may wait for.
+func (f *Facts) others(s *state.FullStatus) {
+	for _, app := range s.Applications {
+		for _, u := range app.Units {
+			if u.Name != f.Unit.Name && u.Machine == f.Unit.Machine && u.Agent.Status == model.StatusExecuting {
+				f.Busy, f.BusyWith = u.Name, u.Agent
+			}
+			if u.Principal == f.Unit.Name && u.Life != model.Alive {
+				f.Going, f.Former = u.Name, app.Name
+			}
+		}
+	}
+}
+
+// remember reads what the unit's agent remembers, and finds out what it will do.
+func (f *Facts) remember(ctx context.Context, m *state.Model, dir string) error {
+	l, there, err := journal.Read(filepath.Join(machine.ModelDir(dir, m.UUID()), "agents", f.Unit.Name.Tag()))
+	if err != nil || !there || l.ID != f.Unit.ID {
+		return nil // one that can't be read is what the agent says of itself
+	}
+	f.Known = true
+	// What was decided before is taken as done where the model says that it is.
+	for range 10 {
+		if f.Remote, err = machine.Look(ctx, m, f.Unit.Name, l, f.Now); err != nil {
+			return errors.Trace(err)
+		}
+		f.Op = resolver.Next(l, f.Remote)
+		if f.Op.Verb != resolver.Finish && f.Op.Verb != resolver.FinishTask {
+			break
+		}
+		l = resolver.After(l, f.Op, resolver.Event{Kind: resolver.Done, At: f.Now})
+	}
+	f.Local = l
+	if _, run, ok := f.runs(); ok {
+		f.Programs = runner.Running(machine.RunMark(m.UUID(), f.Unit.Name, f.Unit.ID, run))
+	}
+	f.ToRun = due(l, f.Remote)
+	return nil
+}
+
+// runs is the hook, or the task, that runs now, and its run; false: none does.
+func (f *Facts) runs() (hooks.Info, int64, bool) {
+	if !f.Known || !f.Hosted {
+		return hooks.Info{}, 0, false
+	}
+	return f.Local.Interrupted()
+}
+
+// mostDue bounds how far due looks.
+const mostDue = 200
+
+// due are the hooks that would run one after the other if all succeeded and
+// nothing else changed.
+func due(l resolver.Local, r resolver.Remote) []hooks.Info {
+	var all []hooks.Info
+	r.Relations = slices.Clone(r.Relations)
+	leave := func(id model.RelationID) {
+		for i := range r.Relations {
+			if r.Relations[i].ID == id {
+				r.Relations[i].InScope = false
+			}
+		}
+	}
+	for range mostDue {
+		op := resolver.Next(l, r)
+		switch op.Verb {
+		case resolver.RunHook:
+			all = append(all, op.Hook)
+			l = resolver.After(l, op, resolver.Event{Kind: resolver.Began, At: r.Now})
+			r.Committed = op.Run
+			if op.Hook.Kind == hooks.RelationBroken {
+				leave(op.Hook.RelationID)
+			}
+		case resolver.LeaveScope:
+			for _, id := range op.Relations {
+				leave(id)
+			}
+		case resolver.Interrupt, resolver.Idle, resolver.Terminate, resolver.MarkDead, resolver.MarkDying:
+			return all
+		}
+		l = resolver.After(l, op, resolver.Event{Kind: resolver.Done, At: r.Now})
+	}
+	return all
+}

@@ -1,0 +1,113 @@
+package why_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/unitd/unitd/hooks"
+	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/relation"
+	"github.com/unitd/unitd/state"
+	"github.com/unitd/unitd/uniter/resolver"
+	"github.com/unitd/unitd/why"
+)
+
+// facts are those of a settled unit at nine o'clock, changed.
+func facts(change func(*why.Facts)) why.Facts {
+	now := time.Date(2026, 3, 3, 9, 0, 0, 0, time.UTC)
+	f := why.Facts{
+		Unit: state.UnitDoc{Name: "shop/0", Machine: "2", Deployed: true}, Now: now, Hosted: true, Present: true, Known: true,
+		Agent: model.Status{Status: model.StatusIdle, Since: now.Add(-time.Minute)},
+		Local: resolver.New("shop/0"), Op: resolver.Op{Verb: resolver.Idle},
+	}
+	change(&f)
+	return f
+}
+
+// broken is a failed start hook.
+func broken(f *why.Facts) *resolver.Current {
+	f.Local.Current = &resolver.Current{
+		Hook: hooks.Info{Kind: hooks.Start, Cause: "c"}, Run: 7, Step: resolver.Failed,
+		Failure: &resolver.Failure{Message: "exit status 3", Exit: 3, At: f.Now.Add(-24 * time.Hour)},
+	}
+	f.Unit.Failed = 7
+	return f.Local.Current
+}
+
+func TestWhatIsSaid(t *testing.T) {
+	t.Parallel()
+	start := hooks.Info{Kind: hooks.Start, Cause: "because"}
+	for _, c := range []struct {
+		name   string
+		change func(*why.Facts)
+		state  why.State
+		want   string
+	}{
+		{"nothing, and no update-status either", func(*why.Facts) {}, why.Settled, "shop/0 has had nothing to do since 08:59:00"},
+		{"nothing until update-status", func(f *why.Facts) { f.Op.Until = f.Now.Add(time.Hour) }, why.Settled,
+			"shop/0 has had nothing to do since 08:59:00; update-status is next, at 10:00:00"},
+		{"a hook runs", func(f *why.Facts) {
+			f.Agent = model.Status{Status: model.StatusExecuting, Since: f.Now.Add(-48 * time.Hour)}
+			f.Local.Current = &resolver.Current{Hook: start, Run: 4, Step: resolver.Pending}
+			f.Programs = []string{"start", "sleep"}
+		}, why.Running, "shop/0 runs start (run 4: because) since 2026-03-01 09:00:00; it is in sleep"},
+		{"a failed hook waits for a person", func(f *why.Facts) { broken(f) }, why.Failed,
+			`shop/0 waits with its failed hook start (exit status 3) since 2026-03-02 09:00:00; "unitd resolved shop/0" runs it again, with --no-retry the unit goes on without it`},
+		{"a failed hook comes again", func(f *why.Facts) { broken(f); f.Op.Until = f.Now.Add(time.Second) }, why.Failed,
+			`shop/0 waits with its failed hook start (exit status 3) since 2026-03-02 09:00:00; it is run again by itself at 09:00:01; "unitd resolved shop/0" runs it again, with --no-retry the unit goes on without it`},
+		{"a failed hook was answered", func(f *why.Facts) { broken(f); f.Unit.Resolved = state.Resolved{Run: 7, Mode: "skip"} }, why.Resolved,
+			"shop/0 has a failed hook that was resolved; the unit is about to go on without it"},
+		{"an answer to an earlier failure is none", func(f *why.Facts) { broken(f); f.Unit.Resolved = state.Resolved{Run: 6, Mode: "skip"} }, why.Failed,
+			`shop/0 waits with its failed hook start (exit status 3) since 2026-03-02 09:00:00; "unitd resolved shop/0" runs it again, with --no-retry the unit goes on without it`},
+		{"the turn of the machine", func(f *why.Facts) {
+			f.Op = resolver.Op{Verb: resolver.RunHook, Hook: start}
+			f.Busy, f.BusyWith = "side/1", model.Status{Message: "running stop hook", Since: f.Now}
+		}, why.Turn, "shop/0 waits for its turn to run start (because); side/1 has the turn on machine 2, running stop hook since 09:00:00"},
+		{"subordinates", func(f *why.Facts) { f.Unit.Life = model.Dying; f.Remote.Subordinates = []model.UnitName{"side/0"} }, why.Going,
+			"shop/0 is going; it waits for its subordinate side/0 to go"},
+		{"what is still to run", func(f *why.Facts) {
+			f.Unit.Life = model.Dying
+			f.ToRun = []hooks.Info{{Kind: hooks.Stop}, {Kind: hooks.Remove}}
+		}, why.Going, "shop/0 is going; still to run: stop, remove"},
+		{"a charm that can't be deployed", func(f *why.Facts) {
+			f.Agent = model.Status{Status: model.StatusFailed, Message: "cannot deploy: disk full", Since: f.Now}
+		}, why.Trouble, "shop/0 is held up (cannot deploy: disk full) since 09:00:00; the agent tries again at least every 30 seconds"},
+		{"a relation that can't be entered yet", func(f *why.Facts) {
+			f.Remote.Relations = []relation.Snapshot{{RemoteApp: "side", Live: true, NotYet: true}}
+			f.Going, f.Former = "side/0", "side"
+		}, why.Relation, "shop/0 cannot enter its relation with side yet; its former subordinate side/0 has to go first"},
+		{"a reboot", func(f *why.Facts) { f.Unit.Reboot = "boot" }, why.Reboot,
+			"shop/0 waits for the reboot of its machine that its charm has asked for"},
+		{"no agent, and it was killed in a hook", func(f *why.Facts) {
+			f.Hosted = false
+			f.Local.Current = &resolver.Current{Hook: start, Run: 4, Step: resolver.Pending}
+		}, why.NoAgent, `shop/0 has no agent: it has ended in the middle of start; "unitd agent" starts one, "unitd wait" one in the background`},
+		{"no agent, for a unit that is new", func(f *why.Facts) { f.Hosted, f.Known, f.Unit.Deployed = false, false, false }, why.NoAgent,
+			`shop/0 is new, and no agent runs that could take it on; "unitd agent" starts one, "unitd wait" one in the background`},
+		{"an agent of another machine that is lost", func(f *why.Facts) { f.Hosted, f.Known, f.Present = false, false, false }, why.NoAgent,
+			"shop/0 has no agent: that of machine 2 is not there; it has to be started on machine 2"},
+		{"a unit of another machine that has failed", func(f *why.Facts) {
+			f.Hosted, f.Known = false, false
+			f.Agent = model.Status{Status: model.StatusError, Since: f.Now, Data: map[string]any{"hook": "start", "reason": "exit status 1"}}
+		}, why.Failed, `shop/0 waits with its failed hook start (exit status 1) since 09:00:00; "unitd resolved shop/0" runs it again, with --no-retry the unit goes on without it`},
+		{"a unit of another machine that runs a hook", func(f *why.Facts) {
+			f.Hosted, f.Known = false, false
+			f.Agent = model.Status{Status: model.StatusExecuting, Message: "running start hook", Since: f.Now}
+		}, why.Running, "shop/0 is running start hook on machine 2 since 09:00:00"},
+		{"many hooks are due", func(f *why.Facts) {
+			f.Op = resolver.Op{Verb: resolver.RunHook, Hook: start}
+			for range 9 {
+				f.ToRun = append(f.ToRun, start)
+			}
+		}, why.Due, "shop/0 is about to run start (because); then: start, start, start, start, start, start, and 2 more"},
+		{"Dead", func(f *why.Facts) { f.Unit.Life = model.Dead }, why.Going, "shop/0 is Dead; the agent clears it away"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			got := why.Say(facts(c.change))
+			if got.Sentence != c.want || got.State != c.state {
+				t.Errorf("%s: %s\nwant %s: %s", got.State, got.Sentence, c.state, c.want)
+			}
+		})
+	}
+}
