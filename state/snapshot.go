@@ -27,7 +27,9 @@ type Snapshot struct {
 	// ConfigHash changes with whatever config-changed tells of: configuration,
 	// trust, the machine's addresses, and the charm.
 	ConfigHash string
-	Leader     bool
+	// SettingsHash is ConfigHash without the charm.
+	SettingsHash string
+	Leader       bool
 	// LeaderSettings is the version of the leader settings; 0: none were set.
 	LeaderSettings int
 	Retry          bool
@@ -70,7 +72,7 @@ func (s *Snapshot) read(r docs, unit model.UnitName) (err error) {
 	if s.Application, err = r.application(app); err != nil {
 		return errors.Trace(err)
 	}
-	if s.ConfigHash, err = r.configHash(app, s.Unit.Machine); err != nil {
+	if s.ConfigHash, s.SettingsHash, err = r.configHashes(app, s.Unit.Machine); err != nil {
 		return errors.Trace(err)
 	}
 	if s.Leader, err = r.isLeader(unit); err != nil {
@@ -161,16 +163,26 @@ func (s *Snapshot) findOrphan(r docs) error {
 	return nil
 }
 
-func (d docs) configHash(application, machine string) (string, error) {
+// configHashes are Snapshot's ConfigHash and SettingsHash.
+func (d docs) configHashes(application, machine string) (config, settings string, err error) {
 	c, err := d.config(application)
 	if err != nil {
-		return "", errors.Trace(err)
+		return "", "", errors.Trace(err)
 	}
 	m, err := d.machine(machine)
 	if err != nil && !errors.Is(err, errors.NotFound) {
-		return "", errors.Trace(err)
+		return "", "", errors.Trace(err)
 	}
-	b, err := json.Marshal([]any{c.Charm.URL, c.Values, c.Trust, m.Addresses})
+	if config, err = hashOf(c.Charm.URL, c.Values, c.Trust, m.Addresses); err != nil {
+		return "", "", errors.Trace(err)
+	}
+	settings, err = hashOf(c.Values, c.Trust, m.Addresses)
+	return config, settings, errors.Trace(err)
+}
+
+// hashOf is a short hash of values as JSON.
+func hashOf(values ...any) (string, error) {
+	b, err := json.Marshal(values)
 	if err != nil {
 		return "", errors.Trace(err)
 	}

@@ -88,6 +88,8 @@ type Current struct {
 	Over bool `json:"over,omitempty"`
 	// Seen is what the charm will have been told once the hook commits.
 	Seen Seen `json:"seen"`
+	// Basis is what the run was begun on.
+	Basis Basis `json:"basis,omitzero"`
 	// Failure is set once the step is Failed.
 	Failure *Failure `json:"failure,omitempty"`
 	// Attempts counts the failures of this hook in a row.
@@ -130,6 +132,12 @@ type Failure struct {
 	// Interrupted: the agent was killed while the hook ran.
 	Interrupted bool      `json:"interrupted,omitempty"`
 	At          time.Time `json:"at"`
+	// Output has the last lines that the hook printed, for people: both streams,
+	// in their order, valid UTF-8. Whoever makes it bounds it.
+	Output []string `json:"output,omitempty"`
+	// Dropped says what the run wrote that has come to nothing, a line for each
+	// write; bounded as Output is. An interrupted run's isn't known.
+	Dropped []string `json:"dropped,omitempty"`
 }
 
 // New is the Local of an agent that has done nothing yet.
@@ -143,8 +151,10 @@ func (l Local) Clone() Local {
 		c := *l.Current
 		if c.Failure != nil {
 			f := *c.Failure
+			f.Output, f.Dropped = slices.Clone(f.Output), slices.Clone(f.Dropped)
 			c.Failure = &f
 		}
+		c.Basis.Members = slices.Clone(c.Basis.Members)
 		l.Current = &c
 	}
 	rels := make(map[model.RelationID]relation.State, len(l.Relations))

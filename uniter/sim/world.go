@@ -31,6 +31,7 @@ type World struct {
 	ending  string          // relations that are Dying, as "3,4,"
 	setting int             // the value of the configuration
 	charm   charm           // what the charm knows
+	begun   string          // what the newest run was begun on
 	forced  bool            // the unit was made Dead, or taken away, by force
 }
 
@@ -80,6 +81,7 @@ func New(unit model.UnitName, charmURL string, leader bool) World {
 // configure makes the hash of what config-changed tells of.
 func (w *World) configure() {
 	w.Model.Want.Config = fmt.Sprintf("%d with %s", w.setting, w.Model.Charm)
+	w.Model.Settings = fmt.Sprint(w.setting)
 }
 
 // Look reads the model, as the agent does before it decides.
@@ -145,6 +147,7 @@ func (w *World) runHook(op resolver.Op, how How) error {
 	if err := w.asked(op); err != nil {
 		return err
 	}
+	w.begun = w.basis(op.Hook)
 	w.become(op, resolver.Event{Kind: resolver.Began, At: w.Model.Now}, true)
 	if err := w.look(op.Hook); err != nil {
 		return err
