@@ -8,7 +8,6 @@ import (
 	"sync"
 	"syscall"
 	"time"
-	"unicode/utf8"
 
 	"github.com/juju/errors"
 
@@ -38,7 +37,7 @@ func (u *unit) runHook(ctx context.Context, run uniter.Run) uniter.Result {
 	u.taking, u.taken = nil, taking.end()
 	entry.Duration = u.clock.Now().Sub(entry.Started)
 	entry.Tools = calls.get()
-	if !res.Stopped && res.Failure == nil {
+	if hctx != nil && !res.Stopped {
 		res.Changes = hctx.Changes()
 	}
 	u.running = entry
@@ -109,7 +108,7 @@ func (u *unit) execute(ctx context.Context, run uniter.Run, entry *history.Entry
 		entry.Missing = true
 		return hctx, uniter.Result{}
 	}
-	tail, env := &lastLines{}, u.environ(run, id)
+	tail, env := &outputTail{}, u.environ(run, id)
 	u.taking.start(charm, u.charm.Path(), env)
 	o := u.runner.Run(runCtx, runner.Cmd{
 		Path: path, Dir: u.charm.Path(), Env: env,
@@ -117,8 +116,8 @@ func (u *unit) execute(ctx context.Context, run uniter.Run, entry *history.Entry
 			level := "DEBUG"
 			if s == runner.Stderr {
 				level = "WARNING"
-				tail.add(line)
 			}
+			tail.add(s, line)
 			u.logLine(debuglog.Entry{Level: level, Module: "unit." + string(u.name) + "." + run.Hook.Name(), Message: line})
 		},
 	})
@@ -156,7 +155,7 @@ func outlive(ctx context.Context, by time.Duration) (context.Context, context.Ca
 
 // result is how a run has ended. One that ended badly while the agent was to
 // stop is stopped: whoever stops an agent often ends its hooks as well.
-func (u *unit) result(ctx context.Context, path string, o runner.Outcome, tail *lastLines) uniter.Result {
+func (u *unit) result(ctx context.Context, path string, o runner.Outcome, tail *outputTail) uniter.Result {
 	bad := o.Err != nil || o.Signal != 0 || o.Exit != 0
 	switch {
 	case o.Stopped || bad && ctx.Err() != nil:
@@ -164,9 +163,11 @@ func (u *unit) result(ctx context.Context, path string, o runner.Outcome, tail *
 	case o.Err != nil:
 		return u.failure(ctx, errors.New(StartError(path, o.Err)))
 	case o.Signal != 0:
-		return uniter.Result{Failure: &resolver.Failure{Message: tail.with("ended by signal " + signalName(o.Signal)), Exit: -1, Signal: signalName(o.Signal)}}
+		return uniter.Result{Failure: &resolver.Failure{
+			Message: tail.with("ended by signal " + signalName(o.Signal)), Exit: -1, Signal: signalName(o.Signal), Output: tail.lines(),
+		}}
 	case o.Exit != 0:
-		return uniter.Result{Failure: &resolver.Failure{Message: tail.with(fmt.Sprintf("exit status %d", o.Exit)), Exit: o.Exit}}
+		return uniter.Result{Failure: &resolver.Failure{Message: tail.with(fmt.Sprintf("exit status %d", o.Exit)), Exit: o.Exit, Output: tail.lines()}}
 	}
 	return uniter.Result{}
 }
@@ -243,36 +244,4 @@ func (u *unit) environ(run uniter.Run, contextID string) []string {
 // what an interrupted run has left behind is found.
 func (u *unit) runMark(run uniter.Run) string {
 	return fmt.Sprintf("UNITD_RUN=%s/%s/%s/%d", u.model.UUID(), u.name, u.id, run.Number)
-}
-
-// lastLines keeps the end of a hook's error output for its failure message.
-type lastLines struct {
-	mu   sync.Mutex
-	last string
-}
-
-func (l *lastLines) add(line string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if line != "" {
-		l.last = line
-	}
-}
-
-// with adds the last line to what happened, cut to a length that a status
-// table can take.
-func (l *lastLines) with(what string) string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.last == "" {
-		return what
-	}
-	line := l.last
-	if end := 200; len(line) > end {
-		for end > 200-utf8.UTFMax && !utf8.RuneStart(line[end]) {
-			end-- // not in the middle of a character
-		}
-		line = line[:end] + "…"
-	}
-	return what + ": " + line
 }

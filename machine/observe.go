@@ -1,7 +1,10 @@
 package machine
 
 import (
+	"context"
 	"time"
+
+	"github.com/juju/errors"
 
 	"github.com/unitd/unitd/hooks"
 	"github.com/unitd/unitd/model"
@@ -9,6 +12,28 @@ import (
 	"github.com/unitd/unitd/state"
 	"github.com/unitd/unitd/uniter/resolver"
 )
+
+// look is what the model says to the agent of a unit that remembers l, and the
+// snapshot that it is made of; the deployed charm, which is among what is
+// remembered, says which relations there are.
+func look(ctx context.Context, m *state.Model, unit model.UnitName, l resolver.Local, now time.Time) (resolver.Remote, *state.Snapshot, error) {
+	s, err := m.Snapshot(ctx, unit)
+	if errors.Is(err, errors.NotFound) {
+		return resolver.Remote{Now: now, Gone: true}, nil, nil
+	}
+	if err != nil {
+		return resolver.Remote{}, nil, errors.Trace(err)
+	}
+	var endpoints []model.Endpoint
+	if l.Charm != "" {
+		charm, err := m.Charm(ctx, l.Charm)
+		if err != nil {
+			return resolver.Remote{}, nil, errors.Trace(err)
+		}
+		endpoints = charm.Charm.EndpointsOf(unit.Application())
+	}
+	return remote(s, endpoints, now), s, nil
+}
 
 // remote turns what the model says of a unit into what the resolver reads.
 // endpoints are those of the charm that is deployed: a relation on one that

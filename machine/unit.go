@@ -199,23 +199,12 @@ func (u *unit) observe(ctx context.Context, l resolver.Local) (resolver.Remote, 
 	if u.recorded == nil {
 		u.catchUp(l.Ended)
 	}
-	s, err := u.model.Snapshot(ctx, u.name)
-	if errors.Is(err, errors.NotFound) {
-		return resolver.Remote{Now: u.clock.Now(), Gone: true}, nil
+	r, s, err := look(ctx, u.model, u.name, l, u.clock.Now())
+	if err != nil || r.Gone {
+		return r, errors.Trace(err)
 	}
-	if err != nil {
-		return resolver.Remote{}, errors.Trace(err)
-	}
-	var endpoints []model.Endpoint
-	if l.Charm != "" {
-		charm, err := u.model.Charm(ctx, l.Charm)
-		if err != nil {
-			return resolver.Remote{}, errors.Trace(err)
-		}
-		endpoints = charm.Charm.EndpointsOf(u.name.Application())
-	}
-	u.seen, u.proxy = remote(s, endpoints, u.clock.Now()), proxyOf(s.ModelConfig)
-	return u.seen, nil
+	u.seen, u.proxy = r, proxyOf(s.ModelConfig)
+	return r, nil
 }
 
 // endLeftover ends the processes of a run in which an agent was killed.

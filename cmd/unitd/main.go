@@ -129,9 +129,9 @@ on this machine alone and with nothing to set up.`,
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usagef("%s", flagError(err)) })
 	root.PersistentFlags().StringVarP(&a.modelFlag, "model", "m", "", "the model to work on, instead of the current one")
 	for _, verb := range []func() *cobra.Command{
-		a.upCmd, a.watchCmd, a.testCmd, a.deployCmd, a.refreshCmd, a.addUnitCmd, a.removeUnitCmd, a.removeApplicationCmd,
+		a.upCmd, a.watchCmd, a.testCmd, a.deployCmd, a.refreshCmd, a.rollbackCmd, a.addUnitCmd, a.removeUnitCmd, a.removeApplicationCmd,
 		a.integrateCmd, a.removeRelationCmd, a.configCmd, a.exposeCmd, a.unexposeCmd, a.resolvedCmd,
-		a.statusCmd, a.showUnitCmd, a.waitCmd, a.debugLogCmd, a.recordCmd, a.replayCmd,
+		a.statusCmd, a.showUnitCmd, a.rulesCmd, a.waitCmd, a.debugLogCmd, a.recordCmd, a.replayCmd,
 		a.addModelCmd, a.destroyModelCmd, a.modelsCmd, a.switchCmd, a.modelConfigCmd,
 		a.agentCmd, a.shutdownCmd, a.completionCmd, a.versionCmd, a.labCmd,
 	} {
