@@ -2,6 +2,7 @@ package history_test
 
 import (
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -52,10 +53,10 @@ func TestWhatWasAppendedIsRead(t *testing.T) {
 	}
 	want := entry(2, hooks.Start)
 	want.Name = "start"
-	if entries[1] != want {
+	if !reflect.DeepEqual(entries[1], want) {
 		t.Fatalf("%+v, want %+v", entries[1], want)
 	}
-	if last, err := history.Last(dir, "shop/0"); err != nil || last != want {
+	if last, err := history.Last(dir, "shop/0"); err != nil || !reflect.DeepEqual(last, want) {
 		t.Fatalf("the last is %+v, %v", last, err)
 	}
 	if other, err := history.Read(dir, "shop/1"); err != nil || len(other) != 0 {

@@ -24,7 +24,7 @@ import (
 // runHook is the RunHook door: a context, the hook tools opened for it, and
 // the charm's executable run to its end.
 func (u *unit) runHook(ctx context.Context, run uniter.Run) uniter.Result {
-	entry := history.Entry{Unit: u.name, Run: run.Number, Hook: run.Hook, Started: u.clock.Now()}
+	entry := history.Entry{Unit: u.name, Run: run.Number, Hook: run.Hook, Charm: run.Local.Charm, Started: u.clock.Now()}
 	var calls counter
 	taking := u.take(run)
 	u.server.OnCall(func(c tools.Call) {

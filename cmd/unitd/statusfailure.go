@@ -9,12 +9,16 @@ import (
 )
 
 // failures shows below the tables how each hook has failed that a unit is in
-// error by, and what it printed last.
+// error by, and what it printed last; and what an agent can't do.
 func (t *table) failures(s *state.FullStatus) {
 	for _, app := range s.Applications {
 		for _, u := range app.Units {
 			if u.Workload.Status == model.StatusError && len(u.Workload.Data) > 0 {
 				t.failure(string(u.Name), u.Workload.Data)
+			}
+			if u.Agent.Status == model.StatusFailed {
+				head := []span{{text: string(u.Name), colour: bold}, {text: ": "}, {text: clip(u.Agent.Message, 400), colour: red}}
+				t.b.WriteString("\n" + cell{more: head}.render(t.colours) + "\n")
 			}
 		}
 	}
