@@ -22,6 +22,17 @@ func (a *ApplicationDoc) remember(url string) {
 	a.Former = a.Former[max(0, len(a.Former)-formerMost):]
 }
 
+// forget forgets the charm that the application goes back to, and those that
+// came after it.
+func (a *ApplicationDoc) forget(url string) {
+	if i := slices.Index(a.Former, url); i >= 0 {
+		a.Former = a.Former[:i]
+		return
+	}
+	// It was too long ago, or never was: nobody knows which came before.
+	a.Former = nil
+}
+
 // Revisions are the revisions that the model holds of the charm that an
 // application has, the oldest first.
 func (m *Model) Revisions(ctx context.Context, application string) ([]CharmDoc, error) {
@@ -86,9 +97,7 @@ func (m *Model) Rollback(ctx context.Context, name string, revision int) (url st
 		if url, err = tx.rollbackTo(*app, revision); err != nil {
 			return err
 		}
-		if i := slices.Index(app.Former, url); i >= 0 {
-			app.Former = app.Former[:i]
-		}
+		app.forget(url)
 		if err := tx.setCharm(app, url, true); err != nil {
 			return errors.Trace(err)
 		}
