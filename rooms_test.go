@@ -93,7 +93,7 @@ var rooms = []room{
 
 // outside is all that a pure room may import from outside the module.
 var outside = []string{
-	"bytes", "cmp", "encoding/json", "fmt", "iter", "maps", "math", "regexp", "slices", "strconv", "strings", "time", "unicode/utf8",
+	"bytes", "cmp", "encoding/json", "fmt", "hash/fnv", "iter", "maps", "math", "regexp", "slices", "strconv", "strings", "time", "unicode/utf8",
 	"github.com/juju/errors",
 }
 

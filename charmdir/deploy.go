@@ -42,10 +42,12 @@ type Deployer struct {
 	exchange func(a, b string) (bool, error)
 }
 
-// marker says which charm a tree has, and which of its files are the charm's.
+// marker says which charm a tree has, which of its files are the charm's, and
+// which of hooks had to give way to them.
 type marker struct {
 	URL   string   `json:"url"`
 	Files []string `json:"files"`
+	Kept  []Kept   `json:"kept,omitempty"`
 	// Sum tells a marker that is as it was written from one that was damaged;
 	// those of former versions have none.
 	Sum *uint32 `json:"sum,omitempty"`
@@ -75,6 +77,12 @@ func (d *Deployer) path(name string) string { return filepath.Join(d.dir, name) 
 func (d *Deployer) Deployed() (string, error) {
 	m, err := d.marker()
 	return m.URL, errors.Trace(err)
+}
+
+// Kept is what had to give way to the charm that is in place: see Deploy.
+func (d *Deployer) Kept() ([]Kept, error) {
+	m, err := d.marker()
+	return m.Kept, errors.Trace(err)
 }
 
 // Missing says whether the charm directory, or the marker in it, has been
@@ -163,7 +171,8 @@ func (d *Deployer) step(name string, do func() error) error {
 // Deploy puts the charm in the archive, with that URL, in place of what is
 // there: files of the former charm that the new one lacks are gone, files that
 // hooks have made stay. Where a hook has made a file that the new charm has
-// too, the charm's is taken, and the hook's kept beside it as "<name>.kept".
+// too, the charm's is taken, and the hook's kept beside it as "<name>.kept",
+// which Kept tells of from then on.
 //
 // When it fails the old tree is in place, untouched; or the new one, as
 // Deployed says, if it was only the old one that couldn't be cleared away.
@@ -205,10 +214,11 @@ func (d *Deployer) stage(ctx context.Context, archive, url string) error {
 			return errors.Annotatef(err, "entry %q", f.Name)
 		}
 	}
-	if err := d.keep(names); err != nil {
+	kept, err := d.keep(names)
+	if err != nil {
 		return errors.Annotate(err, "cannot keep what hooks have made")
 	}
-	made := marker{URL: url, Files: names}
+	made := marker{URL: url, Files: names, Kept: kept}
 	sum := made.checksum()
 	made.Sum = &sum
 	m, err := json.Marshal(made)

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -162,6 +163,13 @@ func TestDeploy(t *testing.T) {
 		}
 		if st, err := os.Stat(filepath.Join(p.Path(), "deep")); deployed && (err != nil || st.Mode().Perm() != 0o700) {
 			t.Errorf("a directory that a hook had closed: %v, %v", st, err)
+		}
+		var want []Kept
+		if deployed {
+			want = []Kept{{"both", "both.kept"}, {"both.kept", "both.kept.kept.kept"}, {"full", "full.kept"}, {"state", "state.kept"}, {"was-dir", "was-dir.kept"}}
+		}
+		if kept, err := p.Kept(); err != nil || !slices.Equal(kept, want) {
+			t.Errorf("kept is %v, want %v; %v", kept, want, err)
 		}
 		// The same charm again is no change, and what was kept stays.
 		must(t, p.Deploy(t.Context(), from[newURL], newURL))

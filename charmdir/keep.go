@@ -13,15 +13,21 @@ import (
 	"github.com/unitd/unitd/durable"
 )
 
+// Kept is a hook's file, or directory, that has given way to one of the charm's.
+type Kept struct {
+	Name string `json:"name"` // where it was, below the charm directory
+	As   string `json:"as"`   // where it is now
+}
+
 // keep brings what hooks have made over from the old tree to the staged one,
-// whose files are charmFiles, sorted.
-func (d *Deployer) keep(charmFiles []string) error {
+// whose files are charmFiles, sorted. It returns what had to give way.
+func (d *Deployer) keep(charmFiles []string) ([]Kept, error) {
 	if _, err := os.Lstat(d.Path()); os.IsNotExist(err) {
-		return nil
+		return nil, nil
 	}
 	old, err := d.marker()
 	if err != nil {
-		return errors.Trace(err)
+		return nil, errors.Trace(err)
 	}
 	k := &keeper{deployer: d, charms: old.Files}
 	if old.URL == "" {
@@ -29,13 +35,20 @@ func (d *Deployer) keep(charmFiles []string) error {
 		// one's too, most likely; all else might be a hook's, and stays.
 		k.charms = charmFiles
 	}
-	return k.dir(d.Path(), d.path(stagingName), "")
+	err = k.dir(d.Path(), d.path(stagingName), "")
+	return k.gaveWay, errors.Trace(err)
 }
 
 // keeper copies what isn't the old charm's.
 type keeper struct {
 	deployer *Deployer
 	charms   []string // the old charm's files, sorted
+	gaveWay  []Kept
+}
+
+// note notes that a hook's had to give way, to a path beside it.
+func (k *keeper) note(name, to string) {
+	k.gaveWay = append(k.gaveWay, Kept{Name: name, As: path.Join(path.Dir(name), filepath.Base(to))})
 }
 
 // dir keeps what hooks have made below a directory. The directory itself comes
@@ -52,6 +65,11 @@ func (k *keeper) dir(from, to, name string) error {
 			return nil
 		}
 		to = beside(to)
+		defer func() {
+			if _, err := os.Lstat(to); err == nil { // there was something of a hook's in it
+				k.note(name, to)
+			}
+		}()
 	}
 	if len(entries) == 0 && fresh {
 		if err := k.deployer.step("keep "+name, func() error { return k.deployer.disk.MkdirAll(to, 0o755) }); err != nil {
@@ -81,6 +99,7 @@ func (k *keeper) entry(from, to, name string, e fs.DirEntry) error {
 	}
 	if _, err := os.Lstat(to); err == nil {
 		to = beside(to)
+		k.note(name, to)
 	}
 	return k.deployer.step("keep "+name, func() error { return keepFile(k.deployer.disk, from, to, e) })
 }

@@ -62,6 +62,12 @@ type Entry struct {
 	Written Written `json:"written,omitzero"`
 	// Debugged: a person has run it, in the place of the agent.
 	Debugged bool `json:"debugged,omitempty"`
+	// Charm is the URL of the charm that ran; empty where nobody knows it any
+	// more, as of a run in which the agent was killed.
+	Charm string `json:"charm,omitempty"`
+	// Notes say what a person should know of what came before the run: files of
+	// hooks that have given way to the charm's.
+	Notes []string `json:"notes,omitempty"`
 }
 
 // Path is where the history of a unit is, below dir.

@@ -40,5 +40,5 @@ func (u *unit) debug(outer, ctx context.Context, run uniter.Run, path string, en
 	}
 	o := runner.Outcome{Exit: exit}
 	u.taking.exit(o)
-	return u.result(outer, path, o, &lastLines{}), true
+	return u.result(outer, path, o, &outputTail{}), true
 }

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"syscall"
 	"time"
-	"unicode/utf8"
 
 	"github.com/juju/errors"
 
@@ -26,7 +25,7 @@ import (
 // runHook is the RunHook door: a context, the hook tools opened for it, and
 // the charm's executable run to its end.
 func (u *unit) runHook(ctx context.Context, run uniter.Run) uniter.Result {
-	entry := history.Entry{Unit: u.name, Run: run.Number, Hook: run.Hook, Started: u.clock.Now()}
+	entry := history.Entry{Unit: u.name, Run: run.Number, Hook: run.Hook, Charm: run.Local.Charm, Started: u.clock.Now()}
 	entry.SetChanged(u.whatChanged(ctx, run))
 	calls := calls{began: time.Now(), entry: &entry}
 	taking := u.take(run)
@@ -42,7 +41,7 @@ func (u *unit) runHook(ctx context.Context, run uniter.Run) uniter.Result {
 	u.taking, u.taken = nil, taking.end()
 	calls.end()
 	entry.Duration = u.clock.Now().Sub(entry.Started)
-	if !res.Stopped && res.Failure == nil {
+	if hctx != nil && !res.Stopped {
 		res.Changes = hctx.Changes()
 		entry.Written = history.WrittenBy(res.Changes)
 	}
@@ -116,7 +115,7 @@ func (u *unit) execute(ctx context.Context, run uniter.Run, entry *history.Entry
 	if err != nil {
 		return hctx, u.failure(ctx, err)
 	}
-	tail, env, task := &lastLines{}, u.environ(run, id), u.doing
+	tail, env, task := &outputTail{}, u.environ(run, id), u.doing
 	if path != "" {
 		u.taking.start(charm, u.charm.Path(), env)
 	}
@@ -140,8 +139,8 @@ func (u *unit) execute(ctx context.Context, run uniter.Run, entry *history.Entry
 			level := "DEBUG"
 			if s == runner.Stderr {
 				level = "WARNING"
-				tail.add(u.mask.text(line))
 			}
+			tail.add(s, u.mask.text(line))
 			u.logLine(debuglog.Entry{Level: level, Module: "unit." + string(u.name) + "." + run.Hook.Name(), Message: line})
 		},
 	})
@@ -182,7 +181,7 @@ func outlive(ctx context.Context, by time.Duration) (context.Context, context.Ca
 
 // result is how a run has ended. One that ended badly while the agent was to
 // stop is stopped: whoever stops an agent often ends its hooks as well.
-func (u *unit) result(ctx context.Context, path string, o runner.Outcome, tail *lastLines) uniter.Result {
+func (u *unit) result(ctx context.Context, path string, o runner.Outcome, tail *outputTail) uniter.Result {
 	bad := o.Err != nil || o.Signal != 0 || o.Exit != 0
 	switch {
 	case o.Stopped || bad && ctx.Err() != nil:
@@ -190,9 +189,11 @@ func (u *unit) result(ctx context.Context, path string, o runner.Outcome, tail *
 	case o.Err != nil:
 		return u.failure(ctx, errors.New(StartError(path, o.Err)))
 	case o.Signal != 0:
-		return uniter.Result{Failure: &resolver.Failure{Message: tail.with("ended by signal " + signalName(o.Signal)), Exit: -1, Signal: signalName(o.Signal)}}
+		return uniter.Result{Failure: &resolver.Failure{
+			Message: tail.with("ended by signal " + signalName(o.Signal)), Exit: -1, Signal: signalName(o.Signal), Output: tail.lines(),
+		}}
 	case o.Exit != 0:
-		return uniter.Result{Failure: &resolver.Failure{Message: tail.with(fmt.Sprintf("exit status %d", o.Exit)), Exit: o.Exit}}
+		return uniter.Result{Failure: &resolver.Failure{Message: tail.with(fmt.Sprintf("exit status %d", o.Exit)), Exit: o.Exit, Output: tail.lines()}}
 	}
 	return uniter.Result{}
 }
@@ -275,36 +276,4 @@ func RunMark(uuid string, unit model.UnitName, id string, run int64) string {
 
 func (u *unit) runMark(run uniter.Run) string {
 	return RunMark(u.model.UUID(), u.name, u.id, run.Number)
-}
-
-// lastLines keeps the end of a hook's error output for its failure message.
-type lastLines struct {
-	mu   sync.Mutex
-	last string
-}
-
-func (l *lastLines) add(line string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if line != "" {
-		l.last = line
-	}
-}
-
-// with adds the last line to what happened, cut to a length that a status
-// table can take.
-func (l *lastLines) with(what string) string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.last == "" {
-		return what
-	}
-	line := l.last
-	if end := 200; len(line) > end {
-		for end > 200-utf8.UTFMax && !utf8.RuneStart(line[end]) {
-			end-- // not in the middle of a character
-		}
-		line = line[:end] + "…"
-	}
-	return what + ": " + line
 }

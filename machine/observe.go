@@ -26,6 +26,7 @@ func remote(s *state.Snapshot, endpoints []model.Endpoint, now time.Time) resolv
 		Charm:          s.Application.Charm,
 		Forced:         s.Application.Forced,
 		Want:           resolver.Seen{Config: s.ConfigHash, LeaderSettings: s.LeaderSettings, Resources: s.Application.Given},
+		Settings:       s.SettingsHash,
 		Leader:         s.Leader,
 		Resolved:       resolver.Resolved{Run: s.Unit.Resolved.Run, Mode: resolver.Mode(s.Unit.Resolved.Mode)},
 		Committed:      s.Unit.Run,

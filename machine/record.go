@@ -31,7 +31,27 @@ func (u *unit) catchUp(e resolver.Ended, newest int64) {
 	if last.ID == u.id && last.Run <= newest { // else it is that of a former unit
 		u.recorded = &recorded{last.Run, last.Outcome, max(last.Run, last.Newest)}
 	}
+	// The newest run was of another charm: what the deployment since then has to
+	// say is not in the history yet.
+	if deployed, err := u.charm.Deployed(); err == nil && last.Charm != "" && deployed != last.Charm {
+		u.noteKept()
+	}
 	u.recordEnded(e)
+}
+
+// noteKept notes which files of hooks have given way to the charm that is now in
+// place: for the log, and for the history with the next run that ends.
+func (u *unit) noteKept() {
+	kept, err := u.charm.Kept()
+	if err != nil {
+		u.log.Error("cannot tell which files were kept", "unit", u.name, "err", err)
+	}
+	u.notes = nil
+	for _, k := range kept {
+		note := fmt.Sprintf("the charm has a file %q now: the one that was there is kept as %q", k.Name, k.As)
+		u.notes = append(u.notes, note)
+		u.logLine(debuglog.Entry{Level: "WARNING", Module: "unitd.charm", Message: note})
+	}
 }
 
 // recordEnded writes the end of a run into the history and the log, once.
@@ -43,8 +63,9 @@ func (u *unit) recordEnded(e resolver.Ended) {
 	}
 	u.recorded = &end
 	entry := history.Entry{Unit: u.name}
-	if u.running.Run == e.Run {
+	if u.running.Run == e.Run && e.Run != 0 {
 		entry = u.running
+		entry.Notes, u.notes = u.notes, nil
 	}
 	entry.ID, entry.Run, entry.Hook, entry.Name = u.id, e.Run, e.Hook, e.Hook.Name()
 	entry.Newest = e.Newest

@@ -10,6 +10,7 @@ import (
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
 	"github.com/unitd/unitd/uniter"
+	"github.com/unitd/unitd/uniter/resolver"
 )
 
 // report is the Report door: it turns what the agent does into the statuses of
@@ -36,6 +37,8 @@ func (u *unit) report(ctx context.Context, r uniter.Report) {
 		err = u.reportRunning(ctx, r)
 	case uniter.Committed:
 		err = u.reportCommitted(ctx, r)
+	case uniter.Dropped:
+		err = u.model.SetFailed(ctx, u.name, 0, nil)
 	case uniter.HookError, uniter.Waiting:
 		err = u.reportError(ctx, r)
 	case uniter.Settled:
@@ -103,6 +106,12 @@ func (u *unit) reportRunning(ctx context.Context, r uniter.Report) error {
 }
 
 func (u *unit) reportCommitted(ctx context.Context, r uniter.Report) error {
+	if r.Local.Ended.How == resolver.EndedSkipped {
+		// Its commit would have taken the unit out of its error.
+		if err := u.model.SetFailed(ctx, u.name, 0, nil); err != nil {
+			return errors.Trace(err)
+		}
+	}
 	switch r.Hook.Kind {
 	case hooks.Start:
 		return u.unlessCharm(ctx, model.StatusUnknown, "")
@@ -112,25 +121,4 @@ func (u *unit) reportCommitted(ctx context.Context, r uniter.Report) error {
 		return u.workload(ctx, model.StatusTerminated, "")
 	}
 	return nil
-}
-
-func (u *unit) reportError(ctx context.Context, r uniter.Report) error {
-	c := r.Local.Current
-	if c == nil || c.Failure == nil {
-		return nil
-	}
-	data := map[string]any{"hook": r.Hook.Name(), "run": r.Run, "exit": c.Failure.Exit, "reason": c.Failure.Message}
-	if r.Hook.IsRelation() {
-		data["relation-id"] = int(r.Hook.RelationID)
-		if r.Hook.RemoteUnit != "" {
-			data["remote-unit"] = string(r.Hook.RemoteUnit)
-		}
-	}
-	if r.Hook.IsSecret() {
-		data["secret-uri"], data["secret-label"] = r.Hook.Secret.URI(), r.Hook.SecretLabel
-	}
-	if err := u.model.SetFailed(ctx, u.name, r.Run); err != nil {
-		return errors.Trace(err)
-	}
-	return u.agentStatus(ctx, model.StatusError, fmt.Sprintf("hook failed: %q", r.Hook.Name()), data)
 }

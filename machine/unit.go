@@ -94,6 +94,8 @@ type unit struct {
 	ending ending
 	// running is what is known of the newest run beside what the journal has.
 	running history.Entry
+	// notes are for the history, with the next run that ends.
+	notes []string
 	// taking is the recording of the run that goes on, taken that of the newest
 	// one that has ended; nil: none, or it is kept already.
 	taking  *taking
@@ -267,6 +269,7 @@ func (u *unit) deploy(ctx context.Context, url string) error {
 	if err := u.charm.Deploy(ctx, f.Name(), url); err != nil {
 		return errors.Trace(err)
 	}
+	u.noteKept()
 	return u.model.SetUnitCharm(ctx, u.name, url)
 }
 

@@ -77,7 +77,8 @@ func cliCommands() []Cmd {
 	var cmds []Cmd
 	for _, verb := range []struct{ name, args, summary string }{
 		{"deploy", "CHARM [APPLICATION]", "deploy a charm or a bundle"},
-		{"refresh", "APPLICATION --path CHARM", "upgrade an application's charm"},
+		{"refresh", "APPLICATION --path CHARM | --revision N", "upgrade an application's charm"},
+		{"rollback", "APPLICATION [--to REVISION]", "put an application back to an earlier revision of its charm"},
 		{"add-unit", "APPLICATION [-n N]", "add units"},
 		{"remove-unit", "UNIT…", "remove units"},
 		{"remove-application", "APPLICATION…", "remove applications"},
@@ -100,10 +101,10 @@ func cliCommands() []Cmd {
 		{"trust", "APPLICATION [--remove]", "trust an application with the cloud's credentials, or no longer"},
 		{"expose", "APPLICATION", "expose an application"},
 		{"unexpose", "APPLICATION", "take that back"},
-		{"resolved", "UNIT… [--no-retry]", "let a unit in error go on"},
 		{"show-task", "ID", "show a task with its results"},
 		{"operations", "", "list the actions and commands that were asked for"},
 		{"cancel-task", "ID…", "cancel tasks"},
+		{"resolved", "UNIT…|--all [--no-retry] [--dry-run]", "let a unit in error go on, or say what that would bring"},
 		{"status", "[APPLICATION | UNIT…]", "show the model"},
 		{"show-unit", "UNIT", "show a unit with its relations"},
 		{"debug-log", "[--include UNIT]…", "show what was logged"},

@@ -203,6 +203,9 @@ func (c *call) history() error {
 		if run.Message != "" {
 			c.printf("message: %s\n", run.Message)
 		}
+		for _, note := range run.Notes {
+			c.printf("note: %s\n", note)
+		}
 	}
 	if !found {
 		return errors.Errorf("%s has no run %d", name, n)

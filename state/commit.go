@@ -47,6 +47,11 @@ func (m *Model) CommitHook(ctx context.Context, c HookCommit) error {
 		if err != nil || u.Run >= c.Run {
 			return errors.Trace(err)
 		}
+		if u.Failed != 0 {
+			if err := tx.delete(failureKey(c.Unit)); err != nil {
+				return errors.Trace(err)
+			}
+		}
 		u.Run, u.Memory, u.Failed = c.Run, c.Memory, 0
 		if c.Changes.Reboot != model.NoReboot {
 			u.Reboot = c.Boot

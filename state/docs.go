@@ -30,14 +30,16 @@ type CharmDoc struct {
 
 // ApplicationDoc is the document of an application.
 type ApplicationDoc struct {
-	Name        string     `json:"name"`
-	Life        model.Life `json:"life"`
-	Charm       string     `json:"charm"` // URL of the revision that its units should have
-	Forced      bool       `json:"forced,omitempty"`
-	Subordinate bool       `json:"subordinate,omitempty"`
-	Exposed     bool       `json:"exposed,omitempty"`
-	Trust       bool       `json:"trust,omitempty"`
-	Constraints string     `json:"constraints,omitempty"`
+	Name   string     `json:"name"`
+	Life   model.Life `json:"life"`
+	Charm  string     `json:"charm"` // URL of the revision that its units should have
+	Forced bool       `json:"forced,omitempty"`
+	// Former are the URLs that Charm was before, the newest last; see Rollback.
+	Former      []string `json:"former,omitempty"`
+	Subordinate bool     `json:"subordinate,omitempty"`
+	Exposed     bool     `json:"exposed,omitempty"`
+	Trust       bool     `json:"trust,omitempty"`
+	Constraints string   `json:"constraints,omitempty"`
 	// HookTimeout is how long a hook may take, as text; empty: as the model says.
 	HookTimeout string `json:"hook-timeout,omitempty"`
 	// LockGroup: only units of the same group on a machine run their hooks one

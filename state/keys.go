@@ -51,6 +51,7 @@ func leaderKey(app string) string           { return "leader/" + app }
 func lastLeaderKey(app string) string       { return "last-leader/" + app }
 func leaderSettingsKey(app string) string   { return "leader-settings/" + app }
 func charmStateKey(u model.UnitName) string { return "charm-state/" + string(u) }
+func failureKey(u model.UnitName) string    { return "failure/" + string(u) }
 func portsKey(machine string) string        { return "ports/" + machine }
 func presenceKey(machine string) string     { return "presence/" + machine }
 func sequenceKey(name string) string        { return "sequence/" + name }

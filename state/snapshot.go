@@ -26,6 +26,8 @@ type Snapshot struct {
 	// ConfigHash changes with whatever config-changed tells of: configuration,
 	// trust, the machine's addresses, and the charm.
 	ConfigHash string
+	// SettingsHash is ConfigHash without the charm.
+	SettingsHash string
 	// Told is what ConfigHash is made of.
 	Told   Told
 	Leader bool
@@ -69,7 +71,7 @@ func (s *Snapshot) read(r docs, unit model.UnitName, known scopes) (err error) {
 	if s.Application, err = r.application(app); err != nil {
 		return errors.Trace(err)
 	}
-	if s.Told, s.ConfigHash, err = r.told(app, s.Unit.Machine); err != nil {
+	if err = s.readTold(r, app); err != nil {
 		return errors.Trace(err)
 	}
 	if s.Leader, err = r.isLeader(unit); err != nil {
@@ -181,20 +183,30 @@ type Told struct {
 	Addresses []string // of the machine
 }
 
-func (d docs) told(application, machine string) (Told, string, error) {
-	c, err := d.config(application)
+// readTold fills in what config-changed is about, and its hashes.
+func (s *Snapshot) readTold(r docs, application string) error {
+	c, err := r.config(application)
 	if err != nil {
-		return Told{}, "", errors.Trace(err)
+		return errors.Trace(err)
 	}
-	m, err := d.machine(machine)
+	m, err := r.machine(s.Unit.Machine)
 	if err != nil && !errors.Is(err, errors.NotFound) {
-		return Told{}, "", errors.Trace(err)
+		return errors.Trace(err)
 	}
-	t := Told{Charm: c.Charm.URL, Options: c.Values, Trust: c.Trust, Addresses: m.Addresses}
-	b, err := json.Marshal([]any{t.Charm, t.Options, t.Trust, t.Addresses})
+	s.Told = Told{Charm: c.Charm.URL, Options: c.Values, Trust: c.Trust, Addresses: m.Addresses}
+	if s.ConfigHash, err = hashOf(s.Told.Charm, s.Told.Options, s.Told.Trust, s.Told.Addresses); err != nil {
+		return errors.Trace(err)
+	}
+	s.SettingsHash, err = hashOf(s.Told.Options, s.Told.Trust, s.Told.Addresses)
+	return errors.Trace(err)
+}
+
+// hashOf is a short hash of values as JSON.
+func hashOf(values ...any) (string, error) {
+	b, err := json.Marshal(values)
 	if err != nil {
-		return Told{}, "", errors.Trace(err)
+		return "", errors.Trace(err)
 	}
 	sum := sha256.Sum256(b)
-	return t, hex.EncodeToString(sum[:16]), nil
+	return hex.EncodeToString(sum[:16]), nil
 }

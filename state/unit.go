@@ -160,7 +160,7 @@ func (t *txn) removeUnit(u UnitDoc) error {
 		}
 	}
 	name := string(u.Name)
-	err := t.delete(unitKey(u.Name), charmStateKey(u.Name), statusKey(AgentStatus, name), statusKey(WorkloadStatus, name))
+	err := t.delete(unitKey(u.Name), charmStateKey(u.Name), failureKey(u.Name), statusKey(AgentStatus, name), statusKey(WorkloadStatus, name))
 	if err != nil {
 		return errors.Trace(err)
 	}
@@ -249,15 +249,6 @@ func (m *Model) SetRebooted(ctx context.Context, name model.UnitName) error {
 	})
 }
 
-// SetFailed says which run has put the unit in error; 0: none.
-func (m *Model) SetFailed(ctx context.Context, name model.UnitName, run int64) error {
-	return m.changeUnit(ctx, name, func(u *UnitDoc) bool {
-		was := u.Failed
-		u.Failed = run
-		return was != run
-	})
-}
-
 func (m *Model) changeUnit(ctx context.Context, name model.UnitName, change func(*UnitDoc) bool) error {
 	_, err := m.update(ctx, func(tx *txn) error {
 		u, err := tx.unit(name)
@@ -281,11 +272,8 @@ func (m *Model) Resolve(ctx context.Context, name model.UnitName, retry bool) er
 		if err != nil {
 			return errors.Trace(err)
 		}
-		if u.Failed == 0 {
-			return errors.NewNotValid(nil, fmt.Sprintf("unit %q is not in an error state", name))
-		}
-		if u.Resolved.Run == u.Failed {
-			return errors.NewAlreadyExists(nil, fmt.Sprintf("cannot set resolved mode for unit %q: already resolved", name))
+		if err := u.resolvable(); err != nil {
+			return err
 		}
 		u.Resolved = Resolved{Run: u.Failed, Mode: "skip"}
 		if retry {
@@ -294,6 +282,17 @@ func (m *Model) Resolve(ctx context.Context, name model.UnitName, retry bool) er
 		return tx.put(unitKey(name), u)
 	})
 	return errors.Trace(err)
+}
+
+// resolvable is why a unit can't be resolved.
+func (u UnitDoc) resolvable() error {
+	switch {
+	case u.Failed == 0:
+		return errors.NewNotValid(nil, fmt.Sprintf("unit %q is not in an error state", u.Name))
+	case u.Resolved.Run == u.Failed:
+		return errors.NewAlreadyExists(nil, fmt.Sprintf("cannot set resolved mode for unit %q: already resolved", u.Name))
+	}
+	return nil
 }
 
 // Machines are all machines, by number where their ids are numbers.

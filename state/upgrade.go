@@ -23,32 +23,43 @@ func (m *Model) SetCharm(ctx context.Context, name, url string, force bool) erro
 // the names of resources of the new charm.
 func (m *Model) SetCharmAndResources(ctx context.Context, name, url string, force bool, files map[string]File) error {
 	return m.changeApplication(ctx, name, func(tx *txn, app *ApplicationDoc) error {
+		if app.Charm != url {
+			app.remember(app.Charm)
+		}
+		if err := tx.setCharm(app, url, force); err != nil {
+			return errors.Trace(err)
+		}
 		charm, err := tx.charm(url)
 		if err != nil {
 			return errors.Trace(err)
 		}
-		if err := tx.checkCharm(*app, charm.Charm); err != nil {
-			return errors.Trace(err)
-		}
-		if err := tx.newPeers(app, charm); err != nil {
-			return errors.Trace(err)
-		}
-		if err := app.give(charm.Charm, files, tx.now()); err != nil {
-			return errors.Trace(err)
-		}
-		var conf configDoc
-		if _, err := tx.find(configKey(name), &conf); err != nil {
-			return errors.Trace(err)
-		}
-		for k, v := range conf.Values {
-			o, ok := charm.Charm.Options[k]
-			if _, err := o.Coerce(k, v); !ok || err != nil {
-				delete(conf.Values, k)
-			}
-		}
-		app.Charm, app.Forced = url, force
-		return tx.put(configKey(name), conf)
+		return app.give(charm.Charm, files, tx.now())
 	})
+}
+
+func (t *txn) setCharm(app *ApplicationDoc, url string, force bool) error {
+	charm, err := t.charm(url)
+	if err != nil {
+		return errors.Trace(err)
+	}
+	if err := t.checkCharm(*app, charm.Charm); err != nil {
+		return errors.Trace(err)
+	}
+	if err := t.newPeers(app, charm); err != nil {
+		return errors.Trace(err)
+	}
+	var conf configDoc
+	if _, err := t.find(configKey(app.Name), &conf); err != nil {
+		return errors.Trace(err)
+	}
+	for k, v := range conf.Values {
+		o, ok := charm.Charm.Options[k]
+		if _, err := o.Coerce(k, v); !ok || err != nil {
+			delete(conf.Values, k)
+		}
+	}
+	app.Charm, app.Forced = url, force
+	return t.put(configKey(app.Name), conf)
 }
 
 // CheckCharm is the error that SetCharm would give for that charm, which the

@@ -93,7 +93,7 @@ func TestWatchTellsWhomAChangeConcerns(t *testing.T) {
 			return w.LeaveScope(w.ctx, "mysql/0", id)
 		}, "relation:1"},
 		{"a resolution concerns its unit", func(w *world, _ model.RelationID) error {
-			w.ok(w.SetFailed(w.ctx, "mysql/1", 3))
+			w.ok(w.SetFailed(w.ctx, "mysql/1", 3, nil))
 			return w.Resolve(w.ctx, "mysql/1", true)
 		}, "mysql/1"},
 		{"a dying unit is its own concern", func(w *world, _ model.RelationID) error {

@@ -2,12 +2,14 @@ package uniter
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/juju/clock"
 	"github.com/juju/errors"
 
 	"github.com/unitd/unitd/hooks"
+	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/uniter/journal"
 	"github.com/unitd/unitd/uniter/resolver"
 )
@@ -185,7 +187,7 @@ func (a *agent) runHook(ctx context.Context, op resolver.Op) error {
 	case res.Stopped:
 		return errors.Trace(a.requeue(ctx, op, "the agent stops"))
 	case res.Failure != nil:
-		return a.fail(ctx, op, *res.Failure)
+		return a.fail(ctx, op, *res.Failure, res.Changes)
 	}
 	err := a.commit(ctx, run, func(ctx context.Context) error { return a.Commit(ctx, run, res.Changes) })
 	switch {
@@ -195,7 +197,7 @@ func (a *agent) runHook(ctx context.Context, op resolver.Op) error {
 	case ctx.Err() != nil && err != nil && !refused(err):
 		return errors.Trace(a.become(op, a.event(resolver.CutOff), true))
 	case err != nil:
-		return a.fail(ctx, op, resolver.Failure{Message: "cannot commit what the hook wrote: " + err.Error(), Exit: -1})
+		return a.fail(ctx, op, resolver.Failure{Message: "cannot commit what the hook wrote: " + err.Error(), Exit: -1}, res.Changes)
 	}
 	// The run's stamp in the model stands for this record on disk.
 	if err := a.become(op, a.event(resolver.Done), false); err != nil {
@@ -258,7 +260,11 @@ func refused(err error) bool {
 		errors.Is(err, errors.NotFound) || errors.Is(err, errors.Forbidden) || errors.Is(err, errors.QuotaLimitExceeded)
 }
 
-func (a *agent) fail(ctx context.Context, op resolver.Op, f resolver.Failure) error {
+// fail ends a run that has failed; what it wrote is told of and dropped.
+func (a *agent) fail(ctx context.Context, op resolver.Op, f resolver.Failure, wrote model.Changes) error {
+	f.Dropped = wrote.Writes(a.Unit, func(id model.RelationID) string {
+		return fmt.Sprintf("%s:%d", a.local.Relations[id].Endpoint, int(id))
+	})
 	e := a.event(resolver.Broke)
 	f.At = e.At
 	e.Failure = f

@@ -72,7 +72,7 @@ type Run struct {
 
 // Result is how a hook run ended.
 type Result struct {
-	// Changes are to be committed if the run succeeded.
+	// Changes are to be committed if the run succeeded; else they are dropped.
 	Changes model.Changes
 	// Failure is set if it didn't.
 	Failure *resolver.Failure

@@ -29,6 +29,7 @@ type app struct {
 
 	store      *sqlite.Store
 	controller *state.Controller
+	clock      clock.Clock // the store's
 }
 
 // defaultModel is the model that there is without anybody having made one.
@@ -93,7 +94,7 @@ func (a *app) open() (*state.Controller, error) {
 	if err != nil {
 		return nil, errors.Trace(err)
 	}
-	a.controller = state.NewController(a.store, c).WithSealer(sealer(dir))
+	a.controller, a.clock = state.NewController(a.store, c).WithSealer(sealer(dir)), c
 	return a.controller, nil
 }
 

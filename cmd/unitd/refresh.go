@@ -15,19 +15,26 @@ import (
 
 func (a *app) refreshCmd() *cobra.Command {
 	var path string
+	var to int
 	var force, forceUnits, forceBase bool
 	var config, resources []string
 	cmd := &cobra.Command{
-		Use:   "refresh APPLICATION --path CHARM",
+		Use:   "refresh APPLICATION --path CHARM | --revision N",
 		Short: "Upgrade an application's charm",
-		Long: `Upgrade an application to the charm at a path. Each unit deploys it and runs
-upgrade-charm and config-changed; a unit in error waits until it is resolved,
-unless --force-units is given.`,
+		Long: `Upgrade an application to the charm at a path, or to a revision of its charm that
+the model has already. Each unit deploys it and runs upgrade-charm and
+config-changed; a unit in error waits until it is resolved, unless --force-units is
+given.`,
 		Example:           "  unitd refresh ledger --path ./ledger\n  unitd refresh ledger --path ./ledger --force-units",
 		Args:              args(1, 1, "no application specified"),
 		ValidArgsFunction: a.completeApplications(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			if path == "" {
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch revised := cmd.Flags().Changed("revision"); {
+			case revised && path != "":
+				return usagef("specify either --path or --revision, not both")
+			case revised:
+				return a.refreshTo(args[0], to, force || forceUnits, config)
+			case path == "":
 				return errors.New("refreshing a local charm requires either --path or --switch")
 			}
 			return a.refresh(args[0], path, force || forceUnits, config, resources)
@@ -35,6 +42,7 @@ unless --force-units is given.`,
 	}
 	cmd.Flags().StringVar(&path, "path", "", "the new charm")
 	cmd.Flags().StringVar(&path, "switch", "", "the new charm; the same as --path here")
+	cmd.Flags().IntVar(&to, "revision", 0, "a revision of its charm that the model has, instead of --path")
 	cmd.Flags().StringArrayVar(&config, "config", nil, "option=value, or a YAML file of options, to be set as well")
 	cmd.Flags().StringArrayVar(&resources, "resource", nil, "NAME=FILE for a resource of the charm; may be repeated")
 	cmd.Flags().BoolVar(&force, "force", false, "the same as --force-units here")
@@ -78,15 +86,48 @@ func (a *app) refresh(name, path string, force bool, config, resources []string)
 	if err != nil {
 		return err
 	}
+	if err := a.setCharm(m, name, url, force, set, files); err != nil {
+		return err
+	}
+	a.note("Added local charm %q, revision %s, to the model", charm.Name, revision(url))
+	return a.ensureAgent()
+}
+
+// setCharm gives an application a charm that the model has, and sets options.
+func (a *app) setCharm(m *state.Model, name, url string, force bool, set map[string]string, files map[string]state.File) error {
 	if err := m.SetCharmAndResources(a.ctx, name, url, force, files); err != nil {
 		return err
 	}
-	if len(set) > 0 {
-		if err := m.SetConfig(a.ctx, name, set, nil); err != nil {
-			return err
-		}
+	if len(set) == 0 {
+		return nil
 	}
-	a.note("Added local charm %q, revision %s, to the model", charm.Name, revision(url))
+	return m.SetConfig(a.ctx, name, set, nil)
+}
+
+// refreshTo is refresh to a revision that the model has.
+func (a *app) refreshTo(name string, to int, force bool, config []string) error {
+	m, err := a.model()
+	if err != nil {
+		return err
+	}
+	url, err := m.Revision(a.ctx, name, to)
+	if err != nil {
+		return err
+	}
+	charm, err := m.Charm(a.ctx, url)
+	if err != nil {
+		return err
+	}
+	set, err := configArgs(name, config)
+	if err != nil {
+		return err
+	}
+	if _, err := charm.Charm.ParseConfig(set); err != nil {
+		return errors.Annotate(err, "parsing settings for application")
+	}
+	if err := a.setCharm(m, name, url, force, set, nil); err != nil {
+		return err
+	}
 	return a.ensureAgent()
 }
 

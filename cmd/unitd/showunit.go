@@ -58,6 +58,9 @@ func unitDetail(d *state.UnitDetail, endpoint, related string, appOnly bool) tre
 	if d.Address != "" {
 		t["public-address"] = d.Address
 	}
+	if d.Workload.Status == model.StatusError {
+		t["workload-status"] = withData(statusInfo(d.Workload, false, false), d.Workload)
+	}
 	var infos []tree
 	for _, r := range d.Relations {
 		if endpoint != "" && r.Own.Name != endpoint {

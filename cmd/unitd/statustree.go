@@ -128,7 +128,7 @@ func applicationTree(app state.ApplicationView, units map[model.UnitName]state.U
 
 func unitTree(u state.UnitView, units map[model.UnitName]state.UnitView, utc bool) tree {
 	t := tree{
-		"workload-status": statusInfo(u.Workload, utc, false),
+		"workload-status": withData(statusInfo(u.Workload, utc, false), u.Workload),
 		"juju-status":     statusInfo(u.Agent, utc, true),
 	}
 	if u.Leader {

@@ -170,64 +170,6 @@ func (a *app) removeApplications(args []string, force bool) error {
 	return a.ensureAgent()
 }
 
-func (a *app) resolvedCmd() *cobra.Command {
-	var noRetry, all bool
-	cmd := &cobra.Command{
-		Use:     "resolved UNIT …",
-		Aliases: []string{"resolve"},
-		Short:   "Run a failed hook again, or go on without it",
-		Long: `Mark the failed hook of units as resolved: it is run again, or, with --no-retry,
-taken as if it had succeeded. What a failed hook wrote is in neither case kept.`,
-		Example:           "  unitd resolved ledger/0\n  unitd resolved ledger/0 --no-retry\n  unitd resolved --all",
-		ValidArgsFunction: a.completeUnits,
-		RunE: func(_ *cobra.Command, args []string) error {
-			return a.resolved(args, all, noRetry)
-		},
-	}
-	cmd.Flags().BoolVar(&noRetry, "no-retry", false, "go on as if the hook had succeeded")
-	cmd.Flags().BoolVar(&all, "all", false, "all units that are in error")
-	return cmd
-}
-
-func (a *app) resolved(args []string, all, noRetry bool) error {
-	switch {
-	case all && len(args) > 0:
-		return usagef("specify either units or --all, not both")
-	case !all && len(args) == 0:
-		return usagef("no unit specified")
-	}
-	names, err := unitNames(args)
-	if err != nil {
-		return err
-	}
-	m, err := a.model()
-	if err != nil {
-		return err
-	}
-	if all {
-		units, err := m.Units(a.ctx)
-		if err != nil {
-			return err
-		}
-		for _, u := range units {
-			if u.Failed != 0 {
-				names = append(names, u.Name)
-			}
-		}
-	}
-	failed := false
-	for _, name := range names {
-		if err := m.Resolve(a.ctx, name, !noRetry); err != nil {
-			failed = true
-			a.failure(err)
-		}
-	}
-	if failed {
-		return silentError{exitFailed}
-	}
-	return a.ensureAgent()
-}
-
 func (a *app) exposeCmd() *cobra.Command {
 	return a.exposure("expose", "Mark an application's ports as open to the world", true)
 }

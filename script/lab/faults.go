@@ -117,6 +117,13 @@ func (f *Faults) take(p machine.Point) (Fault, bool) {
 		if fault.Times--; fault.Times == 0 {
 			f.list = append(f.list[:i], f.list[i+1:]...)
 		}
+		// At no moment is it neither armed nor seen to stand still.
+		if taken.Hangs() {
+			if f.hung == nil {
+				f.hung = map[model.UnitName]chan struct{}{}
+			}
+			f.hung[p.Unit] = make(chan struct{})
+		}
 		return taken, true
 	}
 	return Fault{}, false
@@ -147,12 +154,11 @@ func (f *Faults) hang(ctx context.Context, p machine.Point) error {
 	defer p.Stand(false)
 	unit := p.Unit
 	f.mu.Lock()
-	if f.hung == nil {
-		f.hung = map[model.UnitName]chan struct{}{}
-	}
-	ch := make(chan struct{})
-	f.hung[unit] = ch
+	ch, ok := f.hung[unit]
 	f.mu.Unlock()
+	if !ok { // it was let go meanwhile
+		return nil
+	}
 	select {
 	case <-ch:
 		return nil

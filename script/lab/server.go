@@ -122,8 +122,9 @@ func (s *Server) talk(conn net.Conn) {
 		}
 		a.Still = s.Still.Load()
 		a.Lost, a.Paused = s.Store.Lost(), s.Order.Paused()
+		a.Armed = s.Faults.Armed() // before those that hang: a fault goes that way
 		a.Next, a.Hung, a.Kills = s.Clock.Next(), s.Faults.Hung(), s.Faults.Kills()
-		a.Armed, a.Twice, a.Full = s.Faults.Armed(), s.Twice.Load(), s.disk.full()
+		a.Twice, a.Full = s.Twice.Load(), s.disk.full()
 		if err := out.Encode(a); err != nil {
 			return
 		}

@@ -70,7 +70,7 @@ func After(l Local, op Op, e Event) Local {
 func afterRun(l Local, op Op, e Event) Local {
 	switch e.Kind {
 	case Began:
-		c := Current{Hook: op.Hook, Run: op.Run, Step: Pending, Seen: op.Seen}
+		c := Current{Hook: op.Hook, Run: op.Run, Step: Pending, Seen: op.Seen, Basis: op.Basis}
 		if l.Current != nil {
 			c.Attempts = l.Current.Attempts
 		}

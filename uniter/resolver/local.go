@@ -104,6 +104,8 @@ type Current struct {
 	Over bool `json:"over,omitempty"`
 	// Seen is what the charm will have been told once the hook commits.
 	Seen Seen `json:"seen"`
+	// Basis is what the run was begun on.
+	Basis Basis `json:"basis,omitzero"`
 	// Failure is set once the step is Failed.
 	Failure *Failure `json:"failure,omitempty"`
 	// Attempts counts the failures of this hook in a row.
@@ -149,6 +151,12 @@ type Failure struct {
 	// Interrupted: the agent was killed while the hook ran.
 	Interrupted bool      `json:"interrupted,omitempty"`
 	At          time.Time `json:"at"`
+	// Output has the last lines that the hook printed, for people: both streams,
+	// in their order, valid UTF-8. Whoever makes it bounds it.
+	Output []string `json:"output,omitempty"`
+	// Dropped says what the run wrote that has come to nothing, a line for each
+	// write; bounded as Output is. An interrupted run's isn't known.
+	Dropped []string `json:"dropped,omitempty"`
 }
 
 // New is the Local of an agent that has done nothing yet.
@@ -161,6 +169,11 @@ func New(unit model.UnitName) Local {
 func (l Local) clone() Local {
 	if l.Current != nil {
 		c := *l.Current
+		if c.Failure != nil {
+			f := *c.Failure
+			f.Output, f.Dropped = slices.Clone(f.Output), slices.Clone(f.Dropped)
+			c.Failure = &f
+		}
 		l.Current = &c
 	}
 	if l.Task != nil {

@@ -63,7 +63,8 @@ type Op struct {
 	Verb      Verb
 	Hook      hooks.Info
 	Run       int64
-	Seen      Seen // RunHook: what the charm will have been told once it commits
+	Seen      Seen  // RunHook: what the charm will have been told once it commits
+	Basis     Basis // RunHook: what the run is begun on
 	Charm     string
 	Relations []model.RelationID
 	// Entering are, for EnterScope, the relations as the model has them; for

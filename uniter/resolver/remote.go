@@ -26,6 +26,9 @@ type Remote struct {
 	Forced bool
 	// Want is what the charm should have been told.
 	Want Seen
+	// Settings is a hash of what Want.Config is one of, but for the charm: it
+	// differs only if a hook that is run again finds something else.
+	Settings string
 	// Leader: the unit holds its application's leadership.
 	Leader bool
 	// Resolved is the operator's answer to a failed run.

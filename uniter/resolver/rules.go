@@ -30,7 +30,7 @@ func Rules() []Rule {
 		{"orphaned", "the application is Dying, or a subordinate has no principal left: the unit marks itself Dying", orphaned},
 		{"stray", "a relation is remembered that the model doesn't have: it is forgotten", stray},
 		{"tasks", "an action or commands were asked for: the next one runs, in a unit that is installed or in error, and not within start, an upgrade or after stop", tasks},
-		{"failed", "a run has failed: nothing but its resolution, its retry or a forced upgrade", failed},
+		{"failed", "a run has failed: nothing but its resolution, a forced upgrade, or its retry, which a change of configuration, of the deployed charm or of the hook's relation brings forward", failed},
 		{"stillborn", "Dying before install ran: Dead without any hook", stillborn},
 		{"start", "config-changed has run for the first time: start, with nothing between", start},
 		{"reconfigure", "upgrade-charm has run: config-changed, with nothing between", reconfigure},
@@ -71,7 +71,7 @@ func Next(l Local, r Remote) Op {
 func run(l Local, r Remote, h hooks.Info) (Op, bool) {
 	return Op{
 		Verb: RunHook, Hook: h, Run: max(l.Run, r.Committed, r.Resolved.Run) + 1,
-		Seen: toldBy(h, l.Seen, r.Want), Reason: h.Cause,
+		Seen: toldBy(h, l.Seen, r.Want), Basis: basisOf(h, l, r), Reason: h.Cause,
 	}, true
 }
 
@@ -163,19 +163,22 @@ func failed(l Local, r Remote) (Op, bool) {
 	if c.Hook.IsRelation() && vanished(l, r, c.Hook.RelationID) {
 		return Op{Verb: Discard, Hook: c.Hook, Run: c.Run, Reason: "the relation of the failed hook is gone"}, true
 	}
-	if r.Resolved.Run == c.Run {
-		switch r.Resolved.Mode {
-		case SkipIt:
-			return Op{Verb: Skip, Hook: c.Hook, Run: c.Run, Reason: "resolved without running it again"}, true
-		case RunAgain:
-			return rerun(l, r, "resolved")
-		}
+	answered := r.Resolved.Run == c.Run
+	if answered && r.Resolved.Mode == SkipIt {
+		return Op{Verb: Skip, Hook: c.Hook, Run: c.Run, Reason: "resolved without running it again"}, true
 	}
+	// Before it is run again: a rollback asks for both.
 	if r.Forced && r.Charm != l.Charm {
 		return Op{Verb: Deploy, Charm: r.Charm, Reason: "forced upgrade"}, true
 	}
+	if answered && r.Resolved.Mode == RunAgain {
+		return rerun(l, r, "resolved")
+	}
 	op := Op{Verb: Idle, Hook: c.Hook, Run: c.Run}
 	if r.Retry && !c.RetryAt.IsZero() {
+		if what := c.Basis.changed(basisOf(c.Hook, l, r)); what != "" {
+			return rerun(l, r, what+" changed since it failed")
+		}
 		if !r.Now.Before(c.RetryAt) {
 			return rerun(l, r, "automatic retry")
 		}

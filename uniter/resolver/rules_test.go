@@ -67,6 +67,17 @@ var situations = []struct{ rule, name, situation, want string }{
 	{"failed", "a forced upgrade", "settled failed:start charm2 forced", "deploy ch:2"},
 	{"failed", "a forced upgrade that is done", "settled failed:start forced", "idle start"},
 	{"failed", "an answer before a forced upgrade", "settled failed:start answer:skip charm2 forced", "skip start"},
+	{"failed", "a forced upgrade comes before the hook is run again", "settled failed:start answer:retry charm2 forced", "deploy ch:2"},
+	{"failed", "a forced upgrade comes before a change brings the retry forward", "settled failed:start basis retry early values2 charm2 forced", "deploy ch:2"},
+	{"failed", "nothing has changed since", "settled failed:start basis retry early", "idle start"},
+	{"failed", "configuration has changed since", "settled failed:start basis retry early values2", "run-hook start: configuration changed since it failed"},
+	{"failed", "an upgrade that waits is no change of configuration", "settled failed:start basis retry early charm2 config2", "idle start"},
+	{"failed", "the charm has changed since", "settled failed:start oldbasis retry early", "run-hook start: charm changed since it failed"},
+	{"failed", "something has changed since, and nothing is retried by itself", "settled failed:start oldbasis early values2", "idle start"},
+	{"failed", "a relation's members have changed since", "settled failed:db-relation-joined rel:db told:db basis member:db retry early", "run-hook db-relation-joined: relation changed since it failed"},
+	{"failed", "a relation's application has changed since", "settled failed:db-relation-joined rel:db told:db basis application:db retry early", "run-hook db-relation-joined: relation changed since it failed"},
+	{"failed", "a relation has changed that the hook isn't of", "settled failed:start rel:db told:db basis member:db retry early", "idle start"},
+	{"failed", "a run of which nobody knows what it was begun on", "settled failed:start retry early values2", "idle start"},
 	{"failed", "time to retry", "settled failed:start retry", "run-hook start"},
 	{"failed", "not yet time to retry", "settled failed:start retry early", "idle start"},
 	{"failed", "a failed hook of a relation that is gone", "settled failed:db-relation-joined", "discard db-relation-joined"},
@@ -159,7 +170,8 @@ func TestNext(t *testing.T) {
 			t.Parallel()
 			l, r := situation(t, row.situation)
 			op := resolver.Next(l, r)
-			if got := summary(op); got != row.want {
+			want, reason, _ := strings.Cut(row.want, ": ")
+			if got := summary(op); got != want || reason != "" && op.Reason != reason {
 				t.Errorf("%s: got %s, because %q; want %s", row.situation, got, op.Reason, row.want)
 			}
 			if op.Reason == "" || strings.Contains(op.Reason, "\n") {
@@ -192,7 +204,7 @@ func situation(t *testing.T, words string) (resolver.Local, resolver.Remote) {
 	l := resolver.New(self)
 	l.Relations = map[model.RelationID]relation.State{}
 	l.StatusAt = noon
-	r := resolver.Remote{Now: noon, Charm: "ch:1", Want: resolver.Seen{Config: "1"}}
+	r := resolver.Remote{Now: noon, Charm: "ch:1", Settings: "1", Want: resolver.Seen{Config: "1"}}
 	for _, word := range strings.Fields(words) {
 		word, about, _ := strings.Cut(word, ":")
 		if !localWord(&l, word, about) && !remoteWord(&r, word, about) && !relationWord(&l, &r, word, about) {
@@ -246,6 +258,10 @@ func localWord(l *resolver.Local, word, about string) bool {
 		l.Run, l.Task = 7, &resolver.TaskRun{Hook: task, Run: 7}
 	case "over":
 		l.Current.Over = true
+	case "basis":
+		l.Current.Basis = resolver.Basis{Charm: "ch:1", Settings: "1"}
+	case "oldbasis":
+		l.Current.Basis = resolver.Basis{Charm: "ch:0", Settings: "1"}
 	case "failed":
 		l.Run = 7
 		l.Current = &resolver.Current{Hook: hook, Run: 7, Step: resolver.Failed, Failure: &resolver.Failure{}, Attempts: 1, RetryAt: noon}
@@ -313,6 +329,8 @@ func remoteWord(r *resolver.Remote, word, about string) bool {
 		r.Want.Config = "2"
 	case "boot2":
 		r.Want.Boot = "2"
+	case "values2":
+		r.Settings = "2"
 	case "settings2":
 		r.Want.LeaderSettings = 2
 	default:
@@ -335,6 +353,8 @@ func relationWord(l *resolver.Local, r *resolver.Remote, word, endpoint string) 
 		l.Relations[id] = relation.New(snap).After(hooks.Info{Kind: hooks.RelationCreated})
 	case "scope":
 		r.Relations[i].InScope = true
+	case "application":
+		r.Relations[i].Application = 1
 	case "notyet":
 		r.Relations[i].NotYet = true
 	case "suspended":

@@ -152,8 +152,8 @@ func (w *World) asked(op resolver.Op) error {
 	c := w.Local.Current
 	switch op.Verb {
 	case resolver.RunHook:
-		timer := w.seen.Retry && c != nil && !w.seen.Now.Before(c.RetryAt)
-		if w.waits() && answer != (resolver.Resolved{Run: c.Run, Mode: resolver.RunAgain}) && !timer {
+		due := w.seen.Retry && c != nil && (!w.seen.Now.Before(c.RetryAt) || w.begun != w.basis(c.Hook))
+		if w.waits() && answer != (resolver.Resolved{Run: c.Run, Mode: resolver.RunAgain}) && !due {
 			why = fmt.Sprintf("%s ran again unasked", c.Hook)
 		}
 	case resolver.Skip:
@@ -191,4 +191,14 @@ func (w *World) asked(op resolver.Op) error {
 		return nil
 	}
 	return &Broken{Guarantee: factAsked, Why: why}
+}
+
+// basis is what a run of the hook is begun on: if nothing of it differs the
+// hook will do the same again.
+func (w *World) basis(h hooks.Info) string {
+	basis := w.Dir + " " + w.seen.Settings
+	if s, ok := find(w.seen, h.RelationID); ok && h.IsRelation() {
+		basis += fmt.Sprint(" ", s.Members, s.Application)
+	}
+	return basis
 }

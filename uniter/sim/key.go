@@ -22,12 +22,12 @@ func (n *node) key() string {
 	localKey(&b, w.Former, base)
 	remoteKey(&b, w.Model, base)
 	if c := w.Local.Current; w.Model.Retry && c != nil {
-		fmt.Fprint(&b, c.RetryAt.Unix())
+		fmt.Fprint(&b, c.RetryAt.Unix(), c.Basis)
 	}
 	if w.Busy() {
 		// What was seen matters only while the agent acts on it.
 		remoteKey(&b, w.seen, base)
-		fmt.Fprint(&b, w.hand.Verb, hookKey(w.hand.Hook), w.hand.Run-base, w.hand.Seen, w.hand.Charm, w.hand.Relations)
+		fmt.Fprint(&b, w.hand.Verb, hookKey(w.hand.Hook), w.hand.Run-base, w.hand.Seen, w.hand.Basis, w.hand.Charm, w.hand.Relations)
 	}
 	return b.String()
 }

@@ -34,8 +34,9 @@ type World struct {
 	setting int             // the value of the configuration
 	charm   charm           // what the charm knows
 	tasks   queue
-	lost    bool // the journal was lost, and nothing made up for it yet
-	forced  bool // the unit was made Dead, or taken away, by force
+	begun   string // what the newest run was begun on
+	lost    bool   // the journal was lost, and nothing made up for it yet
+	forced  bool   // the unit was made Dead, or taken away, by force
 }
 
 // charm is what the hooks that ran have shown to the charm besides relations.
@@ -85,6 +86,7 @@ func New(unit model.UnitName, charmURL string, leader bool) World {
 // configure makes the hash of what config-changed tells of.
 func (w *World) configure() {
 	w.Model.Want.Config = fmt.Sprintf("%d with %s", w.setting, w.Model.Charm)
+	w.Model.Settings = fmt.Sprint(w.setting)
 }
 
 // Look reads the model, as the agent does before it decides.
@@ -156,6 +158,7 @@ func (w *World) runHook(op resolver.Op, how How) error {
 	if err := w.asked(op); err != nil {
 		return err
 	}
+	w.begun = w.basis(op.Hook)
 	w.become(op, resolver.Event{Kind: resolver.Began, At: w.Model.Now}, true)
 	if err := w.look(op.Hook); err != nil {
 		return err

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/unitd/unitd/state"
+)
+
+func (a *app) rollbackCmd() *cobra.Command {
+	var to int
+	cmd := &cobra.Command{
+		Use:   "rollback APPLICATION [--to REVISION]",
+		Short: "Put an application back to an earlier revision of its charm",
+		Long: `Put an application back to the revision of its charm that it had before, or to
+that of --to, whatever state its units are in. A settled unit deploys it and runs
+upgrade-charm and config-changed; one in error gets its files at once and runs its
+failed hook again. Each rollback without --to goes back by one more.`,
+		Example:           "  unitd rollback ledger\n  unitd rollback ledger --to 3",
+		Args:              args(1, 1, "no application specified"),
+		ValidArgsFunction: a.completeApplications(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			revision := state.FormerRevision
+			if cmd.Flags().Changed("to") {
+				if revision = to; to < 0 {
+					return usagef("invalid value \"%d\" for option --to: not a revision", to)
+				}
+			}
+			return a.rollback(args[0], revision)
+		},
+	}
+	cmd.Flags().IntVar(&to, "to", 0, "the revision to go back to, instead of the former one")
+	return cmd
+}
+
+func (a *app) rollback(name string, to int) error {
+	m, err := a.model()
+	if err != nil {
+		return err
+	}
+	url, inError, err := m.Rollback(a.ctx, name, to)
+	if err != nil {
+		return err
+	}
+	a.note("Rolling back %q to revision %s", name, revision(url))
+	for _, u := range inError {
+		a.note("%s is in error: its failed hook is run again with that charm", u)
+	}
+	return a.ensureAgent()
+}

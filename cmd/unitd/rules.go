@@ -1,0 +1,43 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/unitd/unitd/uniter/resolver"
+)
+
+func (a *app) rulesCmd() *cobra.Command {
+	var format, output string
+	cmd := &cobra.Command{
+		Use:   "rules",
+		Short: "Show the rules by which a unit's agent decides what is next",
+		Long: `Show the table of rules that orders all that an agent does. The first rule that
+applies wins; the table is asked anew after each hook and each change of the model.`,
+		Example: "  unitd rules\n  unitd rules --format json",
+		Args:    args(0, 0, ""),
+		RunE: func(_ *cobra.Command, _ []string) error {
+			if format != "tabular" {
+				var list []tree
+				for _, r := range resolver.Rules() {
+					list = append(list, tree{"name": r.Name, "when": r.When})
+				}
+				return a.write(format, output, list)
+			}
+			rows := [][]cell{heads("NAME", "WHEN")}
+			for _, r := range resolver.Rules() {
+				rows = append(rows, []cell{{text: r.Name}, {text: r.When}})
+			}
+			t := &table{colours: output == "" && colourful(a.stdout)}
+			t.block(rows)
+			if output != "" {
+				return a.writeFile(output, t.b.String())
+			}
+			a.printf("%s", t.b.String())
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&format, "format", "tabular", "output format: tabular, json or yaml")
+	cmd.Flags().StringVarP(&output, "output", "o", "", "write to this file")
+	a.formats(cmd, "tabular", "json", "yaml")
+	return cmd
+}

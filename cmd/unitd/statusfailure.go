@@ -1,0 +1,64 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+
+	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/state"
+)
+
+// failures shows below the tables how each hook has failed that a unit is in
+// error by, and what it printed last; and what an agent can't do.
+func (t *table) failures(s *state.FullStatus) {
+	for _, app := range s.Applications {
+		for _, u := range app.Units {
+			if u.Workload.Status == model.StatusError && len(u.Workload.Data) > 0 {
+				t.failure(string(u.Name), u.Workload.Data)
+			}
+			if u.Agent.Status == model.StatusFailed {
+				head := []span{{text: string(u.Name), colour: bold}, {text: ": "}, {text: clip(u.Agent.Message, 400), colour: red}}
+				t.b.WriteString("\n" + cell{more: head}.render(t.colours) + "\n")
+			}
+		}
+	}
+}
+
+func (t *table) failure(unit string, data map[string]any) {
+	remote := ""
+	if name, ok := data["remote-unit"]; ok {
+		remote = fmt.Sprintf(" for %v", name)
+	}
+	head := []span{
+		{text: unit, colour: bold}, {text: fmt.Sprintf(": %v%s, run %v: ", data["hook"], remote, data["run"])},
+		{text: clip(failureWords(data), 200), colour: red},
+	}
+	t.b.WriteString("\n" + cell{more: head}.render(t.colours) + "\n")
+	lines, _ := data["output"].([]any)
+	for _, line := range lines {
+		t.b.WriteString("    " + clip(fmt.Sprint(line), 200) + "\n")
+	}
+}
+
+// failureWords says how a hook ended: "exit code 3", "ended by SIGKILL",
+// "interrupted", or why it couldn't run or be committed.
+func failureWords(data map[string]any) string {
+	if data["interrupted"] == true {
+		return "interrupted"
+	}
+	if s, ok := data["signal"]; ok {
+		return fmt.Sprintf("ended by %v", s)
+	}
+	if code, ok := data["exit"]; ok {
+		return fmt.Sprintf("exit code %v", code)
+	}
+	return fmt.Sprint(data["reason"])
+}
+
+// withData is a status with what is known of the failure that it tells of.
+func withData(t tree, s model.Status) tree {
+	if s.Status == model.StatusError && len(s.Data) > 0 {
+		t["data"] = maps.Clone(s.Data)
+	}
+	return t
+}
