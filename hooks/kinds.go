@@ -10,7 +10,8 @@ import (
 )
 
 // Kind is a kind of hook. For relation hooks it is the part of the file's
-// name after the endpoint: "relation-joined" in "db-relation-joined".
+// name after the endpoint: "relation-joined" in "db-relation-joined"; for
+// storage hooks that after the storage's name.
 type Kind string
 
 // The hook kinds that unitd runs.
@@ -29,6 +30,8 @@ const (
 	RelationChanged       Kind = "relation-changed"
 	RelationDeparted      Kind = "relation-departed"
 	RelationBroken        Kind = "relation-broken"
+	StorageAttached       Kind = "storage-attached"
+	StorageDetaching      Kind = "storage-detaching"
 )
 
 // Shape is what a run of a kind is about besides its unit.
@@ -40,6 +43,7 @@ const (
 	AboutRelation                // a relation
 	AboutRemoteUnit              // a relation and one remote unit in it
 	AboutRemote                  // a relation and a remote unit, or the remote application
+	AboutStorage                 // an instance of storage
 )
 
 // Row describes one kind.
@@ -49,10 +53,23 @@ type Row struct {
 	When  string // one line for people
 }
 
+// Prefix says of what the name stands before the kind in the hook's own:
+// "endpoint", "storage"; empty where the kind is the name.
+func (r Row) Prefix() string {
+	switch r.Shape {
+	case AboutUnit:
+		return ""
+	case AboutStorage:
+		return "storage"
+	}
+	return "endpoint"
+}
+
 // Kinds is the table of all hook kinds, in the order of a unit's life.
 func Kinds() []Row {
 	return []Row{
-		{Install, AboutUnit, "once, before any other hook"},
+		{StorageAttached, AboutStorage, "once for each storage that is attached; what the unit is deployed with comes before install"},
+		{Install, AboutUnit, "once, before any other hook but storage-attached"},
 		{RelationCreated, AboutRelation, "once for each relation, after install and before start or when the relation appears"},
 		{LeaderElected, AboutUnit, "when the unit becomes its application's leader"},
 		{LeaderSettingsChanged, AboutUnit, "non-leaders, when leader settings changed"},
@@ -64,6 +81,7 @@ func Kinds() []Row {
 		{RelationBroken, AboutRelation, "last of a relation, when it has no members left"},
 		{UpgradeCharm, AboutUnit, "after the charm directory was changed by an upgrade"},
 		{UpdateStatus, AboutUnit, "at every interval while nothing else is due"},
+		{StorageDetaching, AboutStorage, "when attached storage is going; before the relations are broken if the unit goes"},
 		{Stop, AboutUnit, "before the unit goes, when all its relations are broken"},
 		{Remove, AboutUnit, "after stop, last of all"},
 	}
@@ -82,6 +100,11 @@ type Info struct {
 	// Departing is the unit whose leaving a departed hook tells of: the remote
 	// unit, or the local one where that is what leaves.
 	Departing model.UnitName `json:"departing,omitempty"`
+	// Storage is what a storage hook is about, with where it is and its kind,
+	// model.Filesystem or model.Block.
+	Storage         model.StorageID `json:"storage,omitempty"`
+	StorageLocation string          `json:"storage-location,omitempty"`
+	StorageKind     string          `json:"storage-kind,omitempty"`
 	// Cause says for people why the hook runs: "config changed".
 	Cause string `json:"cause,omitempty"`
 }
@@ -89,11 +112,17 @@ type Info struct {
 // IsRelation says whether the hook is a relation hook.
 func (i Info) IsRelation() bool { return strings.HasPrefix(string(i.Kind), "relation-") }
 
+// IsStorage says whether the hook is a storage hook.
+func (i Info) IsStorage() bool { return strings.HasPrefix(string(i.Kind), "storage-") }
+
 // Name is the name of the hook's file and of its event: "install",
 // "db-relation-joined".
 func (i Info) Name() string {
 	if i.IsRelation() {
 		return i.Endpoint + "-" + string(i.Kind)
+	}
+	if i.IsStorage() {
+		return i.Storage.Name() + "-" + string(i.Kind)
 	}
 	return string(i.Kind)
 }
@@ -107,9 +136,12 @@ func (i Info) RelationRef() string {
 	return fmt.Sprintf("%s:%d", i.Endpoint, i.RelationID)
 }
 
-// String is the name with its relation and remote unit, for people:
-// "db-relation-joined (db:3, mysql/0)".
+// String is the name with its relation and remote unit, or its storage, for
+// people: "db-relation-joined (db:3, mysql/0)".
 func (i Info) String() string {
+	if i.IsStorage() {
+		return i.Name() + " (" + string(i.Storage) + ")"
+	}
 	if !i.IsRelation() {
 		return i.Name()
 	}
@@ -131,7 +163,13 @@ func (i Info) Validate() error {
 		switch {
 		case row.Shape == AboutUnit && (i.Endpoint != "" || i.RemoteUnit != ""):
 			return errors.NotValidf("%s hook with a relation", i.Kind)
-		case row.Shape != AboutUnit && i.Endpoint == "":
+		case row.Shape == AboutStorage && i.Endpoint+string(i.RemoteUnit) != "":
+			return errors.NotValidf("%s hook with a relation", i.Name())
+		case row.Shape == AboutStorage && i.Storage == "":
+			return errors.NotValidf("%s hook without storage", i.Kind)
+		case row.Shape != AboutStorage && i.Storage != "":
+			return errors.NotValidf("%s hook with storage", i.Name())
+		case row.Shape != AboutUnit && row.Shape != AboutStorage && i.Endpoint == "":
 			return errors.NotValidf("%s hook without an endpoint", i.Kind)
 		case row.Shape == AboutRemoteUnit && i.RemoteUnit == "":
 			return errors.NotValidf("%s hook without a remote unit", i.Name())

@@ -15,6 +15,8 @@ type Changes struct {
 	LeaderSettings Settings `json:"leader-settings,omitempty"`
 	// WorkloadVersion is what application-version-set was given; nil: not called.
 	WorkloadVersion *string `json:"workload-version,omitempty"`
+	// Storage is how many instances storage-add asks for, by the charm's names.
+	Storage map[string]int `json:"storage,omitempty"`
 	// Reboot is the wish of juju-reboot, to be met after the hook.
 	Reboot Reboot `json:"reboot,omitempty"`
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/unitd/unitd/hooks"
+	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/relation"
 )
 
@@ -38,6 +39,9 @@ func After(l Local, op Op, e Event) Local {
 	case LeaveScope, Forget:
 		for _, id := range op.Relations {
 			delete(l.Relations, id)
+		}
+		for _, id := range op.Storage {
+			delete(l.Storage, id)
 		}
 	case Finish:
 		return committed(l, *l.Current, e)
@@ -132,6 +136,13 @@ func told(l Local, c Current, e Event) Local {
 		l.Leader = true
 	case hooks.UpdateStatus:
 		l.StatusAt, l.StatusJitter = e.At, e.Jitter
+	case hooks.StorageAttached:
+		if l.Storage == nil {
+			l.Storage = map[model.StorageID]bool{}
+		}
+		l.Storage[c.Hook.Storage] = true
+	case hooks.StorageDetaching:
+		delete(l.Storage, c.Hook.Storage)
 	case hooks.RelationBroken:
 		delete(l.Relations, c.Hook.RelationID)
 	default:

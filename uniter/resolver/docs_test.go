@@ -28,8 +28,8 @@ func TestGuaranteesHaveTheTablesOfTheCode(t *testing.T) {
 	kinds := "| hook | when it runs |\n|---|---|\n"
 	for _, k := range hooks.Kinds() {
 		name := string(k.Kind)
-		if k.Shape != hooks.AboutUnit {
-			name = "<endpoint>-" + name
+		if k.Prefix() != "" {
+			name = "<" + k.Prefix() + ">-" + name
 		}
 		kinds += fmt.Sprintf("| `%s` | %s |\n", name, k.When)
 	}

@@ -43,6 +43,9 @@ type Local struct {
 	Seen Seen `json:"seen"`
 	// Relations has the relations whose scope the unit has entered.
 	Relations map[model.RelationID]relation.State `json:"relations,omitempty"`
+	// Storage has the instances of which the charm was told that they are
+	// attached, and not that they are going.
+	Storage map[model.StorageID]bool `json:"storage,omitempty"`
 	// StatusAt is when update-status last ran, or start did; StatusJitter
 	// spreads the next one.
 	StatusAt     time.Time `json:"status-at,omitzero"`
@@ -152,7 +155,13 @@ func (l Local) Clone() Local {
 		rels[id] = s.Clone()
 	}
 	l.Relations = rels
+	l.Storage = maps.Clone(l.Storage)
 	return l
+}
+
+// storageInOrder is the storage by name, then by number.
+func (l Local) storageInOrder() []model.StorageID {
+	return slices.SortedFunc(maps.Keys(l.Storage), model.CompareStorage)
 }
 
 // InOrder are the relations by endpoint name, then by id: the total order in

@@ -35,6 +35,9 @@ type Remote struct {
 	// Relations are those of the application that the deployed charm has an
 	// endpoint for, sorted by endpoint name, then by id.
 	Relations []relation.Snapshot
+	// Storage is what is attached to the unit, or is about to be, by name, then
+	// by number.
+	Storage []Storage
 	// Subordinates are the units that have this one as their principal.
 	Subordinates []model.UnitName
 	// Retry: failed hooks are run again by themselves.

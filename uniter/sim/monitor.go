@@ -38,6 +38,8 @@ type Monitor struct {
 	// leaving: a departed hook has said that it is this unit that leaves.
 	leaving bool
 	told    map[model.RelationID]told
+	// attached has the storage of which attached has run, and detaching not.
+	attached map[model.StorageID]bool
 }
 
 // told is what a charm was told of one relation.
@@ -105,6 +107,8 @@ func (m *Monitor) End() error {
 		why = fmt.Sprintf("%s had failed", m.failed)
 	case len(m.told) > 0:
 		why = fmt.Sprintf("%d relations were not broken", len(m.told))
+	case len(m.attached) > 0:
+		why = fmt.Sprintf("%d instances of storage were not detached", len(m.attached))
 	case m.started && !m.stopped:
 		why = "stop did not run"
 	case m.installed && !m.removed:
@@ -134,6 +138,9 @@ func (m *Monitor) tell(h hooks.Info) {
 	}
 	if h.IsRelation() {
 		m.tellRelation(h)
+	}
+	if h.IsStorage() {
+		m.tellStorage(h)
 	}
 }
 
@@ -170,5 +177,5 @@ func (m *Monitor) tellRelation(h hooks.Info) {
 
 // same says whether two runs are of the same hook.
 func same(a, b hooks.Info) bool {
-	return a.Kind == b.Kind && a.RelationID == b.RelationID && a.RemoteUnit == b.RemoteUnit
+	return a.Kind == b.Kind && a.RelationID == b.RelationID && a.RemoteUnit == b.RemoteUnit && a.Storage == b.Storage
 }
