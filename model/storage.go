@@ -180,10 +180,14 @@ func ParseStorageDirective(text string) (StorageDirective, error) {
 const defaultStorageSize = 1024
 
 // Complete fills in what a directive leaves open: the least count, and at
-// least the least size, that the charm asks for, and the pool by the kind.
+// least the least size, that the charm asks for, and the pool by the kind. Who
+// says something of storage wants one.
 func (s StorageSpec) Complete(d StorageDirective) StorageDirective {
 	if d.Count == 0 {
 		d.Count = s.CountMin
+		if d != (StorageDirective{Count: d.Count}) {
+			d.Count = max(d.Count, 1)
+		}
 	}
 	least := s.leastSize()
 	if d.Size == 0 {

@@ -2,6 +2,7 @@ package state_test
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -37,7 +38,7 @@ func TestDeploy(t *testing.T) {
 		w.deploy(mysql, 2)
 		app, err := w.Application(w.ctx, "mysql")
 		w.ok(err)
-		if want := (state.ApplicationDoc{Name: "mysql", Charm: "local:mysql-0", Units: 2, Relations: 1, NextUnit: 2}); app != want {
+		if want := (state.ApplicationDoc{Name: "mysql", Charm: "local:mysql-0", Units: 2, Relations: 1, NextUnit: 2}); !reflect.DeepEqual(app, want) {
 			t.Errorf("got %+v, want %+v", app, want)
 		}
 		rels, err := w.RelationsOf(w.ctx, "mysql")

@@ -24,6 +24,8 @@ type HookCommit struct {
 	Changes model.Changes
 	// LeaveScope is the relation whose broken hook it is; model.NoRelation: none.
 	LeaveScope model.RelationID
+	// Detach is the storage whose detaching hook it is; empty: none.
+	Detach model.StorageID
 	// Boot names the time since the machine was last booted. Where the hook
 	// asks for a reboot it is noted in the unit's document: as long as it is the
 	// present one, the reboot is to come. Empty: nothing is noted.
@@ -53,6 +55,11 @@ func (m *Model) CommitHook(ctx context.Context, c HookCommit) error {
 		}
 		if err := tx.apply(u, c.Changes); err != nil {
 			return errors.Trace(err)
+		}
+		if c.Detach != "" {
+			if err := tx.detach(u.Name, c.Detach); err != nil {
+				return errors.Trace(err)
+			}
 		}
 		if c.LeaveScope == model.NoRelation {
 			return nil
@@ -89,6 +96,9 @@ func (t *txn) apply(u UnitDoc, c model.Changes) error {
 		}
 	}
 	if err := t.applyPorts(u, c.Ports); err != nil {
+		return errors.Trace(err)
+	}
+	if err := t.applyStorage(u, c.Storage); err != nil {
 		return errors.Trace(err)
 	}
 	return t.applyState(u, c.State)

@@ -79,6 +79,7 @@ func everything(id model.RelationID) model.Changes {
 		LeaderSettings:  model.Settings{"password": "x"},
 		WorkloadVersion: ptr("8.0"),
 		Reboot:          model.RebootAfter,
+		Storage:         map[string]int{"data": 2},
 	}
 }
 
@@ -102,13 +103,13 @@ func (w *world) written(unit model.UnitName, id model.RelationID) []string {
 	for _, p := range ports[unit].All() {
 		open = append(open, p.String())
 	}
-	return []string{settings["port"], appSettings["database"], strings.Join(open, " "), charmState["primary"], leader["password"], u.WorkloadVersion}
+	return []string{settings["port"], appSettings["database"], strings.Join(open, " "), charmState["primary"], leader["password"], u.WorkloadVersion, w.storage()}
 }
 
 func TestCommitHook(t *testing.T) {
 	t.Parallel()
-	nothing := []string{"", "", "", "", "", ""}
-	all := []string{"3306", "shop", "3306/tcp", "yes", "x", "8.0"}
+	nothing := []string{"", "", "", "", "", "", ""}
+	all := []string{"3306", "shop", "3306/tcp", "yes", "x", "8.0", "data/0=mysql/0:pending data/1=mysql/0:pending"}
 
 	t.Run("every kind of change is written, and the run stamped", func(t *testing.T) {
 		t.Parallel()

@@ -50,6 +50,14 @@ func presenceKey(machine string) string     { return "presence/" + machine }
 func sequenceKey(name string) string        { return "sequence/" + name }
 func cleanupKey(n int) string               { return fmt.Sprintf("cleanup/%09d", n) }
 
+func storageKey(id model.StorageID) string  { return "storage/" + string(id) }
+func attachmentsOf(u model.UnitName) string { return "attachment/" + string(u) + "/" }
+func attachmentsOfUnits(app string) string  { return "attachment/" + app + "/" }
+func poolKey(name string) string            { return "storage-pool/" + name }
+func attachmentKey(u model.UnitName, id model.StorageID) string {
+	return attachmentsOf(u) + string(id)
+}
+
 const modelConfigKey = "model-config"
 
 // StatusKind says whose status it is.

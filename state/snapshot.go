@@ -37,6 +37,9 @@ type Snapshot struct {
 	// Relations are those of the application that concern the unit, by endpoint
 	// name, then by id.
 	Relations []RelationView
+	// Storage is what is attached to the unit, or is about to be, by name, then
+	// by number.
+	Storage []StorageView
 }
 
 // RelationView is a relation as one unit sees it.
@@ -89,6 +92,9 @@ func (s *Snapshot) read(r docs, unit model.UnitName) (err error) {
 	s.Retry, _ = strconv.ParseBool(conf[RetryHooks]) // checked when it was set
 	if s.StatusInterval, err = time.ParseDuration(conf[UpdateStatusInterval]); err != nil {
 		return errors.Annotate(err, UpdateStatusInterval)
+	}
+	if s.Storage, err = r.storageOf(s.Unit); err != nil {
+		return errors.Trace(err)
 	}
 	rels, err := r.relationsOf(app)
 	if err != nil {

@@ -27,6 +27,9 @@ func (m *Model) SetCharm(ctx context.Context, name, url string, force bool) erro
 		if err := tx.newPeers(app, charm); err != nil {
 			return errors.Trace(err)
 		}
+		if err := tx.newStorage(app, charm.Charm); err != nil {
+			return errors.Trace(err)
+		}
 		var conf configDoc
 		if _, err := tx.find(configKey(name), &conf); err != nil {
 			return errors.Trace(err)
@@ -77,7 +80,7 @@ func (d docs) checkCharm(app ApplicationDoc, charm model.Charm) error {
 			return errors.NewNotValid(nil, fmt.Sprintf("cannot upgrade application %q to charm %q: would break relation %q", app.Name, charm.Name, r.Key))
 		}
 	}
-	return nil
+	return d.checkStorageInUse(app, charm)
 }
 
 // newPeers makes the peer relations that only the new charm has.

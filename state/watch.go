@@ -26,6 +26,8 @@ type Change struct {
 	Model bool
 	// Status: nothing but statuses, and marks that all is settled, changed.
 	Status bool
+	// Storage: instances, or what is attached where, changed.
+	Storage bool
 	// Cleanups: there may be work for RunCleanups.
 	Cleanups bool
 	// Resync: anything may have changed.
@@ -80,6 +82,14 @@ func (m *Model) change(b store.Batch) Change {
 			id, _, _ := strings.Cut(rest, "/")
 			if n, err := strconv.Atoi(id); err == nil {
 				c.Relations[model.RelationID(n)] = true
+			}
+		case "storage":
+			c.Storage = true
+		case "attachment":
+			c.Storage = true
+			if app, rest := splitKey(rest); rest != "" {
+				number, _ := splitKey(rest)
+				c.Units[model.UnitName(app+"/"+number)] = true
 			}
 		case "machine":
 			c.Machines[rest] = true
