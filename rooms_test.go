@@ -68,9 +68,10 @@ var rooms = []room{
 	{"state/store/storetest", anything, []string{"state/store"}},
 	{"state/store/sqlite", anything, []string{"state/store"}},
 	{"state", anything, []string{"model", "state/store"}},
+	{"storage", anything, []string{"charmdir", "model"}},
 	{"machine", anything, []string{
 		"charmdir", "context", "debuglog", "history", "hooks", "hooks/runner", "model", "recording", "relation",
-		"state", "state/store", "tools", "uniter", "uniter/journal", "uniter/resolver",
+		"state", "state/store", "storage", "tools", "uniter", "uniter/journal", "uniter/resolver",
 	}},
 	{"script/lab", anything, []string{"machine", "model", "state/store"}},
 	{"script", anything, []string{
@@ -81,7 +82,7 @@ var rooms = []room{
 	{"cmd/hooktool", standard, []string{"tools/client"}},
 	{"cmd/unitd", anything, []string{
 		"bundle", "charmdir", "context", "debuglog", "history", "hooks", "hooks/runner", "machine", "model",
-		"recording", "relation", "script", "script/lab", "state", "state/store", "state/store/sqlite", "tools", "tools/client", "tools/wire",
+		"recording", "relation", "script", "script/lab", "state", "state/store", "state/store/sqlite", "storage", "tools", "tools/client", "tools/wire",
 		"uniter", "uniter/journal", "uniter/resolver",
 	}},
 }

@@ -58,6 +58,8 @@ type Context struct {
 	networks       map[string]*answer[Network]
 	publicAddress  answer[string]
 	goals          answer[GoalState]
+	storage        answer[[]Storage]
+	storageAdded   map[string]int
 	version        *string
 	reboot         model.Reboot
 }
@@ -72,6 +74,8 @@ func New(p Params) *Context {
 		bagWrites:   map[bag]model.Settings{},
 		stateWrites: map[string]*string{},
 		networks:    map[string]*answer[Network]{},
+
+		storageAdded: map[string]int{},
 	}
 	for _, r := range p.Relations {
 		c.relations[r.ID] = r
@@ -100,6 +104,7 @@ func (c *Context) Changes() model.Changes {
 		State:           c.stateChanges(),
 		LeaderSettings:  dropSame(c.leaderWrites, c.leaderSettings),
 		WorkloadVersion: c.version,
+		Storage:         c.storageChanges(),
 		Reboot:          c.reboot,
 	}
 }

@@ -43,6 +43,8 @@ type View interface {
 	PublicAddress() (string, error)
 	// GoalState says which units and relations there will be.
 	GoalState() (GoalState, error)
+	// Storage is what is attached to the unit, or is about to be.
+	Storage() ([]Storage, error)
 	// Log writes one message of the charm's to the unit's log, at once. Level
 	// is TRACE, DEBUG, INFO, WARNING, ERROR or CRITICAL.
 	Log(level, message string)

@@ -37,6 +37,7 @@ type modelAgent struct {
 	// were changes since.
 	rev, mark int64
 	dirty     bool
+	storeroom *storeroom
 	// turns are the machines' locks, by machine.
 	turns map[string]chan struct{}
 	// again is when all is looked at once more, after something has failed;
@@ -93,6 +94,12 @@ func (a *modelAgent) run(ctx context.Context) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer a.drain()
 	defer cancel()
+	a.storeroom = newStoreroom(a.Config, a.model, a.log, a.tellIdle)
+	a.wait.Add(1)
+	go func() {
+		defer a.wait.Done()
+		a.storeroom.run(ctx)
+	}()
 	changes, err := a.model.Watch(ctx, 0)
 	if err != nil {
 		return errors.Trace(err)
@@ -100,7 +107,15 @@ func (a *modelAgent) run(ctx context.Context) (err error) {
 	return a.loop(ctx, changes)
 }
 
-// drain waits for the units' agents, which have been told to stop.
+// tellIdle says that a unit, or the storeroom, has found nothing to do.
+func (a *modelAgent) tellIdle() {
+	select {
+	case a.idle <- struct{}{}:
+	default:
+	}
+}
+
+// drain waits for the units' agents and the storeroom, which have been told to stop.
 func (a *modelAgent) drain() {
 	go func() {
 		a.wait.Wait()

@@ -17,6 +17,9 @@ func (a *modelAgent) react(ctx context.Context, c state.Change) error {
 		return nil
 	}
 	a.dirty = true
+	if c.Storage || c.Resync {
+		a.storeroom.poke()
+	}
 	if c.Resync || a.hasNew(c) {
 		if err := a.reconcile(ctx); err != nil {
 			return errors.Trace(err)

@@ -25,6 +25,7 @@ type memory struct {
 	networks  map[string]hookcontext.Network
 	public    string
 	goals     hookcontext.GoalState
+	storage   []hookcontext.Storage
 
 	mu            sync.Mutex
 	log           []string
@@ -58,6 +59,7 @@ func newMemory() *memory {
 		status:    model.Status{Status: "active", Message: "ready"},
 		networks:  map[string]hookcontext.Network{"db": network, "": network},
 		public:    "1.2.3.4",
+		storage:   []hookcontext.Storage{{ID: "data/0", Kind: model.Filesystem, Location: "/srv/data"}},
 		goals: hookcontext.GoalState{
 			Units:     map[string]hookcontext.Goal{"app/0": {Status: "active", Since: since}},
 			Relations: map[string]map[string]hookcontext.Goal{"db": {"pg": {Status: "joined", Since: since}}},
@@ -128,6 +130,8 @@ func (m *memory) PublicAddress() (string, error) {
 	return m.public, nil
 }
 
+func (m *memory) Storage() ([]hookcontext.Storage, error) { return m.storage, nil }
+
 func (m *memory) GoalState() (hookcontext.GoalState, error) { return m.goals, nil }
 
 func (m *memory) Log(level, message string) {
@@ -155,7 +159,11 @@ func paramsOf(view hookcontext.View, hook hooks.Info) hookcontext.Params {
 		Unit:      "app/0",
 		ModelUUID: "9f484882-2f18-4fd2-967d-db9663db7bea",
 		Hook:      hook,
-		Charm:     model.Charm{Endpoints: map[string]model.CharmRel{"db": {Role: model.Requirer, Interface: "pgsql"}}},
+		Charm: model.Charm{
+			Name:      "app",
+			Endpoints: map[string]model.CharmRel{"db": {Role: model.Requirer, Interface: "pgsql"}},
+			Storage:   map[string]model.StorageSpec{"data": {Type: model.Filesystem, CountMin: 1, CountMax: 3}},
+		},
 		Relations: []hookcontext.Relation{{
 			ID: 3, Endpoint: "db", RemoteApp: "pg", Members: []model.UnitName{"pg/0", "pg/1"},
 		}},

@@ -55,6 +55,9 @@ func Table() []Tool {
 		openedPortsTool(),
 		unitGetTool(),
 		goalStateTool(),
+		storageListTool(),
+		storageGetTool(),
+		storageAddTool(),
 		jujuLogTool(),
 		jujuRebootTool(),
 	}

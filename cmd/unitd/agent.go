@@ -16,6 +16,7 @@ import (
 	"github.com/unitd/unitd/hooks"
 	"github.com/unitd/unitd/machine"
 	"github.com/unitd/unitd/state"
+	"github.com/unitd/unitd/storage"
 )
 
 func (a *app) agentCmd() *cobra.Command {
@@ -80,7 +81,9 @@ func (a *app) agentConfig() (machine.Config, error) {
 	if err != nil {
 		return machine.Config{}, err
 	}
-	return a.agentConfigIn(dir, controller)
+	c, err := a.agentConfigIn(dir, controller)
+	c.Mounts = storage.MayMount()
+	return c, err
 }
 
 // agentConfigIn is agentConfig with any data directory and its models.
