@@ -74,7 +74,10 @@ func (u *unit) reportDeploying(ctx context.Context, r uniter.Report) error {
 // for people until it has.
 func (u *unit) reportIdle(ctx context.Context, r uniter.Report) error {
 	if !r.Local.Installed && u.seen.Life == model.Alive {
-		return u.unlessCharm(ctx, model.StatusWaiting, r.Reason)
+		if err := u.unlessCharm(ctx, model.StatusWaiting, r.Reason); err != nil {
+			return errors.Trace(err)
+		}
+		return u.agentStatus(ctx, model.StatusAllocating, "", nil)
 	}
 	return u.agentStatus(ctx, model.StatusIdle, "", nil)
 }

@@ -53,8 +53,7 @@ func (k *Keeper) dir(id model.StorageID) string {
 // leave to have such a volume.
 func (k *Keeper) Provide(ctx context.Context, v Volume) (location string, err error) {
 	if !k.Mounts && v.Provider != model.RootFS {
-		return "", errors.NewNotSupported(nil, fmt.Sprintf(
-			"%s storage has to be mounted, which needs an agent that runs as root on Linux: start it so, or use --storage %s=rootfs", v.Provider, v.ID.Name()))
+		return "", noLeave(v)
 	}
 	r, err := k.read(v.ID)
 	if err != nil {
@@ -78,6 +77,16 @@ func (k *Keeper) Provide(ctx context.Context, v Volume) (location string, err er
 		return fs, k.write(v.ID, record{Wanted: v.Wanted})
 	}
 	return k.mount(ctx, v, r, fs)
+}
+
+// noLeave says what is missing, and what can be done: in few words, as it is to
+// be read in a table.
+func noLeave(v Volume) error {
+	text := v.Provider + " needs an agent that runs as root on Linux"
+	if v.Kind == model.Filesystem {
+		text += fmt.Sprintf("; or use --storage %s=rootfs", v.ID.Name())
+	}
+	return errors.NewNotSupported(nil, text)
 }
 
 // place is where a file system is to be mounted: where the charm wants it, if

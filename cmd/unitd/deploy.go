@@ -24,6 +24,7 @@ type deployFlags struct {
 	constraints  string
 	base         string
 	ignoredForce bool
+	storage      []string
 }
 
 func (a *app) deployCmd() *cobra.Command {
@@ -38,6 +39,7 @@ already is brought up to date, and what the bundle doesn't say of it stays.`,
 		Example: `  unitd deploy ./ledger
   unitd deploy ./ledger books -n 3 --config port=5433
   unitd deploy /tmp/ledger.charm --config settings.yaml
+  unitd deploy ./ledger --storage data=tmpfs,2G
   unitd deploy ./shop.yaml`,
 		Args: args(1, 2, "no charm specified"),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -52,6 +54,7 @@ already is brought up to date, and what the bundle doesn't say of it stays.`,
 	fs.IntVarP(&f.units, "num-units", "n", -1, "number of units (1; 0 for a subordinate)")
 	fs.StringArrayVar(&f.config, "config", nil, "option=value, option=@file, or a YAML file of options")
 	fs.BoolVar(&f.trust, "trust", false, "allow the application to ask for the cloud's credentials")
+	fs.StringArrayVar(&f.storage, "storage", nil, "name=directive: a pool, a count and a size, with commas between")
 	fs.StringVar(&f.constraints, "constraints", "", "noted; this machine is what it is")
 	fs.StringVar(&f.base, "base", "", "noted; this machine is what it is")
 	fs.BoolVar(&f.ignoredForce, "force", false, "noted: nothing here depends on a base")
@@ -95,11 +98,15 @@ func (a *app) deploy(path, name string, f deployFlags) error {
 	if err != nil {
 		return errors.Annotate(err, "parsing settings for application")
 	}
+	storage, err := storageArgs(f.storage)
+	if err != nil {
+		return err
+	}
 	m, err := a.model()
 	if err != nil {
 		return err
 	}
-	todo := state.DeployArgs{Application: name, Config: values, Units: units, Trust: trust, Constraints: f.constraints}
+	todo := state.DeployArgs{Application: name, Config: values, Units: units, Trust: trust, Constraints: f.constraints, Storage: storage}
 	err = m.CheckDeploy(a.ctx, todo, charm.Charm)
 	if errors.Is(err, errors.AlreadyExists) {
 		return a.nameTaken(m, name, err)

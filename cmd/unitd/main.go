@@ -131,6 +131,8 @@ on this machine alone and with nothing to set up.`,
 	for _, verb := range []func() *cobra.Command{
 		a.upCmd, a.watchCmd, a.testCmd, a.deployCmd, a.refreshCmd, a.addUnitCmd, a.removeUnitCmd, a.removeApplicationCmd,
 		a.integrateCmd, a.removeRelationCmd, a.configCmd, a.exposeCmd, a.unexposeCmd, a.resolvedCmd,
+		a.storageCmd, a.showStorageCmd, a.addStorageCmd, a.attachStorageCmd, a.detachStorageCmd, a.removeStorageCmd,
+		a.storagePoolsCmd, a.createStoragePoolCmd,
 		a.statusCmd, a.showUnitCmd, a.waitCmd, a.debugLogCmd, a.recordCmd, a.replayCmd,
 		a.addModelCmd, a.destroyModelCmd, a.modelsCmd, a.switchCmd, a.modelConfigCmd,
 		a.agentCmd, a.shutdownCmd, a.completionCmd, a.versionCmd, a.labCmd,
