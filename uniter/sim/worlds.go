@@ -81,7 +81,7 @@ func worlds() []row {
 		{"storage is added and detached", true, []string{"storage data/0", "provide data/0", "settle"}, []Actor{
 			{"operator", []string{"add-storage data/1", "detach data/0", "detach data/1"}}, {"host", []string{"provide data/1"}}}},
 		{"storage is added and detached while the unit boots", true, nil, []Actor{
-			{"operator", []string{"add-storage data/1", "detach data/1"}}, {"host", []string{"provide data/1"}}}},
+			{"operator", []string{"add-storage data/1", "provide data/1", "detach data/1"}}}},
 		{"storage moves while its hook is in error", true, []string{"storage data/0", "settle"}, []Actor{
 			{"host", []string{"provide data/0", "move data/0"}}}},
 		{"storage vanishes by force", true, []string{"storage data/0", "provide data/0", "settle"}, []Actor{
