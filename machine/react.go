@@ -25,6 +25,11 @@ func (a *modelAgent) react(ctx context.Context, c state.Change) error {
 			return errors.Trace(err)
 		}
 	}
+	if c.Storage { // it may have been the last that was in a model that goes
+		if err := a.finish(ctx); err != nil {
+			return errors.Trace(err)
+		}
+	}
 	if err := a.lead(ctx, c); err != nil {
 		return errors.Trace(err)
 	}
