@@ -95,6 +95,7 @@ func (a *modelAgent) run(ctx context.Context) (err error) {
 	defer a.drain()
 	defer cancel()
 	a.storeroom = newStoreroom(a.Config, a.model, a.log, a.tellIdle)
+	a.storeroom.round(ctx) // before any hook: the host may have rebooted
 	a.wait.Add(1)
 	go func() {
 		defer a.wait.Done()

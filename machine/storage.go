@@ -120,7 +120,9 @@ func (s *storeroom) round(ctx context.Context) (again bool) {
 		if ctx.Err() != nil {
 			return false
 		}
-		s.log.Error("cannot provide storage", "storage", v.ID, "unit", v.Unit, "err", err)
+		if v.Problem != err.Error() {
+			s.log.Error("cannot provide storage", "storage", v.ID, "unit", v.Unit, "err", err)
+		}
 		told := s.model.SetProvided(ctx, state.Provided{Storage: v.ID, Unit: v.Unit, Problem: err.Error()})
 		// Leave that is lacking doesn't come while the agent runs.
 		again = again || told != nil || !errors.Is(err, errors.NotSupported)

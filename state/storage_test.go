@@ -283,6 +283,12 @@ func TestProblemsOfStorageAreTold(t *testing.T) {
 	w.is("storage", w.storage(), "data/0=db/0:attached")
 	w.ok(w.SetProvided(w.ctx, state.Provided{Storage: "data/0", Unit: "db/7", Problem: "somebody else's"}))
 	w.is("storage", w.storage(), "data/0=db/0:attached")
+	// As after a reboot in which it was lost.
+	w.ok(w.SetProvided(w.ctx, state.Provided{Storage: "data/0", Unit: "db/0", Problem: "no room"}))
+	w.is("storage", w.storage(), "data/0=db/0:error")
+	all, err := w.StorageOf(w.ctx, "db/0")
+	w.ok(err)
+	w.is("its location", all[0].Attachment.Location, "/here/data/0")
 }
 
 func TestUpgradesBringStorageAndTakeNoneAway(t *testing.T) {

@@ -253,25 +253,39 @@ func (m *Model) SetProvided(ctx context.Context, p Provided) error {
 		if err != nil {
 			return errors.Trace(err)
 		}
-		var a AttachmentDoc
-		if p.Unit != "" && p.Problem == "" {
-			if err := tx.get(attachmentKey(p.Unit, p.Storage), &a); err != nil {
+		news := s.Problem != p.Problem
+		if p.Unit != "" {
+			changed, err := tx.setReady(p)
+			if err != nil {
 				return errors.Trace(err)
 			}
-			if !a.Ready || a.Location != p.Location {
-				a.Ready, a.Location = true, p.Location
-				s.Since, s.Provided = tx.now(), true
-				if err := tx.put(attachmentKey(p.Unit, p.Storage), a); err != nil {
-					return errors.Trace(err)
-				}
-			}
-		} else if s.Problem == p.Problem {
+			news = news || changed
+		}
+		if !news {
 			return nil
 		}
-		s.Problem = p.Problem
+		s.Problem, s.Since = p.Problem, tx.now()
+		s.Provided = s.Provided || p.Unit != "" && p.Problem == ""
 		return tx.put(storageKey(s.ID), s)
 	}, store.Relaxed)
 	return errors.Trace(err)
+}
+
+// setReady notes in the attachment whether the storage is there, and where. One
+// that was there and isn't any more keeps its location: its charm knows that.
+func (t *txn) setReady(p Provided) (changed bool, err error) {
+	var a AttachmentDoc
+	if err := t.get(attachmentKey(p.Unit, p.Storage), &a); err != nil {
+		return false, errors.Trace(err)
+	}
+	was := a
+	if a.Ready = p.Problem == ""; a.Ready {
+		a.Location = p.Location
+	}
+	if a == was {
+		return false, nil
+	}
+	return true, t.put(attachmentKey(p.Unit, p.Storage), a)
 }
 
 // StorageGone takes an instance out of the model that is Dying, attached to

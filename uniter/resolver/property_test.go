@@ -43,7 +43,7 @@ type history struct {
 
 func (h *history) model(t *rapid.T) {
 	if rapid.IntRange(0, 4).Draw(t, "storage") == 0 {
-		verb := rapid.SampledFrom([]string{"storage", "add-storage", "provide", "provide", "provide", "move", "detach", "vanish-storage"}).Draw(t, "verb")
+		verb := rapid.SampledFrom([]string{"storage", "add-storage", "provide", "provide", "provide", "move", "lose", "detach", "vanish-storage"}).Draw(t, "verb")
 		h.act(verb + " " + rapid.SampledFrom([]string{"data/0", "data/1", "logs/2"}).Draw(t, "instance"))
 		return
 	}

@@ -180,6 +180,7 @@ func storageStories() []story {
 			"destroy\n> data-storage-detaching(data/0) db-relation-departed(mysql/0,app/0) db-relation-broken stop remove\nis terminate Dead"},
 		{"U-STO-2 the operator detaches", there + "detach data/0\n> data-storage-detaching(data/0)\n>\nkill\n>"},
 		{"U-STO-2 detaching fails and is skipped", there + "detach data/0\nfail data-storage-detaching\n> data-storage-detaching(data/0)!\nresolved-no-retry\n>"},
+		{"U-STO-2 storage that was lost is told of no more, and detached all the same", there + "lose data/0\n>\nprovide data/0\n>\nlose data/0\ndestroy\n> data-storage-detaching(data/0) stop remove\nis terminate Dead"},
 		{"U-STO-2 killed after detaching", there + "destroy\nkill after data-storage-detaching\n> data-storage-detaching(data/0) stop remove\nis terminate Dead"},
 		{"U-STO-2 storage that goes before its attached was resolved", "storage data/0\nprovide data/0\nfail data-storage-attached\n> data-storage-attached(data/0)!\ndetach data/0\n>\n" +
 			"resolved-no-retry\n> data-storage-detaching(data/0) install leader-elected config-changed start"},

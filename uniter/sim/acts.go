@@ -59,6 +59,7 @@ func acts() []act {
 		{"add-storage ID", addStorage(false)},
 		{"provide ID", onStorage(func(s *resolver.Storage) { s.Ready, s.Location = true, "/srv/"+string(s.ID) })},
 		{"move ID", onStorage(func(s *resolver.Storage) { s.Location += "x" })},
+		{"lose ID", onStorage(func(s *resolver.Storage) { s.Ready = false })},
 		{"detach ID", onStorage(func(s *resolver.Storage) { s.Going = true })},
 		{"vanish-storage ID", vanishStorage},
 		{"resolved", resolve(resolver.RunAgain)},

@@ -67,7 +67,7 @@ func (w *World) die() {
 func (w *World) untoldStorage() string {
 	known := maps.Clone(w.Monitor.attached)
 	for _, s := range w.Model.Storage {
-		if known[s.ID] != (s.Ready && !s.Going) || s.Going {
+		if s.Going || s.Ready && !known[s.ID] {
 			return fmt.Sprintf("storage %s is there: %t, going: %t, and it was told: %t", s.ID, s.Ready, s.Going, known[s.ID])
 		}
 		delete(known, s.ID)
@@ -156,7 +156,7 @@ func afterFirstStorage(w *World, h hooks.Info) string {
 
 func whereStorageIs(w *World, h hooks.Info) string {
 	for _, s := range w.seen.Storage {
-		if s.ID == h.Storage && (!s.Ready || h.StorageLocation != s.Location || h.StorageKind != s.Kind) {
+		if s.ID == h.Storage && (h.Kind == hooks.StorageAttached && !s.Ready && !w.again() || h.StorageLocation != s.Location || h.StorageKind != s.Kind) {
 			return fmt.Sprintf("for %q while it is at %q", h.StorageLocation, s.Location)
 		}
 	}

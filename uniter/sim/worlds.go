@@ -84,6 +84,8 @@ func worlds() []row {
 			{"operator", []string{"add-storage data/1", "provide data/1", "detach data/1"}}}},
 		{"storage moves while its hook is in error", true, []string{"storage data/0", "settle"}, []Actor{
 			{"host", []string{"provide data/0", "move data/0"}}}},
+		{"storage is lost for a while", true, []string{"storage data/0", "provide data/0", "settle"}, []Actor{
+			{"host", []string{"lose data/0", "provide data/0"}}, {"operator", []string{"detach data/0"}}}},
 		{"storage vanishes by force", true, []string{"storage data/0", "provide data/0", "settle"}, []Actor{
 			{"operator", []string{"detach data/0", "vanish-storage data/0"}}}},
 		{"the charm is upgraded while storage comes and goes", true, []string{"storage data/0", "provide data/0", "settle", "add-storage data/1"}, []Actor{
