@@ -72,9 +72,10 @@ var rooms = []room{
 	{"state/store/storetest", anything, []string{"state/store"}},
 	{"state/store/sqlite", anything, []string{"state/store"}},
 	{"state", anything, []string{"model", "state/store"}},
+	{"storage", anything, []string{"charmdir", "durable", "model"}},
 	{"machine", anything, []string{
 		"charmdir", "context", "debugger", "debuglog", "durable", "history", "hooks", "hooks/runner", "model", "recording", "relation",
-		"state", "state/store", "tools", "tools/wire", "uniter", "uniter/journal", "uniter/resolver",
+		"state", "state/store", "storage", "tools", "tools/wire", "uniter", "uniter/journal", "uniter/resolver",
 	}},
 	{"script/lab", anything, []string{"machine", "model", "state/store"}},
 	{"why", anything, []string{"hooks", "hooks/runner", "machine", "model", "state", "uniter/journal", "uniter/resolver"}},
@@ -86,7 +87,7 @@ var rooms = []room{
 	{"cmd/hooktool", standard, []string{"tools/client"}},
 	{"cmd/unitd", anything, []string{
 		"bundle", "charmdir", "context", "debugger", "debuglog", "durable", "history", "hooks", "hooks/runner", "machine", "model",
-		"recording", "relation", "script", "script/lab", "sealed", "state", "state/store", "state/store/sqlite", "tools", "tools/client", "tools/wire",
+		"recording", "relation", "script", "script/lab", "sealed", "state", "state/store", "state/store/sqlite", "storage", "tools", "tools/client", "tools/wire",
 		"uniter", "uniter/journal", "uniter/resolver", "why",
 	}},
 }

@@ -63,6 +63,8 @@ type Context struct {
 	goals          answer[GoalState]
 	owned          answer[[]model.SecretInfo]
 	secrets        []model.SecretChange
+	storage        answer[[]Storage]
+	storageAdded   map[string]int
 	version        *string
 	reboot         model.Reboot
 	action         action
@@ -78,6 +80,8 @@ func New(p Params) *Context {
 		bagWrites:   map[bag]model.Settings{},
 		stateWrites: map[string]*string{},
 		networks:    map[string]*answer[Network]{},
+
+		storageAdded: map[string]int{},
 	}
 	for _, r := range p.Relations {
 		c.relations[r.ID] = r
@@ -107,6 +111,7 @@ func (c *Context) Changes() model.Changes {
 		LeaderSettings:  dropSame(c.leaderWrites, c.leaderSettings),
 		Secrets:         slices.Clone(c.secrets),
 		WorkloadVersion: c.version,
+		Storage:         c.storageChanges(),
 		Reboot:          c.reboot,
 	}
 }

@@ -132,6 +132,11 @@ func (v *changing) GoalState() (hookcontext.GoalState, error) {
 	return hookcontext.GoalState{Units: map[string]hookcontext.Goal{s: {}}}, err
 }
 
+func (v *changing) Storage() ([]hookcontext.Storage, error) {
+	s, err := v.ask("storage")
+	return []hookcontext.Storage{{ID: "data/0", Location: s}, {ID: "data/1"}}, err
+}
+
 func (v *changing) Log(level, message string) { v.log = append(v.log, level+" "+message) }
 
 func (v *changing) LogAction(message string) error {
@@ -173,6 +178,7 @@ func readers(c *hookcontext.Context) map[string]func() (string, error) {
 		"network db":         func() (string, error) { return printed(c.Network("db")) },
 		"network ":           func() (string, error) { return printed(c.PrivateAddress()) },
 		"public address":     func() (string, error) { return printed(c.PublicAddress()) },
+		"storage":            func() (string, error) { return printed(c.Storage("data/0")) },
 		"goals":              func() (string, error) { return printed(c.GoalState()) },
 	}
 }

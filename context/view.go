@@ -66,6 +66,8 @@ type View interface {
 	// if need be. Unlike the others it may be called while another is.
 	// errors.NotFound for one that there isn't.
 	Resource(name string) (string, error)
+	// Storage is what is attached to the unit, or is about to be.
+	Storage() ([]Storage, error)
 	// Log writes one message of the charm's to the unit's log, at once. Level
 	// is TRACE, DEBUG, INFO, WARNING, ERROR or CRITICAL.
 	Log(level, message string)

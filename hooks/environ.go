@@ -81,6 +81,13 @@ func Environ(i Info, p Place) []string {
 			"JUJU_REMOTE_APP="+i.RemoteApp,
 		)
 	}
+	if i.IsStorage() {
+		env = append(env,
+			"JUJU_STORAGE_ID="+string(i.Storage),
+			"JUJU_STORAGE_LOCATION="+i.StorageLocation,
+			"JUJU_STORAGE_KIND="+i.StorageKind,
+		)
+	}
 	if i.Kind == RelationDeparted {
 		env = append(env, "JUJU_DEPARTING_UNIT="+string(i.Departing))
 	}

@@ -10,7 +10,8 @@ import (
 )
 
 // Kind is a kind of hook. For relation hooks it is the part of the file's
-// name after the endpoint: "relation-joined" in "db-relation-joined".
+// name after the endpoint: "relation-joined" in "db-relation-joined"; for
+// storage hooks that after the storage's name.
 type Kind string
 
 // The hook kinds that unitd runs.
@@ -33,6 +34,8 @@ const (
 	SecretRotate          Kind = "secret-rotate"
 	SecretChanged         Kind = "secret-changed"
 	SecretRemove          Kind = "secret-remove"
+	StorageAttached       Kind = "storage-attached"
+	StorageDetaching      Kind = "storage-detaching"
 )
 
 // Shape is what a run of a kind is about besides its unit.
@@ -46,6 +49,7 @@ const (
 	AboutRemote                  // a relation and a remote unit, or the remote application
 	AboutSecret                  // a secret
 	AboutRevision                // a secret and one revision of it
+	AboutStorage                 // an instance of storage
 )
 
 // Row describes one kind.
@@ -55,12 +59,14 @@ type Row struct {
 	When  string // one line for people
 }
 
-// Prefix says what stands before the kind, and a "-", in the names of such
-// hooks: "endpoint" for that of a relation, or nothing.
+// Prefix says of what the name stands before the kind in the hook's own:
+// "endpoint", "storage"; empty where the kind is the name.
 func (r Row) Prefix() string {
 	switch r.Shape {
 	case AboutRelation, AboutRemoteUnit, AboutRemote:
 		return "endpoint"
+	case AboutStorage:
+		return "storage"
 	}
 	return ""
 }
@@ -68,7 +74,8 @@ func (r Row) Prefix() string {
 // Kinds is the table of all hook kinds, in the order of a unit's life.
 func Kinds() []Row {
 	return []Row{
-		{Install, AboutUnit, "once, before any other hook"},
+		{StorageAttached, AboutStorage, "once for each storage that is attached; what the unit is deployed with comes before install"},
+		{Install, AboutUnit, "once, before any other hook but storage-attached"},
 		{RelationCreated, AboutRelation, "once for each relation, after install and before start or when the relation appears"},
 		{LeaderElected, AboutUnit, "when the unit becomes its application's leader"},
 		{LeaderSettingsChanged, AboutUnit, "non-leaders, when leader settings changed"},
@@ -84,6 +91,7 @@ func Kinds() []Row {
 		{SecretRemove, AboutRevision, "in the owner, once for a revision that is not the latest, when nobody reads it"},
 		{UpgradeCharm, AboutUnit, "after the charm directory was changed by an upgrade, and when the application was given resources"},
 		{UpdateStatus, AboutUnit, "at every interval while nothing else is due"},
+		{StorageDetaching, AboutStorage, "when attached storage is going; before the relations are broken if the unit goes"},
 		{Stop, AboutUnit, "before the unit goes, when all its relations are broken"},
 		{Remove, AboutUnit, "after stop, last of all"},
 	}
@@ -111,6 +119,11 @@ type Info struct {
 	// charm's action; both are empty in hooks, the latter in commands too.
 	Task   string `json:"task,omitempty"`
 	Action string `json:"action,omitempty"`
+	// Storage is what a storage hook is about, with where it is and its kind,
+	// model.Filesystem or model.Block.
+	Storage         model.StorageID `json:"storage,omitempty"`
+	StorageLocation string          `json:"storage-location,omitempty"`
+	StorageKind     string          `json:"storage-kind,omitempty"`
 	// Cause says for people why the hook runs: "config changed".
 	Cause string `json:"cause,omitempty"`
 }
@@ -133,6 +146,9 @@ func (i Info) SecretRef() string {
 	return i.Secret.URI()
 }
 
+// IsStorage says whether the hook is a storage hook.
+func (i Info) IsStorage() bool { return strings.HasPrefix(string(i.Kind), "storage-") }
+
 // Name is the name of the hook's file and of its event: "install",
 // "db-relation-joined". That of a task's run is none of a hook:
 // "backup-action", "exec".
@@ -142,6 +158,9 @@ func (i Info) Name() string {
 		return i.Endpoint + "-" + string(i.Kind)
 	case i.Kind == Action:
 		return i.Action + "-" + string(i.Kind)
+	}
+	if i.IsStorage() {
+		return i.Storage.Name() + "-" + string(i.Kind)
 	}
 	return string(i.Kind)
 }
@@ -155,11 +174,14 @@ func (i Info) RelationRef() string {
 	return fmt.Sprintf("%s:%d", i.Endpoint, i.RelationID)
 }
 
-// String is the name with its relation and remote unit, for people:
-// "db-relation-joined (db:3, mysql/0)".
+// String is the name with its relation and remote unit, or its storage, for
+// people: "db-relation-joined (db:3, mysql/0)".
 func (i Info) String() string {
 	if i.IsSecret() {
 		return i.Name() + " (" + i.SecretRef() + ")"
+	}
+	if i.IsStorage() {
+		return i.Name() + " (" + string(i.Storage) + ")"
 	}
 	if !i.IsRelation() {
 		return i.Name()
@@ -192,7 +214,13 @@ func (i Info) Validate() error {
 			return nil
 		case row.Shape == AboutUnit && (i.Endpoint != "" || i.RemoteUnit != ""):
 			return errors.NotValidf("%s hook with a relation", i.Kind)
-		case row.Shape != AboutUnit && i.Endpoint == "":
+		case row.Shape == AboutStorage && i.Endpoint+string(i.RemoteUnit) != "":
+			return errors.NotValidf("%s hook with a relation", i.Name())
+		case row.Shape == AboutStorage && i.Storage == "":
+			return errors.NotValidf("%s hook without storage", i.Kind)
+		case row.Shape != AboutStorage && i.Storage != "":
+			return errors.NotValidf("%s hook with storage", i.Name())
+		case row.Shape != AboutUnit && row.Shape != AboutStorage && i.Endpoint == "":
 			return errors.NotValidf("%s hook without an endpoint", i.Kind)
 		case row.Shape == AboutRemoteUnit && i.RemoteUnit == "":
 			return errors.NotValidf("%s hook without a remote unit", i.Name())

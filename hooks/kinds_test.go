@@ -19,12 +19,12 @@ func TestEachKindHasOneRow(t *testing.T) {
 			t.Errorf("%s has two rows, or doesn't say when it runs", row.Kind)
 		}
 		seen[row.Kind] = true
-		isRelation := hooks.Info{Kind: row.Kind}.IsRelation()
-		if isRelation != (row.Prefix() == "endpoint") {
-			t.Errorf("%s: its name and its shape don't agree on whether it is a relation's", row.Kind)
+		info := hooks.Info{Kind: row.Kind}
+		if info.IsRelation() != (row.Prefix() == "endpoint") || info.IsStorage() != (row.Prefix() == "storage") {
+			t.Errorf("%s: its name and its shape don't agree on what it is about", row.Kind)
 		}
 	}
-	if len(seen) != 18 {
+	if len(seen) != 20 {
 		t.Errorf("there are %d kinds", len(seen))
 	}
 }
@@ -45,6 +45,8 @@ func TestInfoNamesItself(t *testing.T) {
 			"db-relation-changed", "db:0", "db-relation-changed (db:0, mysql)"},
 		{hooks.Info{Kind: hooks.RelationBroken, Endpoint: "db", RelationID: 3, RemoteApp: "mysql"},
 			"db-relation-broken", "db:3", "db-relation-broken (db:3)"},
+		{hooks.Info{Kind: hooks.StorageAttached, Storage: "web-logs/2", StorageLocation: "/x", StorageKind: "filesystem"},
+			"web-logs-storage-attached", "", "web-logs-storage-attached (web-logs/2)"},
 	} {
 		if got := c.info.Name(); got != c.name {
 			t.Errorf("name %q, want %q", got, c.name)
@@ -73,6 +75,10 @@ func TestInfoValidate(t *testing.T) {
 		{"a hook of the unit with an endpoint", hooks.Info{Kind: hooks.Start, Endpoint: "db"}, "with a relation"},
 		{"a hook of the unit with a remote unit", hooks.Info{Kind: hooks.Start, RemoteUnit: "mysql/0"}, "with a relation"},
 		{"a relation's hook without an endpoint", hooks.Info{Kind: hooks.RelationBroken}, "without an endpoint"},
+		{"a storage's hook", hooks.Info{Kind: hooks.StorageAttached, Storage: "data/0"}, ""},
+		{"a storage's hook without storage", hooks.Info{Kind: hooks.StorageDetaching}, "without storage"},
+		{"a storage's hook with an endpoint", hooks.Info{Kind: hooks.StorageDetaching, Storage: "data/0", Endpoint: "db"}, "with a relation"},
+		{"a hook of the unit with storage", hooks.Info{Kind: hooks.Start, Storage: "data/0"}, "with storage"},
 		{"joined without a unit", hooks.Info{Kind: hooks.RelationJoined, Endpoint: "db"}, "without a remote unit"},
 		{"an action", hooks.Info{Kind: hooks.Action, Action: "backup", Task: "2"}, ""},
 		{"commands, in a relation", hooks.Info{Kind: hooks.Exec, Endpoint: "db", Task: "2"}, ""},
@@ -213,5 +219,18 @@ func TestEnvironOfRelationHooks(t *testing.T) {
 				t.Errorf("got %v", env)
 			}
 		})
+	}
+}
+
+func TestEnvironOfStorageHooks(t *testing.T) {
+	t.Parallel()
+	env := environ(t, hooks.Info{Kind: hooks.StorageAttached, Storage: "data/0", StorageLocation: "/srv/data", StorageKind: "filesystem"}, place())
+	for name, value := range map[string]string{
+		"JUJU_STORAGE_ID": "data/0", "JUJU_STORAGE_LOCATION": "/srv/data", "JUJU_STORAGE_KIND": "filesystem",
+		"JUJU_HOOK_NAME": "data-storage-attached", "JUJU_DISPATCH_PATH": "hooks/data-storage-attached",
+	} {
+		if env[name] != value {
+			t.Errorf("%s=%q, want %q", name, env[name], value)
+		}
 	}
 }

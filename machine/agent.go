@@ -48,6 +48,8 @@ type Config struct {
 	// Reboot reboots the machine when a charm asks for it; nil: the agent has no
 	// leave to, and such wishes are only logged.
 	Reboot func() error
+	// Mounts says whether storage may be mounted; see package storage.
+	Mounts bool
 	// At is called at each Point of each hook run, on the goroutine of the
 	// unit's agent or of a hook tool call, which waits for it; nil: nobody wants
 	// to know. An error at PointHook or PointEnded is the failure of the hook.
@@ -202,6 +204,9 @@ func (a *agent) clearModel(uuid string) {
 	if err := charmdir.RemoveTree(a.Disk, ModelDir(a.Dir, uuid)); err != nil {
 		a.Log.Error("cannot remove what is left of a model", "err", err)
 	}
+	// A model goes when its storage has gone; what is there nevertheless is
+	// somebody's data.
+	_ = a.Disk.Remove(StorageDir(a.Dir, uuid))
 }
 
 func (a *agent) host(ctx context.Context, m *state.Model) {

@@ -74,6 +74,9 @@ func (g *gate) stands() bool {
 // quiet says whether nothing happens by itself any more, and which units wait
 // at their gates.
 func (a *modelAgent) quiet() (quiet bool, waiting []model.UnitName) {
+	if !a.storeroom.settled() {
+		return false, nil
+	}
 	for name, u := range a.units {
 		switch {
 		case u.gate.waiting():

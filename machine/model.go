@@ -39,8 +39,9 @@ type modelAgent struct {
 	rev, mark int64
 	dirty     bool
 	// still is the revision at which the agent said that all was settled.
-	still int64
-	turns turns
+	still     int64
+	turns     turns
+	storeroom *storeroom
 	// again is when all is looked at once more, after something has failed;
 	// failures counts how often in a row.
 	again    <-chan time.Time
@@ -95,6 +96,13 @@ func (a *modelAgent) run(ctx context.Context) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer a.drain()
 	defer cancel()
+	a.storeroom = newStoreroom(a.Config, a.model, a.log, a.tellIdle)
+	a.storeroom.round(ctx) // before any hook: the host may have rebooted
+	a.wait.Add(1)
+	go func() {
+		defer a.wait.Done()
+		a.storeroom.run(ctx)
+	}()
 	changes, err := a.model.Watch(ctx, 0)
 	if err != nil {
 		return errors.Trace(err)
@@ -102,7 +110,15 @@ func (a *modelAgent) run(ctx context.Context) (err error) {
 	return a.loop(ctx, changes)
 }
 
-// drain waits for the units' agents, which have been told to stop.
+// tellIdle says that a unit, or the storeroom, has found nothing to do.
+func (a *modelAgent) tellIdle() {
+	select {
+	case a.idle <- struct{}{}:
+	default:
+	}
+}
+
+// drain waits for the units' agents and the storeroom, which have been told to stop.
 func (a *modelAgent) drain() {
 	go func() {
 		a.wait.Wait()

@@ -17,8 +17,16 @@ func (a *modelAgent) react(ctx context.Context, c state.Change) error {
 		return nil
 	}
 	a.dirty = true
+	if c.Storage || c.Resync {
+		a.storeroom.poke()
+	}
 	if c.Resync || a.hasNew(c) {
 		if err := a.reconcile(ctx); err != nil {
+			return errors.Trace(err)
+		}
+	}
+	if c.Storage { // it may have been the last that was in a model that goes
+		if err := a.finish(ctx); err != nil {
 			return errors.Trace(err)
 		}
 	}

@@ -42,7 +42,7 @@ func (u *unit) report(ctx context.Context, r uniter.Report) {
 	case uniter.HookError, uniter.Waiting:
 		err = u.reportError(ctx, r)
 	case uniter.Settled:
-		err = u.agentStatus(ctx, model.StatusIdle, "", nil)
+		err = u.reportIdle(ctx, r)
 	case uniter.Trouble:
 		err = u.agentStatus(ctx, model.StatusFailed, fmt.Sprintf("%s: %v", r.Reason, r.Err), nil)
 	}
@@ -74,6 +74,18 @@ func (u *unit) reportDeploying(ctx context.Context, r uniter.Report) error {
 		return nil
 	}
 	return u.unlessCharm(ctx, model.StatusWaiting, "agent initialising")
+}
+
+// reportIdle says what a unit waits for that has not run install: it isn't idle
+// for people until it has.
+func (u *unit) reportIdle(ctx context.Context, r uniter.Report) error {
+	if !r.Local.Installed && u.seen.Life == model.Alive {
+		if err := u.unlessCharm(ctx, model.StatusWaiting, r.Reason); err != nil {
+			return errors.Trace(err)
+		}
+		return u.agentStatus(ctx, model.StatusAllocating, "", nil)
+	}
+	return u.agentStatus(ctx, model.StatusIdle, "", nil)
 }
 
 func (u *unit) reportRunning(ctx context.Context, r uniter.Report) error {

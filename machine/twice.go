@@ -22,9 +22,9 @@ const TwiceModule = "unitd.twice"
 // would change in the model: a hook that is run again after a crash should
 // change nothing. What the second run writes is dropped, but for statuses,
 // which tell at once. Hooks that leave something behind them can't be run
-// again: broken and remove.
+// again: broken, detaching and remove.
 func (u *unit) twice(ctx context.Context, run uniter.Run) {
-	if u.runTwice == nil || !u.runTwice() || run.Hook.Kind == hooks.RelationBroken || run.Hook.Kind == hooks.Remove {
+	if u.runTwice == nil || !u.runTwice() || run.Hook.Kind == hooks.RelationBroken || run.Hook.Kind == hooks.StorageDetaching || run.Hook.Kind == hooks.Remove {
 		return
 	}
 	if u.charm.Missing() {
@@ -89,6 +89,9 @@ func (u *unit) differences(ctx context.Context, c model.Changes) ([]string, erro
 			}
 		}
 		found = append(found, different("charm state", now, wanted)...)
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Storage)) {
+		found = append(found, fmt.Sprintf("storage: %d more of %s", c.Storage[name], name))
 	}
 	ports, err := u.model.Ports(ctx, u.machine)
 	if err != nil {

@@ -209,11 +209,12 @@ func (u *unit) config() uniter.Config {
 			}
 			return errors.Trace(err)
 		},
-		LeaveScope: func(ctx context.Context, id model.RelationID) error { return u.model.LeaveScope(ctx, u.name, id) },
-		MarkDying:  func(ctx context.Context) error { return u.model.SetDying(ctx, u.name) },
-		MarkDead:   func(ctx context.Context) error { return u.model.SetDead(ctx, u.name) },
-		Lock:       u.begin,
-		Report:     u.report,
+		DetachStorage: func(ctx context.Context, id model.StorageID) error { return u.model.EndAttachment(ctx, u.name, id) },
+		LeaveScope:    func(ctx context.Context, id model.RelationID) error { return u.model.LeaveScope(ctx, u.name, id) },
+		MarkDying:     func(ctx context.Context) error { return u.model.SetDying(ctx, u.name) },
+		MarkDead:      func(ctx context.Context) error { return u.model.SetDead(ctx, u.name) },
+		Lock:          u.begin,
+		Report:        u.report,
 	}
 }
 
@@ -284,6 +285,9 @@ func (u *unit) commit(ctx context.Context, run uniter.Run, changes model.Changes
 	var err error
 	if c.Memory, err = json.Marshal(resolver.Remember(run.Local)); err != nil {
 		return errors.Trace(err)
+	}
+	if run.Hook.Kind == hooks.StorageDetaching {
+		c.Detach = run.Hook.Storage
 	}
 	if u.rebooter.carryOut != nil {
 		c.Boot = u.host.Boot

@@ -139,12 +139,7 @@ func (a *modelAgent) add(doc state.UnitDoc) *running {
 		history: HistoryDir(a.Dir, a.model.UUID()), version: a.Version,
 		keeper: recording.NewKeeper(a.Disk, recording.Dir(RecordingsDir(a.Dir, a.model.UUID()), doc.Name)),
 		turns:  &a.turns, changed: make(chan struct{}, 1), observer: a.Observer, atPoint: a.At, gated: a.Gate != nil, runTwice: a.Twice, rebooter: a.rebooter,
-		idle: func() {
-			select {
-			case a.idle <- struct{}{}:
-			default:
-			}
-		},
+		idle: a.tellIdle,
 	}}
 	u.idleAt.Store(-1)
 	u.until.Store(math.MaxInt64)

@@ -122,6 +122,16 @@ func goals(from map[string]state.Goal) map[string]hookcontext.Goal {
 	return out
 }
 
+// Storage is part of hookcontext.View.
+func (v liveView) Storage() ([]hookcontext.Storage, error) {
+	all, err := v.u.model.StorageOf(v.ctx, v.u.name)
+	var out []hookcontext.Storage
+	for _, s := range all {
+		out = append(out, hookcontext.Storage{ID: s.ID, Kind: s.Kind, Location: s.Attachment.Location})
+	}
+	return out, errors.Trace(err)
+}
+
 // Log is part of hookcontext.View.
 func (v liveView) Log(level, message string) {
 	v.u.logLine(debuglog.Entry{Level: level, Module: "unit." + string(v.u.name) + ".juju-log", Message: message})

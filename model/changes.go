@@ -18,6 +18,8 @@ type Changes struct {
 	// Secrets are what happens to secrets, each at most once, in the order in
 	// which the hook first touched them.
 	Secrets []SecretChange `json:"secrets,omitempty"`
+	// Storage is how many instances storage-add asks for, by the charm's names.
+	Storage map[string]int `json:"storage,omitempty"`
 	// Reboot is the wish of juju-reboot, to be met after the hook.
 	Reboot Reboot `json:"reboot,omitempty"`
 }

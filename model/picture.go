@@ -37,8 +37,9 @@ const (
 	FactRelation       FactKind = "relation"
 	FactBag            FactKind = "databag" // one key of a unit's or application's settings in a relation
 	FactLeaderSettings FactKind = "leader-settings"
-	FactPort           FactKind = "ports" // an open range; the value is empty
-	FactState          FactKind = "state" // one key of what the charm keeps
+	FactPort           FactKind = "ports"   // an open range; the value is empty
+	FactStorage        FactKind = "storage" // an instance that is attached, and how far that has come
+	FactState          FactKind = "state"   // one key of what the charm keeps
 )
 
 // There is the fact that says that an application, unit or relation is there.
@@ -141,7 +142,7 @@ func (d Difference) subject() string {
 	switch d.Kind {
 	case FactBag:
 		return endpoint + " " + d.Of
-	case FactLeaderSettings, FactPort, FactState:
+	case FactLeaderSettings, FactPort, FactStorage, FactState:
 		return d.Of + " " + string(d.Kind)
 	}
 	return d.Of

@@ -1,6 +1,7 @@
 package script
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -60,12 +61,17 @@ func (c *call) knownHook(m *state.Model, unit model.UnitName, hook string) error
 	}
 	var names []string
 	for _, k := range hooks.Kinds() {
-		if k.Prefix() == "" {
+		switch k.Prefix() {
+		case "":
 			names = append(names, string(k.Kind))
-			continue
-		}
-		for _, e := range charm.Charm.EndpointsOf(app.Name) {
-			names = append(names, e.Name+"-"+string(k.Kind))
+		case "storage":
+			for _, s := range slices.Sorted(maps.Keys(charm.Charm.Storage)) {
+				names = append(names, s+"-"+string(k.Kind))
+			}
+		default:
+			for _, e := range charm.Charm.EndpointsOf(app.Name) {
+				names = append(names, e.Name+"-"+string(k.Kind))
+			}
 		}
 	}
 	names = append(names, taskNames(charm.Charm)...)

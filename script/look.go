@@ -76,12 +76,15 @@ func (w *world) runs(m *state.Model, unit model.UnitName) ([]history.Entry, erro
 	return history.Read(machine.HistoryDir(w.dir, m.UUID()), unit)
 }
 
-// word is a run as "hooks" compares it: the hook, the remote unit in brackets,
-// and what became of it if it wasn't committed.
+// word is a run as "hooks" compares it: the hook, the remote unit or the storage
+// in brackets, and what became of it if it wasn't committed.
 func word(e history.Entry) string {
 	s := e.Name
 	if e.Hook.RemoteUnit != "" {
 		s += "(" + string(e.Hook.RemoteUnit) + ")"
+	}
+	if e.Hook.Storage != "" {
+		s += "(" + string(e.Hook.Storage) + ")"
 	}
 	if e.Outcome != history.Committed {
 		s += "=" + string(e.Outcome)
@@ -131,7 +134,7 @@ func (c *call) possible(want string) error {
 	hook, remote, bracket := strings.Cut(hook, "(")
 	if bracket {
 		if _, err := model.ParseUnitName(strings.TrimSuffix(remote, ")")); err != nil || !strings.HasSuffix(remote, ")") {
-			return c.usagef("%q: a remote unit stands in brackets, as in db-relation-joined(ledger/0)", want)
+			return c.usagef("%q: a remote unit or storage stands in brackets, as in db-relation-joined(ledger/0)", want)
 		}
 	}
 	if isTask(hook) {
@@ -140,11 +143,11 @@ func (c *call) possible(want string) error {
 	var names []string
 	for _, k := range hooks.Kinds() {
 		name := string(k.Kind)
-		if of := k.Prefix(); of != "" {
+		if prefix := k.Prefix(); prefix != "" {
 			if strings.HasSuffix(hook, "-"+name) {
 				return nil
 			}
-			name = strings.ToUpper(of) + "-" + name
+			name = strings.ToUpper(prefix) + "-" + name
 		}
 		if hook == name {
 			return nil

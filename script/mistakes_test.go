@@ -60,7 +60,7 @@ func TestAMistakeSaysWhereItIsAndWhatWasMeant(t *testing.T) {
 		{"unknown hook of a fault", "fail app/0 strat", `app/0 has no hook "strat"; it has install,`},
 		{"unknown endpoint of a fault", "hang app/0 db-relation-joined", `client-relation-joined`},
 		{"bad number of times", "fail app/0 start often", `"often" is not a number of times (usage: fail UNIT HOOK [TIMES])`},
-		{"unknown hook of a claim", "! hooks app/0 ... strat", `there is no hook "strat"; there are install,`},
+		{"unknown hook of a claim", "! hooks app/0 ... strat", `there is no hook "strat"; there are STORAGE-storage-attached, install,`},
 		{"unknown outcome of a claim", "! hooks app/0 ... start=failing", `no hook run ends as "failing"; there are [failed`},
 		{"bad remote unit of a claim", "! hooks app/0 client-relation-joined(db)", `as in db-relation-joined(ledger/0)`},
 		{"wrong flag", "add-unit app --number 2", `(usage: add-unit APPLICATION [-n N])`},

@@ -23,20 +23,25 @@ type DeployArgs struct {
 	Resources map[string]File
 	// HookTimeout and LockGroup are those of ApplicationDoc.
 	HookTimeout, LockGroup string
+	// Storage is what units get besides what the charm asks for, by its names.
+	Storage map[string]model.StorageDirective
 }
 
 const (
 	// unitWrites is how many keys making a unit writes: its document and its
 	// machine's, two statuses, each with a line of history; peerWrites those of
 	// a peer relation. addWrites is for what comes on top once: the application,
-	// its configuration, and the sequences of machines and relations.
+	// its configuration, and the sequences of machines, relations and storage.
 	unitWrites = 6
 	peerWrites = 3
-	addWrites  = 4
-	// unitsPerTxn is how many units one transaction makes if it makes nothing
-	// else.
-	unitsPerTxn = (store.MaxWrites - addWrites) / unitWrites
+	addWrites  = 5
 )
+
+// unitsPerTxn is how many units with storage of the charm one transaction makes
+// if it writes other keys as well; at least one.
+func unitsPerTxn(others int, app ApplicationDoc, charm model.Charm) int {
+	return (store.MaxWrites - addWrites - others) / (unitWrites + storageWrites*storageOfUnit(app, charm))
+}
 
 // Deploy makes an application, its peer relations in the same transaction, and
 // its units, each on a machine of its own. Errors: NotValid, AlreadyExists,
@@ -94,7 +99,7 @@ func (d docs) checkDeploy(a DeployArgs, charm model.Charm) error {
 	case charm.Subordinate && a.Units > 0:
 		return errors.NewNotValid(nil, "cannot use --num-units with a subordinate application: its units come with the units it is related to")
 	}
-	return nil
+	return d.checkStorageOf(a.Storage, charm)
 }
 
 // deploy makes as many of the units as fit beside the rest, and says how many.
@@ -108,7 +113,7 @@ func (t *txn) deploy(a DeployArgs) (units int, err error) {
 	}
 	app := ApplicationDoc{
 		Name: a.Application, Charm: a.Charm, Subordinate: charm.Charm.Subordinate,
-		Trust: a.Trust, Constraints: a.Constraints, HookTimeout: a.HookTimeout, LockGroup: a.LockGroup,
+		Trust: a.Trust, Constraints: a.Constraints, HookTimeout: a.HookTimeout, LockGroup: a.LockGroup, Storage: a.Storage,
 	}
 	if err := t.put(configKey(app.Name), configDoc{Values: a.Config}); err != nil {
 		return 0, errors.Trace(err)
@@ -125,8 +130,7 @@ func (t *txn) deploy(a DeployArgs) (units int, err error) {
 		}
 		app.Relations++
 	}
-	room := (store.MaxWrites - addWrites - app.Relations*peerWrites) / unitWrites
-	units = min(a.Units, max(room, 0))
+	units = min(a.Units, max(unitsPerTxn(app.Relations*peerWrites, app, charm.Charm), 0))
 	for range units {
 		if _, err := t.addUnit(&app, ""); err != nil {
 			return 0, errors.Trace(err)
@@ -152,7 +156,11 @@ func (m *Model) AddUnits(ctx context.Context, application string, n int) ([]mode
 			case app.Subordinate:
 				return errors.NewNotValid(nil, fmt.Sprintf("cannot add unit to application %q: it is a subordinate; integrate it with another application instead", application))
 			}
-			for range min(n, unitsPerTxn) {
+			charm, err := tx.charm(app.Charm)
+			if err != nil {
+				return errors.Trace(err)
+			}
+			for range min(n, unitsPerTxn(0, app, charm.Charm)) {
 				u, err := tx.addUnit(&app, "")
 				if err != nil {
 					return errors.Trace(err)
@@ -207,7 +215,13 @@ func (t *txn) addUnit(app *ApplicationDoc, principal model.UnitName) (UnitDoc, e
 	if err := t.setStatus(WorkloadStatus, string(u.Name), model.Status{Status: model.StatusWaiting, Message: message}); err != nil {
 		return u, errors.Trace(err)
 	}
-	return u, t.put(unitKey(u.Name), u)
+	if err := t.put(unitKey(u.Name), u); err != nil {
+		return u, errors.Trace(err)
+	}
+	if err := t.firstStorage(*app, u); err != nil {
+		return u, errors.Trace(err)
+	}
+	return t.unit(u.Name)
 }
 
 // SetExposed says whether the application's ports are for the world.

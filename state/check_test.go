@@ -19,6 +19,8 @@ type checker struct {
 	machines  map[string]MachineDoc
 	relations map[model.RelationID]RelationDoc
 	inScope   map[model.RelationID]int
+	storage   map[model.StorageID]StorageDoc
+	attached  map[model.StorageID]AttachmentDoc
 	keys      []string
 	problems  []string
 }
@@ -31,7 +33,7 @@ func (m *Model) SelfCheck(ctx context.Context) ([]string, error) {
 		c = &checker{
 			apps: map[string]ApplicationDoc{}, units: map[model.UnitName]UnitDoc{},
 			machines: map[string]MachineDoc{}, relations: map[model.RelationID]RelationDoc{},
-			inScope: map[model.RelationID]int{},
+			inScope: map[model.RelationID]int{}, storage: map[model.StorageID]StorageDoc{}, attached: map[model.StorageID]AttachmentDoc{},
 		}
 		kvs, err := r.List(m.prefix())
 		if err != nil {
@@ -52,6 +54,7 @@ func (m *Model) SelfCheck(ctx context.Context) ([]string, error) {
 	c.applications()
 	c.unitsAndMachines()
 	c.relationDocs()
+	c.storageDocs()
 	c.orphans()
 	return c.problems, nil
 }
@@ -80,6 +83,10 @@ func (c *checker) load(key string, value []byte) error {
 		return loadInto(c.machines, value, func(d MachineDoc) string { return d.ID })
 	case "relation":
 		return loadInto(c.relations, value, func(d RelationDoc) model.RelationID { return d.ID })
+	case "storage":
+		return loadInto(c.storage, value, func(d StorageDoc) model.StorageID { return d.ID })
+	case "attachment":
+		return loadInto(c.attached, value, func(d AttachmentDoc) model.StorageID { return d.Storage })
 	case "scope":
 		id, _ := splitKey(rest)
 		n, err := strconv.Atoi(id)
@@ -164,6 +171,28 @@ func (c *checker) relationDocs() {
 			} else if a.Life != model.Alive && r.Life == model.Alive {
 				c.bad("relation %d is alive, its application %s is %s", id, e.Application, a.Life)
 			}
+		}
+	}
+}
+
+// storageDocs: storage and its attachments refer to each other, and units count
+// what is attached to them.
+func (c *checker) storageDocs() {
+	count := map[model.UnitName]int{}
+	for id, a := range c.attached {
+		count[a.Unit]++
+		if _, ok := c.units[a.Unit]; !ok || c.storage[id].Unit != a.Unit {
+			c.bad("storage %s is attached to %s, which isn't there, or it says that it is attached to %q", id, a.Unit, c.storage[id].Unit)
+		}
+	}
+	for id, s := range c.storage {
+		if _, ok := c.attached[id]; s.Unit != "" && !ok {
+			c.bad("storage %s says that it is attached to %s, and isn't", id, s.Unit)
+		}
+	}
+	for name, u := range c.units {
+		if u.Storage != count[name] {
+			c.bad("unit %s counts %d instances of storage, there are %d", name, u.Storage, count[name])
 		}
 	}
 }

@@ -30,6 +30,8 @@ type HookCommit struct {
 	LeaveScope model.RelationID
 	// Rotated is the secret whose secret-rotate hook it is; empty: none.
 	Rotated model.SecretID
+	// Detach is the storage whose detaching hook it is; empty: none.
+	Detach model.StorageID
 	// Boot names the time since the machine was last booted. Where the hook
 	// asks for a reboot it is noted in the unit's document: as long as it is the
 	// present one, the reboot is to come. Empty: nothing is noted.
@@ -68,6 +70,11 @@ func (m *Model) CommitHook(ctx context.Context, c HookCommit) error {
 		if err := tx.rotated(c.Rotated); err != nil {
 			return errors.Trace(err)
 		}
+		if c.Detach != "" {
+			if err := tx.detach(u.Name, c.Detach); err != nil {
+				return errors.Trace(err)
+			}
+		}
 		if c.LeaveScope == model.NoRelation {
 			return nil
 		}
@@ -103,6 +110,9 @@ func (t *txn) apply(u UnitDoc, c model.Changes) error {
 		}
 	}
 	if err := t.applyPorts(u, c.Ports); err != nil {
+		return errors.Trace(err)
+	}
+	if err := t.applyStorage(u, c.Storage); err != nil {
 		return errors.Trace(err)
 	}
 	if err := t.applyState(u, c.State); err != nil {

@@ -78,6 +78,7 @@ func everything(id model.RelationID) model.Changes {
 		State:           map[string]*string{"primary": ptr("yes")},
 		LeaderSettings:  model.Settings{"password": "x"},
 		WorkloadVersion: ptr("8.0"),
+		Storage:         map[string]int{"data": 2},
 		Secrets: []model.SecretChange{{
 			ID: "9m4e2mr0ui3e8a215n4g", Make: &model.SecretOwner{Kind: model.OwnedByApplication, Name: "mysql"},
 			Content: model.SecretContent{"token": "czNjcmV0"},
@@ -106,13 +107,13 @@ func (w *world) written(unit model.UnitName, id model.RelationID) []string {
 	for _, p := range ports[unit].All() {
 		open = append(open, p.String())
 	}
-	return []string{settings["port"], appSettings["database"], strings.Join(open, " "), charmState["primary"], leader["password"], u.WorkloadVersion, w.secret("9m4e2mr0ui3e8a215n4g")["token"]}
+	return []string{settings["port"], appSettings["database"], strings.Join(open, " "), charmState["primary"], leader["password"], u.WorkloadVersion, w.secret("9m4e2mr0ui3e8a215n4g")["token"], w.storage()}
 }
 
 func TestCommitHook(t *testing.T) {
 	t.Parallel()
-	nothing := []string{"", "", "", "", "", "", ""}
-	all := []string{"3306", "shop", "3306/tcp", "yes", "x", "8.0", "czNjcmV0"}
+	nothing := []string{"", "", "", "", "", "", "", ""}
+	all := []string{"3306", "shop", "3306/tcp", "yes", "x", "8.0", "czNjcmV0", "data/0=mysql/0:pending data/1=mysql/0:pending"}
 
 	t.Run("every kind of change is written, and the run stamped", func(t *testing.T) {
 		t.Parallel()

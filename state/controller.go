@@ -217,7 +217,7 @@ func (m *Model) RemoveIfEmpty(ctx context.Context) (bool, error) {
 	}
 	empty := true
 	_, err = m.view(ctx, func(r docs) error {
-		for _, kind := range []string{"app/", "unit/"} {
+		for _, kind := range []string{"app/", "unit/", "storage/"} {
 			kvs, err := r.Page(m.prefix()+kind, "", 1)
 			if err != nil {
 				return errors.Trace(err)

@@ -58,6 +58,9 @@ type ApplicationDoc struct {
 	// Secrets is what the application's secrets are listed under; empty: it has
 	// never had any.
 	Secrets string `json:"secrets,omitempty"`
+	// Storage is what deploy was told of the storage of units, by the charm's
+	// names; it holds for later units, too.
+	Storage map[string]model.StorageDirective `json:"storage,omitempty"`
 	// StatusSet: the leader has set a status; else it is derived of the units'.
 	StatusSet bool `json:"status-set,omitempty"`
 }
@@ -84,6 +87,8 @@ type UnitDoc struct {
 	// Resolved answers the run with that number.
 	Resolved        Resolved `json:"resolved,omitzero"`
 	WorkloadVersion string   `json:"workload-version,omitempty"`
+	// Storage counts what is attached to it, or is about to be.
+	Storage int `json:"storage,omitempty"`
 	// StatusSet: the charm has set a workload status.
 	StatusSet bool `json:"status-set,omitempty"`
 	// Payloads are what the charm has noted by the payload tools.
@@ -215,12 +220,56 @@ type consumerDoc struct {
 // cleanupDoc is work left for the cleanup queue: all keys below Prefix, or
 // those of them that were last written up to revision Upto; the rest of what
 // refers to Application, which is Dying; the secrets that are listed under
-// SecretsOf, whose owner is gone, with what it has read; or the tasks whose refs
-// are below Tasks, of a unit that is gone.
+// SecretsOf, whose owner is gone, with what it has read; the tasks whose refs are
+// below Tasks, of a unit that is gone; or storage that the units of StorageOf
+// lack since its charm was upgraded.
 type cleanupDoc struct {
+	StorageOf   string `json:"storage-of,omitempty"`
 	SecretsOf   string `json:"secrets-of,omitempty"`
 	Prefix      string `json:"prefix,omitempty"`
 	Upto        int64  `json:"upto,omitempty"`
 	Application string `json:"application,omitempty"`
 	Tasks       string `json:"tasks,omitempty"`
+}
+
+// StorageDoc is the document of an instance of storage.
+type StorageDoc struct {
+	ID       model.StorageID `json:"id"`
+	Life     model.Life      `json:"life"`
+	Kind     string          `json:"kind"` // model.Filesystem or model.Block
+	Pool     string          `json:"pool"`
+	Provider string          `json:"provider"`
+	Size     uint64          `json:"size"` // in MiB
+	ReadOnly bool            `json:"read-only,omitempty"`
+	// Unit is what it is attached to, or is about to be; empty: nothing.
+	Unit model.UnitName `json:"unit,omitempty"`
+	// Provided: it was there once, so something may be in it.
+	Provided bool `json:"provided,omitempty"`
+	// Released: what is in it is left on the host when the instance goes.
+	Released bool `json:"released,omitempty"`
+	// Problem is what keeps the host from providing it, in a line.
+	Problem string `json:"problem,omitempty"`
+	// Since is when it was attached, detached, or got its problem.
+	Since time.Time `json:"since"`
+}
+
+// AttachmentDoc says that storage is attached to a unit, or is about to be.
+type AttachmentDoc struct {
+	Storage model.StorageID `json:"storage"`
+	Unit    model.UnitName  `json:"unit"`
+	// Life is the attachment's own; that of a unit that goes counts, too.
+	Life model.Life `json:"life"`
+	// Initial: it was made with the unit.
+	Initial bool `json:"initial,omitempty"`
+	// Wanted is where the charm wants it; empty: anywhere.
+	Wanted string `json:"wanted,omitempty"`
+	// Ready: it is there, at Location.
+	Ready    bool   `json:"ready,omitempty"`
+	Location string `json:"location,omitempty"`
+}
+
+// PoolDoc is a storage pool that somebody has made.
+type PoolDoc struct {
+	Name     string `json:"name"`
+	Provider string `json:"provider"`
 }

@@ -20,6 +20,7 @@ type FullStatus struct {
 	Machines     []MachineView
 	Applications []ApplicationView
 	Relations    []RelationDoc
+	Storage      []StorageView
 }
 
 // MachineView is a machine as people see it.
@@ -95,6 +96,9 @@ func (s *FullStatus) read(r docs) error {
 		return errors.Trace(err)
 	}
 	slices.SortFunc(s.Relations, func(a, b RelationDoc) int { return int(a.ID - b.ID) })
+	if s.Storage, err = r.allStorage(); err != nil {
+		return errors.Trace(err)
+	}
 	apps, err := list[ApplicationDoc](r, "app/")
 	if err != nil {
 		return errors.Trace(err)

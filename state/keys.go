@@ -70,6 +70,14 @@ func secretContentKey(id model.SecretID, revision int) string {
 }
 func secretReaders(id model.SecretID) string { return "secret-reader/" + string(id) + "/" }
 
+func storageKey(id model.StorageID) string  { return "storage/" + string(id) }
+func attachmentsOf(u model.UnitName) string { return "attachment/" + string(u) + "/" }
+func attachmentsOfUnits(app string) string  { return "attachment/" + app + "/" }
+func poolKey(name string) string            { return "storage-pool/" + name }
+func attachmentKey(u model.UnitName, id model.StorageID) string {
+	return attachmentsOf(u) + string(id)
+}
+
 const modelConfigKey = "model-config"
 
 // StatusKind says whose status it is.

@@ -102,6 +102,13 @@ func (p *picture) unit(u UnitDoc) error {
 	for _, open := range ports.Units[u.Name].All() {
 		p.add(model.FactPort, name, open.String(), "")
 	}
+	storage, err := p.storageOf(u)
+	if err != nil {
+		return errors.Trace(err)
+	}
+	for _, s := range storage {
+		p.add(model.FactStorage, name, string(s.ID), s.Status().Status)
+	}
 	kept := map[string]string{}
 	if _, err := p.find(charmStateKey(u.Name), &kept); err != nil {
 		return errors.Trace(err)

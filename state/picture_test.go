@@ -40,6 +40,8 @@ func TestPictureHasAllThatAHookWrites(t *testing.T) {
 		`mysql/0  + version: 8.0`,
 		`mysql/0 ports  + 3306/tcp`,
 		`mysql/0 state  + primary: yes`,
+		`mysql/0 storage  + data/0: pending`,
+		`mysql/0 storage  + data/1: pending`,
 		`mysql:server mysql  + database: shop`,
 		`mysql:server mysql/0  + port: 3306`,
 	)

@@ -47,6 +47,9 @@ type Snapshot struct {
 	OwnedSecrets []OwnedSecret
 	ReadSecrets  []ReadSecretView
 	Task         NextTask
+	// Storage is what is attached to the unit, or is about to be, by name, then
+	// by number.
+	Storage []StorageView
 }
 
 // RelationView is a relation as one unit sees it.
@@ -95,6 +98,9 @@ func (s *Snapshot) read(r docs, unit model.UnitName, known scopes) (err error) {
 		return errors.Trace(err)
 	}
 	if s.HookTimeout, err = hookTimeout(s.Application, conf); err != nil {
+		return errors.Trace(err)
+	}
+	if s.Storage, err = r.storageOf(s.Unit); err != nil {
 		return errors.Trace(err)
 	}
 	rels, err := r.relationsOf(app)

@@ -128,6 +128,9 @@ func (m *Model) SetDead(ctx context.Context, name model.UnitName) error {
 		if len(u.Subordinates) > 0 {
 			return errors.NewNotValid(nil, fmt.Sprintf("unit %q has subordinates", name))
 		}
+		if u.Storage > 0 {
+			return errors.NewNotValid(nil, fmt.Sprintf("unit %q has storage attached", name))
+		}
 		in, err := tx.inScopes(u)
 		if err != nil {
 			return errors.Trace(err)
@@ -148,6 +151,9 @@ func (t *txn) removeUnit(u UnitDoc) error {
 		}
 	}
 	if err := t.unassignFromMachine(u); err != nil {
+		return errors.Trace(err)
+	}
+	if err := t.detachAll(u); err != nil {
 		return errors.Trace(err)
 	}
 	var leader model.UnitName

@@ -48,6 +48,9 @@ func (t *txn) setCharm(app *ApplicationDoc, url string, force bool) error {
 	if err := t.newPeers(app, charm); err != nil {
 		return errors.Trace(err)
 	}
+	if err := t.newStorage(app, charm.Charm); err != nil {
+		return errors.Trace(err)
+	}
 	var conf configDoc
 	if _, err := t.find(configKey(app.Name), &conf); err != nil {
 		return errors.Trace(err)
@@ -97,7 +100,7 @@ func (d docs) checkCharm(app ApplicationDoc, charm model.Charm) error {
 			return errors.NewNotValid(nil, fmt.Sprintf("cannot upgrade application %q to charm %q: would break relation %q", app.Name, charm.Name, r.Key))
 		}
 	}
-	return nil
+	return d.checkStorageInUse(app, charm)
 }
 
 // newPeers makes the peer relations that only the new charm has.

@@ -29,6 +29,8 @@ type Change struct {
 	// Status: nothing but statuses, what tasks say of themselves, and marks that
 	// all is settled, changed.
 	Status bool
+	// Storage: instances, or what is attached where, changed.
+	Storage bool
 	// Cleanups: there may be work for RunCleanups.
 	Cleanups bool
 	// Resync: anything may have changed.
@@ -90,6 +92,14 @@ func (m *Model) change(b store.Batch) Change {
 			}
 		case "secret", "secret-reader":
 			c.Secrets = true
+		case "storage":
+			c.Storage = true
+		case "attachment":
+			c.Storage = true
+			if app, rest := splitKey(rest); rest != "" {
+				number, _ := splitKey(rest)
+				c.Units[model.UnitName(app+"/"+number)] = true
+			}
 		case "machine":
 			c.Machines[rest] = true
 		case modelConfigKey:

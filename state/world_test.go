@@ -119,7 +119,8 @@ func (w *world) fails(err error, text string) {
 }
 
 // charms are described in one line: a name, "subordinate", and endpoints as
-// "endpoint=role:interface" with "@container" or "#limit" after it.
+// "endpoint=role:interface" with "@container" or "#limit" after it, and
+// "name=storage" for any number of file systems.
 func charm(line string) model.Charm {
 	words := strings.Fields(line)
 	c := model.Charm{Name: words[0], Endpoints: map[string]model.CharmRel{}}
@@ -129,6 +130,10 @@ func charm(line string) model.Charm {
 			continue
 		}
 		name, rest, _ := strings.Cut(word, "=")
+		if rest == "storage" {
+			c.Storage = map[string]model.StorageSpec{name: {Type: model.Filesystem, CountMax: -1}}
+			continue
+		}
 		role, iface, _ := strings.Cut(rest, ":")
 		rel := model.CharmRel{Role: model.Role(role), Scope: model.Global}
 		if i, ok := strings.CutSuffix(iface, "@container"); ok {
@@ -146,7 +151,7 @@ func charm(line string) model.Charm {
 // The charms that most tests deploy.
 const (
 	wordpress = "wordpress db=requirer:mysql cache=requirer:memcache"
-	mysql     = "mysql server=provider:mysql cluster=peer:mysql-cluster"
+	mysql     = "mysql server=provider:mysql cluster=peer:mysql-cluster data=storage"
 	logging   = "logging subordinate info=requirer:juju-info@container logs=provider:logs"
 	monitor   = "monitor subordinate watch=requirer:juju-info@container db=requirer:mysql"
 )

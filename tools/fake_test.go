@@ -28,6 +28,7 @@ type memory struct {
 	networks  map[string]hookcontext.Network
 	public    string
 	goals     hookcontext.GoalState
+	storage   []hookcontext.Storage
 
 	mu            sync.Mutex
 	log           []string
@@ -61,6 +62,7 @@ func newMemory() *memory {
 		status:    model.Status{Status: "active", Message: "ready"},
 		networks:  map[string]hookcontext.Network{"db": network, "": network},
 		public:    "1.2.3.4",
+		storage:   []hookcontext.Storage{{ID: "data/0", Kind: model.Filesystem, Location: "/srv/data"}},
 		goals: hookcontext.GoalState{
 			Units:     map[string]hookcontext.Goal{"app/0": {Status: "active", Since: since}},
 			Relations: map[string]map[string]hookcontext.Goal{"db": {"pg": {Status: "joined", Since: since}}},
@@ -185,6 +187,8 @@ func (m *memory) Resource(name string) (string, error) {
 	return "/var/lib/juju/agents/unit-app-0/resources/foo/f.tgz", nil
 }
 
+func (m *memory) Storage() ([]hookcontext.Storage, error) { return m.storage, nil }
+
 func (m *memory) GoalState() (hookcontext.GoalState, error) { return m.goals, nil }
 
 func (m *memory) Log(level, message string) {
@@ -217,7 +221,11 @@ func paramsOf(view hookcontext.View, hook hooks.Info) hookcontext.Params {
 		Unit:      "app/0",
 		ModelUUID: "9f484882-2f18-4fd2-967d-db9663db7bea",
 		Hook:      hook,
-		Charm:     model.Charm{Endpoints: map[string]model.CharmRel{"db": {Role: model.Requirer, Interface: "pgsql"}}},
+		Charm: model.Charm{
+			Name:      "app",
+			Endpoints: map[string]model.CharmRel{"db": {Role: model.Requirer, Interface: "pgsql"}},
+			Storage:   map[string]model.StorageSpec{"data": {Type: model.Filesystem, CountMin: 1, CountMax: 3}},
+		},
 		Relations: []hookcontext.Relation{{
 			ID: 3, Endpoint: "db", RemoteApp: "pg", Members: model.Members{{Unit: "pg/0", Version: 1}, {Unit: "pg/1", Version: 1}},
 		}},

@@ -121,6 +121,12 @@ func (a *agent) do(ctx context.Context, op resolver.Op) error {
 				return errors.Annotatef(err, "cannot leave the scope of relation %d", id)
 			}
 		}
+	case resolver.Detach:
+		for _, id := range op.Storage {
+			if err := a.DetachStorage(ctx, id); err != nil {
+				return errors.Annotatef(err, "cannot detach storage %s", id)
+			}
+		}
 	case resolver.MarkDying:
 		return errors.Trace(a.MarkDying(ctx))
 	case resolver.MarkDead:

@@ -54,8 +54,10 @@ type Config struct {
 	EndLeftover func(ctx context.Context, run Run)
 	EnterScope  func(ctx context.Context, id model.RelationID) error
 	LeaveScope  func(ctx context.Context, id model.RelationID) error
-	MarkDying   func(ctx context.Context) error
-	MarkDead    func(ctx context.Context) error
+	// DetachStorage takes storage away that the charm was told nothing of.
+	DetachStorage func(ctx context.Context, id model.StorageID) error
+	MarkDying     func(ctx context.Context) error
+	MarkDead      func(ctx context.Context) error
 	// Lock waits for the unit's turn on its machine; unlock gives it back. waited
 	// says that time went by, so that the agent looks again at what is due.
 	Lock func(ctx context.Context) (unlock func(), waited bool, err error)

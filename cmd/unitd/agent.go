@@ -17,6 +17,7 @@ import (
 	"github.com/unitd/unitd/hooks/runner"
 	"github.com/unitd/unitd/machine"
 	"github.com/unitd/unitd/state"
+	"github.com/unitd/unitd/storage"
 )
 
 func (a *app) agentCmd() *cobra.Command {
@@ -89,7 +90,9 @@ func (a *app) agentConfig() (machine.Config, error) {
 	if err != nil {
 		return machine.Config{}, err
 	}
-	return a.agentConfigIn(dir, controller)
+	c, err := a.agentConfigIn(dir, controller)
+	c.Mounts = storage.MayMount()
+	return c, err
 }
 
 // agentConfigIn is agentConfig with any data directory and its models.

@@ -27,6 +27,7 @@ type deployFlags struct {
 	hookTimeout  string
 	lockGroup    string
 	ignoredForce bool
+	storage      []string
 }
 
 func (a *app) deployCmd() *cobra.Command {
@@ -41,6 +42,7 @@ already is brought up to date, and what the bundle doesn't say of it stays.`,
 		Example: `  unitd deploy ./ledger
   unitd deploy ./ledger books -n 3 --config port=5433
   unitd deploy /tmp/ledger.charm --config settings.yaml
+  unitd deploy ./ledger --storage data=tmpfs,2G
   unitd deploy ./shop.yaml`,
 		Args: args(1, 2, "no charm specified"),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -58,6 +60,7 @@ already is brought up to date, and what the bundle doesn't say of it stays.`,
 	fs.StringArrayVar(&f.resources, "resource", nil, "NAME=FILE for a resource of the charm; may be repeated")
 	fs.StringVar(&f.hookTimeout, "hook-timeout", "", "how long a hook may take, such as 10m (0: as long as it likes)")
 	fs.StringVar(&f.lockGroup, "lock-group", "", "units of different groups on a machine run their hooks at once")
+	fs.StringArrayVar(&f.storage, "storage", nil, "name=directive: a pool, a count and a size, with commas between")
 	fs.StringVar(&f.constraints, "constraints", "", "noted; this machine is what it is")
 	fs.StringVar(&f.base, "base", "", "noted; this machine is what it is")
 	fs.BoolVar(&f.ignoredForce, "force", false, "noted: nothing here depends on a base")
@@ -108,13 +111,17 @@ func (a *app) deploy(path, name string, f deployFlags) error {
 	if err != nil {
 		return err
 	}
+	storage, err := storageArgs(f.storage)
+	if err != nil {
+		return err
+	}
 	m, err := a.model()
 	if err != nil {
 		return err
 	}
 	todo := settings.of(state.DeployArgs{
 		Application: name, Config: values, Units: units, Trust: f.trust, Constraints: f.constraints,
-		HookTimeout: f.hookTimeout, LockGroup: f.lockGroup,
+		HookTimeout: f.hookTimeout, LockGroup: f.lockGroup, Storage: storage,
 	})
 	err = m.CheckDeploy(a.ctx, todo, charm.Charm)
 	if errors.Is(err, errors.AlreadyExists) {

@@ -62,6 +62,7 @@ func (a *app) lab(socket string) error {
 	if err != nil {
 		return err
 	}
+	c.Mounts = false // a world can be killed at any time, and nothing of it stays
 	// A leader is deposed past the agent's own view of the store.
 	outside := state.NewController(s, clock)
 	faults := &lab.Faults{Depose: func(ctx context.Context, application string) error {

@@ -95,7 +95,7 @@ until it is resolved; --force runs no hook and waits for nothing.`,
 	fs.BoolVar(&f.force, "force", false, "run no hook and wait for nothing")
 	fs.BoolVar(&f.noWait, "no-wait", false, "with --force: the same as --force alone")
 	fs.BoolVar(&f.destroyStorage, "destroy-storage", false, "remove the units' storage too")
-	fs.BoolVar(&f.releaseStorage, "release-storage", false, "leave the units' storage")
+	fs.BoolVar(&f.releaseStorage, "release-storage", false, "leave what is in the units' storage on this machine")
 	fs.DurationVarP(&f.timeout, "timeout", "t", 0, "give up waiting after this long (0: never)")
 	return cmd
 }
@@ -124,7 +124,7 @@ func (a *app) destroyModel(ref string, f destroyFlags) error {
 			return err
 		}
 	}
-	if err := m.Destroy(a.ctx, f.force); err != nil {
+	if err := a.destroyWithStorage(m, f); err != nil {
 		return err
 	}
 	if err := a.waitUntilGone(c, m, f.timeout); err != nil {

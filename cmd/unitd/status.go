@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"slices"
 
 	"github.com/juju/errors"
 	"github.com/spf13/cobra"
@@ -105,6 +106,9 @@ func (a *app) showStatus(s *state.FullStatus, selectors []string, f statusFlags)
 	switch f.format {
 	case "tabular":
 		colours := f.color || !f.noColor && f.output == "" && colourful(a.stdout)
+		if !f.storage {
+			s.Storage = nil
+		}
 		text = tabular(s, colours, f.relations, f.utc)
 	case "summary":
 		text = summary(s)
@@ -170,6 +174,9 @@ func selectStatus(s *state.FullStatus, selectors []string) {
 		}
 	}
 	s.Relations = rels
+	s.Storage = slices.DeleteFunc(s.Storage, func(v state.StorageView) bool {
+		return v.Unit == "" || !wanted(v.Unit.Application(), string(v.Unit))
+	})
 }
 
 // short is a line for each unit.

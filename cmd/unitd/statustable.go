@@ -25,6 +25,7 @@ func tabular(s *state.FullStatus, colours, relations, utc bool) string {
 	if relations {
 		t.block(relationRows(s))
 	}
+	t.block(statusStorageRows(s.Storage))
 	t.failures(s)
 	return t.b.String()
 }

@@ -29,7 +29,7 @@ func statusTree(s *state.FullStatus, utc bool) tree {
 			"region": regionName, "version": hooks.Version, "sla": "unsupported",
 			"model-status": tree{"current": modelStatus(s.Model), "since": since(s.Model.Created, utc)},
 		},
-		"machines": tree{}, "applications": tree{}, "storage": tree{},
+		"machines": tree{}, "applications": tree{}, "storage": storageTree(s.Storage, utc),
 		"controller": tree{"timestamp": clockTime(s.Timestamp, utc)},
 	}
 	for _, m := range s.Machines {

@@ -56,7 +56,7 @@ func (a *app) removeUnitCmd() *cobra.Command {
 			if noWait && !force {
 				return usagef("--no-wait without --force not valid")
 			}
-			return a.removeUnits(args, force)
+			return a.removeUnits(args, force, destroyStorage)
 		},
 	}
 	cmd.Flags().BoolVar(&noPrompt, "no-prompt", false, "for scripts; there is no question here")
@@ -66,7 +66,7 @@ func (a *app) removeUnitCmd() *cobra.Command {
 	return cmd
 }
 
-func (a *app) removeUnits(args []string, force bool) error {
+func (a *app) removeUnits(args []string, force, destroyStorage bool) error {
 	names, err := unitNames(args)
 	if err != nil {
 		return err
@@ -84,12 +84,16 @@ func (a *app) removeUnits(args []string, force bool) error {
 				remove = m.ForceRemoveUnit
 			}
 		}
-		if err := remove(a.ctx, name); err != nil {
+		storage, err := a.goesWith(m, name, destroyStorage)
+		if err == nil {
+			err = remove(a.ctx, name)
+		}
+		if err != nil {
 			failed = true
 			a.failure(fmt.Errorf("removing unit %s failed: %w", name, err))
 			continue
 		}
-		a.printf("will remove unit %s\n", name)
+		a.printf("will remove unit %s\n%s", name, storage)
 	}
 	if failed {
 		return silentError{exitFailed}
@@ -126,7 +130,7 @@ func (a *app) removeApplicationCmd() *cobra.Command {
 			if noWait && !force {
 				return usagef("--no-wait without --force not valid")
 			}
-			return a.removeApplications(args, force)
+			return a.removeApplications(args, force, destroyStorage)
 		},
 	}
 	cmd.Flags().BoolVar(&noPrompt, "no-prompt", false, "for scripts; there is no question here")
@@ -136,7 +140,7 @@ func (a *app) removeApplicationCmd() *cobra.Command {
 	return cmd
 }
 
-func (a *app) removeApplications(args []string, force bool) error {
+func (a *app) removeApplications(args []string, force, destroyStorage bool) error {
 	for _, name := range args {
 		if !model.ValidApplication(name) {
 			return usagef("invalid application name %q", name)
@@ -148,6 +152,10 @@ func (a *app) removeApplications(args []string, force bool) error {
 	}
 	failed := false
 	for _, name := range args {
+		storage, err := a.goesWithUnitsOf(m, name, destroyStorage)
+		if err != nil {
+			return err
+		}
 		gone, err := m.DestroyApplication(a.ctx, name)
 		if err != nil {
 			failed = true
@@ -163,6 +171,7 @@ func (a *app) removeApplications(args []string, force bool) error {
 				}
 			}
 		}
+		a.printf("%s", storage)
 	}
 	if failed {
 		return silentError{exitFailed}

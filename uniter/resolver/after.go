@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/unitd/unitd/hooks"
+	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/relation"
 )
 
@@ -44,6 +45,9 @@ func After(l Local, op Op, e Event) Local {
 	case LeaveScope, Forget:
 		for _, id := range op.Relations {
 			delete(l.Relations, id)
+		}
+		for _, id := range op.Storage {
+			delete(l.Storage, id)
 		}
 	case Finish:
 		return committed(l, *l.Current, e)
@@ -151,6 +155,13 @@ func told(l Local, c Current, e Event) Local {
 		l.StatusAt, l.StatusJitter = e.At, e.Jitter
 	case hooks.SecretExpired, hooks.SecretRotate, hooks.SecretChanged, hooks.SecretRemove:
 		l.Secrets[c.Hook.Secret] = l.Secrets[c.Hook.Secret].after(c.Hook, e.At)
+	case hooks.StorageAttached:
+		if l.Storage == nil {
+			l.Storage = map[model.StorageID]bool{}
+		}
+		l.Storage[c.Hook.Storage] = true
+	case hooks.StorageDetaching:
+		delete(l.Storage, c.Hook.Storage)
 	case hooks.RelationBroken:
 		delete(l.Relations, c.Hook.RelationID)
 	default:

@@ -48,6 +48,9 @@ type Local struct {
 	Relations map[model.RelationID]relation.State `json:"relations,omitempty"`
 	// Secrets has what the unit was told of secrets.
 	Secrets map[model.SecretID]SecretTold `json:"secrets,omitempty"`
+	// Storage has the instances of which the charm was told that they are
+	// attached, and not that they are going.
+	Storage map[model.StorageID]bool `json:"storage,omitempty"`
 	// StatusAt is when update-status last ran, or start did; StatusJitter
 	// spreads the next one.
 	StatusAt     time.Time `json:"status-at,omitzero"`
@@ -188,7 +191,13 @@ func (l Local) clone() Local {
 	if l.Secrets == nil {
 		l.Secrets = map[model.SecretID]SecretTold{}
 	}
+	l.Storage = maps.Clone(l.Storage)
 	return l
+}
+
+// storageInOrder is the storage by name, then by number.
+func (l Local) storageInOrder() []model.StorageID {
+	return slices.SortedFunc(maps.Keys(l.Storage), model.CompareStorage)
 }
 
 // InOrder are the relations by endpoint name, then by id: the total order in

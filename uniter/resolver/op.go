@@ -30,6 +30,9 @@ const (
 	// LeaveScope ends the unit's membership of Relations, of which it was told
 	// nothing.
 	LeaveScope Verb = "leave-scope"
+	// Detach takes Storage away from the unit, of which its charm was told
+	// nothing.
+	Detach Verb = "detach"
 	// MarkDying and MarkDead move the unit's life on.
 	MarkDying Verb = "mark-dying"
 	MarkDead  Verb = "mark-dead"
@@ -47,10 +50,10 @@ const (
 	Requeue Verb = "requeue"
 	// Skip takes a failed run as if it had succeeded, but for what it wrote.
 	Skip Verb = "skip"
-	// Discard drops a failed run that has lost its cause: its relation is gone,
-	// or the unit that was to be told that it leads leads no more.
+	// Discard drops a failed run that has lost its cause: its relation or its
+	// storage is gone, or the unit that was to be told that it leads leads no more.
 	Discard Verb = "discard"
-	// Forget drops relations that the model doesn't have.
+	// Forget drops relations and storage that the model doesn't have.
 	Forget Verb = "forget"
 	// Resign takes note that the unit leads no more.
 	Resign Verb = "resign"
@@ -67,6 +70,8 @@ type Op struct {
 	Basis     Basis // RunHook: what the run is begun on
 	Charm     string
 	Relations []model.RelationID
+	// Storage is, for Detach and Forget, what goes; for Idle what is waited for.
+	Storage []model.StorageID
 	// Entering are, for EnterScope, the relations as the model has them; for
 	// Recall, those that have the unit in their scope.
 	Entering []relation.Snapshot

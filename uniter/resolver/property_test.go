@@ -42,6 +42,11 @@ type history struct {
 }
 
 func (h *history) model(t *rapid.T) {
+	if rapid.IntRange(0, 4).Draw(t, "storage") == 0 {
+		verb := rapid.SampledFrom([]string{"storage", "add-storage", "provide", "provide", "provide", "move", "lose", "detach", "vanish-storage"}).Draw(t, "verb")
+		h.act(verb + " " + rapid.SampledFrom([]string{"data/0", "data/1", "logs/2"}).Draw(t, "instance"))
+		return
+	}
 	rel := rapid.SampledFrom([]string{"cluster:0 app", "db:1 mysql", "db:2 mysql", "juju-info:3 ntp"}).Draw(t, "relation")
 	ref, app, _ := strings.Cut(rel, " ")
 	if !h.related[rel] {

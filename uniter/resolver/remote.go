@@ -44,6 +44,9 @@ type Remote struct {
 	// others that it has read; both by id.
 	OwnSecrets  []OwnSecret
 	ReadSecrets []ReadSecret
+	// Storage is what is attached to the unit, or is about to be, by name, then
+	// by number.
+	Storage []Storage
 	// Subordinates are the units that have this one as their principal.
 	Subordinates []model.UnitName
 	// Task is the first of the unit's tasks that haven't ended, in the order in

@@ -28,22 +28,24 @@ func Rules() []Rule {
 		{"task-pending", "a task was running when the agent started: ended if the model has its stamp, else failed as terminated; it is not run again", taskPending},
 		{"lost", "the model has a run that the agent knows nothing of, as its directory was lost or its newest record damaged: the charm is deployed if it is gone, and what the model remembers is taken over", lost},
 		{"orphaned", "the application is Dying, or a subordinate has no principal left: the unit marks itself Dying", orphaned},
-		{"stray", "a relation is remembered that the model doesn't have: it is forgotten", stray},
+		{"stray", "a relation or storage is remembered that the model doesn't have: it is forgotten", stray},
 		{"tasks", "an action or commands were asked for: the next one runs, in a unit that is installed or in error, and not within start, an upgrade or after stop", tasks},
 		{"failed", "a run has failed: nothing but its resolution, a forced upgrade, or its retry, which a change of configuration, of the deployed charm or of the hook's relation brings forward", failed},
-		{"stillborn", "Dying before install ran: Dead without any hook", stillborn},
+		{"stillborn", "Dying before install ran: detaching of the storage that was attached, and Dead without any other hook", stillborn},
 		{"start", "config-changed has run for the first time: start, with nothing between", start},
 		{"reconfigure", "upgrade-charm has run: config-changed, with nothing between", reconfigure},
 		{"reboot", "the machine was rebooted since start ran: start again", rebooted},
 		{"deploy", "no charm is deployed, or the application wants another one: it is deployed", deploy},
+		{"first-storage", "install has not run: attached of each storage that is there; what the unit is deployed with is waited for", firstStorage},
 		{"install", "install has not run", install},
 		{"upgrade-charm", "another charm was deployed, or the application was given resources: upgrade-charm", upgradeCharm},
-		{"dying", "the unit is Dying: departed and broken of each relation, stop, remove, Dead", dying},
+		{"dying", "the unit is Dying: detaching of each storage, departed and broken of each relation, stop, remove, Dead", dying},
 		{"leave", "the scope of a relation that isn't Alive was entered and nothing told: it is left", leaveUntold},
 		{"enter", "an Alive relation is new: its scope is entered, all new ones at once; but not while a former subordinate of it is going", enter},
 		{"relation-created", "an entered relation's created has not run", created},
 		{"leadership", "leadership was gained: leader-elected; lost: taken note of", leadership},
 		{"leader-settings", "not the leader, and leader settings differ: leader-settings-changed", leaderSettings},
+		{"storage", "storage is there, or is going: attached, detaching", storage},
 		{"secrets", "started: a revision has expired, a secret is to be rotated, one that was read has changed, a revision is read by nobody, in this order", secrets},
 		{"config", "configuration, trust, addresses or the charm differ: config-changed", config},
 		{"relations", "members or settings of a relation differ: its next hook", relations},
@@ -146,10 +148,11 @@ func stray(l Local, r Remote) (Op, bool) {
 		}
 	}
 	// A failed hook of such a relation is the next rule's to drop first.
-	if len(ids) == 0 || l.Current != nil {
+	storage := strayStorage(l, r)
+	if len(ids)+len(storage) == 0 || l.Current != nil {
 		return Op{}, false
 	}
-	return Op{Verb: Forget, Relations: ids, Reason: "the model doesn't have the relation"}, true
+	return Op{Verb: Forget, Relations: ids, Storage: storage, Reason: "the model doesn't have it"}, true
 }
 
 func failed(l Local, r Remote) (Op, bool) {
@@ -162,6 +165,9 @@ func failed(l Local, r Remote) (Op, bool) {
 	}
 	if c.Hook.IsRelation() && vanished(l, r, c.Hook.RelationID) {
 		return Op{Verb: Discard, Hook: c.Hook, Run: c.Run, Reason: "the relation of the failed hook is gone"}, true
+	}
+	if _, there := r.storage(c.Hook.Storage); c.Hook.IsStorage() && !there {
+		return Op{Verb: Discard, Hook: c.Hook, Run: c.Run, Reason: "the storage of the failed hook is gone"}, true
 	}
 	answered := r.Resolved.Run == c.Run
 	if answered && r.Resolved.Mode == SkipIt {
@@ -198,6 +204,9 @@ func rerun(l Local, r Remote, why string) (Op, bool) {
 	if h.IsSecret() && !currentSecret(&h, r) {
 		return Op{Verb: Discard, Hook: h, Run: l.Current.Run, Reason: "the secret isn't the unit's any more"}, true
 	}
+	if s, ok := r.storage(h.Storage); ok {
+		h.StorageLocation = s.Location
+	}
 	if h.Kind == hooks.RelationJoined || h.Kind == hooks.RelationChanged {
 		snap, _ := r.relation(h.RelationID)
 		if v, ok := snap.Members.Version(h.RemoteUnit); ok {
@@ -212,6 +221,12 @@ func rerun(l Local, r Remote, why string) (Op, bool) {
 func stillborn(l Local, r Remote) (Op, bool) {
 	if r.Life != model.Dying || l.Installed {
 		return Op{}, false
+	}
+	if op, ok := detach(l, r, "unit removed"); ok {
+		return op, true
+	}
+	if l.Charm == "" && len(l.Storage) > 0 && r.Charm != "" {
+		return Op{Verb: Deploy, Charm: r.Charm, Reason: "the charm directory is lost, and storage is to be detached"}, true
 	}
 	return Op{Verb: MarkDead, Reason: "the unit is Dying and was never installed"}, true
 }
@@ -268,6 +283,9 @@ func reconfigure(l Local, r Remote) (Op, bool) {
 func dying(l Local, r Remote) (Op, bool) {
 	if r.Life != model.Dying {
 		return Op{}, false
+	}
+	if op, ok := detach(l, r, "unit removed"); ok {
+		return op, true
 	}
 	self := relation.Local{Unit: l.Unit, Leaving: true}
 	if states := l.InLeavingOrder(); len(states) > 0 {

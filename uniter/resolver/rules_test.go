@@ -2,6 +2,7 @@ package resolver_test
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -82,11 +83,18 @@ var situations = []struct{ rule, name, situation, want string }{
 	{"failed", "not yet time to retry", "settled failed:start retry early", "idle start"},
 	{"failed", "a failed hook of a relation that is gone", "settled failed:db-relation-joined", "discard db-relation-joined"},
 	{"failed", "a failed hook of a relation that is there", "settled failed:db-relation-joined rel:db told:db", "idle db-relation-joined"},
+	{"stray", "storage that the model doesn't have", "settled attached:data/0", "forget"},
+	{"failed", "a failed hook of storage that is gone", "settled failed:storage-attached", "discard data-storage-attached"},
+	{"failed", "a failed hook of storage that is there", "settled failed:storage-attached ready:data/0", "idle data-storage-attached"},
+	{"failed", "storage waits for the answer too", "settled failed:start ready:data/0", "idle start"},
 	{"failed", "leader-elected is not run again without leadership", "settled failed:leader-elected answer:retry", "discard leader-elected"},
 	{"failed", "leader-elected is run again with leadership", "settled failed:leader-elected answer:retry leader", "run-hook leader-elected"},
 	{"failed", "the charm directory is lost in error", "settled failed:start lost", "deploy ch:1"},
 	{"stillborn", "Dying, and never installed", "dying", "mark-dead"},
 	{"stillborn", "Dying, and the charm is there", "charm dying", "mark-dead"},
+	{"stillborn", "Dying, and waits for storage", "charm dying initial:data/0 going:data/0", "detach"},
+	{"stillborn", "Dying, and storage was attached", "charm dying ready:data/0 attached:data/0 going:data/0", "run-hook data-storage-detaching"},
+	{"stillborn", "Dying, storage was attached and the charm is lost", "dying ready:data/0 attached:data/0 going:data/0", "deploy ch:1"},
 	{"start", "the first config-changed has run", "charm installed configured", "run-hook start"},
 	{"start", "even if the unit is Dying", "charm installed configured dying", "run-hook start"},
 	{"start", "before another charm", "charm installed configured charm2", "run-hook start"},
@@ -111,6 +119,10 @@ var situations = []struct{ rule, name, situation, want string }{
 	{"deploy", "another charm before config-changed", "settled charm2 config2", "deploy ch:2"},
 	{"deploy", "not while Dying", "settled charm2 dying", "run-hook stop"},
 	{"deploy", "the charm of a Dying unit was lost", "settled lost dying", "deploy ch:1"},
+	{"first-storage", "storage that is there", "charm initial:data/0 ready:logs/1", "run-hook logs-storage-attached"},
+	{"first-storage", "not before the charm is deployed", "initial:data/0 ready:data/0", "deploy ch:1"},
+	{"first-storage", "what the unit is deployed with is waited for", "charm ready:data/0 attached:data/0 initial:logs/1", "idle"},
+	{"first-storage", "what was added later is not", "charm pending-storage:data/0", "run-hook install"},
 	{"install", "the charm is deployed", "charm leader rel:db", "run-hook install"},
 	{"upgrade-charm", "another charm was deployed", "settled upgraded config2", "run-hook upgrade-charm"},
 	{"upgrade-charm", "even if the unit is Dying", "settled upgraded dying", "run-hook upgrade-charm"},
@@ -123,6 +135,8 @@ var situations = []struct{ rule, name, situation, want string }{
 	{"dying", "peers last", "settled dying rel:cluster told:cluster rel:db told:db", "run-hook db-relation-broken"},
 	{"dying", "a relation that was never told of is left", "settled dying rel:db known:db", "leave-scope"},
 	{"dying", "a scope that the agent doesn't remember is left", "settled dying rel:db scope:db", "leave-scope"},
+	{"dying", "storage before relations", "settled dying rel:db told:db ready:data/0 attached:data/0 going:data/0", "run-hook data-storage-detaching"},
+	{"dying", "storage that was never told of goes without a hook, and first", "settled dying ready:data/0 attached:data/0 going:data/0 ready:data/1 going:data/1 pending-storage:data/2 going:data/2", "detach"},
 	{"leave", "a scope was entered and nothing told", "settled rel:db known:db suspended:db", "leave-scope"},
 	{"leave", "a scope that the agent doesn't remember", "settled rel:db scope:db suspended:db", "leave-scope"},
 	{"leave", "a relation that isn't Alive when first seen is skipped", "settled rel:db suspended:db", "idle"},
@@ -150,6 +164,15 @@ var situations = []struct{ rule, name, situation, want string }{
 	{"failed", "a failed hook of a secret that is the unit's no more", "settled failed:secret-rotate answer:retry", "discard secret-rotate"},
 	{"failed", "a failed hook of a secret that is the unit's", "settled failed:secret-rotate answer:retry rotates", "run-hook secret-rotate"},
 	{"failed", "a failed hook of a secret that can't be read any more", "settled failed:secret-changed answer:retry", "discard secret-changed"},
+	{"storage", "storage that is there", "settled ready:data/0", "run-hook data-storage-attached"},
+	{"storage", "storage that isn't there yet", "settled pending-storage:data/0", "idle"},
+	{"storage", "storage that was attached", "settled ready:data/0 attached:data/0", "idle"},
+	{"storage", "storage that is going, before storage that is there", "settled ready:data/0 ready:data/1 attached:data/1 going:data/1", "run-hook data-storage-detaching"},
+	{"storage", "storage that goes before it was told of", "settled ready:data/0 going:data/0", "detach"},
+	{"storage", "after leadership, before configuration", "settled config2 ready:data/0", "run-hook data-storage-attached"},
+	{"storage", "after leadership", "settled leader ready:data/0", "run-hook leader-elected"},
+	{"storage", "nothing comes between upgrade-charm and config-changed", "settled reconfigure ready:data/0", "run-hook config-changed"},
+	{"storage", "by name, then by number", "settled ready:data/10 ready:data/9", "run-hook data-storage-attached"},
 	{"config", "after install", "charm installed settings", "run-hook config-changed"},
 	{"config", "changed", "settled config2", "run-hook config-changed"},
 	{"config", "before a relation's hooks", "settled config2 rel:db told:db scope:db member:db", "run-hook config-changed"},
@@ -207,7 +230,7 @@ func situation(t *testing.T, words string) (resolver.Local, resolver.Remote) {
 	r := resolver.Remote{Now: noon, Charm: "ch:1", Settings: "1", Want: resolver.Seen{Config: "1"}}
 	for _, word := range strings.Fields(words) {
 		word, about, _ := strings.Cut(word, ":")
-		if !localWord(&l, word, about) && !remoteWord(&r, word, about) && !relationWord(&l, &r, word, about) {
+		if !localWord(&l, word, about) && !remoteWord(&r, word, about) && !relationWord(&l, &r, word, about) && !storageWord(&l, &r, word, about) {
 			t.Fatalf("what is %q?", word)
 		}
 	}
@@ -221,6 +244,9 @@ func localWord(l *resolver.Local, word, about string) bool {
 	}
 	if hook.Kind == hooks.SecretRotate || hook.Kind == hooks.SecretChanged {
 		hook.Secret = secretID
+	}
+	if about == "storage-attached" {
+		hook.Storage = "data/0"
 	}
 	switch word {
 	case "knows":
@@ -336,6 +362,32 @@ func remoteWord(r *resolver.Remote, word, about string) bool {
 	default:
 		return false
 	}
+	return true
+}
+
+func storageWord(l *resolver.Local, r *resolver.Remote, word, about string) bool {
+	id := model.StorageID(about)
+	i := slices.IndexFunc(r.Storage, func(s resolver.Storage) bool { return s.ID == id })
+	switch {
+	case word == "attached":
+		l.Storage = maps.Clone(l.Storage)
+		if l.Storage == nil {
+			l.Storage = map[model.StorageID]bool{}
+		}
+		l.Storage[id] = true
+		return true
+	case word == "going":
+		r.Storage[i].Going = true
+		return true
+	case word != "ready" && word != "initial" && word != "pending-storage":
+		return false
+	case i < 0:
+		r.Storage = append(r.Storage, resolver.Storage{ID: id, Kind: model.Filesystem})
+		slices.SortFunc(r.Storage, func(a, b resolver.Storage) int { return model.CompareStorage(a.ID, b.ID) })
+		i = slices.IndexFunc(r.Storage, func(s resolver.Storage) bool { return s.ID == id })
+	}
+	r.Storage[i].Ready = r.Storage[i].Ready || word == "ready"
+	r.Storage[i].Initial = r.Storage[i].Initial || word == "initial"
 	return true
 }
 

@@ -36,7 +36,7 @@ const (
 func stories() []story {
 	all := append(bootStories(), errorStories()...)
 	all = append(all, relationStories()...)
-	return append(all, endStories()...)
+	return append(all, append(endStories(), storageStories()...)...)
 }
 
 func bootStories() []story {
@@ -173,6 +173,29 @@ func relationStories() []story {
 		{"U-RER-3 changed fails for a unit that then leaves", changing + "leave db:1 mysql/0\n>\nresolved-no-retry\n> db-relation-departed(mysql/0)"},
 		{"U-RER-4 changed fails, then the relation is removed", changing + "unrelate db:1\n>\nresolved-no-retry\n> db-relation-departed(mysql/0) db-relation-broken"},
 		{"U-RER-5 changed fails, then the relation is gone by force", changing + "kill\nvanish db:1\n>\nis idle nothing"},
+	}
+}
+
+func storageStories() []story {
+	const there = "storage data/0\nprovide data/0\n> data-storage-attached(data/0) install leader-elected config-changed start\n"
+	return []story{
+		{"U-STO-1 attached before install", "storage data/0\nstorage logs/1\n>\nis idle waiting for storage data/0\nprovide logs/1\n> logs-storage-attached(logs/1)\n" +
+			"is idle waiting for storage data/0\nprovide data/0\n> data-storage-attached(data/0) install leader-elected config-changed start"},
+		{"U-STO-1 what was added later is told when it is there", there + "add-storage data/1\n>\nconfig 2\nprovide data/1\n> data-storage-attached(data/1) config-changed"},
+		{"U-STO-1 attached fails, and runs again where the storage is then", "storage data/0\nprovide data/0\nfail data-storage-attached\n> data-storage-attached(data/0)!\n" +
+			"move data/0\nresolved\n> data-storage-attached(data/0) install leader-elected config-changed start"},
+		{"U-STO-2 detaching of what was attached, before the relations are broken and stop", "relate db:1 mysql\njoin db:1 mysql/0\nstorage data/0\nprovide data/0\nadd-storage data/1\n" +
+			"> data-storage-attached(data/0) install db-relation-created leader-elected config-changed start db-relation-joined(mysql/0) db-relation-changed(mysql/0)\n" +
+			"destroy\n> data-storage-detaching(data/0) db-relation-departed(mysql/0,app/0) db-relation-broken stop remove\nis terminate Dead"},
+		{"U-STO-2 the operator detaches", there + "detach data/0\n> data-storage-detaching(data/0)\n>\nkill\n>"},
+		{"U-STO-2 detaching fails and is skipped", there + "detach data/0\nfail data-storage-detaching\n> data-storage-detaching(data/0)!\nresolved-no-retry\n>"},
+		{"U-STO-2 storage that was lost is told of no more, and detached all the same", there + "lose data/0\n>\nprovide data/0\n>\nlose data/0\ndestroy\n> data-storage-detaching(data/0) stop remove\nis terminate Dead"},
+		{"U-STO-2 killed after detaching", there + "destroy\nkill after data-storage-detaching\n> data-storage-detaching(data/0) stop remove\nis terminate Dead"},
+		{"U-STO-2 storage that goes before its attached was resolved", "storage data/0\nprovide data/0\nfail data-storage-attached\n> data-storage-attached(data/0)!\ndetach data/0\n>\n" +
+			"resolved-no-retry\n> data-storage-detaching(data/0) install leader-elected config-changed start"},
+		{"U-STO-3 storage that never comes", "storage data/0\n>\ndestroy\n>\nis terminate Dead"},
+		{"U-STO-3 storage that never comes, beside some that came", "storage data/0\nprovide data/0\nstorage data/1\n> data-storage-attached(data/0)\n" +
+			"destroy\n> data-storage-detaching(data/0)\nis terminate Dead"},
 	}
 }
 
@@ -316,6 +339,8 @@ func describe(h hooks.Info, ids bool) string {
 		return fmt.Sprintf("%s(%s,%s)", s, h.RemoteUnit, h.Departing)
 	case h.RemoteUnit != "":
 		return fmt.Sprintf("%s(%s)", s, h.RemoteUnit)
+	case h.Storage != "":
+		return fmt.Sprintf("%s(%s)", s, h.Storage)
 	}
 	return s
 }

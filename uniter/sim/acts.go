@@ -56,6 +56,13 @@ func acts() []act {
 		{"gone", func(w *World, _ []string) (bool, error) { w.Model.Gone, w.forced = true, true; return true, nil }},
 		{"subordinate UNIT", subordinate},
 		{"subordinate-gone", func(w *World, _ []string) (bool, error) { w.Model.Subordinates = nil; return true, nil }},
+		{"storage ID", addStorage(true)},
+		{"add-storage ID", addStorage(false)},
+		{"provide ID", onStorage(func(s *resolver.Storage) { s.Ready, s.Location = true, "/srv/"+string(s.ID) })},
+		{"move ID", onStorage(func(s *resolver.Storage) { s.Location += "x" })},
+		{"lose ID", onStorage(func(s *resolver.Storage) { s.Ready = false })},
+		{"detach ID", onStorage(func(s *resolver.Storage) { s.Going = true })},
+		{"vanish-storage ID", vanishStorage},
 		{"resolved", resolve(resolver.RunAgain)},
 		{"resolved-no-retry", resolve(resolver.SkipIt)},
 		{"retry", func(w *World, _ []string) (bool, error) { w.Model.Retry = true; return true, nil }},
@@ -187,7 +194,7 @@ func leave(_ *World, s *relation.Snapshot, who string) {
 }
 
 func destroy(w *World, _ []string) (bool, error) {
-	w.Model.Life = max(w.Model.Life, model.Dying)
+	w.die()
 	return true, nil
 }
 

@@ -17,7 +17,7 @@ type fact struct {
 
 func facts() []fact {
 	const seed, spec = "seed 004", "spec/uniter-behaviour.md"
-	return []fact{
+	return append([]fact{
 		{Guarantee{"hooks run in a deployed charm", seed + ", the charm directory", nil}, inCharm},
 		{Guarantee{"upgrade-charm runs immediately after the charm directory was changed, or for new resources, and only then", seed + ", unit hooks", nil}, afterUpgrade},
 		{Guarantee{"a unit that is dying before install ran runs no hooks", spec + " §4", nil}, noStillbirth},
@@ -29,7 +29,7 @@ func facts() []fact {
 		{Guarantee{"joined and changed tell of the settings as they are", spec + " §5", nil}, newestSettings},
 		{Guarantee{"departed names the local unit if it is not Alive, else the remote one", spec + " §2", nil}, whoDeparts},
 		{Guarantee{"a unit that goes leaves its peers last", spec + " §4", nil}, peersLast},
-	}
+	}, storageFacts()...)
 }
 
 // again says whether the hook is run again after a failure: then it has the
@@ -175,12 +175,27 @@ func (w *World) asked(op resolver.Op) error {
 			}
 		}
 	case resolver.Forget:
+		for _, id := range op.Storage {
+			if w.storage(id) >= 0 {
+				why = fmt.Sprintf("storage %s was forgotten, and is there", id)
+			}
+		}
 		for _, id := range op.Relations {
 			if _, ok := w.find(id); ok {
 				why = fmt.Sprintf("relation %d was forgotten, and is there", id)
 			}
 		}
+	case resolver.Detach:
+		for _, id := range op.Storage {
+			if w.Monitor.attached[id] {
+				why = fmt.Sprintf("storage %s was taken away without detaching", id)
+			}
+		}
 	case resolver.MarkDead:
+		if len(w.seen.Storage) > 0 {
+			why = "the unit is Dead with storage attached"
+			break
+		}
 		if len(w.seen.Subordinates) > 0 {
 			why = "the unit is Dead before its subordinates are removed"
 			break

@@ -29,9 +29,10 @@ func (w *World) Rested() error {
 		why = "it lets a task wait"
 	case w.waits():
 		h := w.Local.Current.Hook
-		if _, ok := w.find(h.RelationID); h.IsRelation() && !ok {
+		if _, ok := w.find(h.RelationID); h.IsRelation() && !ok || h.IsStorage() && w.storage(h.Storage) < 0 {
 			why = fmt.Sprintf("it waits in error at %s, which is gone", h)
 		}
+	case w.waitsForStorage() && w.Model.Life == model.Alive && !w.Model.Orphaned:
 	case w.Model.Life == model.Alive:
 		why = w.untold()
 	case w.Model.Life == model.Dying && len(w.Model.Subordinates) == 0:
@@ -64,6 +65,9 @@ func (w *World) untold() string {
 		return fmt.Sprintf("its leader settings are %d, not %d", w.charm.now.LeaderSettings, want.LeaderSettings)
 	case w.Model.StatusInterval > 0 && !w.Model.Now.Before(w.Local.StatusAt.Add(w.Model.StatusInterval)):
 		return "update-status is late"
+	}
+	if why := w.untoldStorage(); why != "" {
+		return why
 	}
 	known := maps.Clone(m.told)
 	for _, s := range w.Model.Relations {

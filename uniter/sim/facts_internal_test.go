@@ -7,6 +7,7 @@ import (
 
 	"github.com/unitd/unitd/hooks"
 	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/uniter/resolver"
 )
 
 // TestEachFactCanBreak: a hook that has no cause, in a world that was settled
@@ -31,6 +32,13 @@ func TestEachFactCanBreak(t *testing.T) {
 		{"leader-elected runs once", func(*World) {}, unitHook(hooks.LeaderElected)},
 		{"leader-settings-changed runs once", func(w *World) { w.seen.Want.LeaderSettings++ }, unitHook(hooks.LeaderSettingsChanged)},
 		{"start runs once for a boot", func(*World) {}, unitHook(hooks.Start)},
+		{"install runs when all storage", func(w *World) {
+			w.seen.Storage, w.Local.Current = []resolver.Storage{{ID: "data/0", Initial: true}}, nil
+			w.Monitor.installed = false
+		}, unitHook(hooks.Install)},
+		{"a storage hook says where", func(w *World) {
+			w.seen.Storage = []resolver.Storage{{ID: "data/0", Ready: true, Location: "/here"}}
+		}, hooks.Info{Kind: hooks.StorageAttached, Storage: "data/0", StorageLocation: "/there"}},
 		{"created of each relation runs before", func(w *World) { w.Monitor.told, w.charm.leads = nil, false }, unitHook(hooks.LeaderElected)},
 		{"joined and changed tell", func(*World) {}, db(hooks.RelationChanged, 7, "")},
 		{"departed names the local unit", func(*World) {}, db(hooks.RelationDeparted, 1, "app/0")},

@@ -22,9 +22,9 @@ type Guarantee struct {
 // time or again after a failure.
 func Guarantees() []Guarantee {
 	const seed, spec = "seed 004", "spec/uniter-behaviour.md"
-	return []Guarantee{
+	return append([]Guarantee{
 		{"a failed hook is followed by nothing but itself until it is resolved", seed + ", hooks", errorWaits},
-		{"install runs once, and only once, before any other hook", seed + ", unit hooks", installFirst},
+		{"install runs once, and only once, before any other hook but those of storage", seed + ", unit hooks", installFirst},
 		{"update-status runs only between start and stop", spec + " §1", statusWhileStarted},
 		{"no joined or changed runs before the first start", spec + " §5", startBeforeJoined},
 		{"config-changed runs immediately after install, but for what is due between", spec + " §1", configAfterInstall},
@@ -41,7 +41,7 @@ func Guarantees() []Guarantee {
 		{"departed names the unit that leaves: the remote one, or from then on the local one", spec + " §2", departedNames},
 		{"broken does not run while the relation has members", seed + ", relation hooks", brokenLast},
 		{"a unit that leaves has broken of its peer relations when all others are broken", spec + " §4", peersBrokenLast},
-	}
+	}, storageGuarantees()...)
 }
 
 func errorWaits(m *Monitor, h hooks.Info) string {
@@ -55,7 +55,7 @@ func installFirst(m *Monitor, h hooks.Info) string {
 	switch {
 	case h.Kind == hooks.Install && m.installed:
 		return "a second time"
-	case h.Kind != hooks.Install && !m.installed:
+	case h.Kind != hooks.Install && !m.installed && !h.IsStorage():
 		return "before install"
 	}
 	return ""
@@ -67,6 +67,8 @@ func configAfterInstall(m *Monitor, h hooks.Info) string {
 	}
 	switch h.Kind {
 	case hooks.ConfigChanged, hooks.RelationCreated, hooks.LeaderElected, hooks.LeaderSettingsChanged, hooks.UpgradeCharm:
+		return ""
+	case hooks.StorageAttached, hooks.StorageDetaching:
 		return ""
 	case hooks.RelationBroken, hooks.Remove: // the unit goes before it was ever configured
 		return ""

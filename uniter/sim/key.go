@@ -27,17 +27,17 @@ func (n *node) key() string {
 	if w.Busy() {
 		// What was seen matters only while the agent acts on it.
 		remoteKey(&b, w.seen, base)
-		fmt.Fprint(&b, w.hand.Verb, hookKey(w.hand.Hook), w.hand.Run-base, w.hand.Seen, w.hand.Basis, w.hand.Charm, w.hand.Relations)
+		fmt.Fprint(&b, w.hand.Verb, hookKey(w.hand.Hook), w.hand.Run-base, w.hand.Seen, w.hand.Basis, w.hand.Charm, w.hand.Relations, w.hand.Storage)
 	}
 	return b.String()
 }
 
 func hookKey(h hooks.Info) string {
-	return fmt.Sprint(h.Kind, h.RelationID, h.RemoteUnit, h.Version, h.Departing)
+	return fmt.Sprint(h.Kind, h.RelationID, h.RemoteUnit, h.Version, h.Departing, h.Storage, h.StorageLocation)
 }
 
 func (m *Monitor) key(b *strings.Builder) {
-	fmt.Fprint(b, m.installed, m.configured, m.started, m.stopped, m.removed, m.last == hooks.UpgradeCharm, m.leaving, m.told, m.task)
+	fmt.Fprint(b, m.installed, m.configured, m.started, m.stopped, m.removed, m.last == hooks.UpgradeCharm, m.leaving, m.told, m.task, m.attached)
 	if m.failed != nil {
 		fmt.Fprint(b, hookKey(*m.failed))
 	}
@@ -46,7 +46,7 @@ func (m *Monitor) key(b *strings.Builder) {
 
 func localKey(b *strings.Builder, l resolver.Local, base int64) {
 	fmt.Fprint(b, l.Run-base, l.Charm, l.Installed, l.Configured, l.Started, l.Upgraded, l.Stopped, l.Removed, l.Leader,
-		l.Seen, l.StatusAt.Unix())
+		l.Seen, l.StatusAt.Unix(), l.Storage)
 	for _, s := range l.InOrder() {
 		fmt.Fprint(b, s)
 	}
@@ -62,7 +62,7 @@ func localKey(b *strings.Builder, l resolver.Local, base int64) {
 func remoteKey(b *strings.Builder, r resolver.Remote, base int64) {
 	// An answer to an older run, and a stamp of one, say nothing any more.
 	fmt.Fprint(b, r.Now.Unix(), r.Gone, r.Life, r.Orphaned, r.Charm, r.Forced, r.Want, r.Leader,
-		r.Resolved.Run-base == 0, r.Resolved.Mode, r.Committed-base == 0, r.Relations, r.Subordinates,
+		r.Resolved.Run-base == 0, r.Resolved.Mode, r.Committed-base == 0, r.Relations, r.Storage, r.Subordinates,
 		r.Task.Hook.Task, r.Task.Begun)
 	b.WriteByte('|')
 }

@@ -44,6 +44,8 @@ type Monitor struct {
 	// task is the number of the task that ran last.
 	task int
 	told map[model.RelationID]told
+	// attached has the storage of which attached has run, and detaching not.
+	attached map[model.StorageID]bool
 }
 
 // told is what a charm was told of one relation.
@@ -127,6 +129,8 @@ func (m *Monitor) End() error {
 		why = fmt.Sprintf("%s had failed", m.failed)
 	case len(m.told) > 0:
 		why = fmt.Sprintf("%d relations were not broken", len(m.told))
+	case len(m.attached) > 0:
+		why = fmt.Sprintf("%d instances of storage were not detached", len(m.attached))
 	case m.started && !m.stopped:
 		why = "stop did not run"
 	case m.installed && !m.removed:
@@ -156,6 +160,9 @@ func (m *Monitor) tell(h hooks.Info) {
 	}
 	if h.IsRelation() {
 		m.tellRelation(h)
+	}
+	if h.IsStorage() {
+		m.tellStorage(h)
 	}
 }
 
@@ -195,5 +202,5 @@ func (m *Monitor) tellRelation(h hooks.Info) {
 
 // same says whether two runs are of the same hook.
 func same(a, b hooks.Info) bool {
-	return a.Kind == b.Kind && a.RelationID == b.RelationID && a.RemoteUnit == b.RemoteUnit
+	return a.Kind == b.Kind && a.RelationID == b.RelationID && a.RemoteUnit == b.RemoteUnit && a.Storage == b.Storage
 }

@@ -56,6 +56,9 @@ func parseRun(t *testing.T, words []string) (hooks.Info, sim.Outcome) {
 			h.RelationID, h.RemoteApp = 2, "app"
 		}
 	}
+	if _, kind, ok := strings.Cut(words[0], "-storage-"); ok {
+		h = hooks.Info{Kind: hooks.Kind("storage-" + kind)}
+	}
 	outcomes := map[string]sim.Outcome{"fails": sim.Failed, "skipped": sim.Skipped, "stopped": sim.Stopped, "dropped": sim.Dropped}
 	for _, w := range words[1:] {
 		who, version, versioned := strings.Cut(w, "@")
@@ -64,6 +67,8 @@ func parseRun(t *testing.T, words []string) (hooks.Info, sim.Outcome) {
 			outcome = o
 		case w == "rebooted":
 			h.Cause = resolver.CauseRebooted
+		case h.IsStorage():
+			h.Storage = model.StorageID(w)
 		case w == "as":
 		case h.Kind == hooks.RelationDeparted && h.RemoteUnit != "":
 			h.Departing = model.UnitName(w)
@@ -101,6 +106,9 @@ func TestMonitorAcceptsWhatIsGuaranteed(t *testing.T) {
 		"the implicit endpoint has no created":   "install; config-changed; start; juju-info-relation-joined ntp/0@1",
 		"nothing is owed to a relation that went by force": boot +
 			"db-relation-joined mysql/0@1 fails; db-relation-joined mysql/0 dropped; gone; stop; remove; end",
+		"storage comes before install, and goes first": "data-storage-attached data/0; " + boot +
+			"data-storage-attached data/1; data-storage-detaching data/1; data-storage-detaching data/0; db-relation-broken; stop; remove; end",
+		"storage that was attached before install goes without it":   "data-storage-attached data/0; data-storage-detaching data/0; end",
 		"upgrade-charm between install and the first config-changed": "install; upgrade-charm; leader-elected; config-changed; start",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -121,6 +129,14 @@ func TestMonitorRefuses(t *testing.T) {
 		{"another hook while one has failed", "install fails; config-changed", "a failed hook is followed"},
 		{"install twice", "install; install", "install runs once"},
 		{"a hook before install", "config-changed", "install runs once"},
+		{"attached twice", "data-storage-attached data/0; data-storage-attached data/0", "attached runs once"},
+		{"detaching of what was not attached", "data-storage-attached data/0; data-storage-detaching data/1", "detaching runs once"},
+		{"detaching twice", boot + "data-storage-attached data/0; data-storage-detaching data/0; data-storage-detaching data/0", "detaching runs once"},
+		{"stop with storage attached", "data-storage-attached data/0; install; config-changed; start; stop", "a unit that goes has its storage detached"},
+		{"departed with storage attached, as the unit goes", boot + "data-storage-attached data/0; db-relation-joined mysql/0@1; db-relation-changed mysql/0@1; db-relation-departed mysql/0 as app/0",
+			"a unit that goes has its storage detached"},
+		{"storage between config-changed and start", "install; config-changed; data-storage-attached data/0", "start runs once"},
+		{"the end with storage attached", "data-storage-attached data/0; end", "a unit goes when"},
 		{"start before config-changed", "install; start", "config-changed runs immediately after install"},
 		{"a hook between upgrade-charm and config-changed", boot + "upgrade-charm; update-status", "config-changed runs immediately after upgrade-charm"},
 		{"start twice", boot + "start", "start runs once"},

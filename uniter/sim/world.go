@@ -144,6 +144,9 @@ func (w *World) Do(how How) error {
 		for _, id := range op.Relations {
 			w.Monitor.Gone(id)
 		}
+		for _, id := range op.Storage {
+			w.Monitor.GoneStorage(id)
+		}
 	case resolver.Resign:
 		w.charm.leads = false
 	}
@@ -237,6 +240,9 @@ func (w *World) commit(op resolver.Op) {
 	if op.Hook.Kind == hooks.RelationBroken {
 		w.leaveScope(op.Hook.RelationID)
 	}
+	if op.Hook.Kind == hooks.StorageDetaching {
+		w.detached(op.Hook.Storage)
+	}
 }
 
 // affect is what an operation does to the world outside the agent's memory.
@@ -264,8 +270,12 @@ func (w *World) affect(op resolver.Op) {
 		}
 	case resolver.AbortTask:
 		w.abortTask(op)
+	case resolver.Detach:
+		for _, id := range op.Storage {
+			w.detached(id)
+		}
 	case resolver.MarkDying:
-		w.Model.Life = max(w.Model.Life, model.Dying)
+		w.die()
 	case resolver.MarkDead:
 		w.Model.Life = model.Dead
 	}

@@ -101,6 +101,26 @@ func worlds() []row {
 			{"operator", []string{"ask-task"}}, {"chance", []string{"lose-charm"}}}},
 		{"tasks are asked for while the unit is removed", true, settledMember, []Actor{
 			{"operator", []string{"ask-task", "ask-task"}}, {"other operator", []string{"destroy"}}}},
+		{"the unit boots with storage that takes its time", true, []string{"storage data/0", "storage logs/1"},
+			[]Actor{{"host", []string{"provide data/0", "provide logs/1"}}}},
+		{"the unit is removed while it waits for storage", true, []string{"storage data/0", "storage logs/1"},
+			[]Actor{{"host", []string{"provide data/0", "provide logs/1"}}, {"operator", []string{"destroy"}}}},
+		{"storage is added and detached", true, []string{"storage data/0", "provide data/0", "settle"}, []Actor{
+			{"operator", []string{"add-storage data/1", "detach data/0", "detach data/1"}}, {"host", []string{"provide data/1"}}}},
+		{"storage is added and detached while the unit boots", true, nil, []Actor{
+			{"operator", []string{"add-storage data/1", "provide data/1", "detach data/1"}}}},
+		{"storage moves while its hook is in error", true, []string{"storage data/0", "settle"}, []Actor{
+			{"host", []string{"provide data/0", "move data/0"}}}},
+		{"storage is lost for a while", true, []string{"storage data/0", "provide data/0", "settle"}, []Actor{
+			{"host", []string{"lose data/0", "provide data/0"}}, {"operator", []string{"detach data/0"}}}},
+		{"storage vanishes by force", true, []string{"storage data/0", "provide data/0", "settle"}, []Actor{
+			{"operator", []string{"detach data/0", "vanish-storage data/0"}}}},
+		{"the charm is upgraded while storage comes and goes", true, []string{"storage data/0", "provide data/0", "settle", "add-storage data/1"}, []Actor{
+			{"operator", []string{"charm ch:app-2", "detach data/0"}}, {"host", []string{"provide data/1"}}}},
+		{"the unit is removed with storage and a relation", true, append([]string{"storage data/0", "provide data/0", "add-storage data/1"}, settledMember...), []Actor{
+			{"operator", []string{"destroy"}}, {"host", []string{"provide data/1"}}}},
+		{"the charm directory is lost with storage while the unit boots", true, []string{"storage data/0", "provide data/0", "storage data/1"}, []Actor{
+			{"chance", []string{"lose-charm"}}, {"operator", []string{"destroy"}}}},
 		{"time passes with retries and update-status", true,
 			[]string{"retry", "status-interval 5m", "settle"},
 			[]Actor{{"clock", []string{"wait 4s", "wait 1s", "wait 5m", "wait 5m"}}, {"operator", []string{"config 2"}}}},

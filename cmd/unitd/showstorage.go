@@ -1,0 +1,84 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/juju/errors"
+	"github.com/spf13/cobra"
+
+	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/state"
+)
+
+func (a *app) showStorageCmd() *cobra.Command {
+	var format, output string
+	cmd := &cobra.Command{
+		Use:               "show-storage STORAGE …",
+		Short:             "Show instances of storage",
+		Example:           "  unitd show-storage data/0\n  unitd show-storage data/0 --format json",
+		Args:              args(1, -1, "must specify storage id(s)"),
+		ValidArgsFunction: a.completeStorage,
+		RunE: func(_ *cobra.Command, args []string) error {
+			return a.showStorage(args, format, output)
+		},
+	}
+	cmd.Flags().StringVar(&format, "format", "yaml", "output format: yaml or json")
+	cmd.Flags().StringVarP(&output, "output", "o", "", "write to this file")
+	a.formats(cmd, "yaml", "json")
+	return cmd
+}
+
+func (a *app) showStorage(words []string, format, output string) error {
+	ids, err := storageIDs(words)
+	if err != nil {
+		return err
+	}
+	m, err := a.model()
+	if err != nil {
+		return err
+	}
+	all, err := m.Storage(a.ctx)
+	if err != nil {
+		return err
+	}
+	out := tree{}
+	for _, id := range ids {
+		i := slices.IndexFunc(all, func(v state.StorageView) bool { return v.ID == id })
+		if i < 0 {
+			return errors.NewNotFound(nil, fmt.Sprintf("storage %q not found", id))
+		}
+		out[string(id)] = instanceTree(all[i], false)
+	}
+	return a.write(format, output, out)
+}
+
+// completeStorage completes ids of storage.
+func (a *app) completeStorage(_ *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+	return completeWith(namesOf(a.completing().Storage), args, word, 0)
+}
+
+// completeUnitStorage completes a unit, and then ids of storage.
+func (a *app) completeUnitStorage(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+	if len(args) == 0 {
+		return a.completeUnits(cmd, args, word)
+	}
+	return a.completeStorage(cmd, args, word)
+}
+
+func namesOf(all []state.StorageView) []string {
+	var names []string
+	for _, v := range all {
+		names = append(names, string(v.ID))
+	}
+	return names
+}
+
+// unitAndStorage reads the arguments of commands that are about both.
+func unitAndStorage(words []string) (model.UnitName, []string, error) {
+	unit, err := model.ParseUnitName(words[0])
+	if err != nil {
+		return "", nil, usagef("%v", err)
+	}
+	return unit, words[1:], nil
+}

@@ -1,0 +1,219 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/state"
+)
+
+// sizeOf is the size of storage for people.
+func sizeOf(v state.StorageView) string { return model.SizeText(v.Size) }
+
+// statusStorageRows is what "status --storage" shows. Source: spec/cli-juju.md
+// §2b.
+func statusStorageRows(all []state.StorageView) [][]cell {
+	if len(all) == 0 {
+		return nil
+	}
+	rows := [][]cell{heads("Storage Unit", "Storage ID", "Type", "Pool", "Mountpoint", "Size", "Status", "Message")}
+	for _, v := range all {
+		s, where := v.Status(), ""
+		if v.Attachment != nil {
+			where = v.Attachment.Location
+		}
+		rows = append(rows, []cell{
+			{text: string(v.Unit)}, {text: string(v.ID)}, {text: v.Kind}, {text: v.Pool}, {text: where}, {text: sizeOf(v)},
+			statusCell(s.Status), message(s.Message),
+		})
+	}
+	return rows
+}
+
+// storageTree is the storage in "status --format json". Source:
+// spec/cli-juju.md §2.1.
+func storageTree(all []state.StorageView, utc bool) tree {
+	if len(all) == 0 {
+		return tree{}
+	}
+	instances, filesystems, volumes := tree{}, tree{}, tree{}
+	for _, v := range all {
+		instances[string(v.ID)] = instanceTree(v, utc)
+		t := tree{"storage": string(v.ID), "pool": v.Pool, "size": v.Size, "status": statusInfo(v.Status(), utc, false), "life": v.Life.String()}
+		if v.Attachment != nil {
+			at := tree{"read-only": v.ReadOnly, "life": attachmentLife(v), "mount-point": v.Attachment.Location}
+			if v.Kind == model.Block {
+				at = tree{"read-only": v.ReadOnly, "life": attachmentLife(v), "device": v.Attachment.Location}
+			}
+			t["attachments"] = tree{"units": tree{string(v.Unit): at}}
+		}
+		if v.Kind == model.Block {
+			t["persistent"] = persistent(v)
+			volumes[fmt.Sprint(v.ID.Number())] = t
+		} else {
+			filesystems[fmt.Sprint(v.ID.Number())] = t
+		}
+	}
+	t := tree{"storage": instances}
+	if len(filesystems) > 0 {
+		t["filesystems"] = filesystems
+	}
+	if len(volumes) > 0 {
+		t["volumes"] = volumes
+	}
+	return t
+}
+
+func instanceTree(v state.StorageView, utc bool) tree {
+	t := tree{
+		"kind": v.Kind, "life": v.Life.String(), "status": statusInfo(v.Status(), utc, false), "persistent": persistent(v),
+	}
+	if v.Attachment != nil {
+		t["attachments"] = tree{"units": tree{string(v.Unit): tree{"location": v.Attachment.Location, "life": attachmentLife(v)}}}
+	}
+	return t
+}
+
+func attachmentLife(v state.StorageView) string {
+	if v.Going {
+		return model.Dying.String()
+	}
+	return model.Alive.String()
+}
+
+func persistent(v state.StorageView) bool {
+	p, _ := model.StorageProviderOf(v.Provider)
+	return p.Persistent
+}
+
+// storageArgs reads "name=directive" words.
+func storageArgs(words []string) (map[string]model.StorageDirective, error) {
+	if len(words) == 0 {
+		return nil, nil
+	}
+	out := map[string]model.StorageDirective{}
+	for _, word := range words {
+		name, text, ok := strings.Cut(word, "=")
+		if !ok || name == "" {
+			return nil, usagef("expected storage as name=directive, got %q", word)
+		}
+		if _, twice := out[name]; twice {
+			return nil, usagef("storage %q specified more than once", name)
+		}
+		d, err := model.ParseStorageDirective(text)
+		if err != nil {
+			return nil, usagef("cannot parse constraints for storage %q: %v", name, err)
+		}
+		out[name] = d
+	}
+	return out, nil
+}
+
+// storageIDs reads ids.
+func storageIDs(words []string) ([]model.StorageID, error) {
+	ids := make([]model.StorageID, len(words))
+	for i, word := range words {
+		id, err := model.ParseStorageID(word)
+		if err != nil {
+			return nil, usagef("%v", err)
+		}
+		ids[i] = id
+	}
+	return ids, nil
+}
+
+// eachStorage does something with each of the named instances, and says that it
+// is being done; what can't be is told of, and the others are gone on with.
+func (a *app) eachStorage(words []string, doing string, do func(*state.Model, model.StorageID) error) error {
+	ids, err := storageIDs(words)
+	if err != nil {
+		return err
+	}
+	m, err := a.model()
+	if err != nil {
+		return err
+	}
+	failed := false
+	for _, id := range ids {
+		if err := do(m, id); err != nil {
+			failed = true
+			a.failure(err)
+			continue
+		}
+		a.printf(doing+"\n", id)
+	}
+	if failed {
+		return silentError{exitFailed}
+	}
+	return a.ensureAgent()
+}
+
+// goesWith says, in lines, what becomes of a unit's storage when the unit goes,
+// and sees to it that it is destroyed if that is wanted.
+func (a *app) goesWith(m *state.Model, unit model.UnitName, destroy bool) (string, error) {
+	all, err := m.StorageOf(a.ctx, unit)
+	if errors.Is(err, errors.NotFound) {
+		return "", nil
+	}
+	if err != nil || len(all) == 0 {
+		return "", err
+	}
+	lines := ""
+	for _, v := range all {
+		verb := "detach"
+		if destroy || !persistent(v) || !v.Provided || v.Life != model.Alive {
+			verb = "remove"
+		}
+		lines += fmt.Sprintf("- will %s storage %s\n", verb, v.ID)
+	}
+	if !destroy {
+		return lines, nil
+	}
+	return lines, m.DoomStorageOf(a.ctx, unit)
+}
+
+// goesWithUnitsOf is goesWith for all units of an application.
+func (a *app) goesWithUnitsOf(m *state.Model, application string, destroy bool) (string, error) {
+	units, err := m.Units(a.ctx)
+	if err != nil {
+		return "", err
+	}
+	all := ""
+	for _, u := range units {
+		if u.Name.Application() != application {
+			continue
+		}
+		lines, err := a.goesWith(m, u.Name, destroy)
+		if err != nil {
+			return all, err
+		}
+		all += lines
+	}
+	return all, nil
+}
+
+// destroyWithStorage destroys a model, if somebody has said what is to become
+// of storage that would outlive it.
+func (a *app) destroyWithStorage(m *state.Model, f destroyFlags) error {
+	info, err := m.Info(a.ctx)
+	if err != nil {
+		return err
+	}
+	all, err := m.Storage(a.ctx)
+	if err != nil {
+		return err
+	}
+	kept := slices.DeleteFunc(all, func(v state.StorageView) bool { return !persistent(v) || !v.Provided || v.Life != model.Alive })
+	if len(kept) > 0 && info.Life == model.Alive && !f.destroyStorage && !f.releaseStorage {
+		return errors.Errorf("cannot destroy model %q: it has storage in it that would outlive it (%s, …): "+
+			"\"--destroy-storage\" removes it, \"--release-storage\" leaves what is in it on this machine", m.Name(), kept[0].ID)
+	}
+	if err := m.Destroy(a.ctx, f.force); err != nil {
+		return err
+	}
+	return m.DoomStorage(a.ctx, f.releaseStorage)
+}

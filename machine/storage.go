@@ -1,0 +1,179 @@
+package machine
+
+import (
+	"context"
+	"log/slog"
+	"math"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"github.com/juju/clock"
+	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/state"
+	"github.com/unitd/unitd/storage"
+)
+
+// storeroom has on this host the storage that a model's units are to have. It
+// works beside the units' agents, as making a file system takes its time; what
+// it has done they see in the model.
+type storeroom struct {
+	keeper *storage.Keeper
+	model  *state.Model
+	clock  clock.Clock
+	log    *slog.Logger
+
+	changed chan struct{} // has room for one
+	// pokes counts the pokes, seen those that the last round has heard of; due is
+	// when there will be another one without a poke, in ns of Unix time. idle is
+	// told when a round has ended.
+	pokes, seen, due atomic.Int64
+	idle             func()
+
+	// provided has what was provided since the agent began, and for whom; empty:
+	// it was let go. failures counts the rounds in a row in which something has
+	// failed.
+	provided map[model.StorageID]model.UnitName
+	failures int
+}
+
+// StorageDir is where the storage of a model is; see package storage. It isn't
+// in ModelDir, which goes with the model whatever is in it. dir is Config.Dir.
+func StorageDir(dir, uuid string) string { return filepath.Join(dir, "storage", uuid) }
+
+func newKeeper(c Config, uuid string) *storage.Keeper {
+	return &storage.Keeper{Disk: c.Disk, Dir: StorageDir(c.Dir, uuid), Released: filepath.Join(c.Dir, "released-storage", uuid), Mounts: c.Mounts}
+}
+
+func newStoreroom(c Config, m *state.Model, log *slog.Logger, idle func()) *storeroom {
+	s := &storeroom{
+		keeper: newKeeper(c, m.UUID()), model: m, clock: c.Clock, log: log, idle: idle,
+		changed: make(chan struct{}, 1), provided: map[model.StorageID]model.UnitName{},
+	}
+	s.seen.Store(-1)
+	return s
+}
+
+// poke has the storeroom look at the model again.
+func (s *storeroom) poke() {
+	s.pokes.Add(1)
+	select {
+	case s.changed <- struct{}{}:
+	default:
+	}
+}
+
+// settled says whether all was done of which the storeroom was told.
+func (s *storeroom) settled() bool {
+	return s.seen.Load() == s.pokes.Load() && s.clock.Now().UnixNano() < s.due.Load()
+}
+
+// The times between the tries of what can't be had.
+const (
+	firstTry = 10 * time.Second
+	lastTry  = 5 * time.Minute
+)
+
+// run provides storage until ctx ends.
+func (s *storeroom) run(ctx context.Context) {
+	for {
+		pokes := s.pokes.Load()
+		var alarm <-chan time.Time
+		due := int64(math.MaxInt64)
+		if again := s.round(ctx); again {
+			at := s.clock.Now().Add(min(firstTry<<min(s.failures, 10), lastTry))
+			timer := s.clock.NewAlarm(at)
+			defer timer.Stop()
+			alarm, due = timer.Chan(), at.UnixNano()
+			s.failures++
+		} else {
+			s.failures = 0
+		}
+		s.due.Store(due)
+		s.seen.Store(pokes)
+		s.idle()
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.changed:
+		case <-alarm:
+		}
+	}
+}
+
+// round does all that the model says, and says whether to try again.
+func (s *storeroom) round(ctx context.Context) (again bool) {
+	all, err := s.model.Storage(ctx)
+	if err != nil {
+		if ctx.Err() == nil {
+			s.log.Error("cannot read what storage there is to be", "err", err)
+		}
+		return true
+	}
+	for _, v := range all {
+		err := s.serve(ctx, v)
+		if err == nil {
+			continue
+		}
+		if ctx.Err() != nil {
+			return false
+		}
+		if v.Problem != err.Error() {
+			s.log.Error("cannot provide storage", "storage", v.ID, "unit", v.Unit, "err", err)
+		}
+		told := s.model.SetProvided(ctx, state.Provided{Storage: v.ID, Unit: v.Unit, Problem: err.Error()})
+		// Leave that is lacking doesn't come while the agent runs.
+		again = again || told != nil || !errors.Is(err, errors.NotSupported)
+	}
+	return again
+}
+
+// serve does what the model says of one instance.
+func (s *storeroom) serve(ctx context.Context, v state.StorageView) error {
+	unit, known := s.provided[v.ID]
+	switch {
+	case v.Attachment == nil && v.Life != model.Alive:
+		return s.remove(ctx, v)
+	case v.Attachment == nil:
+		if known && unit == "" {
+			return nil
+		}
+		if err := s.keeper.Release(ctx, v.ID); err != nil {
+			return errors.Trace(err)
+		}
+		s.provided[v.ID] = ""
+		return errors.Trace(s.model.SetProvided(ctx, state.Provided{Storage: v.ID}))
+	case v.Going && !v.Attachment.Ready, unit == v.Unit && v.Attachment.Ready:
+		return nil
+	}
+	location, err := s.keeper.Provide(ctx, storage.Volume{
+		ID: v.ID, Provider: v.Provider, Kind: v.Kind, Size: v.Size, ReadOnly: v.ReadOnly, Wanted: v.Attachment.Wanted,
+	})
+	if err != nil {
+		return errors.Trace(err)
+	}
+	if err := s.model.SetProvided(ctx, state.Provided{Storage: v.ID, Unit: v.Unit, Location: location}); err != nil {
+		return errors.Trace(err)
+	}
+	s.provided[v.ID] = v.Unit
+	return nil
+}
+
+// remove takes an instance off the host and out of the model.
+func (s *storeroom) remove(ctx context.Context, v state.StorageView) error {
+	if v.Released {
+		to, err := s.keeper.Hand(ctx, v.ID)
+		if err != nil {
+			return errors.Trace(err)
+		}
+		if to != "" {
+			s.log.Info("storage is released", "storage", v.ID, "to", to)
+		}
+	} else if err := s.keeper.Remove(ctx, v.ID); err != nil {
+		return errors.Trace(err)
+	}
+	delete(s.provided, v.ID)
+	return errors.Trace(s.model.StorageGone(ctx, v.ID))
+}
