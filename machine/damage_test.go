@@ -28,8 +28,11 @@ var stateFiles = map[string]struct {
 	path func(w *world, unit model.UnitName) string
 	runs map[string]int
 }{
-	"journal-0": {func(w *world, u model.UnitName) string { return filepath.Join(w.unitDir(u), "journal-0") }, nil},
-	"journal-1": {func(w *world, u model.UnitName) string { return filepath.Join(w.unitDir(u), "journal-1") }, nil},
+	// A slot has many records: without it more than the newest run is missing.
+	"journal-0": {func(w *world, u model.UnitName) string { return filepath.Join(w.unitDir(u), "journal-0") },
+		map[string]int{"upgrade-charm": 1}},
+	"journal-1": {func(w *world, u model.UnitName) string { return filepath.Join(w.unitDir(u), "journal-1") },
+		map[string]int{"upgrade-charm": 1}},
 	"the charm's marker": {func(w *world, u model.UnitName) string { return filepath.Join(w.unitDir(u), "charm", ".unitd-charm") },
 		map[string]int{"upgrade-charm": 1}},
 	"the history": {func(w *world, u model.UnitName) string {

@@ -33,21 +33,18 @@ func related(t *testing.T, dispatch string) (w *world, id model.RelationID) {
 	return w, r.ID
 }
 
-// write writes to the databags of mysql/0 and of its application, as a hook of
-// mysql/0 would.
+// write has mysql/0 write to its databag and its application's.
 func (w *world) write(id model.RelationID, word string) {
 	w.t.Helper()
-	doc, err := w.model.Unit(w.ctx, "mysql/0")
+	command := fmt.Sprintf("relation-set -r %d word=%s && relation-set -r %[1]d --app word=%[2]s", id, word)
+	_, tasks, err := w.model.Enqueue(w.ctx, "write", []state.TaskRequest{{
+		Unit: "mysql/0", TaskSpec: state.TaskSpec{Kind: state.ExecTask, Command: command, Relation: model.NoRelation},
+	}})
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	bag := model.Settings{"word": word}
-	err = w.model.CommitHook(w.ctx, state.HookCommit{
-		Unit: doc.Name, Run: doc.Run + 1, LeaveScope: model.NoRelation,
-		Changes: model.Changes{Relations: map[model.RelationID]model.RelationChange{id: {Unit: bag, Application: bag}}},
-	})
-	if err != nil {
-		w.t.Fatal(err)
+	if task := w.untilEnded(tasks[0].ID); task.Status != state.TaskCompleted {
+		w.t.Fatalf("it couldn't write: %+v", task)
 	}
 }
 
@@ -170,7 +167,7 @@ func TestURER5TheRelationOfAFailedHookGoesByForce(t *testing.T) {
 	w.restart()
 	w.settle()
 	w.wantLastHooks("app/0", "db-relation-changed(mysql/0)", "db-relation-changed failed", "db-relation-changed dropped")
-	w.wantLastHooks("mysql/0", "server-relation-changed(app/0)")
+	w.wantLastHooks("mysql/0", "server-relation-changed(app/0)", "exec")
 	runs := w.entries("app/0")
 	if last := runs[len(runs)-1]; last.Outcome != history.Dropped || last.Message != "the relation of the failed hook is gone" {
 		t.Errorf("it is recorded as %+v", last)

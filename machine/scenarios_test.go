@@ -60,7 +60,7 @@ func TestUBOOT5AnArchiveThatIsNotTheCharms(t *testing.T) {
 			w.deploy("app", url, 1)
 			w.until("it has failed", func(s *state.FullStatus) bool {
 				a := s.Applications[0].Units[0].Agent
-				return a.Status == model.StatusFailed && strings.Contains(a.Message, "the hash of charm "+url+" is ")
+				return a.Status == model.StatusFailed && strings.Contains(a.Message, "cannot read charm "+url+": the stored file's hash is ")
 			})
 			w.wantHooks("app/0")
 			w.eachBlob(blobs, func(tx store.Tx, kv store.KV) error { return tx.Put(kv.Key, kv.Value) })
@@ -207,7 +207,7 @@ func TestUREL8ARelationThatTheModelDoesNotHaveIsForgotten(t *testing.T) {
 	w.settle()
 	w.wantHooks("app/0", boot...)
 	log, err := os.ReadFile(machine.LogPath(w.dir, w.model.UUID()))
-	if err != nil || !strings.Contains(string(log), "forget") || !strings.Contains(string(log), "the model doesn't have the relation") {
+	if err != nil || !strings.Contains(string(log), "forget") || !strings.Contains(string(log), "the model doesn't have it") {
 		t.Errorf("the log doesn't say so: %v\n%s", err, log)
 	}
 	if got := w.workload("app/0"); got.Status == model.StatusError {

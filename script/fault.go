@@ -1,7 +1,6 @@
 package script
 
 import (
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -59,21 +58,7 @@ func (c *call) knownHook(m *state.Model, unit model.UnitName, hook string) error
 	if err != nil {
 		return err
 	}
-	var names []string
-	for _, k := range hooks.Kinds() {
-		switch k.Prefix() {
-		case "":
-			names = append(names, string(k.Kind))
-		case "storage":
-			for _, s := range slices.Sorted(maps.Keys(charm.Charm.Storage)) {
-				names = append(names, s+"-"+string(k.Kind))
-			}
-		default:
-			for _, e := range charm.Charm.EndpointsOf(app.Name) {
-				names = append(names, e.Name+"-"+string(k.Kind))
-			}
-		}
-	}
+	names := hooks.Names(charm.Charm, app.Name)
 	names = append(names, taskNames(charm.Charm)...)
 	if slices.Contains(names, hook) {
 		return nil

@@ -163,17 +163,7 @@ func hookNames(ctx context.Context, m *state.Model, unit model.UnitName) ([]stri
 	if err != nil {
 		return nil, err
 	}
-	var names []string
-	for _, k := range hooks.Kinds() {
-		if k.Shape == hooks.AboutUnit {
-			names = append(names, string(k.Kind))
-			continue
-		}
-		for _, e := range charm.Charm.EndpointsOf(app.Name) {
-			names = append(names, e.Name+"-"+string(k.Kind))
-		}
-	}
-	return names, nil
+	return hooks.Names(charm.Charm, app.Name), nil
 }
 
 // serve takes the runs that are wanted, one after the other, until ctx ends.

@@ -143,7 +143,7 @@ func told(l Local, c Current, e Event) Local {
 		l.Started = true
 		l.StatusAt, l.StatusJitter = e.At, e.Jitter
 	case hooks.UpgradeCharm:
-		l.Upgraded = false
+		l.Upgraded, l.Forgotten = false, false
 		l.Seen.Config = "" // config-changed follows, whatever the configuration is
 	case hooks.Stop:
 		l.Stopped = true

@@ -37,6 +37,7 @@ type Local struct {
 	Configured bool `json:"configured,omitempty"` // a config-changed has committed
 	Started    bool `json:"started,omitempty"`    // start has committed
 	Upgraded   bool `json:"upgraded,omitempty"`   // upgrade-charm is due
+	Forgotten  bool `json:"forgotten,omitempty"`  // it is due because the agent's disk was lost
 	Stopped    bool `json:"stopped,omitempty"`    // stop has committed
 	Removed    bool `json:"removed,omitempty"`    // remove has committed
 

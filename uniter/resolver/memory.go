@@ -91,7 +91,7 @@ func recalled(l Local, op Op, e Event) Local {
 		l.Seen = m.Seen
 	}
 	if !l.Stopped && !l.Removed {
-		l.Upgraded, l.Seen.Config = true, ""
+		l.Upgraded, l.Forgotten, l.Seen.Config = true, true, ""
 	}
 	l.StatusAt, l.StatusJitter = e.At, e.Jitter
 	for _, snap := range op.Entering {

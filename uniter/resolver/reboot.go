@@ -7,8 +7,8 @@ import "github.com/unitd/unitd/hooks"
 const (
 	// CauseRebooted is that of a start that runs again.
 	CauseRebooted = "machine rebooted"
-	// CauseForgotten is that of an install of a unit that has run hooks, and
-	// whose agent has nothing on disk any more.
+	// CauseForgotten is that of the upgrade-charm of a unit whose agent has lost
+	// what it had on disk: relations that it is in are told anew.
 	CauseForgotten = "what the agent knew of the unit is lost"
 )
 

@@ -245,15 +245,13 @@ func install(l Local, r Remote) (Op, bool) {
 	if l.Installed {
 		return Op{}, false
 	}
-	cause := "unit deployed"
-	if r.Committed > 0 {
-		cause = CauseForgotten
-	}
-	return run(l, r, unitHook(hooks.Install, cause))
+	return run(l, r, unitHook(hooks.Install, "unit deployed"))
 }
 
 func upgradeCharm(l Local, r Remote) (Op, bool) {
 	switch {
+	case l.Upgraded && l.Forgotten:
+		return run(l, r, unitHook(hooks.UpgradeCharm, CauseForgotten))
 	case l.Upgraded:
 		return run(l, r, unitHook(hooks.UpgradeCharm, "charm upgraded to "+l.Charm))
 	case r.Life == model.Alive && l.Seen.Resources != r.Want.Resources:

@@ -57,8 +57,8 @@ func Check(unit model.UnitName, runs []Run, forgotten []model.RelationID) error 
 		}
 	}
 	for i, r := range runs {
-		if r.Hook.Kind == hooks.Install && r.Hook.Cause == resolver.CauseForgotten {
-			m = Monitor{Unit: unit} // as a new unit
+		if r.Hook.Kind == hooks.UpgradeCharm && r.Hook.Cause == resolver.CauseForgotten {
+			m.Forgot()
 		}
 		if err := m.Hook(r.Hook, r.Outcome); err != nil {
 			return &Violation{Unit: unit, Broken: err.(*Broken), Runs: runs[:i+1]}
@@ -77,7 +77,7 @@ func spokenOf(k hooks.Kind) bool {
 	switch k {
 	case hooks.Install, hooks.Start, hooks.Stop, hooks.Remove, hooks.ConfigChanged, hooks.UpgradeCharm, hooks.UpdateStatus,
 		hooks.LeaderElected, hooks.LeaderSettingsChanged, hooks.RelationCreated, hooks.RelationJoined, hooks.RelationChanged,
-		hooks.RelationDeparted, hooks.RelationBroken:
+		hooks.RelationDeparted, hooks.RelationBroken, hooks.StorageAttached, hooks.StorageDetaching:
 		return true
 	}
 	return false

@@ -44,6 +44,9 @@ type Monitor struct {
 	// task is the number of the task that ran last.
 	task int
 	told map[model.RelationID]told
+	// unsure are the relations of which the agent has forgotten what it has told,
+	// until they are told anew or broken: see Forgot.
+	unsure map[model.RelationID]bool
 	// attached has the storage of which attached has run, and detaching not.
 	attached map[model.StorageID]bool
 }
@@ -79,7 +82,7 @@ func (m *Monitor) Hook(h hooks.Info, o Outcome) error {
 		if m.failed == nil || !same(*m.failed, h) {
 			return &Broken{Guarantee{"only a failed run is skipped or dropped", "spec/uniter-behaviour.md §4", nil}, h, "and had not failed"}
 		}
-	} else {
+	} else if !m.unsure[h.RelationID] || !h.IsRelation() {
 		for _, g := range Guarantees() {
 			if why := g.broken(m, h); why != "" {
 				return &Broken{g, h, why}
@@ -117,6 +120,15 @@ func (m *Monitor) Lost(l resolver.Local) {
 			r.members[m.Unit] = m.Version
 		}
 		m.told[id] = r
+	}
+}
+
+// Forgot is Lost for who doesn't know what the agent has made up: relations that
+// the charm was told of may be told anew, or broken, in any way.
+func (m *Monitor) Forgot() {
+	m.failed, m.attached, m.unsure = nil, nil, map[model.RelationID]bool{}
+	for id := range m.told {
+		m.unsure[id] = true
 	}
 }
 
@@ -174,6 +186,8 @@ func (m *Monitor) tellRelation(h hooks.Info) {
 	m.told = all
 	if h.Kind == hooks.RelationBroken {
 		delete(all, h.RelationID)
+		m.unsure = maps.Clone(m.unsure)
+		delete(m.unsure, h.RelationID)
 		return
 	}
 	r := all[h.RelationID]
