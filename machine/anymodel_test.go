@@ -2,6 +2,7 @@ package machine_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,8 +10,10 @@ import (
 	"github.com/juju/errors"
 	"pgregory.net/rapid"
 
+	"github.com/unitd/unitd/hooks"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
+	"github.com/unitd/unitd/uniter/resolver"
 )
 
 // The applications that a model of anyModel may have, by the charm of each. The
@@ -144,7 +147,26 @@ func playUnit(ctx context.Context, m *state.Model, verb, app string, n int) erro
 		return writeBag(ctx, m, unit, fmt.Sprint(unit.Run), true)
 	}
 	changes := model.Changes{LeaderSettings: model.Settings{"n": fmt.Sprint(unit.Run)}}
-	return m.CommitHook(ctx, state.HookCommit{Unit: unit.Name, Run: unit.Run + 1, Changes: changes, LeaveScope: model.NoRelation})
+	return commitBeside(ctx, m, unit, changes)
+}
+
+// commitBeside commits what a unit would write, while its agent waits at its
+// gate. The agent takes it for a run whose record it has lost, and that told the
+// charm nothing. A unit that has run nothing writes nothing.
+func commitBeside(ctx context.Context, m *state.Model, unit state.UnitDoc, changes model.Changes) error {
+	if unit.Run == 0 {
+		return nil
+	}
+	var memory resolver.Memory
+	if err := json.Unmarshal(unit.Memory, &memory); err != nil {
+		return err
+	}
+	memory.Run, memory.Hook = unit.Run+1, hooks.Info{Kind: hooks.Exec}
+	b, err := json.Marshal(memory)
+	if err != nil {
+		return err
+	}
+	return m.CommitHook(ctx, state.HookCommit{Unit: unit.Name, Run: memory.Run, Changes: changes, Memory: b, LeaveScope: model.NoRelation})
 }
 
 // writeBag writes to the databags of a unit, as a hook of its would.
@@ -161,7 +183,7 @@ func writeBag(ctx context.Context, m *state.Model, unit state.UnitDoc, value str
 		}
 		changes.Relations[r.ID] = bag
 	}
-	err = m.CommitHook(ctx, state.HookCommit{Unit: unit.Name, Run: unit.Run + 1, Changes: changes, LeaveScope: model.NoRelation})
+	err = commitBeside(ctx, m, unit, changes)
 	if errors.Is(err, errors.NotFound) {
 		return nil // it is leaving
 	}
