@@ -81,12 +81,23 @@ func (a *modelAgent) quiet() (quiet bool, waiting []model.UnitName) {
 		switch {
 		case u.gate.waiting():
 			waiting = append(waiting, name)
-		case !u.settled() && !u.stands():
+		case !u.settled() && !u.stands() && !u.behindOneThatStands():
 			return false, nil
 		}
 	}
 	slices.SortFunc(waiting, model.CompareUnits)
 	return true, waiting
+}
+
+// behindOneThatStands says whether the unit waits for the turn of one that waits
+// at a Point.
+func (u *unit) behindOneThatStands() bool {
+	one := u.queued.Load()
+	if one == nil {
+		return false
+	}
+	holder := u.turns.holder(one)
+	return holder != nil && holder.stands() && u.turns.holder(one) == holder
 }
 
 // letIn opens the gate of the unit that Config.Gate chooses.

@@ -22,16 +22,19 @@ type place struct{ machine, group string }
 type turn struct {
 	held   chan struct{} // has room for one
 	wanted int
+	// holder has the lock; nil while it goes from one to the next.
+	holder *unit
 }
 
 // take waits until no other unit has the turn. waited says whether that took
-// time.
-func (t *turns) take(ctx context.Context, p place) (give func(), waited bool, err error) {
+// time; queued is called before it does.
+func (t *turns) take(ctx context.Context, p place, u *unit, queued func(*turn)) (give func(), waited bool, err error) {
 	one := t.want(p)
 	select {
 	case one.held <- struct{}{}:
 	default:
 		waited = true
+		queued(one)
 		select {
 		case one.held <- struct{}{}:
 		case <-ctx.Done():
@@ -39,10 +42,26 @@ func (t *turns) take(ctx context.Context, p place) (give func(), waited bool, er
 			return nil, false, errors.Trace(ctx.Err())
 		}
 	}
+	t.hold(one, u)
 	return func() {
+		t.hold(one, nil)
 		<-one.held
 		t.leave(p, one)
 	}, waited, nil
+}
+
+// hold notes who has the turn.
+func (t *turns) hold(one *turn, u *unit) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	one.holder = u
+}
+
+// holder is the unit that has the turn, nil where none is sure to.
+func (t *turns) holder(one *turn) *unit {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return one.holder
 }
 
 func (t *turns) want(p place) *turn {

@@ -67,6 +67,7 @@ type unit struct {
 	// due is when it looks again by itself, in ns of Unix time.
 	due     atomic.Int64
 	looking int64
+	queued  atomic.Pointer[turn] // what it waits for
 	// busy: the agent waits for its turn, or runs a hook, and does not look.
 	busy atomic.Bool
 	idle func()
@@ -351,7 +352,11 @@ func (u *unit) lock(ctx context.Context) (unlock func(), waited bool, err error)
 			return nil, false, errors.Trace(err)
 		}
 	}
-	give, queued, err := u.turns.take(ctx, place{u.machine, u.lockGroup})
+	give, queued, err := u.turns.take(ctx, place{u.machine, u.lockGroup}, u, func(one *turn) {
+		u.queued.Store(one)
+		u.idle()
+	})
+	u.queued.Store(nil)
 	if err != nil {
 		return nil, false, errors.Trace(err)
 	}

@@ -40,6 +40,7 @@ const (
 	FactPort           FactKind = "ports"   // an open range; the value is empty
 	FactStorage        FactKind = "storage" // an instance that is attached, and how far that has come
 	FactState          FactKind = "state"   // one key of what the charm keeps
+	FactSecret         FactKind = "secrets" // a secret that is owned, never its content
 )
 
 // There is the fact that says that an application, unit or relation is there.
@@ -142,7 +143,7 @@ func (d Difference) subject() string {
 	switch d.Kind {
 	case FactBag:
 		return endpoint + " " + d.Of
-	case FactLeaderSettings, FactPort, FactStorage, FactState:
+	case FactLeaderSettings, FactPort, FactStorage, FactState, FactSecret:
 		return d.Of + " " + string(d.Kind)
 	}
 	return d.Of

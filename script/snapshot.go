@@ -23,7 +23,7 @@ func snapshotCommands() []Cmd {
 	return []Cmd{
 		{Name: "snapshot", Args: "NAME", Summary: "keep the model with its units, their files, the time and the faults to come, for restore", run: (*call).snapshot},
 		{Name: "restore", Args: "NAME", Summary: "make the model and its units as they were at that snapshot, any number of times", run: (*call).restore},
-		{Name: "diff", Summary: "show what the last settle, advance or run-hooks changed: statuses, ports, databags, leader settings, state, storage, units and relations", run: (*call).diff},
+		{Name: "diff", Summary: "show what the last settle, advance or run-hooks changed: statuses, ports, databags, leader settings, state, storage, secrets, units and relations", run: (*call).diff},
 	}
 }
 

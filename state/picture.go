@@ -33,7 +33,7 @@ func (m *Model) Picture(ctx context.Context) (model.Picture, error) {
 				return errors.Annotatef(err, "relation %s", rel.Key)
 			}
 		}
-		return nil
+		return p.secrets()
 	})
 	return p.facts, errors.Trace(err)
 }
