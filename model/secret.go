@@ -158,6 +158,9 @@ type SecretInfo struct {
 	// Revisions are those that weren't removed, oldest first; the last one is
 	// the latest, and there is always one.
 	Revisions []SecretRevision `json:"revisions"`
+	// Made is the number of the newest revision that ever was: numbers aren't
+	// used again.
+	Made int `json:"made,omitempty"`
 }
 
 // SecretRevision is one revision of a secret's content.
@@ -169,6 +172,15 @@ type SecretRevision struct {
 
 // Latest is the newest revision.
 func (s SecretInfo) Latest() SecretRevision { return s.Revisions[len(s.Revisions)-1] }
+
+// Next is the number of the revision that new content will be.
+func (s SecretInfo) Next() int {
+	next := s.Made + 1
+	for _, r := range s.Revisions {
+		next = max(next, r.Revision+1)
+	}
+	return next
+}
 
 // Granted says whether the application, or the unit itself, was granted the
 // secret, through whichever relation.
@@ -193,6 +205,8 @@ type SecretChange struct {
 	Content SecretContent `json:"-"`
 	Grant   []SecretGrant `json:"grant,omitempty"`
 	Revoke  []SecretGrant `json:"revoke,omitempty"`
+	// Track: the unit reads the latest revision from now on.
+	Track bool `json:"track,omitempty"`
 	// Remove has revisions that go; RemoveAll: the secret goes.
 	Remove    []int `json:"remove,omitempty"`
 	RemoveAll bool  `json:"remove-all,omitempty"`

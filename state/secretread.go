@@ -24,7 +24,8 @@ type SecretRef struct {
 }
 
 // ReadSecret is the content of a secret for a unit. Which revision a unit reads
-// is kept, at once. Errors: NotFound with the contract's texts, ErrNotYours.
+// is kept, at once. Errors: NotFound with the contract's texts, ErrNotYours, and
+// AlreadyExists for a label that the unit has for another secret.
 // Source: spec/hook-tools.md §6, "revision rule".
 func (m *Model) ReadSecret(ctx context.Context, unit model.UnitName, ref SecretRef) (model.SecretContent, error) {
 	var read secretRead
@@ -51,6 +52,34 @@ func (m *Model) ReadSecret(ctx context.Context, unit model.UnitName, ref SecretR
 		return tx.prune(read.id)
 	})
 	return read.content, errors.Trace(err)
+}
+
+// track has the unit read the latest revision of a secret from now on, where its
+// hook has asked for that.
+func (t *txn) track(u UnitDoc, c model.SecretChange) error {
+	if !c.Track {
+		return nil
+	}
+	s, err := t.secret(c.ID)
+	if errors.Is(err, errors.NotFound) {
+		return nil // the hook has removed it afterwards
+	}
+	if err != nil {
+		return errors.Trace(err)
+	}
+	if _, err := t.usesSecrets(u.Name); err != nil {
+		return errors.Trace(err)
+	}
+	var reads consumerDoc
+	key, latest := secretsReadBy(u.ID)+string(s.ID), s.Latest().Revision
+	if _, err := t.find(key, &reads); err != nil {
+		return errors.Trace(err)
+	}
+	reads.Unit, reads.Revision, reads.Seen = u.Name, latest, latest
+	if err := t.put(key, reads); err != nil {
+		return errors.Trace(err)
+	}
+	return t.put(secretReaders(s.ID)+u.ID, latest)
 }
 
 // secretRead is what a unit reads, and what is to be remembered of it if that
@@ -85,7 +114,12 @@ func (d docs) readSecret(unit model.UnitName, ref SecretRef) (secretRead, error)
 	if !known || ref.Refresh {
 		read.consumer.Revision, read.consumer.Seen = latest, latest
 	}
-	if ref.ID != "" && ref.Label != "" {
+	if ref.ID != "" && ref.Label != "" && ref.Label != was.Label {
+		if other, err := d.findSecret(u, SecretRef{Label: ref.Label}); err == nil && other.ID != s.ID {
+			return read, errors.NewAlreadyExists(nil, fmt.Sprintf("secret with label %q already exists", ref.Label))
+		} else if err != nil && !errors.Is(err, errors.NotFound) {
+			return read, errors.Trace(err)
+		}
 		read.consumer.Label = ref.Label
 	}
 	revision := read.consumer.Revision
@@ -141,18 +175,41 @@ func (d docs) mayRead(u UnitDoc, s model.SecretInfo) (bool, error) {
 		if g.Target != app && g.Target != string(u.Name) {
 			continue
 		}
-		if g.Relation == model.NoRelation {
-			return true, nil
-		}
-		// Ids of relations aren't used again.
-		switch _, err := d.relation(g.Relation); {
-		case err == nil:
-			return true, nil
-		case !errors.Is(err, errors.NotFound):
-			return false, errors.Trace(err)
+		if holds, err := d.holds(g); err != nil || holds {
+			return holds, errors.Trace(err)
 		}
 	}
 	return false, nil
+}
+
+// holds says whether a grant's relation is there. Ids of relations aren't used
+// again.
+func (d docs) holds(g model.SecretGrant) (bool, error) {
+	if g.Relation == model.NoRelation {
+		return true, nil
+	}
+	_, err := d.relation(g.Relation)
+	if errors.Is(err, errors.NotFound) {
+		return false, nil
+	}
+	return err == nil, errors.Trace(err)
+}
+
+// leaveOutEnded takes those grants from a secret that ended with their
+// relations.
+func (d docs) leaveOutEnded(s *model.SecretInfo) error {
+	var grants []model.SecretGrant
+	for _, g := range s.Grants {
+		holds, err := d.holds(g)
+		if err != nil {
+			return errors.Trace(err)
+		}
+		if holds {
+			grants = append(grants, g)
+		}
+	}
+	s.Grants = grants
+	return nil
 }
 
 // OwnedSecret is a secret as its owner's agent sees it.
@@ -265,8 +322,15 @@ func (m *Model) OwnedSecrets(ctx context.Context, unit model.UnitName) ([]model.
 		if err != nil {
 			return errors.Trace(err)
 		}
-		found, err = r.secretsOf(u, true)
-		return errors.Trace(err)
+		if found, err = r.secretsOf(u, true); err != nil {
+			return errors.Trace(err)
+		}
+		for i := range found {
+			if err := r.leaveOutEnded(&found[i]); err != nil {
+				return errors.Trace(err)
+			}
+		}
+		return nil
 	})
 	return found, errors.Trace(err)
 }
