@@ -1,6 +1,7 @@
 package model
 
 import (
+	"encoding/base64"
 	"fmt"
 	"regexp"
 	"slices"
@@ -125,10 +126,11 @@ func (c SecretContent) Check() error {
 		if err := CheckSecretKey(k); err != nil {
 			return err
 		}
-		if len(v) > MaxSecretValue*4/3+4 {
-			return errors.NewQuotaLimitExceeded(nil, fmt.Sprintf("secret content for key %q too large: %d bytes", k, len(v)*3/4))
+		size := base64.StdEncoding.DecodedLen(len(v)) - (len(v) - len(strings.TrimRight(v, "=")))
+		if size > MaxSecretValue {
+			return errors.NewQuotaLimitExceeded(nil, fmt.Sprintf("secret content for key %q too large: %d bytes", k, size))
 		}
-		total += len(v) * 3 / 4
+		total += size
 	}
 	if total > MaxSecret {
 		return errors.NewQuotaLimitExceeded(nil, fmt.Sprintf("secret content too large: %d bytes", total))
