@@ -115,9 +115,7 @@ func (d docs) readSecret(unit model.UnitName, ref SecretRef) (secretRead, error)
 		read.consumer.Revision, read.consumer.Seen = latest, latest
 	}
 	if ref.ID != "" && ref.Label != "" && ref.Label != was.Label {
-		if other, err := d.findSecret(u, SecretRef{Label: ref.Label}); err == nil && other.ID != s.ID {
-			return read, errors.NewAlreadyExists(nil, fmt.Sprintf("secret with label %q already exists", ref.Label))
-		} else if err != nil && !errors.Is(err, errors.NotFound) {
+		if err := d.freeLabel(u, s.ID, ref.Label); err != nil {
 			return read, errors.Trace(err)
 		}
 		read.consumer.Label = ref.Label
@@ -130,6 +128,21 @@ func (d docs) readSecret(unit model.UnitName, ref SecretRef) (secretRead, error)
 	read.changed = read.consumer != was && read.consumer.Revision > 0
 	read.content, err = d.secretContent(s.ID, revision)
 	return read, errors.Trace(err)
+}
+
+// freeLabel is AlreadyExists for a label by which the unit reads another secret.
+func (d docs) freeLabel(u UnitDoc, id model.SecretID, label string) error {
+	other, err := d.findSecret(u, SecretRef{Label: label})
+	if errors.Is(err, errors.NotFound) || err == nil && other.ID == id {
+		return nil
+	}
+	if err != nil {
+		return errors.Trace(err)
+	}
+	if ok, err := d.mayRead(u, other); err != nil || !ok {
+		return errors.Trace(err)
+	}
+	return errors.NewAlreadyExists(nil, fmt.Sprintf("secret with label %q already exists", label))
 }
 
 // findSecret finds a secret by its id, or by a label of the unit's.
@@ -152,14 +165,23 @@ func (d docs) findSecret(u UnitDoc, ref SecretRef) (model.SecretInfo, error) {
 			}
 		}
 	}
-	readings, err := d.secretsRead(u)
+	// One that the unit may not read any more is told apart from one that there
+	// never was; but the label may be another one's by now.
+	var denied model.SecretInfo
+	readings, err := d.secretsOnceRead(u)
 	if err != nil {
 		return model.SecretInfo{}, errors.Trace(err)
 	}
 	for _, r := range readings {
-		if r.Label == ref.Label {
+		if r.Label == ref.Label && !r.denied {
 			return r.SecretInfo, nil
 		}
+		if r.Label == ref.Label {
+			denied = r.SecretInfo
+		}
+	}
+	if denied.ID != "" {
+		return denied, nil
 	}
 	return model.SecretInfo{}, errors.NewNotFound(nil, fmt.Sprintf("consumer label %q not found", ref.Label))
 }
@@ -225,10 +247,19 @@ type ReadSecretView struct {
 	Label string // the reader's
 	// Seen is the latest revision that there was when it last asked for that.
 	Seen int
+
+	denied bool // the unit may not read it any more
 }
 
 // secretsRead are the secrets that the unit has read and still may.
 func (d docs) secretsRead(u UnitDoc) ([]ReadSecretView, error) {
+	found, err := d.secretsOnceRead(u)
+	return slices.DeleteFunc(found, func(v ReadSecretView) bool { return v.denied }), errors.Trace(err)
+}
+
+// secretsOnceRead are the secrets that the unit has read, also those that it may
+// not read any more.
+func (d docs) secretsOnceRead(u UnitDoc) ([]ReadSecretView, error) {
 	if !u.Secrets {
 		return nil, nil
 	}
@@ -251,13 +282,11 @@ func (d docs) secretsRead(u UnitDoc) ([]ReadSecretView, error) {
 		if _, err := d.find(prefix+string(id), &c); err != nil {
 			return nil, errors.Trace(err)
 		}
-		if ok, err := d.mayRead(u, s); err != nil || !ok {
-			if err != nil {
-				return nil, errors.Trace(err)
-			}
-			continue
+		ok, err := d.mayRead(u, s)
+		if err != nil {
+			return nil, errors.Trace(err)
 		}
-		found = append(found, ReadSecretView{SecretInfo: s, Label: cmp.Or(c.Label, ownLabel(u, s)), Seen: c.Seen})
+		found = append(found, ReadSecretView{SecretInfo: s, Label: cmp.Or(c.Label, ownLabel(u, s)), Seen: c.Seen, denied: !ok})
 	}
 	return found, nil
 }
