@@ -1,7 +1,6 @@
 package model
 
 import (
-	"encoding/base64"
 	"fmt"
 	"regexp"
 	"slices"
@@ -126,7 +125,7 @@ func (c SecretContent) Check() error {
 		if err := CheckSecretKey(k); err != nil {
 			return err
 		}
-		size := base64.StdEncoding.DecodedLen(len(v)) - (len(v) - len(strings.TrimRight(v, "=")))
+		size := len(v)*3/4 - (len(v) - len(strings.TrimRight(v, "="))) // without the padding
 		if size > MaxSecretValue {
 			return errors.NewQuotaLimitExceeded(nil, fmt.Sprintf("secret content for key %q too large: %d bytes", k, size))
 		}
