@@ -27,17 +27,42 @@ func (c *Context) Now() time.Time { return c.p.View.Now() }
 func (c *Context) Secret(ref SecretRef) (model.SecretContent, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if p := c.pendingSecret(ref); p != nil {
+	p, err := c.pendingRead(ref)
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	if p != nil {
 		switch {
 		case p.RemoveAll:
 			return nil, secretNotFound(string(p.ID))
 		case p.Content != nil && (p.Make != nil || ref.Peek || ref.Refresh):
+			// Which revision that is gets known by the commit.
+			p.Track = p.Track || ref.Refresh
 			return p.Content, nil
+		case ref.ID == "":
+			ref.ID, ref.Label = p.ID, ""
 		}
-		ref.ID = p.ID
 	}
 	content, err := c.p.View.Secret(ref)
 	return content, errors.Trace(err)
+}
+
+// pendingRead is what the hook has done to a secret that is read, which may be
+// found by a label that it had before the hook.
+func (c *Context) pendingRead(ref SecretRef) (*model.SecretChange, error) {
+	if p := c.pendingSecret(ref); p != nil || ref.ID != "" || len(c.secrets) == 0 {
+		return p, nil
+	}
+	own, err := c.ownSecrets()
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	for _, s := range own {
+		if p := c.pendingSecret(SecretRef{ID: s.ID}); s.Label == ref.Label && p != nil && p.Label == nil {
+			return p, nil
+		}
+	}
+	return nil, nil
 }
 
 // pendingSecret is what the hook has done to a secret; nil: nothing.
@@ -70,6 +95,7 @@ func secretNotFound(ref string) error {
 func (c *Context) AddSecret(owner model.OwnerKind, change model.SecretChange) (model.SecretID, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.p.View.Hide(change.Content) // also what is refused was in the call
 	change.Make = &model.SecretOwner{Kind: owner, Name: string(c.p.Unit)}
 	if owner == model.OwnedByApplication {
 		change.Make.Name = c.p.Unit.Application()
@@ -88,7 +114,6 @@ func (c *Context) AddSecret(owner model.OwnerKind, change model.SecretChange) (m
 		return "", errors.Trace(err)
 	}
 	change.ID = id
-	c.p.View.Hide(change.Content)
 	c.secrets = append(c.secrets, change)
 	return id, nil
 }
@@ -153,6 +178,7 @@ func (c *Context) ownSecret(id model.SecretID) (model.SecretInfo, error) {
 func (c *Context) SetSecret(change model.SecretChange) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.p.View.Hide(change.Content)
 	if _, err := c.ownSecret(change.ID); err != nil {
 		return errors.Trace(err)
 	}
@@ -176,7 +202,6 @@ func (c *Context) SetSecret(change model.SecretChange) error {
 		p.Expires = change.Expires
 	}
 	if change.Content != nil {
-		c.p.View.Hide(change.Content)
 		p.Content = change.Content
 	}
 	return nil
@@ -218,17 +243,19 @@ func (c *Context) GrantSecret(id model.SecretID, relation model.RelationID, unit
 	}
 	grants := c.grants(s)
 	g := model.SecretGrant{Target: r.RemoteApp, Relation: relation}
-	if slices.ContainsFunc(grants, func(o model.SecretGrant) bool { return o.Target == r.RemoteApp }) {
+	// A grant ends with its relation: one through another relation is none for
+	// this one.
+	if slices.Contains(grants, g) {
 		return nil
 	}
 	if unit != "" {
 		g.Target = string(unit)
 	} else if slices.ContainsFunc(grants, func(o model.SecretGrant) bool {
-		return model.UnitName(o.Target).Application() == r.RemoteApp && o.Target != r.RemoteApp
+		return o.Relation == relation && o.Target != r.RemoteApp && model.UnitName(o.Target).Application() == r.RemoteApp
 	}) {
 		return errors.NewNotValid(nil, "any unit level grants need to be revoked before granting access to the corresponding application")
 	}
-	if slices.ContainsFunc(grants, func(o model.SecretGrant) bool { return o.Target == g.Target }) {
+	if slices.Contains(grants, g) {
 		return nil
 	}
 	p := c.changeOf(id)
@@ -292,7 +319,9 @@ func (c *Context) Secrets() ([]model.SecretInfo, error) {
 			if p.RemoveAll {
 				continue
 			}
-			s = c.changed(s, p)
+			if s = c.changed(s, p); len(s.Revisions) == 0 {
+				continue // it goes with its last revision
+			}
 		}
 		out = append(out, s)
 	}
@@ -319,14 +348,11 @@ func (c *Context) changed(s model.SecretInfo, p *model.SecretChange) model.Secre
 		s.Rotate, s.NextRotate = *p.Rotate, p.Rotate.Next(c.p.View.Now())
 	}
 	if p.Content != nil {
-		next := 1
-		if len(s.Revisions) > 0 {
-			next = s.Latest().Revision + 1
-		}
-		s.Revisions = append(s.Revisions, model.SecretRevision{Revision: next, Created: c.p.View.Now()})
+		s.Revisions = append(s.Revisions, model.SecretRevision{Revision: s.Next(), Created: c.p.View.Now()})
 	}
 	if p.Expires != nil && len(s.Revisions) > 0 {
 		s.Revisions[len(s.Revisions)-1].Expires = *p.Expires
 	}
+	s.Revisions = slices.DeleteFunc(s.Revisions, func(r model.SecretRevision) bool { return slices.Contains(p.Remove, r.Revision) })
 	return s
 }

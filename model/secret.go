@@ -125,10 +125,11 @@ func (c SecretContent) Check() error {
 		if err := CheckSecretKey(k); err != nil {
 			return err
 		}
-		if len(v) > MaxSecretValue*4/3+4 {
-			return errors.NewQuotaLimitExceeded(nil, fmt.Sprintf("secret content for key %q too large: %d bytes", k, len(v)*3/4))
+		size := len(v)*3/4 - (len(v) - len(strings.TrimRight(v, "="))) // without the padding
+		if size > MaxSecretValue {
+			return errors.NewQuotaLimitExceeded(nil, fmt.Sprintf("secret content for key %q too large: %d bytes", k, size))
 		}
-		total += len(v) * 3 / 4
+		total += size
 	}
 	if total > MaxSecret {
 		return errors.NewQuotaLimitExceeded(nil, fmt.Sprintf("secret content too large: %d bytes", total))
@@ -158,6 +159,9 @@ type SecretInfo struct {
 	// Revisions are those that weren't removed, oldest first; the last one is
 	// the latest, and there is always one.
 	Revisions []SecretRevision `json:"revisions"`
+	// Made is the number of the newest revision that ever was: numbers aren't
+	// used again.
+	Made int `json:"made,omitempty"`
 }
 
 // SecretRevision is one revision of a secret's content.
@@ -169,6 +173,15 @@ type SecretRevision struct {
 
 // Latest is the newest revision.
 func (s SecretInfo) Latest() SecretRevision { return s.Revisions[len(s.Revisions)-1] }
+
+// Next is the number of the revision that new content will be.
+func (s SecretInfo) Next() int {
+	next := s.Made + 1
+	for _, r := range s.Revisions {
+		next = max(next, r.Revision+1)
+	}
+	return next
+}
 
 // Granted says whether the application, or the unit itself, was granted the
 // secret, through whichever relation.
@@ -193,6 +206,8 @@ type SecretChange struct {
 	Content SecretContent `json:"-"`
 	Grant   []SecretGrant `json:"grant,omitempty"`
 	Revoke  []SecretGrant `json:"revoke,omitempty"`
+	// Track: the unit reads the latest revision from now on.
+	Track bool `json:"track,omitempty"`
 	// Remove has revisions that go; RemoveAll: the secret goes.
 	Remove    []int `json:"remove,omitempty"`
 	RemoveAll bool  `json:"remove-all,omitempty"`

@@ -123,6 +123,9 @@ func (t *txn) putOrRemove(app ApplicationDoc) error {
 	if err != nil {
 		return errors.Trace(err)
 	}
+	if err := t.ungrant(app.Name); err != nil {
+		return errors.Trace(err)
+	}
 	if app.Secrets != "" {
 		if err := t.queue(cleanupDoc{SecretsOf: app.Secrets}); err != nil {
 			return errors.Trace(err)

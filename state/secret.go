@@ -22,6 +22,10 @@ type Sealer struct {
 // ErrNotYours is returned to who asks for a secret that nobody has granted it.
 const ErrNotYours = errors.ConstError("permission denied")
 
+// ErrSealed is returned for content that can't be opened: most likely its key
+// was lost. It can be given new content.
+const ErrSealed = errors.ConstError("the content of a secret can't be opened")
+
 // NewSecretID is the id for a secret that is to be made: chance.
 func NewSecretID() (model.SecretID, error) {
 	b := make([]byte, 12)
@@ -119,11 +123,38 @@ func (t *txn) applySecrets(u UnitDoc, leads bool, changes []model.SecretChange) 
 		if err := t.mayChange(u, leads, c); err != nil {
 			return err
 		}
+	}
+	for _, c := range changes {
+		if err := t.letLabelGo(c); err != nil {
+			return errors.Trace(err)
+		}
+	}
+	for _, c := range changes {
 		if err := t.changeSecret(c); err != nil {
 			return errors.Annotatef(err, "cannot change secret %q", c.ID)
 		}
+		if err := t.track(u, c); err != nil {
+			return errors.Trace(err)
+		}
 	}
 	return nil
+}
+
+// letLabelGo takes away a label that its secret isn't to have any more: another
+// one may be given it before.
+func (t *txn) letLabelGo(c model.SecretChange) error {
+	if c.Make != nil || c.Label == nil && !c.RemoveAll {
+		return nil
+	}
+	s, err := t.secret(c.ID)
+	if errors.Is(err, errors.NotFound) || err == nil && (s.Label == "" || c.Label != nil && *c.Label == s.Label) {
+		return nil
+	}
+	if err != nil {
+		return errors.Trace(err)
+	}
+	s.Label = ""
+	return t.put(secretKey(s.ID), s)
 }
 
 // mayChange is ErrNotLeader for an application's secret in a unit that doesn't
@@ -178,6 +209,9 @@ func (t *txn) changeSecret(c model.SecretChange) error {
 		return errors.Trace(err)
 	}
 	if err := t.addRevision(&s, c); err != nil {
+		return errors.Trace(err)
+	}
+	if err := t.leaveOutEnded(&s); err != nil {
 		return errors.Trace(err)
 	}
 	for _, g := range c.Grant {
@@ -237,22 +271,20 @@ func (t *txn) addRevision(s *model.SecretInfo, c model.SecretChange) error {
 	same := false
 	if len(s.Revisions) > 0 && c.Content != nil {
 		latest, err := t.secretContent(s.ID, s.Latest().Revision)
-		if err != nil {
+		if err != nil && !errors.Is(err, ErrSealed) {
 			return errors.Trace(err)
 		}
-		same = maps.Equal(latest, c.Content)
+		same = err == nil && maps.Equal(latest, c.Content)
 	}
 	if c.Content != nil && !same {
 		if err := c.Content.Check(); err != nil {
 			return err
 		}
-		next := 1
-		if len(s.Revisions) > 0 {
-			next = s.Latest().Revision + 1
-		}
+		next := s.Next()
 		if err := t.putSecretContent(s.ID, next, c.Content); err != nil {
 			return errors.Trace(err)
 		}
+		s.Made = next
 		s.Revisions = append(s.Revisions, model.SecretRevision{Revision: next, Created: t.now()})
 		s.Updated = t.now()
 	}
@@ -296,7 +328,7 @@ func (d docs) secretContent(id model.SecretID, revision int) (model.SecretConten
 	}
 	b, err := d.m.sealer.Open(sealed)
 	if err != nil {
-		return nil, errors.Annotatef(err, "cannot open secret %q", id)
+		return nil, errors.WithType(errors.Annotatef(err, "cannot open secret %q", id), ErrSealed)
 	}
 	var content model.SecretContent
 	if json.Unmarshal(b, &content) != nil {

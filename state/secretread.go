@@ -24,7 +24,8 @@ type SecretRef struct {
 }
 
 // ReadSecret is the content of a secret for a unit. Which revision a unit reads
-// is kept, at once. Errors: NotFound with the contract's texts, ErrNotYours.
+// is kept, at once. Errors: NotFound with the contract's texts, ErrNotYours, and
+// AlreadyExists for a label that the unit has for another secret.
 // Source: spec/hook-tools.md §6, "revision rule".
 func (m *Model) ReadSecret(ctx context.Context, unit model.UnitName, ref SecretRef) (model.SecretContent, error) {
 	var read secretRead
@@ -51,6 +52,34 @@ func (m *Model) ReadSecret(ctx context.Context, unit model.UnitName, ref SecretR
 		return tx.prune(read.id)
 	})
 	return read.content, errors.Trace(err)
+}
+
+// track has the unit read the latest revision of a secret from now on, where its
+// hook has asked for that.
+func (t *txn) track(u UnitDoc, c model.SecretChange) error {
+	if !c.Track {
+		return nil
+	}
+	s, err := t.secret(c.ID)
+	if errors.Is(err, errors.NotFound) {
+		return nil // the hook has removed it afterwards
+	}
+	if err != nil {
+		return errors.Trace(err)
+	}
+	if _, err := t.usesSecrets(u.Name); err != nil {
+		return errors.Trace(err)
+	}
+	var reads consumerDoc
+	key, latest := secretsReadBy(u.ID)+string(s.ID), s.Latest().Revision
+	if _, err := t.find(key, &reads); err != nil {
+		return errors.Trace(err)
+	}
+	reads.Unit, reads.Revision, reads.Seen = u.Name, latest, latest
+	if err := t.put(key, reads); err != nil {
+		return errors.Trace(err)
+	}
+	return t.put(secretReaders(s.ID)+u.ID, latest)
 }
 
 // secretRead is what a unit reads, and what is to be remembered of it if that
@@ -85,7 +114,10 @@ func (d docs) readSecret(unit model.UnitName, ref SecretRef) (secretRead, error)
 	if !known || ref.Refresh {
 		read.consumer.Revision, read.consumer.Seen = latest, latest
 	}
-	if ref.ID != "" && ref.Label != "" {
+	if ref.ID != "" && ref.Label != "" && ref.Label != was.Label {
+		if err := d.freeLabel(u, s.ID, ref.Label); err != nil {
+			return read, errors.Trace(err)
+		}
 		read.consumer.Label = ref.Label
 	}
 	revision := read.consumer.Revision
@@ -96,6 +128,21 @@ func (d docs) readSecret(unit model.UnitName, ref SecretRef) (secretRead, error)
 	read.changed = read.consumer != was && read.consumer.Revision > 0
 	read.content, err = d.secretContent(s.ID, revision)
 	return read, errors.Trace(err)
+}
+
+// freeLabel is AlreadyExists for a label by which the unit reads another secret.
+func (d docs) freeLabel(u UnitDoc, id model.SecretID, label string) error {
+	other, err := d.findSecret(u, SecretRef{Label: label})
+	if errors.Is(err, errors.NotFound) || err == nil && other.ID == id {
+		return nil
+	}
+	if err != nil {
+		return errors.Trace(err)
+	}
+	if ok, err := d.mayRead(u, other); err != nil || !ok {
+		return errors.Trace(err)
+	}
+	return errors.NewAlreadyExists(nil, fmt.Sprintf("secret with label %q already exists", label))
 }
 
 // findSecret finds a secret by its id, or by a label of the unit's.
@@ -118,14 +165,23 @@ func (d docs) findSecret(u UnitDoc, ref SecretRef) (model.SecretInfo, error) {
 			}
 		}
 	}
-	readings, err := d.secretsRead(u)
+	// One that the unit may not read any more is told apart from one that there
+	// never was; but the label may be another one's by now.
+	var denied model.SecretInfo
+	readings, err := d.secretsOnceRead(u)
 	if err != nil {
 		return model.SecretInfo{}, errors.Trace(err)
 	}
 	for _, r := range readings {
-		if r.Label == ref.Label {
+		if r.Label == ref.Label && !r.denied {
 			return r.SecretInfo, nil
 		}
+		if r.Label == ref.Label {
+			denied = r.SecretInfo
+		}
+	}
+	if denied.ID != "" {
+		return denied, nil
 	}
 	return model.SecretInfo{}, errors.NewNotFound(nil, fmt.Sprintf("consumer label %q not found", ref.Label))
 }
@@ -141,18 +197,41 @@ func (d docs) mayRead(u UnitDoc, s model.SecretInfo) (bool, error) {
 		if g.Target != app && g.Target != string(u.Name) {
 			continue
 		}
-		if g.Relation == model.NoRelation {
-			return true, nil
-		}
-		// Ids of relations aren't used again.
-		switch _, err := d.relation(g.Relation); {
-		case err == nil:
-			return true, nil
-		case !errors.Is(err, errors.NotFound):
-			return false, errors.Trace(err)
+		if holds, err := d.holds(g); err != nil || holds {
+			return holds, errors.Trace(err)
 		}
 	}
 	return false, nil
+}
+
+// holds says whether a grant's relation is there. Ids of relations aren't used
+// again.
+func (d docs) holds(g model.SecretGrant) (bool, error) {
+	if g.Relation == model.NoRelation {
+		return true, nil
+	}
+	_, err := d.relation(g.Relation)
+	if errors.Is(err, errors.NotFound) {
+		return false, nil
+	}
+	return err == nil, errors.Trace(err)
+}
+
+// leaveOutEnded takes those grants from a secret that ended with their
+// relations.
+func (d docs) leaveOutEnded(s *model.SecretInfo) error {
+	var grants []model.SecretGrant
+	for _, g := range s.Grants {
+		holds, err := d.holds(g)
+		if err != nil {
+			return errors.Trace(err)
+		}
+		if holds {
+			grants = append(grants, g)
+		}
+	}
+	s.Grants = grants
+	return nil
 }
 
 // OwnedSecret is a secret as its owner's agent sees it.
@@ -168,10 +247,19 @@ type ReadSecretView struct {
 	Label string // the reader's
 	// Seen is the latest revision that there was when it last asked for that.
 	Seen int
+
+	denied bool // the unit may not read it any more
 }
 
 // secretsRead are the secrets that the unit has read and still may.
 func (d docs) secretsRead(u UnitDoc) ([]ReadSecretView, error) {
+	found, err := d.secretsOnceRead(u)
+	return slices.DeleteFunc(found, func(v ReadSecretView) bool { return v.denied }), errors.Trace(err)
+}
+
+// secretsOnceRead are the secrets that the unit has read, also those that it may
+// not read any more.
+func (d docs) secretsOnceRead(u UnitDoc) ([]ReadSecretView, error) {
 	if !u.Secrets {
 		return nil, nil
 	}
@@ -194,13 +282,11 @@ func (d docs) secretsRead(u UnitDoc) ([]ReadSecretView, error) {
 		if _, err := d.find(prefix+string(id), &c); err != nil {
 			return nil, errors.Trace(err)
 		}
-		if ok, err := d.mayRead(u, s); err != nil || !ok {
-			if err != nil {
-				return nil, errors.Trace(err)
-			}
-			continue
+		ok, err := d.mayRead(u, s)
+		if err != nil {
+			return nil, errors.Trace(err)
 		}
-		found = append(found, ReadSecretView{SecretInfo: s, Label: cmp.Or(c.Label, ownLabel(u, s)), Seen: c.Seen})
+		found = append(found, ReadSecretView{SecretInfo: s, Label: cmp.Or(c.Label, ownLabel(u, s)), Seen: c.Seen, denied: !ok})
 	}
 	return found, nil
 }
@@ -265,8 +351,15 @@ func (m *Model) OwnedSecrets(ctx context.Context, unit model.UnitName) ([]model.
 		if err != nil {
 			return errors.Trace(err)
 		}
-		found, err = r.secretsOf(u, true)
-		return errors.Trace(err)
+		if found, err = r.secretsOf(u, true); err != nil {
+			return errors.Trace(err)
+		}
+		for i := range found {
+			if err := r.leaveOutEnded(&found[i]); err != nil {
+				return errors.Trace(err)
+			}
+		}
+		return nil
 	})
 	return found, errors.Trace(err)
 }

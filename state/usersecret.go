@@ -17,8 +17,15 @@ import (
 func (m *Model) Secrets(ctx context.Context) ([]model.SecretInfo, error) {
 	var all []model.SecretInfo
 	_, err := m.view(ctx, func(r docs) (err error) {
-		all, err = list[model.SecretInfo](r, "secret/")
-		return errors.Trace(err)
+		if all, err = list[model.SecretInfo](r, "secret/"); err != nil {
+			return errors.Trace(err)
+		}
+		for i := range all {
+			if err := r.leaveOutEnded(&all[i]); err != nil {
+				return errors.Trace(err)
+			}
+		}
+		return nil
 	})
 	slices.SortFunc(all, func(a, b model.SecretInfo) int {
 		return cmp.Or(a.Created.Compare(b.Created), strings.Compare(string(a.ID), string(b.ID)))
@@ -109,6 +116,26 @@ func (t *txn) prune(id model.SecretID) error {
 	return t.put(secretKey(id), s)
 }
 
+// ungrant takes from an application that is removed what people have granted it:
+// another one may come to have its name.
+func (t *txn) ungrant(application string) error {
+	all, err := t.secretsUnder(t.m.UUID())
+	if err != nil {
+		return errors.Trace(err)
+	}
+	for _, s := range all {
+		kept := slices.DeleteFunc(slices.Clone(s.Grants), func(g model.SecretGrant) bool { return g.Target == application })
+		if len(kept) == len(s.Grants) {
+			continue
+		}
+		s.Grants = kept
+		if err := t.put(secretKey(s.ID), s); err != nil {
+			return errors.Trace(err)
+		}
+	}
+	return nil
+}
+
 // removeSecretsOf removes the secrets listed under an owner that is gone, and,
 // where that was a unit, what it has read.
 func (m *Model) removeSecretsOf(ctx context.Context, listed string) error {
@@ -141,7 +168,10 @@ func (m *Model) removeSecretsOf(ctx context.Context, listed string) error {
 	for _, kv := range read {
 		id := model.SecretID(kv.Key[strings.LastIndexByte(kv.Key, '/')+1:])
 		_, err := m.update(ctx, func(tx *txn) error {
-			return tx.delete(secretReaders(id)+listed, secretsReadBy(listed)+string(id))
+			if err := tx.delete(secretReaders(id)+listed, secretsReadBy(listed)+string(id)); err != nil {
+				return errors.Trace(err)
+			}
+			return tx.prune(id)
 		})
 		if err != nil {
 			return errors.Trace(err)
@@ -153,7 +183,13 @@ func (m *Model) removeSecretsOf(ctx context.Context, listed string) error {
 // SealAnew seals the content of all the model's secrets with the newest key.
 // It can be cut off and run again.
 func (m *Model) SealAnew(ctx context.Context) (int, error) {
-	all, err := m.Secrets(ctx)
+	var all []model.SecretInfo
+	// Within an update, for which those wait that are under way, and may have
+	// sealed something with an older key.
+	_, err := m.update(ctx, func(tx *txn) (err error) {
+		all, err = list[model.SecretInfo](tx.docs, "secret/")
+		return errors.Trace(err)
+	})
 	if err != nil {
 		return 0, errors.Trace(err)
 	}

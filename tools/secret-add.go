@@ -38,6 +38,9 @@ func (t *secretAdd) run(c *call) error {
 	if change.Content, err = t.read(c); err != nil {
 		return err
 	}
+	if change.Content == nil {
+		return misusef("missing secret value or filename")
+	}
 	id, err := t.ctx.AddSecret(model.OwnerKind(t.owner), change)
 	if err != nil {
 		return err

@@ -161,6 +161,9 @@ func (s *secretFlags) read(c *call) (model.SecretContent, error) {
 	if err := content.Check(); err != nil {
 		return nil, errors.WithType(err, errMisuse)
 	}
+	if len(content) == 0 {
+		return nil, nil // an empty file
+	}
 	return content, nil
 }
 

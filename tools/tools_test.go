@@ -276,6 +276,11 @@ func TestSessions(t *testing.T) {
 				"ERROR missing required resource name\nexit 2\nERROR unrecognized args: [\"bar\"]\nexit 2\n",
 		},
 		{
+			name:  "a file without keys is no content of a secret",
+			lines: []string{"secret-add --file /dev/null", "secret-set 9m4e2mr0ui3e8a215n4g --file /dev/null --label it"},
+			want:  "ERROR missing secret value or filename\nexit 2\n",
+		},
+		{
 			name:  "goal-state in JSON",
 			lines: []string{"goal-state --format=json"},
 			want: `{"units":{"app/0":{"status":"active","since":"2024-05-06 07:08:09Z"}},` +

@@ -263,7 +263,7 @@ func (a *agent) commit(ctx context.Context, run Run, write func(context.Context)
 // or because its unit is gone.
 func refused(err error) bool {
 	return errors.Is(err, ErrOvertaken) || errors.Is(err, errors.NotValid) ||
-		errors.Is(err, errors.NotFound) || errors.Is(err, errors.Forbidden) || errors.Is(err, errors.QuotaLimitExceeded)
+		errors.Is(err, errors.NotFound) || errors.Is(err, errors.AlreadyExists) || errors.Is(err, errors.Forbidden) || errors.Is(err, errors.QuotaLimitExceeded)
 }
 
 // fail ends a run that has failed; what it wrote is told of and dropped.

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 
 	"github.com/juju/errors"
 	"github.com/spf13/cobra"
@@ -98,6 +99,11 @@ func (a *app) rotateSecretKey() error {
 	}
 	inFile := os.Getenv(secretKeyEnv) == ""
 	if inFile {
+		unlock, err := lockSecretKey(dir)
+		if err != nil {
+			return err
+		}
+		defer unlock()
 		if err := addSecretKey(dir); err != nil {
 			return err
 		}
@@ -121,6 +127,20 @@ func (a *app) rotateSecretKey() error {
 	}
 	fmt.Fprintf(a.stderr, "Sealed %d revisions of secrets with the new key\n", total)
 	return nil
+}
+
+// lockSecretKey has one rotate-secret-key run at a time: of two that add a key at
+// once one would lose the other's, with which secrets may be sealed already.
+func lockSecretKey(dir string) (unlock func(), err error) {
+	f, err := os.OpenFile(secretKeyFile(dir)+".lock", os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, errors.Annotate(err, "cannot lock the key file")
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		f.Close()
+		return nil, errors.NewAlreadyExists(nil, "another rotate-secret-key runs: wait until it has ended")
+	}
+	return func() { f.Close() }, nil
 }
 
 // addSecretKey puts a new key before those that there are.
