@@ -1,6 +1,7 @@
 package machine_test
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -118,6 +119,8 @@ func (w *world) damages() []damage {
 			w.t.Fatal(err)
 		}
 		all = append(all, damage{file: file, offset: -1}, damage{file: file, cut: true})
+		// Of the room that a journal has at its end one byte is as good as another.
+		b = b[:min(len(b), len(bytes.TrimRight(b, "\x00"))+8)]
 		every := 1 + len(b)/8
 		switch {
 		case os.Getenv("UNITD_TEST_LONG") == "":
@@ -150,7 +153,9 @@ func tryDamages(t *testing.T, kept string, damages []damage) {
 	if err := w.model.SetTrust(w.ctx, "app", true); err != nil {
 		t.Fatal(err)
 	}
+	var last *state.FullStatus // an agent that has ended is lost
 	w.until("all go on, or are refused", func(s *state.FullStatus) bool {
+		last = s
 		for _, u := range s.Applications[0].Units {
 			tally := w.tally(u.Name)
 			// An agent that is in trouble for a moment is failed, too.
@@ -162,11 +167,7 @@ func tryDamages(t *testing.T, kept string, damages []damage) {
 		return true
 	})
 	w.stop()
-	s, err := w.model.Status(w.ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, u := range s.Applications[0].Units {
+	for i, u := range last.Applications[0].Units {
 		d := damage{file: "nothing"}
 		if i < len(damages) {
 			d = damages[i]
@@ -203,7 +204,7 @@ func (w *world) checkDamaged(d damage, u state.UnitView) {
 		}
 	}
 	if tally["install"] != 1 || tally["start"] != 1 || tally["config-changed"] != 2 {
-		w.t.Errorf("%v: ran %v", d, tally)
+		w.t.Errorf("%v: ran %v; its agent is %v", d, tally, u.Agent)
 	}
 }
 

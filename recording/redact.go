@@ -3,6 +3,7 @@ package recording
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
@@ -89,9 +90,35 @@ var placeholder = regexp.MustCompile(`redacted-[1-9][0-9]*x*`)
 
 // redactor replaces secrets.
 type redactor struct {
+	large []large        // the longest first
 	all   *regexp.Regexp // nil: there are none
 	names []string       // by the group of all
 	short []shortRule
+}
+
+// large is a value that is too long for a regular expression: it is looked for as
+// it is, and as JSON writes it.
+type large struct {
+	forms []string
+	name  string
+}
+
+// largeValue is the length in bytes from which a value is large.
+const largeValue = 512
+
+func newLarge(value, name string) large {
+	l := large{forms: []string{value}, name: name}
+	for _, escape := range []bool{true, false} {
+		var b bytes.Buffer
+		enc := json.NewEncoder(&b)
+		enc.SetEscapeHTML(escape)
+		if enc.Encode(value) == nil {
+			if form := strings.Trim(strings.TrimSpace(b.String()), `"`); !slices.Contains(l.forms, form) {
+				l.forms = append(l.forms, form)
+			}
+		}
+	}
+	return l
 }
 
 // shortRule replaces a value that is too short to be looked for without its
@@ -112,10 +139,14 @@ func newRedactor(found *secrets, placeholders names) *redactor {
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(len(found.values[b]), len(found.values[a])) })
 	var alternatives []string
 	for _, i := range order {
+		if value := found.values[i]; len(value) >= largeValue {
+			d.large = append(d.large, newLarge(value, placeholders.list[i]))
+			continue
+		}
 		alternatives = append(alternatives, "("+pattern(found.values[i])+")")
 		d.names = append(d.names, placeholders.list[i])
 	}
-	if len(order) > 0 {
+	if len(alternatives) > 0 {
 		d.all = regexp.MustCompile(strings.Join(alternatives, "|"))
 	}
 	for i, p := range found.short {
@@ -197,6 +228,11 @@ func (d *redactor) bytes(b []byte) []byte {
 }
 
 func (d *redactor) text(s string) string {
+	for _, l := range d.large {
+		for _, form := range l.forms {
+			s = strings.ReplaceAll(s, form, l.name)
+		}
+	}
 	if d.all != nil {
 		s = d.long(s)
 	}

@@ -3,6 +3,7 @@ package recording_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -150,6 +151,30 @@ func TestAStoredStateKeepsItsLengthOrIsLeftOut(t *testing.T) {
 		// Wherever the value is, the placeholder is the same.
 		if c.want != "" && strings.Contains(c.want, "redacted") && string(got.Calls[0].Stdout) != "redacted-1xxxxxx\n" {
 			t.Errorf("%s: the call has %q", c.name, got.Calls[0].Stdout)
+		}
+	}
+}
+
+// TestHideTakesManyLargeValues: a unit's secrets can have megabytes, and none of
+// it is in what is kept.
+func TestHideTakesManyLargeValues(t *testing.T) {
+	t.Parallel()
+	var values []recording.Secret
+	r := &recording.Recording{}
+	for i := range 64 {
+		value := strings.Repeat(fmt.Sprintf("%02d<\"binary\">\\", i), 4<<10)
+		values = append(values, recording.Secret{Key: "cert", Value: value})
+		asJSON, err := json.Marshal(map[string]string{"cert": value})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Calls = append(r.Calls, recording.Call{Args: []string{"secret-get", "x"}, Stdout: asJSON})
+		r.Calls = append(r.Calls, recording.Call{Args: []string{"relation-set", "cert=" + value}})
+	}
+	hidden := recording.Hide(r, values)
+	for _, c := range hidden.Calls {
+		if len(c.Stdout) > 100 || len(strings.Join(c.Args, " ")) > 100 {
+			t.Fatalf("%d bytes of it are left", len(c.Stdout)+len(strings.Join(c.Args, " ")))
 		}
 	}
 }

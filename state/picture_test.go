@@ -36,6 +36,7 @@ func TestPictureHasAllThatAHookWrites(t *testing.T) {
 	w.since(before,
 		`mysql  + status: blocked`,
 		`mysql leader-settings  + password: x`,
+		`mysql secrets  + 9m4e2mr0ui3e8a215n4g: revision 1`,
 		`mysql/0  ~ status: waiting "waiting for machine" -> active "up"`,
 		`mysql/0  + version: 8.0`,
 		`mysql/0 ports  + 3306/tcp`,
