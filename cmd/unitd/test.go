@@ -109,7 +109,7 @@ func (a *app) suite(args []string, f testFlags) (*script.Suite, error) {
 			return nil, usagef("--run: %v", err)
 		}
 	}
-	dir, err := dataDir()
+	dir, err := dataDirPath() // scripts leave nothing in it, so it isn't made
 	if err != nil {
 		return nil, err
 	}

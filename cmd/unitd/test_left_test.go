@@ -93,6 +93,9 @@ type scriptsRun struct {
 	*testing.T
 	cmd  *exec.Cmd
 	temp string
+	data string
+	// group is the cgroup that the run is in; "": it may have none.
+	group string
 }
 
 // newScriptsRun is one of so many scripts of each kind, all at once.
@@ -123,8 +126,39 @@ func newScriptsRun(t *testing.T, quickOnes, slowOnes int) *scriptsRun {
 		}
 	})
 	cmd := exec.Command(filepath.Join(bin, "unitd"), "test", "--parallel", "20", dir)
-	cmd.Env = append(os.Environ(), "TMPDIR="+temp, "UNITD_DATA="+filepath.Join(dir, "data"))
-	return &scriptsRun{T: t, cmd: cmd, temp: temp}
+	r := &scriptsRun{T: t, cmd: cmd, temp: temp, data: filepath.Join(dir, "data")}
+	cmd.Env = append(os.Environ(), "TMPDIR="+temp, "UNITD_DATA="+r.data)
+	r.joinGroup()
+	return r
+}
+
+// joinGroup has the run begin in a cgroup of its own, where this host lets us,
+// so that groups that it leaves can be told from those of other tests.
+func (r *scriptsRun) joinGroup() {
+	r.Helper()
+	for _, root := range []string{"/sys/fs/cgroup/unified", "/sys/fs/cgroup"} {
+		if _, err := os.Stat(filepath.Join(root, "cgroup.procs")); err != nil {
+			continue
+		}
+		group := filepath.Join(root, filepath.Base(r.temp))
+		if os.Mkdir(group, 0o755) != nil {
+			continue
+		}
+		r.Cleanup(func() {
+			if err := os.Remove(group); err != nil {
+				r.Error(err)
+			}
+		})
+		f, err := os.Open(group)
+		if err != nil {
+			r.Fatal(err)
+		}
+		r.Cleanup(func() { _ = f.Close() })
+		inGroup(r.cmd, f)
+		r.group = group
+		return
+	}
+	r.Log("no cgroup may be made here: none can be left behind")
 }
 
 // wantNothingLeft looks for processes, sockets, mounts and files.
@@ -148,5 +182,15 @@ func (r *scriptsRun) wantNothingLeft() {
 	entries, err := os.ReadDir(r.temp)
 	if err != nil || len(entries) > 0 {
 		r.Errorf("the temporary directory has %v, %v", entries, err)
+	}
+	if _, err := os.Stat(r.data); !os.IsNotExist(err) {
+		r.Errorf("the data directory is there: %v", err)
+	}
+	if r.group == "" {
+		return
+	}
+	groups, err := filepath.Glob(filepath.Join(r.group, "*", "cgroup.procs"))
+	if err != nil || len(groups) > 0 {
+		r.Errorf("the cgroup has %v, %v", groups, err)
 	}
 }
