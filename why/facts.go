@@ -3,7 +3,6 @@ package why
 import (
 	"context"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/juju/errors"
@@ -112,7 +111,7 @@ func (f *Facts) remember(ctx context.Context, m *state.Model, dir string) error 
 	if _, run, ok := f.runs(); ok {
 		f.Programs = runner.Running(machine.RunMark(m.UUID(), f.Unit.Name, f.Unit.ID, run))
 	}
-	f.ToRun = due(l, f.Remote)
+	f.ToRun = resolver.Due(l, f.Remote)
 	return nil
 }
 
@@ -122,41 +121,4 @@ func (f *Facts) runs() (hooks.Info, int64, bool) {
 		return hooks.Info{}, 0, false
 	}
 	return f.Local.Interrupted()
-}
-
-// mostDue bounds how far due looks.
-const mostDue = 200
-
-// due are the hooks that would run one after the other if all succeeded and
-// nothing else changed.
-func due(l resolver.Local, r resolver.Remote) []hooks.Info {
-	var all []hooks.Info
-	r.Relations = slices.Clone(r.Relations)
-	leave := func(id model.RelationID) {
-		for i := range r.Relations {
-			if r.Relations[i].ID == id {
-				r.Relations[i].InScope = false
-			}
-		}
-	}
-	for range mostDue {
-		op := resolver.Next(l, r)
-		switch op.Verb {
-		case resolver.RunHook:
-			all = append(all, op.Hook)
-			l = resolver.After(l, op, resolver.Event{Kind: resolver.Began, At: r.Now})
-			r.Committed = op.Run
-			if op.Hook.Kind == hooks.RelationBroken {
-				leave(op.Hook.RelationID)
-			}
-		case resolver.LeaveScope:
-			for _, id := range op.Relations {
-				leave(id)
-			}
-		case resolver.Interrupt, resolver.Idle, resolver.Terminate, resolver.MarkDead, resolver.MarkDying:
-			return all
-		}
-		l = resolver.After(l, op, resolver.Event{Kind: resolver.Done, At: r.Now})
-	}
-	return all
 }
