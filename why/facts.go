@@ -35,7 +35,8 @@ type Facts struct {
 	ToRun []hooks.Info
 	// Programs are the programs that run in the unit's hook, on Linux.
 	Programs []string
-	// Busy is another unit of the machine that runs a hook, with its status.
+	// Busy is another unit of the machine and the unit's lock group that runs a
+	// hook or a task, with its status.
 	Busy     model.UnitName
 	BusyWith model.Status
 	// Going is the unit that has to go before a relation with Former, its
@@ -53,12 +54,12 @@ func Look(ctx context.Context, m *state.Model, dir string, unit model.UnitName, 
 	if err != nil {
 		return f, errors.Trace(err)
 	}
-	found := false
+	found, group := false, ""
 	for _, app := range s.Applications {
 		for _, u := range app.Units {
 			found = found || u.Name == unit
 			if u.Name == unit {
-				f.Unit = u.UnitDoc
+				f.Unit, group = u.UnitDoc, app.LockGroup
 			}
 		}
 	}
@@ -71,15 +72,15 @@ func Look(ctx context.Context, m *state.Model, dir string, unit model.UnitName, 
 	if f.Agent, err = m.StatusOf(ctx, state.AgentStatus, string(unit)); err != nil {
 		return f, errors.Trace(err)
 	}
-	f.others(s)
+	f.others(s, group)
 	return f, errors.Trace(f.remember(ctx, m, dir))
 }
 
-// others finds units that this one may wait for.
-func (f *Facts) others(s *state.FullStatus) {
+// others finds units that this one, of that lock group, may wait for.
+func (f *Facts) others(s *state.FullStatus, group string) {
 	for _, app := range s.Applications {
 		for _, u := range app.Units {
-			if u.Name != f.Unit.Name && u.Machine == f.Unit.Machine && u.Agent.Status == model.StatusExecuting {
+			if u.Name != f.Unit.Name && app.LockGroup == group && u.Machine == f.Unit.Machine && u.Agent.Status == model.StatusExecuting {
 				f.Busy, f.BusyWith = u.Name, u.Agent
 			}
 			if u.Principal == f.Unit.Name && u.Life != model.Alive {
