@@ -88,6 +88,8 @@ type unit struct {
 	lose     func()
 	// reboot is state.UnitDoc.Reboot as the agent began.
 	reboot string
+	// inError is state.UnitDoc.Failed as of the last look.
+	inError int64
 	// doing is the task that runs; nil: none does. ending is by whom it can be
 	// ended.
 	doing  *doing
@@ -240,6 +242,7 @@ func (u *unit) observe(ctx context.Context, l resolver.Local) (resolver.Remote, 
 		return resolver.Remote{}, errors.Trace(err)
 	}
 	u.seen, u.proxy = remote(s, endpoints, u.clock.Now()), proxyOf(s.ModelConfig)
+	u.inError = s.Unit.Failed
 	u.host = u.present.now()
 	u.seen.Want.Boot = u.host.Boot
 	u.timeout, u.lockGroup = s.HookTimeout, s.Application.LockGroup
