@@ -51,22 +51,15 @@ func (u *unit) runHook(ctx context.Context, run uniter.Run) uniter.Result {
 
 // executeAt is execute with the points before and after it.
 func (u *unit) executeAt(ctx context.Context, run uniter.Run, entry *history.Entry) (*hookcontext.Context, uniter.Result) {
-	outcome := func(err error, res uniter.Result) uniter.Result {
-		switch {
-		case err == nil:
-			return res
-		}
-		return u.failure(ctx, err)
-	}
 	if err := u.at(ctx, PointHook, run.Number, run.Hook, ""); err != nil {
-		return nil, outcome(err, uniter.Result{})
+		return nil, u.failure(ctx, err)
 	}
 	hctx, res := u.execute(ctx, run, entry)
 	err := u.at(ctx, PointEnded, run.Number, run.Hook, "")
-	if res.Stopped || res.Failure != nil {
-		return hctx, res
+	if err != nil && !res.Stopped && res.Failure == nil {
+		res = u.failure(ctx, err)
 	}
-	return hctx, outcome(err, res)
+	return hctx, res
 }
 
 // calls puts the tool calls of a run into its entry. Those that come after the
@@ -185,7 +178,8 @@ func (u *unit) result(ctx context.Context, path string, o runner.Outcome, tail *
 	bad := o.Err != nil || o.Signal != 0 || o.Exit != 0
 	switch {
 	case o.Stopped || bad && ctx.Err() != nil:
-		return uniter.Result{Stopped: true}
+		// What it has printed is told if its time-out has stopped it.
+		return uniter.Result{Stopped: true, Failure: &resolver.Failure{Output: tail.lines()}}
 	case o.Err != nil:
 		return u.failure(ctx, errors.New(StartError(path, o.Err)))
 	case o.Signal != 0:

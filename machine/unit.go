@@ -72,6 +72,8 @@ type unit struct {
 	idle func()
 	// until is when the hook that runs has taken too long, in ns of Unix time.
 	until atomic.Int64
+	// unlimited lifts the time-out of the hook that runs.
+	unlimited func()
 
 	// seen and proxy are what the model said when it was last looked at, host is
 	// what was known of the host then.

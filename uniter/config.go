@@ -78,7 +78,8 @@ type Result struct {
 	Changes model.Changes
 	// Failure is set if it didn't.
 	Failure *resolver.Failure
-	// Stopped: it was ended because the agent stops; it will be run again.
+	// Stopped: it was ended because the agent stops; it will be run again, and
+	// Failure says nothing.
 	Stopped bool
 }
 
