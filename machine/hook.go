@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -27,7 +28,7 @@ import (
 func (u *unit) runHook(ctx context.Context, run uniter.Run) uniter.Result {
 	entry := history.Entry{Unit: u.name, Run: run.Number, Hook: run.Hook, Charm: run.Local.Charm, Started: u.clock.Now()}
 	entry.SetChanged(u.whatChanged(ctx, run))
-	calls := calls{began: time.Now(), entry: &entry}
+	calls := calls{began: time.Now(), entry: &entry, mask: &u.mask}
 	taking := u.take(run)
 	limited, verdict := u.limit(ctx)
 	u.server.OnCall(func(c tools.Call) {
@@ -68,13 +69,18 @@ type calls struct {
 	mu    sync.Mutex
 	began time.Time
 	entry *history.Entry
+	mask  *mask
 }
 
 func (c *calls) add(call tools.Call) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.entry != nil {
-		c.entry.AddCall(history.Call{Tool: call.Tool, Args: call.Args, Code: call.Code, At: call.Began.Sub(c.began), Took: call.Duration})
+		args := slices.Clone(call.Args)
+		for i, arg := range args {
+			args[i] = c.mask.text(arg)
+		}
+		c.entry.AddCall(history.Call{Tool: call.Tool, Args: args, Code: call.Code, At: call.Began.Sub(c.began), Took: call.Duration})
 	}
 }
 

@@ -198,6 +198,7 @@ func (u *unit) config() uniter.Config {
 	return uniter.Config{
 		Unit: u.name, ID: u.id, Dir: u.dir, Disk: u.disk, Clock: u.clock, Log: u.log,
 		Jitter:      func() float64 { return 2*rand.Float64() - 1 },
+		Mask:        u.mask.text,
 		Observe:     u.observe,
 		Changed:     u.changed,
 		Deployed:    u.charm.Deployed,

@@ -271,6 +271,9 @@ func (a *agent) fail(ctx context.Context, op resolver.Op, f resolver.Failure, wr
 	f.Dropped = wrote.Writes(a.Unit, func(id model.RelationID) string {
 		return fmt.Sprintf("%s:%d", a.local.Relations[id].Endpoint, int(id))
 	})
+	for i, line := range f.Dropped {
+		f.Dropped[i] = a.Mask(line)
+	}
 	e := a.event(resolver.Broke)
 	f.At = e.At
 	e.Failure = f

@@ -32,6 +32,9 @@ type Config struct {
 	Log   *slog.Logger
 	// Jitter returns a random number from -1 to 1.
 	Jitter func() float64
+	// Mask is a text without what nobody is to read in it, for what the agent
+	// remembers of a run: the values of secrets.
+	Mask func(string) string
 
 	// Observe reads the model and the time. l is what the agent remembers, for
 	// the charm that it has deployed says which relations there are.
