@@ -2,6 +2,7 @@ package machine
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"sync"
@@ -146,11 +147,15 @@ func (u *unit) taskResult(task *doing, hctx *hookcontext.Context, res uniter.Res
 // commitTask is the Commit door.
 func (u *unit) commitTask(ctx context.Context, run uniter.Run, res uniter.TaskResult) error {
 	c := state.TaskCommit{Unit: u.name, Run: run.Number, Task: run.Hook.Task, Changes: res.Changes, Outcome: res.Outcome}
+	var err error
+	if c.Memory, err = json.Marshal(resolver.Remember(run.Local)); err != nil {
+		return errors.Trace(err)
+	}
 	if u.rebooter.carryOut != nil {
 		c.Boot = u.host.Boot
 	}
 	_ = u.at(ctx, PointCommit, run.Number, run.Hook, "")
-	err := u.model.CommitTask(ctx, c)
+	err = u.model.CommitTask(ctx, c)
 	if errors.Is(err, state.ErrNotLeader) {
 		return errors.WithType(err, uniter.ErrOvertaken)
 	}
