@@ -53,10 +53,10 @@ type answer struct {
 }
 
 // Run offers a run to who listens in a unit's directory, if anybody does, and
-// waits until it is over: until its exit code is there, or ctx ends. It is
-// false where nobody listens, or nobody wants the hook: then the agent runs it.
+// waits until it is over: until its exit code is there, or ctx ends; taken is
+// called once somebody has taken it. It is false where nobody listens, or nobody wants the hook: then the agent runs it.
 // The error is ErrEnded, or that of ctx.
-func Run(ctx context.Context, dir string, o Offer) (exit int, taken bool, err error) {
+func Run(ctx context.Context, dir string, o Offer, taken func()) (exit int, was bool, err error) {
 	path, err := address(dir)
 	if err != nil {
 		return 0, false, nil
@@ -81,6 +81,7 @@ func Run(ctx context.Context, dir string, o Offer) (exit int, taken bool, err er
 	case err != nil || a.Take == nil || !*a.Take:
 		return 0, false, nil
 	}
+	taken()
 	_ = conn.SetDeadline(time.Time{})
 	a = answer{}
 	err = in.Decode(&a)

@@ -23,7 +23,7 @@ type outcome struct {
 func offered(ctx context.Context, dir string) <-chan outcome {
 	out := make(chan outcome, 1)
 	go func() {
-		exit, taken, err := debugger.Run(ctx, dir, debugger.Offer{Unit: "shop/0", Hook: "start", Env: []string{"A=b\nc"}, Path: "x"})
+		exit, taken, err := debugger.Run(ctx, dir, debugger.Offer{Unit: "shop/0", Hook: "start", Env: []string{"A=b\nc"}, Path: "x"}, func() {})
 		out <- outcome{exit, taken, err}
 	}()
 	return out

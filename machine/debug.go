@@ -24,8 +24,13 @@ func (u *unit) debug(outer, ctx context.Context, run uniter.Run, path string, en
 		Unit: string(u.name), Hook: run.Hook.Name(), Run: run.Number, About: run.Hook.String(),
 		Env: env, Dir: u.charm.Path(), Path: path,
 	}
-	exit, taken, err := debugger.Run(ctx, u.dir, offer)
-	if !taken {
+	taken := func() {
+		if !run.Hook.IsTask() {
+			u.unlimited() // people take their time
+		}
+	}
+	exit, debugged, err := debugger.Run(ctx, u.dir, offer, taken)
+	if !debugged {
 		return uniter.Result{}, false
 	}
 	u.logLine(debuglog.Entry{

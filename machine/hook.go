@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -27,7 +28,7 @@ import (
 func (u *unit) runHook(ctx context.Context, run uniter.Run) uniter.Result {
 	entry := history.Entry{Unit: u.name, Run: run.Number, Hook: run.Hook, Charm: run.Local.Charm, Started: u.clock.Now()}
 	entry.SetChanged(u.whatChanged(ctx, run))
-	calls := calls{began: time.Now(), entry: &entry}
+	calls := calls{began: time.Now(), entry: &entry, mask: &u.mask}
 	taking := u.take(run)
 	limited, verdict := u.limit(ctx)
 	u.server.OnCall(func(c tools.Call) {
@@ -51,22 +52,15 @@ func (u *unit) runHook(ctx context.Context, run uniter.Run) uniter.Result {
 
 // executeAt is execute with the points before and after it.
 func (u *unit) executeAt(ctx context.Context, run uniter.Run, entry *history.Entry) (*hookcontext.Context, uniter.Result) {
-	outcome := func(err error, res uniter.Result) uniter.Result {
-		switch {
-		case err == nil:
-			return res
-		}
-		return u.failure(ctx, err)
-	}
 	if err := u.at(ctx, PointHook, run.Number, run.Hook, ""); err != nil {
-		return nil, outcome(err, uniter.Result{})
+		return nil, u.failure(ctx, err)
 	}
 	hctx, res := u.execute(ctx, run, entry)
 	err := u.at(ctx, PointEnded, run.Number, run.Hook, "")
-	if res.Stopped || res.Failure != nil {
-		return hctx, res
+	if err != nil && !res.Stopped && res.Failure == nil {
+		res = u.failure(ctx, err)
 	}
-	return hctx, outcome(err, res)
+	return hctx, res
 }
 
 // calls puts the tool calls of a run into its entry. Those that come after the
@@ -75,13 +69,18 @@ type calls struct {
 	mu    sync.Mutex
 	began time.Time
 	entry *history.Entry
+	mask  *mask
 }
 
 func (c *calls) add(call tools.Call) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.entry != nil {
-		c.entry.AddCall(history.Call{Tool: call.Tool, Args: call.Args, Code: call.Code, At: call.Began.Sub(c.began), Took: call.Duration})
+		args := slices.Clone(call.Args)
+		for i, arg := range args {
+			args[i] = c.mask.text(arg)
+		}
+		c.entry.AddCall(history.Call{Tool: call.Tool, Args: args, Code: call.Code, At: call.Began.Sub(c.began), Took: call.Duration})
 	}
 }
 
@@ -185,7 +184,8 @@ func (u *unit) result(ctx context.Context, path string, o runner.Outcome, tail *
 	bad := o.Err != nil || o.Signal != 0 || o.Exit != 0
 	switch {
 	case o.Stopped || bad && ctx.Err() != nil:
-		return uniter.Result{Stopped: true}
+		// What it has printed is told if its time-out has stopped it.
+		return uniter.Result{Stopped: true, Failure: &resolver.Failure{Output: tail.lines()}}
 	case o.Err != nil:
 		return u.failure(ctx, errors.New(StartError(path, o.Err)))
 	case o.Signal != 0:

@@ -69,7 +69,7 @@ func (u *unit) recordEnded(e resolver.Ended) {
 	}
 	entry.ID, entry.Run, entry.Hook, entry.Name = u.id, e.Run, e.Hook, e.Hook.Name()
 	entry.Newest = e.Newest
-	entry.Outcome, entry.Message, entry.Exit = history.Outcome(e.How), e.Message, e.Exit
+	entry.Outcome, entry.Message, entry.Exit = history.Outcome(e.How), u.mask.text(e.Message), e.Exit
 	if entry.Outcome != history.Committed {
 		entry.Written = history.Written{}
 	}

@@ -79,6 +79,13 @@ func (u *unit) reportDeploying(ctx context.Context, r uniter.Report) error {
 // reportIdle says what a unit waits for that has not run install: it isn't idle
 // for people until it has.
 func (u *unit) reportIdle(ctx context.Context, r uniter.Report) error {
+	// The failed hook was run again and stopped, and isn't due any more, or the
+	// agent was killed before it could say that the hook is skipped.
+	if u.inError != 0 {
+		if err := u.model.SetFailed(ctx, u.name, 0, nil); err != nil {
+			return errors.Trace(err)
+		}
+	}
 	if !r.Local.Installed && u.seen.Life == model.Alive {
 		if err := u.unlessCharm(ctx, model.StatusWaiting, r.Reason); err != nil {
 			return errors.Trace(err)

@@ -2,6 +2,7 @@ package machine
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"sync"
@@ -66,7 +67,7 @@ func (u *unit) runTask(ctx context.Context, run uniter.Run) uniter.TaskResult {
 	u.ending.arm(cancel)
 	late := u.after(ctx, task, cancel)
 	entry := history.Entry{Unit: u.name, Run: run.Number, Hook: run.Hook, Started: u.clock.Now()}
-	calls := calls{began: time.Now(), entry: &entry}
+	calls := calls{began: time.Now(), entry: &entry, mask: &u.mask}
 	if task.Kind == state.ActionTask { // of commands there is nothing to replay
 		u.taking = u.take(run)
 	}
@@ -146,11 +147,15 @@ func (u *unit) taskResult(task *doing, hctx *hookcontext.Context, res uniter.Res
 // commitTask is the Commit door.
 func (u *unit) commitTask(ctx context.Context, run uniter.Run, res uniter.TaskResult) error {
 	c := state.TaskCommit{Unit: u.name, Run: run.Number, Task: run.Hook.Task, Changes: res.Changes, Outcome: res.Outcome}
+	var err error
+	if c.Memory, err = json.Marshal(resolver.Remember(run.Local)); err != nil {
+		return errors.Trace(err)
+	}
 	if u.rebooter.carryOut != nil {
 		c.Boot = u.host.Boot
 	}
 	_ = u.at(ctx, PointCommit, run.Number, run.Hook, "")
-	err := u.model.CommitTask(ctx, c)
+	err = u.model.CommitTask(ctx, c)
 	if errors.Is(err, state.ErrNotLeader) {
 		return errors.WithType(err, uniter.ErrOvertaken)
 	}

@@ -22,6 +22,7 @@ func (t timedOut) Error() string { return fmt.Sprintf("timed out after %s", t.af
 // may, by the agent's clock. verdict ends it, and makes of a run that it has
 // stopped one that has failed.
 func (u *unit) limit(ctx context.Context) (_ context.Context, verdict func(uniter.Result) uniter.Result) {
+	u.unlimited = func() {}
 	if u.timeout <= 0 {
 		return ctx, func(res uniter.Result) uniter.Result { return res }
 	}
@@ -29,12 +30,19 @@ func (u *unit) limit(ctx context.Context) (_ context.Context, verdict func(unite
 	limited, end := context.WithCancelCause(ctx)
 	u.until.Store(u.clock.Now().Add(u.timeout).UnixNano())
 	timer := u.clock.AfterFunc(u.timeout, func() { end(late) })
-	return limited, func(res uniter.Result) uniter.Result {
+	u.unlimited = func() {
 		timer.Stop()
-		end(nil)
 		u.until.Store(math.MaxInt64)
+	}
+	return limited, func(res uniter.Result) uniter.Result {
+		u.unlimited()
+		end(nil)
 		if res.Stopped && ctx.Err() == nil && errors.As(context.Cause(limited), &late) {
-			return uniter.Result{Failure: &resolver.Failure{Message: late.Error(), Exit: -1}}
+			f := resolver.Failure{Message: late.Error(), Exit: -1}
+			if res.Failure != nil {
+				f.Output = res.Failure.Output
+			}
+			return uniter.Result{Failure: &f}
 		}
 		return res
 	}

@@ -73,6 +73,8 @@ type unit struct {
 	idle func()
 	// until is when the hook that runs has taken too long, in ns of Unix time.
 	until atomic.Int64
+	// unlimited lifts the time-out of the hook that runs.
+	unlimited func()
 
 	// seen and proxy are what the model said when it was last looked at, host is
 	// what was known of the host then.
@@ -89,6 +91,8 @@ type unit struct {
 	lose     func()
 	// reboot is state.UnitDoc.Reboot as the agent began.
 	reboot string
+	// inError is state.UnitDoc.Failed as of the last look.
+	inError int64
 	// doing is the task that runs; nil: none does. ending is by whom it can be
 	// ended.
 	doing  *doing
@@ -195,6 +199,7 @@ func (u *unit) config() uniter.Config {
 	return uniter.Config{
 		Unit: u.name, ID: u.id, Dir: u.dir, Disk: u.disk, Clock: u.clock, Log: u.log,
 		Jitter:      func() float64 { return 2*rand.Float64() - 1 },
+		Mask:        u.mask.text,
 		Observe:     u.observe,
 		Changed:     u.changed,
 		Deployed:    u.charm.Deployed,
@@ -241,6 +246,7 @@ func (u *unit) observe(ctx context.Context, l resolver.Local) (resolver.Remote, 
 		return resolver.Remote{}, errors.Trace(err)
 	}
 	u.seen, u.proxy = remote(s, endpoints, u.clock.Now()), proxyOf(s.ModelConfig)
+	u.inError = s.Unit.Failed
 	u.host = u.present.now()
 	u.seen.Want.Boot = u.host.Boot
 	u.timeout, u.lockGroup = s.HookTimeout, s.Application.LockGroup

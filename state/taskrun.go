@@ -65,8 +65,9 @@ type TaskCommit struct {
 	// knows it.
 	Run  int64
 	Task string
-	// Changes and Boot are those of HookCommit.
+	// Changes, Memory and Boot are those of HookCommit.
 	Changes model.Changes
+	Memory  json.RawMessage
 	Boot    string
 	Outcome model.TaskOutcome
 }
@@ -82,6 +83,9 @@ func (m *Model) CommitTask(ctx context.Context, c TaskCommit) error {
 			return errors.Trace(err)
 		}
 		u.Run = max(u.Run, c.Run)
+		if len(c.Memory) > 0 {
+			u.Memory = c.Memory
+		}
 		if c.Changes.Reboot != model.NoReboot {
 			u.Reboot = c.Boot
 		}

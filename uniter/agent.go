@@ -149,6 +149,10 @@ func (a *agent) reportDone(ctx context.Context, op resolver.Op) {
 	switch op.Verb {
 	case resolver.Finish, resolver.Skip:
 		a.Report(ctx, Report{Kind: Committed, Hook: op.Hook, Run: op.Run, Local: a.local, Reason: op.Reason})
+	case resolver.Recall:
+		if e := a.local.Ended; e.Hook.IsTask() && e.Run == op.Run {
+			a.Report(ctx, Report{Kind: TaskEnded, Hook: e.Hook, Run: e.Run, Local: a.local, Reason: op.Reason})
+		}
 	case resolver.FinishTask, resolver.AbortTask:
 		a.Report(ctx, Report{Kind: TaskEnded, Hook: op.Hook, Run: op.Run, Local: a.local, Reason: op.Reason})
 	case resolver.Requeue:
@@ -271,6 +275,9 @@ func (a *agent) fail(ctx context.Context, op resolver.Op, f resolver.Failure, wr
 	f.Dropped = wrote.Writes(a.Unit, func(id model.RelationID) string {
 		return fmt.Sprintf("%s:%d", a.local.Relations[id].Endpoint, int(id))
 	})
+	for i, line := range f.Dropped {
+		f.Dropped[i] = a.Mask(line)
+	}
 	e := a.event(resolver.Broke)
 	f.At = e.At
 	e.Failure = f

@@ -32,6 +32,9 @@ type Config struct {
 	Log   *slog.Logger
 	// Jitter returns a random number from -1 to 1.
 	Jitter func() float64
+	// Mask is a text without what nobody is to read in it, for what the agent
+	// remembers of a run: the values of secrets.
+	Mask func(string) string
 
 	// Observe reads the model and the time. l is what the agent remembers, for
 	// the charm that it has deployed says which relations there are.
@@ -78,7 +81,8 @@ type Result struct {
 	Changes model.Changes
 	// Failure is set if it didn't.
 	Failure *resolver.Failure
-	// Stopped: it was ended because the agent stops; it will be run again.
+	// Stopped: it was ended because the agent stops; it will be run again, and
+	// Failure says nothing.
 	Stopped bool
 }
 

@@ -81,7 +81,7 @@ func (a *agent) runTask(ctx context.Context, op resolver.Op) error {
 	if res.Outcome.Failed {
 		e.Kind = resolver.Broke
 	}
-	e.Failure = resolver.Failure{Message: res.Outcome.Message, Exit: res.Outcome.Code}
+	e.Failure = resolver.Failure{Message: a.Mask(res.Outcome.Message), Exit: res.Outcome.Code}
 	// The run's stamp in the model stands for this record on disk.
 	if err := a.become(op, e, false); err != nil {
 		return errors.Trace(err)

@@ -3,7 +3,6 @@ package why
 import (
 	"context"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/juju/errors"
@@ -36,7 +35,8 @@ type Facts struct {
 	ToRun []hooks.Info
 	// Programs are the programs that run in the unit's hook, on Linux.
 	Programs []string
-	// Busy is another unit of the machine that runs a hook, with its status.
+	// Busy is another unit of the machine and the unit's lock group that runs a
+	// hook or a task, with its status.
 	Busy     model.UnitName
 	BusyWith model.Status
 	// Going is the unit that has to go before a relation with Former, its
@@ -54,12 +54,12 @@ func Look(ctx context.Context, m *state.Model, dir string, unit model.UnitName, 
 	if err != nil {
 		return f, errors.Trace(err)
 	}
-	found := false
+	found, group := false, ""
 	for _, app := range s.Applications {
 		for _, u := range app.Units {
 			found = found || u.Name == unit
 			if u.Name == unit {
-				f.Unit = u.UnitDoc
+				f.Unit, group = u.UnitDoc, app.LockGroup
 			}
 		}
 	}
@@ -72,15 +72,15 @@ func Look(ctx context.Context, m *state.Model, dir string, unit model.UnitName, 
 	if f.Agent, err = m.StatusOf(ctx, state.AgentStatus, string(unit)); err != nil {
 		return f, errors.Trace(err)
 	}
-	f.others(s)
+	f.others(s, group)
 	return f, errors.Trace(f.remember(ctx, m, dir))
 }
 
-// others finds units that this one may wait for.
-func (f *Facts) others(s *state.FullStatus) {
+// others finds units that this one, of that lock group, may wait for.
+func (f *Facts) others(s *state.FullStatus, group string) {
 	for _, app := range s.Applications {
 		for _, u := range app.Units {
-			if u.Name != f.Unit.Name && u.Machine == f.Unit.Machine && u.Agent.Status == model.StatusExecuting {
+			if u.Name != f.Unit.Name && app.LockGroup == group && u.Machine == f.Unit.Machine && u.Agent.Status == model.StatusExecuting {
 				f.Busy, f.BusyWith = u.Name, u.Agent
 			}
 			if u.Principal == f.Unit.Name && u.Life != model.Alive {
@@ -112,7 +112,7 @@ func (f *Facts) remember(ctx context.Context, m *state.Model, dir string) error 
 	if _, run, ok := f.runs(); ok {
 		f.Programs = runner.Running(machine.RunMark(m.UUID(), f.Unit.Name, f.Unit.ID, run))
 	}
-	f.ToRun = due(l, f.Remote)
+	f.ToRun = resolver.Due(l, f.Remote)
 	return nil
 }
 
@@ -122,41 +122,4 @@ func (f *Facts) runs() (hooks.Info, int64, bool) {
 		return hooks.Info{}, 0, false
 	}
 	return f.Local.Interrupted()
-}
-
-// mostDue bounds how far due looks.
-const mostDue = 200
-
-// due are the hooks that would run one after the other if all succeeded and
-// nothing else changed.
-func due(l resolver.Local, r resolver.Remote) []hooks.Info {
-	var all []hooks.Info
-	r.Relations = slices.Clone(r.Relations)
-	leave := func(id model.RelationID) {
-		for i := range r.Relations {
-			if r.Relations[i].ID == id {
-				r.Relations[i].InScope = false
-			}
-		}
-	}
-	for range mostDue {
-		op := resolver.Next(l, r)
-		switch op.Verb {
-		case resolver.RunHook:
-			all = append(all, op.Hook)
-			l = resolver.After(l, op, resolver.Event{Kind: resolver.Began, At: r.Now})
-			r.Committed = op.Run
-			if op.Hook.Kind == hooks.RelationBroken {
-				leave(op.Hook.RelationID)
-			}
-		case resolver.LeaveScope:
-			for _, id := range op.Relations {
-				leave(id)
-			}
-		case resolver.Interrupt, resolver.Idle, resolver.Terminate, resolver.MarkDead, resolver.MarkDying:
-			return all
-		}
-		l = resolver.After(l, op, resolver.Event{Kind: resolver.Done, At: r.Now})
-	}
-	return all
 }

@@ -23,6 +23,7 @@ const (
 	Due      State = "due"      // it is about to do something
 	Going    State = "going"    // it is Dying, and not done
 	Relation State = "relation" // it can't enter a relation yet
+	Storage  State = "storage"  // it can't be installed before its storage is there
 	Trouble  State = "trouble"  // its agent can't do something, and tries again
 	Reboot   State = "reboot"   // its machine is to be rebooted
 	NoAgent  State = "no-agent" // nobody runs its hooks
@@ -49,7 +50,7 @@ type reason func(Facts) (Answer, bool)
 // Say makes the sentence. The first reason that applies is the one.
 func Say(f Facts) Answer {
 	for _, r := range []reason{
-		dead, running, noAgent, reboot, trouble, answered, failed, turn, going, notYet, upcoming, elsewhere,
+		dead, running, noAgent, reboot, trouble, answered, failed, turn, going, notYet, storage, upcoming, elsewhere,
 	} {
 		if a, ok := r(f); ok {
 			return f.finish(a)
@@ -184,7 +185,7 @@ func (f Facts) busy() string {
 func turn(f Facts) (Answer, bool) {
 	a := Answer{State: Turn, Hook: f.Op.Hook.Name(), Free: f.busy()}
 	a.Sentence = fmt.Sprintf("waits for its turn to run %s (%s)", f.Op.Hook, f.Op.Hook.Cause)
-	return a, f.Op.Verb == resolver.RunHook && f.Busy != ""
+	return a, (f.Op.Verb == resolver.RunHook || f.Op.Verb == resolver.RunTask) && f.Busy != ""
 }
 
 func going(f Facts) (Answer, bool) {
@@ -213,6 +214,12 @@ func notYet(f Facts) (Answer, bool) {
 		}
 	}
 	return Answer{}, false
+}
+
+// storage is what a unit waits for that was deployed with some.
+func storage(f Facts) (Answer, bool) {
+	waits := f.Known && f.Op.Verb == resolver.Idle && len(f.Op.Storage) > 0
+	return Answer{State: Storage, Sentence: "is " + f.Op.Reason}, waits
 }
 
 func upcoming(f Facts) (Answer, bool) {
@@ -253,7 +260,12 @@ func settled(f Facts) Answer {
 		a.Since = f.Agent.Since
 	}
 	if !a.Until.IsZero() {
-		a.Free = "update-status is next, at " + f.at(a.Until)
+		then := f.Remote
+		then.Now = a.Until
+		if op := resolver.Next(f.Local, then); op.Verb == resolver.RunHook {
+			a.Hook = op.Hook.Name()
+			a.Free = fmt.Sprintf("%s is next, at %s", op.Hook, f.at(a.Until))
+		}
 	}
 	return a
 }

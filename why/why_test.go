@@ -24,6 +24,14 @@ func facts(change func(*why.Facts)) why.Facts {
 	return f
 }
 
+// idle has the unit's next update-status in a while.
+func idle(f *why.Facts, in time.Duration) {
+	f.Local.Charm, f.Local.Installed, f.Local.Configured, f.Local.Started = "ch:1", true, true, true
+	f.Local.Seen, f.Local.StatusAt = resolver.Seen{Config: "c"}, f.Now
+	f.Remote = resolver.Remote{Now: f.Now, Charm: "ch:1", Want: f.Local.Seen, StatusInterval: in}
+	f.Op = resolver.Next(f.Local, f.Remote)
+}
+
 // broken is a failed start hook.
 func broken(f *why.Facts) *resolver.Current {
 	f.Local.Current = &resolver.Current{
@@ -44,8 +52,20 @@ func TestWhatIsSaid(t *testing.T) {
 		want   string
 	}{
 		{"nothing, and no update-status either", func(*why.Facts) {}, why.Settled, "shop/0 has had nothing to do since 08:59:00"},
-		{"nothing until update-status", func(f *why.Facts) { f.Op.Until = f.Now.Add(time.Hour) }, why.Settled,
+		{"nothing until update-status", func(f *why.Facts) { idle(f, time.Hour) }, why.Settled,
 			"shop/0 has had nothing to do since 08:59:00; update-status is next, at 10:00:00"},
+		{"nothing until a secret is to be rotated", func(f *why.Facts) {
+			idle(f, time.Hour)
+			f.Remote.OwnSecrets = []resolver.OwnSecret{{ID: "s", Label: "key", Rotate: "hourly", NextRotate: f.Now.Add(time.Minute)}}
+			f.Op = resolver.Next(f.Local, f.Remote)
+		}, why.Settled, "shop/0 has had nothing to do since 08:59:00; secret-rotate (secret:s) is next, at 09:01:00"},
+		{"storage that install waits for", func(f *why.Facts) {
+			f.Op = resolver.Op{Verb: resolver.Idle, Storage: []model.StorageID{"data/0"}, Reason: "waiting for storage data/0: the pool has no room"}
+		}, why.Storage, "shop/0 is waiting for storage data/0: the pool has no room"},
+		{"the turn of the machine, for a task", func(f *why.Facts) {
+			f.Op = resolver.Op{Verb: resolver.RunTask, Hook: hooks.Info{Kind: hooks.Action, Action: "backup", Cause: "task 3"}}
+			f.Busy, f.BusyWith = "side/1", model.Status{Message: "running stop hook", Since: f.Now}
+		}, why.Turn, "shop/0 waits for its turn to run backup-action (task 3); side/1 has the turn on machine 2, running stop hook since 09:00:00"},
 		{"a hook runs", func(f *why.Facts) {
 			f.Agent = model.Status{Status: model.StatusExecuting, Since: f.Now.Add(-48 * time.Hour)}
 			f.Local.Current = &resolver.Current{Hook: start, Run: 4, Step: resolver.Pending}

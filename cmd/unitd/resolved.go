@@ -153,6 +153,12 @@ func opWords(op resolver.Op) string {
 		return "the scope of " + relationList(op.Relations) + " is left"
 	case resolver.Discard:
 		return "given up: " + op.Reason
+	case resolver.RunTask:
+		return op.Hook.Cause + " is run, which waits"
+	case resolver.AbortTask:
+		return op.Hook.Cause + " is ended: " + op.Reason
+	case resolver.Detach:
+		return "storage is detached without a hook: " + op.Reason
 	case resolver.MarkDying:
 		return "the unit is Dying: " + op.Reason
 	case resolver.MarkDead:

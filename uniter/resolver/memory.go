@@ -13,8 +13,8 @@ import (
 // newest record. It is small, however many relations the unit has: what they
 // have told is on the agent's disk alone.
 type Memory struct {
-	// Run is the run that it was committed with, Hook its hook, and Seen what
-	// the charm has been told with it.
+	// Run is the run that it was committed with, Hook its hook or task, and Seen
+	// what the charm has been told with it.
 	Run  int64      `json:"run"`
 	Hook hooks.Info `json:"hook"`
 	Seen Seen       `json:"seen"`
@@ -30,16 +30,21 @@ type Memory struct {
 	Created []model.RelationID `json:"created,omitempty"`
 }
 
-// Remember is the memory that goes with the commit of l's pending run; the zero
-// one where none is pending.
+// Remember is the memory that goes with the commit of l's task or pending run;
+// the zero one where there is neither. A task tells the charm of nothing.
 func Remember(l Local) Memory {
-	if l.Current == nil {
-		return Memory{}
+	m := Memory{}
+	switch {
+	case l.Task != nil:
+		m.Run, m.Hook = l.Task.Run, l.Task.Hook
+	case l.Current != nil:
+		m.Run, m.Hook = l.Current.Run, l.Current.Hook
+		l = told(l.clone(), *l.Current, Event{})
+	default:
+		return m
 	}
-	c := *l.Current
-	l = told(l.clone(), c, Event{})
-	m := Memory{
-		Run: c.Run, Hook: c.Hook, Seen: l.Seen,
+	m = Memory{
+		Run: m.Run, Hook: m.Hook, Seen: l.Seen,
 		Installed: l.Installed, Configured: l.Configured, Started: l.Started, Stopped: l.Stopped, Removed: l.Removed,
 		Leader: l.Leader,
 	}
@@ -74,12 +79,18 @@ func lost(l Local, r Remote) (Op, bool) {
 }
 
 // recalled is what the agent knows with what the model does. If it has missed
-// one run only, it knows what that one has told, and all is as it was. Else the
+// one run only, it knows what that one has told, and all is as it was; a hook
+// that has failed before a task still waits. Else the
 // charm may have missed anything, and is told so by upgrade-charm and
 // config-changed; what it is told of its relations begins after their created.
 func recalled(l Local, op Op, e Event) Local {
 	m, known := op.Memory, l.Run > 0 && op.Run == l.Run+1 && op.Memory.Run == op.Run
-	l.Run, l.Current = op.Run, nil
+	l.Run = op.Run
+	if known && m.Hook.IsTask() {
+		l.Task = &TaskRun{m.Hook, m.Run}
+		return taskEnded(l, EndedCommitted, "")
+	}
+	l.Current = nil
 	if known {
 		return committed(l, Current{Hook: m.Hook, Run: m.Run, Seen: m.Seen}, e)
 	}
