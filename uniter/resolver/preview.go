@@ -88,6 +88,10 @@ func (r Remote) After(op Op) Remote {
 		r.Task, r.Committed = Task{}, max(r.Committed, op.Run)
 	case MarkDying:
 		r.Life = max(r.Life, model.Dying)
+		r.Storage = slices.Clone(r.Storage)
+		for i := range r.Storage {
+			r.Storage[i].Going = true
+		}
 	case MarkDead:
 		r.Life = model.Dead
 	case EnterScope:
