@@ -195,8 +195,12 @@ type packed struct {
 	file *os.File
 }
 
-// pack makes the charm's archive; the caller drops it.
-func pack(c *charmdir.Charm) (*packed, error) {
+// pack makes the charm's archive, and before that what a source tree lacks to
+// run; the caller drops it.
+func (a *app) pack(c *charmdir.Charm) (*packed, error) {
+	if err := a.build(c); err != nil {
+		return nil, err
+	}
 	f, err := os.CreateTemp("", "unitd-charm-*")
 	if err != nil {
 		return nil, errors.Annotate(err, "cannot pack the charm")
@@ -224,7 +228,7 @@ func (p *packed) store(ctx context.Context, m *state.Model) (string, error) {
 
 // addCharm stores the charm in the model and returns its URL.
 func (a *app) addCharm(m *state.Model, c *charmdir.Charm) (string, error) {
-	p, err := pack(c)
+	p, err := a.pack(c)
 	if err != nil {
 		return "", err
 	}
