@@ -16,6 +16,7 @@
 package charmbuild
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"fmt"
@@ -147,18 +148,30 @@ func (b Builder) lock(ctx context.Context, path string) (unlock func(), err erro
 type interpreter struct {
 	path string
 	id   string // what packages for it depend on
+	pip  bool   // it has pip
 }
+
+// about has a Python say what it is.
+const about = `
+import importlib.util, sys, sysconfig
+pip = importlib.util.find_spec("pip") is not None
+print(sys.executable, pip, sys.implementation.cache_tag, sysconfig.get_platform(), sep="\n")
+`
 
 func findPython(ctx context.Context) (interpreter, error) {
 	path, err := exec.LookPath("python3")
 	if err != nil {
 		return interpreter{}, errors.NewNotFound(nil, "python3 isn't on PATH, and the charm needs it: install Python 3 with pip")
 	}
-	out, err := command(ctx, path, "-c", "import sys, sysconfig; print(sys.implementation.cache_tag, sysconfig.get_platform())").Output()
+	out, err := command(ctx, path, "-c", about).Output()
+	lines := strings.Split(string(out), "\n")
+	if err == nil && len(lines) < 4 {
+		err = errors.New("it says nothing of itself")
+	}
 	if err != nil {
 		return interpreter{}, errors.Annotatef(err, "cannot run %s", path)
 	}
-	return interpreter{path, strings.TrimSpace(string(out))}, nil
+	return interpreter{path: cmp.Or(lines[0], path), pip: lines[1] == "True", id: lines[2] + " " + lines[3]}, nil
 }
 
 // command is a program that ends, with all that it has started, when ctx does.

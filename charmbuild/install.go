@@ -56,7 +56,7 @@ func (in install) run(ctx context.Context) error {
 // pip is how pip is called: as the Python's own, or by a virtual environment
 // that is made for this.
 func (in install) pip(ctx context.Context) ([]string, error) {
-	if command(ctx, in.python.path, "-m", "pip", "--version").Run() == nil {
+	if in.python.pip {
 		return []string{in.python.path, "-m", "pip"}, nil
 	}
 	venv := filepath.Join(in.work, "venv")
