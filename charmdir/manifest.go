@@ -31,27 +31,29 @@ func ParseBase(text string, architectures ...string) (Base, error) {
 }
 
 // AddManifest gives the charm the manifest.yaml that Juju's tools read, if its
-// tree has none, so that it can be deployed by them: on the bases that its
-// charmcraft.yaml names, else on the given ones. It has no time in it, so that
-// the same tree makes the same archive. Errors are NotValid; for a charm that
-// says no base where none is given, too.
-func (c *Charm) AddManifest(arch string, otherwise ...Base) error {
+// tree has none, so that it can be deployed by them: on the given bases, else
+// on those that its charmcraft.yaml names, for arch where that says none. It
+// has no time in it, so that the same tree makes the same archive. Errors are
+// NotFound for a charm that says no base where none is given, and NotValid for
+// bases that can't be, and for one that is given where the tree says it.
+func (c *Charm) AddManifest(arch string, bases ...Base) error {
 	if !c.Dir || isFile(c.Path, "manifest.yaml") {
+		if len(bases) > 0 {
+			return errors.NewNotValid(nil, fmt.Sprintf("cannot pack charm %s for another base: it has a manifest.yaml, which says what it runs on", c.Path))
+		}
 		return nil
 	}
 	craft, _, err := readYAML(os.DirFS(c.Path), "charmcraft.yaml")
 	if err != nil {
 		return err
 	}
-	bases, err := readBases(craft, arch)
-	if err != nil {
-		return errors.Annotatef(err, "cannot pack charm %s", c.Path)
+	if len(bases) == 0 {
+		if bases, err = readBases(craft, arch); err != nil {
+			return errors.Annotatef(err, "cannot pack charm %s", c.Path)
+		}
 	}
 	if len(bases) == 0 {
-		bases = otherwise
-	}
-	if len(bases) == 0 {
-		return errors.NewNotValid(nil, fmt.Sprintf("cannot pack charm %s: nothing says which base it runs on: name one in charmcraft.yaml, or with --base ubuntu@24.04", c.Path))
+		return errors.NewNotFound(nil, fmt.Sprintf("cannot pack charm %s: nothing says which base it runs on: name one in charmcraft.yaml, or with --base ubuntu@24.04", c.Path))
 	}
 	data, err := yaml.Marshal(map[string]any{"analysis": map[string]any{"attributes": []any{}}, "bases": bases})
 	if err != nil {

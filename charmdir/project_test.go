@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/juju/errors"
 )
 
 // craft is a charmcraft.yaml with parts.
@@ -202,7 +204,7 @@ func TestManifestsHaveTheBases(t *testing.T) {
 		{"build-for as a word", "base: ubuntu@24.04\nplatforms: {any: {build-on: amd64, build-for: all}}", "ubuntu 24.04 [all]"},
 		{"the old form, short", "bases: [{name: ubuntu, channel: '20.04'}]", "ubuntu 20.04 [amd64]"},
 		{"the old form, long", "bases: [{build-on: [{name: ubuntu, channel: '20.04'}], run-on: [{name: centos, channel: '7', architectures: [arm64]}]}]", "centos 7 [arm64]"},
-		{"nothing: what the caller says", "", "other 1 [x]"},
+		{"what the caller says goes before", "base: ubuntu@24.04", "other 1 [x]"},
 		{"not a base", "base: ubuntu", `charmcraft.yaml:2: base: invalid base "ubuntu": expected it as ubuntu@24.04`},
 		{"a platform without a base", "platforms: {amd64: }", "charmcraft.yaml:2: platforms: a platform without a base: say base: ubuntu@24.04, or ubuntu@24.04:amd64 as its name"},
 		{"not a list", "bases: ubuntu", `charmcraft.yaml:2: bases: expected a list, got "ubuntu"`},
@@ -214,7 +216,11 @@ func TestManifestsHaveTheBases(t *testing.T) {
 			dir := files{"charmcraft.yaml": "name: a\n" + row.craft + "\n"}.dir(t)
 			c, err := ReadDir(dir)
 			must(t, err)
-			if err := c.AddManifest("amd64", Base{"other", "1", []string{"x"}}); err != nil {
+			var given []Base
+			if strings.HasPrefix(row.want, "other") {
+				given = []Base{{"other", "1", []string{"x"}}}
+			}
+			if err := c.AddManifest("amd64", given...); err != nil {
 				if got := strings.TrimPrefix(err.Error(), "cannot pack charm "+dir+": "); got != row.want {
 					t.Errorf("got  %v\nwant %s", got, row.want)
 				}
@@ -239,8 +245,11 @@ func TestManifestsHaveTheBases(t *testing.T) {
 	if c.generated["manifest.yaml"] != nil {
 		t.Error("its own manifest.yaml is not used")
 	}
+	if err := c.AddManifest("amd64", Base{}); err == nil || !strings.Contains(err.Error(), "it has a manifest.yaml, which says what it runs on") {
+		t.Errorf("got %v", err)
+	}
 	must(t, os.Remove(filepath.Join(c.Path, "manifest.yaml")))
-	if err := c.AddManifest("amd64"); err == nil || !strings.Contains(err.Error(), "nothing says which base it runs on") {
+	if err := c.AddManifest("amd64"); !errors.Is(err, errors.NotFound) || !strings.Contains(err.Error(), "nothing says which base it runs on") {
 		t.Errorf("got %v", err)
 	}
 }

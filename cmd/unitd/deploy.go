@@ -36,8 +36,9 @@ func (a *app) deployCmd() *cobra.Command {
 		Use:   "deploy CHARM|BUNDLE.yaml [APPLICATION]",
 		Short: "Deploy a charm from a directory or a .charm file, or a bundle",
 		Long: `Deploy a charm as a new application, named after the charm unless another name
-is given. CHARM is a path that begins with . or /, to an unpacked charm or to a
-.charm file. A bundle deploys several applications and relates them; what is there
+is given. CHARM is a path that begins with . or /, to an unpacked charm, to the
+source tree of one (what its program imports is installed then, once, outside of
+the tree), or to a .charm file. A bundle deploys several applications and relates them; what is there
 already is brought up to date, and what the bundle doesn't say of it stays.`,
 		Example: `  unitd deploy ./ledger
   unitd deploy ./ledger books -n 3 --config port=5433

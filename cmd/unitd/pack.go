@@ -38,7 +38,7 @@ processor. The same tree and packages give the same bytes.`,
 		},
 	}
 	cmd.Flags().StringVarP(&output, "output", "o", "", "the file to write (NAME.charm in the current directory)")
-	cmd.Flags().StringVar(&base, "base", "", "what it runs on, where charmcraft.yaml doesn't say: as ubuntu@24.04")
+	cmd.Flags().StringVar(&base, "base", "", "what it runs on, instead of what charmcraft.yaml says: as ubuntu@24.04")
 	return cmd
 }
 
@@ -46,16 +46,13 @@ func (a *app) packTo(dir, output, base string) error {
 	if st, err := os.Stat(dir); err == nil && !st.IsDir() {
 		return usagef("%s is not a directory: only an unpacked charm can be packed", dir)
 	}
-	var bases []charmdir.Base
-	if base == "" {
-		base = hostBase()
-	}
+	var given []charmdir.Base
 	if base != "" {
 		b, err := charmdir.ParseBase(base, runtime.GOARCH)
 		if err != nil {
 			return usagef("%v", err)
 		}
-		bases = append(bases, b)
+		given = append(given, b)
 	}
 	charm, err := charmdir.Read(dir)
 	if err != nil {
@@ -67,7 +64,11 @@ func (a *app) packTo(dir, output, base string) error {
 	if st, err := os.Stat(output); err == nil && !st.Mode().IsRegular() {
 		return usagef("%s is no file that could be written anew", output)
 	}
-	if err := charm.AddManifest(runtime.GOARCH, bases...); err != nil {
+	err = charm.AddManifest(runtime.GOARCH, given...)
+	if host, herr := charmdir.ParseBase(hostBase(), runtime.GOARCH); errors.Is(err, errors.NotFound) && herr == nil {
+		err = charm.AddManifest(runtime.GOARCH, host)
+	}
+	if err != nil {
 		return err
 	}
 	p, err := a.pack(charm)
