@@ -18,6 +18,7 @@ test-long: test ## more of it, in half an hour at most: run before a release
 	UNITD_TEST_LONG=1 $(GO) test -timeout 25m ./testcharms
 	$(GO) test -run '^$$' -fuzz FuzzMetadata -fuzztime 60s -fuzzminimizetime 10x ./charmdir
 	$(GO) test -run '^$$' -fuzz FuzzArchive -fuzztime 60s -fuzzminimizetime 10x ./charmdir
+	$(GO) test -run '^$$' -fuzz FuzzProject -fuzztime 60s -fuzzminimizetime 10x ./charmdir
 	$(GO) test -run '^$$' -fuzz FuzzParse -fuzztime 60s -fuzzminimizetime 10x ./recording
 	$(GO) test -run '^$$' -fuzz FuzzParse -fuzztime 60s -fuzzminimizetime 10x ./bundle
 

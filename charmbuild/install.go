@@ -153,7 +153,8 @@ func (in install) tell(line string) {
 	for _, begin := range []string{"Collecting ", "Downloading ", "Building wheel", "Installing collected packages"} {
 		if strings.HasPrefix(strings.TrimSpace(line), begin) {
 			words := strings.Fields(line)
-			in.step(strings.ToLower(words[0]) + " " + strings.Join(words[1:min(len(words), 3)], " "))
+			what := strings.ToLower(strings.Join(words[:min(len(words), 2)], " "))
+			in.step(what[:min(len(what), 60)]) // in a line of a terminal
 			return
 		}
 	}

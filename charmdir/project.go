@@ -45,6 +45,9 @@ type part struct {
 	prime  []string // charmcraft's filter; nil: all
 }
 
+// validProgram is a path that means nothing else to a shell.
+var validProgram = regexp.MustCompile(`^[A-Za-z0-9_.+@/-]+$`)
+
 // charmFiles are those beside src and lib that the plugins for Python put into
 // each charm.
 var charmFiles = []string{"src", "lib", "metadata.yaml", "config.yaml", "actions.yaml", "version"}
@@ -221,8 +224,8 @@ func (p *Project) defaultRequirements() {
 // check says whether there is a program.
 func (p *Project) check() error {
 	switch {
-	case checkName(p.Entrypoint) != nil:
-		return errors.NewNotValid(nil, fmt.Sprintf("charmcraft.yaml: parts.%s.charm-entrypoint: %q isn't inside the charm", p.Part, p.Entrypoint))
+	case checkName(p.Entrypoint) != nil || !validProgram.MatchString(p.Entrypoint):
+		return errors.NewNotValid(nil, fmt.Sprintf("charmcraft.yaml: parts.%s.charm-entrypoint: %q isn't the path of a program inside the charm", p.Part, p.Entrypoint))
 	case !isFile(p.Dir, p.Entrypoint) && !isFile(p.Dir, "dispatch") && !isDir(p.Dir, "hooks"):
 		return errors.NewNotValid(nil, fmt.Sprintf("charmcraft.yaml: parts.%s: there is no program %s", p.Part, p.Entrypoint))
 	}
@@ -315,74 +318,6 @@ func (p *Project) passes(name string, dir bool) bool {
 			out = !i.not
 		}
 	}
-	return out
-}
-
-// ignore is a line of .jujuignore, which has the form of git's.
-type ignore struct {
-	pattern            string
-	not, dirs, anchors bool
-}
-
-func (i ignore) matches(name string, dir bool) bool {
-	if i.dirs && !dir {
-		return false
-	}
-	if !i.anchors {
-		name = path.Base(name)
-	}
-	ok, err := path.Match(i.pattern, name)
-	return ok && err == nil
-}
-
-func (p *Project) readIgnores() error {
-	data, _, err := readFile(os.DirFS(p.Dir), ".jujuignore")
-	if err != nil {
-		return err
-	}
-	for line := range strings.Lines(string(data)) {
-		if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
-			continue
-		}
-		var i ignore
-		line, i.not = strings.CutPrefix(line, "!")
-		line, i.dirs = strings.CutSuffix(line, "/")
-		i.anchors = strings.Contains(line, "/")
-		i.pattern = strings.TrimPrefix(line, "/")
-		p.ignores = append(p.ignores, i)
-	}
-	return nil
-}
-
-var (
-	pydepsList = regexp.MustCompile(`(?ms)^PYDEPS\s*=\s*[\[(](.*?)[\])]\s*$`)
-	pyString   = regexp.MustCompile(`"([^"\n]*)"|'([^'\n]*)'|#[^\n]*`)
-)
-
-// pydeps are the packages that the libraries of other charms in the tree need,
-// each by its list PYDEPS.
-func pydeps(dir string) []string {
-	files, err := filepath.Glob(filepath.Join(dir, "lib", "charms", "*", "v*", "*.py"))
-	if err != nil {
-		return nil
-	}
-	var out []string
-	for _, file := range files {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			continue // who packs the tree says so
-		}
-		list := pydepsList.FindSubmatch(data)
-		if list == nil {
-			continue
-		}
-		for _, m := range pyString.FindAllSubmatch(list[1], -1) {
-			if dep := string(m[1]) + string(m[2]); dep != "" && !slices.Contains(out, dep) {
-				out = append(out, dep)
-			}
-		}
-	}
-	slices.Sort(out)
 	return out
 }
 

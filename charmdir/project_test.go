@@ -74,7 +74,9 @@ func TestTreesThatCannotBeBuiltAreRefused(t *testing.T) {
 		{"a plugin that isn't known", program.with("charmcraft.yaml", craft("x: {plugin: rust}")),
 			`charmcraft.yaml:4: parts.x: plugin "rust" isn't known here (charm, dump, nil, python and uv are): pack the charm with charmcraft, and deploy the .charm file`},
 		{"no program", files{"charmcraft.yaml": craft("charm: {}")}, "charmcraft.yaml: parts.charm: there is no program src/charm.py"},
-		{"a program outside", files{"charmcraft.yaml": craft("charm: {charm-entrypoint: ../x}")}, `charmcraft.yaml: parts.charm.charm-entrypoint: "../x" isn't inside the charm`},
+		{"a program outside", files{"charmcraft.yaml": craft("charm: {charm-entrypoint: ../x}")}, `charmcraft.yaml: parts.charm.charm-entrypoint: "../x" isn't the path of a program inside the charm`},
+		{"a program that a shell would run", files{"charmcraft.yaml": craft("charm: {charm-entrypoint: src/$(x).py}"), "src/$(x).py*": ""},
+			`charmcraft.yaml: parts.charm.charm-entrypoint: "src/$(x).py" isn't the path of a program inside the charm`},
 		{"no such requirements", program.with("charmcraft.yaml", craft("charm: {charm-requirements: [r.txt]}")), `charmcraft.yaml:4: parts.charm: there is no file "r.txt"`},
 		{"two programs", program.with("charmcraft.yaml", craft("a: {plugin: uv}\nb: {plugin: charm}")),
 			`charmcraft.yaml:5: parts.b: a second part that is a charm's program; part "a" is one`},
@@ -252,4 +254,42 @@ func TestManifestsHaveTheBases(t *testing.T) {
 	if err := c.AddManifest("amd64"); !errors.Is(err, errors.NotFound) || !strings.Contains(err.Error(), "nothing says which base it runs on") {
 		t.Errorf("got %v", err)
 	}
+}
+
+// FuzzProject: whatever the parts of a charmcraft.yaml say, the error is one
+// line of text, and what is taken has names inside the charm.
+func FuzzProject(f *testing.F) {
+	for _, parts := range []string{
+		"x: {plugin: uv, uv-groups: [a]}", "charm: {prime: [-a, b/*, '[']}", "a: {plugin: dump, source: ./x/../y}", "charm: {charm-entrypoint: /x}", "x: []", "{}",
+	} {
+		f.Add(craft(parts) + "platforms: {'ubuntu@24.04:amd64': {build-for: [all]}}\n", "# x\n!a/\n/b/[\n")
+	}
+	f.Add("name: a\nbases: [{run-on: [{name: x, channel: y}]}]\n", "*")
+	f.Fuzz(func(t *testing.T, craft, ignored string) {
+		dir := files{"charmcraft.yaml": craft, ".jujuignore": ignored, "src/charm.py*": "", "lib/l.py": "", "x/y@": "../src"}.dir(t)
+		line := func(err error) {
+			if err != nil && strings.ContainsFunc(strings.ReplaceAll(err.Error(), dir, ""), unprintable) {
+				t.Fatalf("an error that isn't a line of text: %q", err)
+			}
+		}
+		c, err := ReadDir(dir)
+		line(err)
+		if err != nil {
+			return
+		}
+		line(c.AddManifest("amd64"))
+		c.Built("")
+		_, err = c.Archive(io.Discard)
+		line(err)
+		if c.Project == nil {
+			return
+		}
+		for _, name := range []string{"src/charm.py", "lib/l.py", "x/y", "x", "dispatch"} {
+			for _, got := range c.Project.names(name) {
+				if err := checkName(got); err != nil {
+					t.Fatalf("%s: %v", name, err)
+				}
+			}
+		}
+	})
 }
