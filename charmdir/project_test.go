@@ -262,7 +262,7 @@ func FuzzProject(f *testing.F) {
 	for _, parts := range []string{
 		"x: {plugin: uv, uv-groups: [a]}", "charm: {prime: [-a, b/*, '[']}", "a: {plugin: dump, source: ./x/../y}", "charm: {charm-entrypoint: /x}", "x: []", "{}",
 	} {
-		f.Add(craft(parts) + "platforms: {'ubuntu@24.04:amd64': {build-for: [all]}}\n", "# x\n!a/\n/b/[\n")
+		f.Add(craft(parts)+"platforms: {'ubuntu@24.04:amd64': {build-for: [all]}}\n", "# x\n!a/\n/b/[\n")
 	}
 	f.Add("name: a\nbases: [{run-on: [{name: x, channel: y}]}]\n", "*")
 	f.Fuzz(func(t *testing.T, craft, ignored string) {
