@@ -53,7 +53,8 @@ type Context struct {
 	wantPorts      model.Ports // the unit's ports after the hook; nil: as they were
 	state          answer[map[string]string]
 	stateWrites    map[string]*string
-	notLeader      bool // once false, leadership stays false for the hook
+	notLeader      bool  // once false, leadership stays false for the hook
+	epoch          int64 // the epoch under which the hook leads; 0: it hasn't asked
 	leaderSettings answer[model.Settings]
 	leaderWrites   model.Settings
 	unitStatus     answer[model.Status]
@@ -104,7 +105,7 @@ func (c *Context) ModelUUID() string { return c.p.ModelUUID }
 func (c *Context) Changes() model.Changes {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return model.Changes{
+	changes := model.Changes{
 		Relations:       c.relationChanges(),
 		Ports:           c.portChanges(),
 		State:           c.stateChanges(),
@@ -114,6 +115,10 @@ func (c *Context) Changes() model.Changes {
 		Storage:         c.storageChanges(),
 		Reboot:          c.reboot,
 	}
+	if changes.ByLeader() {
+		changes.Epoch = c.epoch
+	}
+	return changes
 }
 
 // answer remembers what the View said to one question. "There is none" is an

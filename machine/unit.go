@@ -44,6 +44,7 @@ type unit struct {
 	log       *slog.Logger
 	debugLog  *debuglog.Log
 	present   *present
+	lease     *lease
 	disk      durable.Disk
 	dir       string // agents/unit-x-0
 	toolsDir  string
