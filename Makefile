@@ -16,8 +16,10 @@ test: format vet lint venv unit bench cross ## everything, in some minutes
 
 test-long: test ## more of it, in half an hour at most: run before a release
 	UNITD_TEST_LONG=1 $(GO) test $(RACE) -timeout 25m -count=3 ./machine ./script/... ./cmd/unitd ./uniter/... ./hooks/...
+	UNITD_TEST_LONG=1 $(GO) test -timeout 25m ./testcharms
 	$(GO) test -run '^$$' -fuzz FuzzMetadata -fuzztime 60s -fuzzminimizetime 10x ./charmdir
 	$(GO) test -run '^$$' -fuzz FuzzArchive -fuzztime 60s -fuzzminimizetime 10x ./charmdir
+	$(GO) test -run '^$$' -fuzz FuzzProject -fuzztime 60s -fuzzminimizetime 10x ./charmdir
 	$(GO) test -run '^$$' -fuzz FuzzParse -fuzztime 60s -fuzzminimizetime 10x ./recording
 	$(GO) test -run '^$$' -fuzz FuzzParse -fuzztime 60s -fuzzminimizetime 10x ./bundle
 
@@ -47,13 +49,18 @@ unit:
 bench:
 	$(GO) test -run '^$$' -bench . -benchtime 1x ./...
 
-# The Ops charm of the tests runs with the real framework, in an environment of
-# its own. Without Python 3 its tests say that they were skipped.
+# The Python charms of the tests run with the real frameworks: the newest Ops 3
+# in an environment of its own, the newest Ops 2 and charm-helpers in folders
+# of it. Without Python 3 their tests say that they were skipped.
 venv: .venv/ready
 
-.venv/ready: testcharms/opsy/requirements.txt
+.venv/ready: testcharms/opsy/requirements.txt testcharms/testdata/requirements-ops2.txt testcharms/testdata/requirements-charmhelpers.txt
 	@if python3 -c 'import venv, ensurepip' 2>/dev/null; then \
-		python3 -m venv .venv && .venv/bin/pip install --quiet --disable-pip-version-check -r testcharms/opsy/requirements.txt && touch .venv/ready; \
+		rm -rf .venv && python3 -m venv .venv && pip=".venv/bin/pip install --quiet --disable-pip-version-check" && \
+		$$pip -r testcharms/opsy/requirements.txt && \
+		$$pip --target .venv/ops2 -r testcharms/testdata/requirements-ops2.txt && \
+		$$pip --target .venv/charmhelpers -r testcharms/testdata/requirements-charmhelpers.txt && \
+		touch .venv/ready; \
 	elif [ "$$CI" = true ]; then \
 		echo 'Python 3 with venv is needed in CI: install python3-venv'; exit 1; \
 	else \
