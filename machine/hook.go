@@ -56,11 +56,29 @@ func (u *unit) executeAt(ctx context.Context, run uniter.Run, entry *history.Ent
 		return nil, u.failure(ctx, err)
 	}
 	hctx, res := u.execute(ctx, run, entry)
+	res = u.failedByWish(ctx, hctx, res)
 	err := u.at(ctx, PointEnded, run.Number, run.Hook, "")
 	if err != nil && !res.Stopped && res.Failure == nil {
 		res = u.failure(ctx, err)
 	}
 	return hctx, res
+}
+
+// failedByWish is how a run has ended that unitd-fail has ended, if it has: it
+// has failed, whatever it exited with. That the agent was to stop comes first.
+func (u *unit) failedByWish(ctx context.Context, hctx *hookcontext.Context, res uniter.Result) uniter.Result {
+	if hctx == nil || ctx.Err() != nil {
+		return res
+	}
+	reason, failed := hctx.Failed()
+	if !failed {
+		return res
+	}
+	f := resolver.Failure{Message: u.mask.text(reason), Exit: -1}
+	if res.Failure != nil {
+		f.Output = res.Failure.Output
+	}
+	return uniter.Result{Failure: &f}
 }
 
 // calls puts the tool calls of a run into its entry. Those that come after the
@@ -102,7 +120,7 @@ func (u *unit) execute(ctx context.Context, run uniter.Run, entry *history.Entry
 	defer end()
 	hctx := hookcontext.New(hookcontext.Params{
 		Unit: u.name, ModelUUID: u.model.UUID(), Hook: run.Hook, Charm: charm.Charm,
-		Relations: u.relationsOf(run), MayReboot: run.Hook.Kind != hooks.Action, RebootNow: u.rebootNow(run.Hook, end),
+		Relations: u.relationsOf(run), MayReboot: run.Hook.Kind != hooks.Action, RebootNow: u.rebootNow(run.Hook, end), FailNow: end,
 		Action: u.action(run.Hook),
 		View:   liveView{ctx: callCtx, u: u, charm: charm.Charm, machine: u.machine, task: run.Hook.Task},
 	})

@@ -286,11 +286,11 @@ func (u *unit) commit(ctx context.Context, run uniter.Run, changes model.Changes
 	if run.Hook.Kind == hooks.RelationBroken {
 		c.LeaveScope = run.Hook.RelationID
 	}
-	if run.Hook.Kind == hooks.SecretRotate {
+	if run.Hook.Kind == hooks.SecretRotate && !run.Hook.Again {
 		c.Rotated = run.Hook.Secret
 	}
 	var err error
-	if c.Memory, err = json.Marshal(resolver.Remember(run.Local)); err != nil {
+	if c.Memory, err = json.Marshal(resolver.Remember(run.Local, changes.Requeue)); err != nil {
 		return errors.Trace(err)
 	}
 	if run.Hook.Kind == hooks.StorageDetaching {

@@ -22,6 +22,8 @@ type Changes struct {
 	Storage map[string]int `json:"storage,omitempty"`
 	// Reboot is the wish of juju-reboot, to be met after the hook.
 	Reboot Reboot `json:"reboot,omitempty"`
+	// Requeue is the wish to be run again later; nil: none.
+	Requeue *Requeue `json:"requeue,omitempty"`
 }
 
 // RelationChange is what a hook wrote in one relation; both are laid over

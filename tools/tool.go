@@ -84,6 +84,8 @@ func Table() []Tool {
 		actionLogTool(),
 		jujuLogTool(),
 		jujuRebootTool(),
+		unitdRequeueTool(),
+		unitdFailTool(),
 	}
 }
 
