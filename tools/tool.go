@@ -86,6 +86,7 @@ func Table() []Tool {
 		jujuRebootTool(),
 		unitdRequeueTool(),
 		unitdFailTool(),
+		unitdBatchTool(),
 	}
 }
 
