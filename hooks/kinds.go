@@ -152,14 +152,20 @@ func (i Info) SecretRef() string {
 // IsStorage says whether the hook is a storage hook.
 func (i Info) IsStorage() bool { return strings.HasPrefix(string(i.Kind), "storage-") }
 
+// Departs says whether the hook is of something that goes: the unit, a
+// relation, a remote unit, or storage.
+func (i Info) Departs() bool {
+	switch i.Kind {
+	case Stop, Remove, RelationDeparted, RelationBroken, StorageDetaching:
+		return true
+	}
+	return false
+}
+
 // Repeats says whether the hook can be run once more after it has committed, at
 // its own wish: not where what it tells of is gone by then, nor a task.
 func (i Info) Repeats() bool {
-	switch i.Kind {
-	case Stop, Remove, RelationDeparted, RelationBroken, StorageDetaching:
-		return false
-	}
-	return !i.IsTask()
+	return !i.Departs() && !i.IsTask()
 }
 
 // Same says whether both are runs of one hook about the same thing, be what

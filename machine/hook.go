@@ -132,7 +132,7 @@ func (u *unit) execute(ctx context.Context, run uniter.Run, entry *history.Entry
 	if err != nil {
 		return hctx, u.failure(ctx, err)
 	}
-	tail, env, task := &outputTail{}, u.environ(run, id), u.doing
+	tail, env, task := &outputTail{}, u.environ(run, id, u.departure(callCtx, run.Hook)), u.doing
 	if path != "" {
 		u.taking.start(charm, u.charm.Path(), env)
 	}
@@ -274,12 +274,33 @@ func (u *unit) relationsOf(run uniter.Run) []hookcontext.Relation {
 	return out
 }
 
-func (u *unit) environ(run uniter.Run, contextID string) []string {
+// departure is why a hook of what goes runs. Without an answer it is empty: the
+// charm can do its work all the same.
+func (u *unit) departure(ctx context.Context, h hooks.Info) model.Departure {
+	if !h.Departs() {
+		return ""
+	}
+	id := model.NoRelation
+	if h.IsRelation() {
+		id = h.RelationID
+	}
+	why, err := u.model.Departure(ctx, u.name, id, h.RemoteUnit)
+	if err != nil {
+		u.log.Warn("cannot tell why something goes", "unit", u.name, "hook", h.Name(), "err", err)
+	}
+	if why == "" && h.Kind == hooks.StorageDetaching {
+		why = model.StorageDetached
+	}
+	return why
+}
+
+func (u *unit) environ(run uniter.Run, contextID string, why model.Departure) []string {
 	env := hooks.Environ(run.Hook, hooks.Place{
 		Unit: u.name, Principal: u.principal, ModelName: u.model.Name(), ModelUUID: u.model.UUID(),
 		MachineID: u.machine, CharmDir: u.charm.Path(), ToolsDir: u.toolsDir,
 		Socket: u.server.Addr(), ContextID: contextID, APIAddresses: []string{"localhost:17070"},
-		Path: u.host.Path, Debian: u.host.Debian, Ubuntu: u.host.Ubuntu, Proxy: u.proxy,
+		Path: u.host.Path, Debian: u.host.Debian, Ubuntu: u.host.Ubuntu, Proxy: u.proxy[0], LegacyProxy: u.proxy[1],
+		Run: run.Number, Departure: why,
 	})
 	return append(env, u.runMark(run))
 }

@@ -79,7 +79,7 @@ type unit struct {
 	// seen and proxy are what the model said when it was last looked at, host is
 	// what was known of the host then.
 	seen      resolver.Remote
-	proxy     hooks.Proxy
+	proxy     [2]hooks.Proxy // for charms, for any program
 	host      Host
 	timeout   time.Duration // of its hooks; 0: none
 	lockGroup string
@@ -245,7 +245,7 @@ func (u *unit) observe(ctx context.Context, l resolver.Local) (resolver.Remote, 
 	if err != nil {
 		return resolver.Remote{}, errors.Trace(err)
 	}
-	u.seen, u.proxy = remote(s, endpoints, u.clock.Now()), proxyOf(s.ModelConfig)
+	u.seen, u.proxy = remote(s, endpoints, u.clock.Now()), [2]hooks.Proxy{proxyOf(s.ModelConfig, "juju-"), proxyOf(s.ModelConfig, "")}
 	u.inError = s.Unit.Failed
 	u.host = u.present.now()
 	u.seen.Want.Boot = u.host.Boot

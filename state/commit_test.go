@@ -84,6 +84,8 @@ func everything(id model.RelationID) model.Changes {
 			Content: model.SecretContent{"token": "czNjcmV0"},
 		}},
 		Reboot: model.RebootAfter,
+		// Of these two the model has nothing: they are the agent's.
+		Requeue: &model.Requeue{Reason: "not ready"},
 	}
 }
 
