@@ -15,6 +15,13 @@ test: format vet lint venv unit bench cross ## everything, in some minutes
 
 test-long: test ## more of it, in half an hour at most: run before a release
 	UNITD_TEST_LONG=1 $(GO) test $(RACE) -timeout 25m -count=3 ./machine ./script/... ./cmd/unitd ./uniter/... ./hooks/...
+	$(GO) test -run '^$$' -fuzz '^FuzzFlags$$' -fuzztime 60s -fuzzminimizetime 10x ./tools
+	$(GO) test -run '^$$' -fuzz '^FuzzSettings$$' -fuzztime 60s -fuzzminimizetime 10x ./tools
+	$(GO) test -run '^$$' -fuzz '^FuzzKeyValues$$' -fuzztime 60s -fuzzminimizetime 10x ./tools
+	$(GO) test -run '^$$' -fuzz '^FuzzRelationIDs$$' -fuzztime 60s -fuzzminimizetime 10x ./tools
+	$(GO) test -run '^$$' -fuzz '^FuzzSecretArgs$$' -fuzztime 60s -fuzzminimizetime 10x ./tools
+	$(GO) test -run '^$$' -fuzz '^FuzzBatch$$' -fuzztime 60s -fuzzminimizetime 10x ./tools
+	$(GO) test -run '^$$' -fuzz '^FuzzServer$$' -fuzztime 60s -fuzzminimizetime 10x ./tools
 	$(GO) test -run '^$$' -fuzz FuzzMetadata -fuzztime 60s -fuzzminimizetime 10x ./charmdir
 	$(GO) test -run '^$$' -fuzz FuzzArchive -fuzztime 60s -fuzzminimizetime 10x ./charmdir
 	$(GO) test -run '^$$' -fuzz FuzzParse -fuzztime 60s -fuzzminimizetime 10x ./recording
