@@ -44,6 +44,9 @@ func (u *unit) runHook(ctx context.Context, run uniter.Run) uniter.Result {
 	entry.Duration = u.clock.Now().Sub(entry.Started)
 	if hctx != nil && !res.Stopped {
 		res.Changes = hctx.Changes()
+		if r := res.Changes.Requeue; r != nil {
+			res.Changes.Requeue = &model.Requeue{At: r.At, Reason: u.mask.text(r.Reason)}
+		}
 		entry.Written = history.WrittenBy(res.Changes)
 	}
 	u.running = entry

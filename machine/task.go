@@ -128,6 +128,7 @@ func (u *unit) taskResult(task *doing, hctx *hookcontext.Context, res uniter.Res
 	reason, wished := "", false
 	if hctx != nil && !res.Stopped {
 		reason, wished = hctx.Failed()
+		reason = u.mask.text(reason)
 	}
 	switch {
 	case missing:
