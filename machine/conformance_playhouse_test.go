@@ -39,6 +39,11 @@ type frozen struct{ clock.Clock }
 
 func (frozen) Now() time.Time { return theDay }
 
+// NewAlarm rings when as much time has really passed.
+func (f frozen) NewAlarm(at time.Time) clock.Alarm {
+	return f.Clock.NewAlarm(f.Clock.Now().Add(at.Sub(theDay)))
+}
+
 const stageMetadata = `name: app
 summary: s
 requires:

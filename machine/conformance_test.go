@@ -86,7 +86,24 @@ func clients(t *testing.T) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return map[string]string{"Go": path}
+	all := map[string]string{"Go": path}
+	if path, ok := cClient(t); ok {
+		all["C"] = path
+	}
+	return all
+}
+
+// cClient is the client in C, where there is a compiler for it.
+func cClient(t *testing.T) (string, bool) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "hooktool")
+	cmd := exec.Command("make", "-s", "-C", "..", "c-client", "C_CLIENT="+path)
+	out, err := cmd.CombinedOutput()
+	if _, there := os.Stat(path); there != nil {
+		t.Logf("there is no client in C here: %v %s", err, out)
+		return "", false
+	}
+	return path, true
 }
 
 // play makes all runs again, and fails for each that differs.
