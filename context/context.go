@@ -28,6 +28,8 @@ type Params struct {
 	MayReboot bool
 	// Action is set where the run is that of an action.
 	Action *Action
+	// FailNow is called by unitd-fail, on the same terms as RebootNow.
+	FailNow func()
 	// RebootNow is called by "juju-reboot --now", so that the runner can end
 	// the hook. It must not block nor call the Context; nil: nobody is told.
 	RebootNow func()
@@ -68,6 +70,8 @@ type Context struct {
 	storageAdded   map[string]int
 	version        *string
 	reboot         model.Reboot
+	requeue        *model.Requeue
+	failed         *string
 	action         action
 }
 
@@ -114,6 +118,7 @@ func (c *Context) Changes() model.Changes {
 		WorkloadVersion: c.version,
 		Storage:         c.storageChanges(),
 		Reboot:          c.reboot,
+		Requeue:         c.requeue,
 	}
 	if changes.ByLeader() {
 		changes.Epoch = c.epoch

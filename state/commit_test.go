@@ -83,8 +83,10 @@ func everything(id model.RelationID) model.Changes {
 			ID: "9m4e2mr0ui3e8a215n4g", Make: &model.SecretOwner{Kind: model.OwnedByApplication, Name: "mysql"},
 			Content: model.SecretContent{"token": "czNjcmV0"},
 		}},
-		Reboot: model.RebootAfter,
 		Epoch:  1,
+		Reboot: model.RebootAfter,
+		// Of these two the model has nothing: they are the agent's.
+		Requeue: &model.Requeue{Reason: "not ready"},
 	}
 }
 
