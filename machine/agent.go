@@ -25,6 +25,10 @@ import (
 // spec/hook-tools.md §4 ("guarantee 30 s").
 const leaseTime = time.Minute
 
+// leaderTime is how long a unit that was told that it leads can rely on it.
+// Source: spec/hook-tools.md §4.
+const leaderTime = 30 * time.Second
+
 // Config says what an agent runs with.
 type Config struct {
 	Controller *state.Controller
@@ -90,7 +94,7 @@ func Run(ctx context.Context, c Config) error {
 	c.cgroups = runner.OpenCgroups(c.Dir)
 	defer c.cgroups.Close()
 	a := &agent{Config: c, toolsDir: toolsDir, models: map[string]*hosted{}, rebooter: &rebooter{carryOut: c.Reboot, log: c.Log}, present: newPresent(c)}
-	a.lease = &lease{store: c.Controller.Store(), log: c.Log, holders: map[chan struct{}]bool{}}
+	a.lease = &lease{store: c.Controller.Store(), clock: c.Clock, log: c.Log, holders: map[chan struct{}]bool{}}
 	if err := a.lease.grant(ctx); err != nil {
 		return errors.Trace(err)
 	}
