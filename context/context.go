@@ -51,14 +51,17 @@ type Context struct {
 	config         answer[map[string]any]
 	bags           map[bag]*answer[model.Settings]
 	bagWrites      map[bag]model.Settings
+	bagTallies     map[bag]*tally
 	ports          answer[map[model.UnitName]model.Ports]
 	wantPorts      model.Ports // the unit's ports after the hook; nil: as they were
 	state          answer[map[string]string]
 	stateWrites    map[string]*string
+	stateTally     tally
 	notLeader      bool  // once false, leadership stays false for the hook
 	epoch          int64 // the epoch under which the hook leads; 0: it hasn't asked
 	leaderSettings answer[model.Settings]
 	leaderWrites   model.Settings
+	leaderTally    tally
 	unitStatus     answer[model.Status]
 	appStatus      answer[ApplicationStatus]
 	networks       map[string]*answer[Network]
@@ -83,6 +86,7 @@ func New(p Params) *Context {
 		relations:   make(map[model.RelationID]Relation, len(p.Relations)),
 		bags:        map[bag]*answer[model.Settings]{},
 		bagWrites:   map[bag]model.Settings{},
+		bagTallies:  map[bag]*tally{},
 		stateWrites: map[string]*string{},
 		networks:    map[string]*answer[Network]{},
 

@@ -101,8 +101,12 @@ func (a *app) agentConfigIn(dir string, controller *state.Controller) (machine.C
 	if err != nil {
 		return machine.Config{}, err
 	}
+	fast, err := fastClient(dir)
+	if err != nil {
+		return machine.Config{}, err
+	}
 	return machine.Config{
-		Controller: controller, Dir: dir, Client: client, Clock: clock.WallClock,
+		Controller: controller, Dir: dir, Client: client, ToolClient: fast, Clock: clock.WallClock,
 		Log:  newLog(a.stderr),
 		Look: machine.LocalHost, Version: unitdVersion(),
 	}, nil
