@@ -71,6 +71,8 @@ var rooms = []room{
 	{"state/store", anything, nil},
 	{"state/store/storetest", anything, []string{"state/store"}},
 	{"state/store/sqlite", anything, []string{"state/store"}},
+	{"state/store/etcd", anything, []string{"state/store"}},
+	{"state/store/etcd/etcdtest", anything, nil},
 	{"state", anything, []string{"model", "state/store"}},
 	{"storage", anything, []string{"charmdir", "durable", "model"}},
 	{"machine", anything, []string{
