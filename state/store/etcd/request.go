@@ -104,7 +104,7 @@ func readable(err error, endpoints string) error {
 	case errors.Is(err, rpctypes.ErrNoSpace):
 		return errors.Annotatef(err, "etcd at %s is full: compact and defragment it, then disarm its alarm", endpoints)
 	case errors.Is(err, context.DeadlineExceeded):
-		return errors.WithType(fmt.Errorf("etcd at %s doesn't answer: see that it runs there, and whether it wants certificates", endpoints), context.DeadlineExceeded)
+		return errors.NewTimeout(nil, fmt.Sprintf("etcd at %s doesn't answer: see that it runs there, and whether it wants certificates", endpoints))
 	case silent(err):
 		return errors.Annotatef(err, "etcd at %s doesn't answer", endpoints)
 	}
