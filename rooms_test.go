@@ -72,7 +72,7 @@ var rooms = []room{
 	{"state/store/storetest", anything, []string{"state/store"}},
 	{"state/store/sqlite", anything, []string{"state/store"}},
 	{"state/store/etcd", anything, []string{"state/store"}},
-	{"state/store/etcd/etcdtest", anything, nil},
+	{"state/store/etcd/etcdtest", anything, []string{"state/store", "state/store/etcd", "state/store/sqlite"}},
 	{"state", anything, []string{"model", "state/store"}},
 	{"storage", anything, []string{"charmdir", "durable", "model"}},
 	{"machine", anything, []string{

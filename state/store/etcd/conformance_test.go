@@ -50,15 +50,13 @@ func open(t testing.TB, url string) *etcd.Store {
 
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	p := etcdtest.NewPool(t)
-	storetest.Run(t, func(t *testing.T) store.Store { return open(t, p.URL(t)) })
+	storetest.Run(t, func(t *testing.T) store.Store { return open(t, etcdtest.Alone(t)) })
 }
 
 func TestConformanceOfAPair(t *testing.T) {
 	t.Parallel()
-	p := etcdtest.NewPool(t)
 	storetest.RunPair(t, func(t *testing.T) (a, b store.Store) {
-		url := p.URL(t)
+		url := etcdtest.Alone(t)
 		return open(t, url), open(t, url)
 	})
 }

@@ -101,9 +101,8 @@ func (w *wire) set(down, deaf bool) {
 }
 
 // wired opens the store that a URL names through a wire, and once more without.
-func wired(t *testing.T) (w *wire, through, direct *etcd.Store) {
+func wired(t *testing.T, url string) (w *wire, through, direct *etcd.Store) {
 	t.Helper()
-	url := etcdtest.URL(t)
 	o, err := etcd.ParseURL(url, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -139,7 +138,7 @@ func value(t *testing.T, s store.Store, key string) string {
 // lost after etcd has made them, and others never reach it.
 func TestACommitWhoseAnswerIsLostIsMadeOnce(t *testing.T) {
 	t.Parallel()
-	w, s, direct := wired(t)
+	w, s, direct := wired(t, etcdtest.URL(t))
 	const rounds, each = 5, 3
 	for range rounds {
 		for i := range each {
@@ -190,7 +189,7 @@ func told(t *testing.T, ch <-chan store.Batch, rev int64) (keys string, resync b
 
 func TestAWatchGoesOnWhereItWasCutOff(t *testing.T) {
 	t.Parallel()
-	w, s, direct := wired(t)
+	w, s, direct := wired(t, etcdtest.URL(t))
 	ch, err := s.Watch(t.Context(), "k/", 0)
 	if err != nil {
 		t.Fatal(err)
@@ -207,9 +206,7 @@ func TestAWatchGoesOnWhereItWasCutOff(t *testing.T) {
 
 func TestAWatchThatWasCutOffWhileHistoryWasForgottenResyncs(t *testing.T) {
 	t.Parallel()
-	alone := etcdtest.Start(t) // compaction is for all prefixes
-	w := newWire(t, alone.Endpoint)
-	s, direct := open(t, fmt.Sprintf("etcd://%s/x", w.listener.Addr())), open(t, fmt.Sprintf("etcd://%s/x", alone.Endpoint))
+	w, s, direct := wired(t, etcdtest.Alone(t)) // compaction is for all prefixes
 	ch, err := s.Watch(t.Context(), "k/", 0)
 	if err != nil {
 		t.Fatal(err)

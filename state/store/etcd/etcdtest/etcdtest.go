@@ -17,7 +17,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
-	"testing"
 	"time"
 
 	"github.com/juju/errors"
@@ -39,6 +38,13 @@ var program = sync.OnceValues(func() (string, error) {
 	return strings.TrimSpace(string(out)), nil
 })
 
+// TB is what a test, a benchmark and a check of rapid's have in common.
+type TB interface {
+	Helper()
+	Fatal(args ...any)
+	Cleanup(func())
+}
+
 // Server is one member of a cluster, often the only one.
 type Server struct {
 	// Endpoint is where clients find it, "127.0.0.1:port".
@@ -52,7 +58,7 @@ type Server struct {
 
 // Start starts a server of one member that ends with the test. The arguments
 // go to etcd.
-func Start(t testing.TB, args ...string) *Server {
+func Start(t TB, args ...string) *Server {
 	t.Helper()
 	s, err := start(args...)
 	if err != nil {
@@ -85,7 +91,7 @@ func start(args ...string) (s *Server, err error) {
 }
 
 // Cluster starts a cluster of n members that end with the test.
-func Cluster(t testing.TB, n int) []*Server {
+func Cluster(t TB, n int) []*Server {
 	t.Helper()
 	var failed error
 	for range 5 {
@@ -240,7 +246,7 @@ var (
 
 // Shared is the server that all tests of a package use, each with a prefix of
 // its own. Its TestMain calls Stop.
-func Shared(t testing.TB) *Server {
+func Shared(t TB) *Server {
 	t.Helper()
 	shared.Lock()
 	defer shared.Unlock()
@@ -255,13 +261,19 @@ func Shared(t testing.TB) *Server {
 }
 
 // URL names an empty store in the shared server, as --store takes it.
-func URL(t testing.TB) string {
+func URL(t TB) string {
 	t.Helper()
 	return fmt.Sprintf("etcd://%s/test-%d", Shared(t).Endpoint, prefixes.Add(1))
 }
 
-// Stop ends the shared server, if there is one.
+// Stop ends the servers that tests share or have lent.
 func Stop() {
+	pool.Lock()
+	defer pool.Unlock()
+	for _, s := range pool.all {
+		s.remove()
+	}
+	pool.free, pool.all = nil, nil
 	shared.Lock()
 	defer shared.Unlock()
 	if shared.Server != nil {

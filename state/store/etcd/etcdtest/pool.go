@@ -2,43 +2,48 @@ package etcdtest
 
 import (
 	"fmt"
-	"runtime"
-	"testing"
+	"sync"
 )
 
-// Pool are servers of which a test has one to itself while it lasts: revisions
-// and compaction are the whole server's.
-type Pool struct{ free chan *Server }
-
-// NewPool makes a pool that ends with the test. Servers start when they are
-// needed.
-func NewPool(t testing.TB) *Pool {
-	t.Helper()
-	p := &Pool{free: make(chan *Server, runtime.GOMAXPROCS(0))}
-	for range cap(p.free) {
-		p.free <- nil
-	}
-	t.Cleanup(func() {
-		for range cap(p.free) {
-			if s := <-p.free; s != nil {
-				s.remove()
-			}
-		}
-	})
-	return p
+// pool are servers of which a test has one to itself while it lasts.
+var pool struct {
+	sync.Mutex
+	free []*Server
+	all  []*Server
 }
 
-// URL names an empty store in a server that nobody else uses until the test has
-// ended.
-func (p *Pool) URL(t testing.TB) string {
+// Alone names an empty store in a server that nobody else uses until the test
+// has ended: revisions and compaction are the whole server's. The servers are
+// used again; Stop ends them.
+func Alone(t TB) string {
 	t.Helper()
-	s := <-p.free
-	t.Cleanup(func() { p.free <- s })
+	s := lent()
 	if s == nil {
 		var err error
 		if s, err = start(); err != nil {
 			t.Fatal(err)
 		}
+		pool.Lock()
+		pool.all = append(pool.all, s)
+		pool.Unlock()
 	}
+	t.Cleanup(func() {
+		pool.Lock()
+		defer pool.Unlock()
+		pool.free = append(pool.free, s)
+	})
 	return fmt.Sprintf("etcd://%s/test-%d", s.Endpoint, prefixes.Add(1))
+}
+
+// lent is a server that nobody has; nil if there is none.
+func lent() *Server {
+	pool.Lock()
+	defer pool.Unlock()
+	n := len(pool.free)
+	if n == 0 {
+		return nil
+	}
+	s := pool.free[n-1]
+	pool.free = pool.free[:n-1]
+	return s
 }

@@ -1,0 +1,71 @@
+package etcdtest
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"testing"
+
+	"github.com/unitd/unitd/state/store"
+	"github.com/unitd/unitd/state/store/etcd"
+	"github.com/unitd/unitd/state/store/sqlite"
+)
+
+// Variable is the environment variable that says on which engine a package's
+// tests run: "etcd", or else SQLite.
+const Variable = "UNITD_TEST_STORE"
+
+// OnEtcd says whether these tests are to run on etcd.
+func OnEtcd() bool { return os.Getenv(Variable) == "etcd" }
+
+// Open opens an empty store on the engine that tests are to run on: a new
+// SQLite file at path, or a server that the test has alone. The caller closes
+// it.
+func Open(t TB, path string) store.Store {
+	t.Helper()
+	if !OnEtcd() {
+		s, err := sqlite.Open(path, sqlite.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	return OpenURL(t, Alone(t))
+}
+
+// OpenURL opens the store that a URL names. The caller closes it.
+func OpenURL(t TB, url string) *etcd.Store {
+	t.Helper()
+	o, err := etcd.ParseURL(url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := etcd.Open(context.Background(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// Again runs the tests of this package whose names the pattern has once more,
+// on etcd, in a process of their own. The test that calls it isn't run there.
+func Again(t *testing.T, pattern string) {
+	t.Helper()
+	if OnEtcd() {
+		t.Skip("these tests run on etcd already")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"-test.run=" + pattern, "-test.count=1", "-test.timeout=20m"}
+	if testing.Short() {
+		args = append(args, "-test.short")
+	}
+	cmd := exec.CommandContext(t.Context(), self, args...)
+	cmd.Env = append(os.Environ(), Variable+"=etcd")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Errorf("on etcd: %v\n%s", err, out)
+	}
+}
