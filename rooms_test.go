@@ -89,7 +89,7 @@ var rooms = []room{
 	{"cmd/hooktool", standard, []string{"tools/client"}},
 	{"cmd/unitd", anything, []string{
 		"bundle", "charmdir", "context", "debugger", "debuglog", "durable", "history", "hooks", "hooks/runner", "machine", "model",
-		"recording", "relation", "script", "script/lab", "sealed", "state", "state/store", "state/store/sqlite", "storage", "tools", "tools/client", "tools/wire",
+		"recording", "relation", "script", "script/lab", "sealed", "state", "state/store", "state/store/etcd", "state/store/sqlite", "storage", "tools", "tools/client", "tools/wire",
 		"uniter", "uniter/journal", "uniter/resolver", "why",
 	}},
 }

@@ -7,7 +7,10 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/juju/errors"
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/unitd/unitd/state/store/etcd/etcdtest"
 )
 
 // TestScripts runs what a user can type: each script in testdata/script is a
@@ -28,16 +31,65 @@ import (
 //	mkfifo NAMES...       make named pipes, by which hooks and scripts wait for
 //	                      each other
 //	zip FILE ENTRIES...   make an archive, with any entry names; see cmdZip
+//	[etcd]                is true where the script's models are in etcd
 func TestScripts(t *testing.T) {
 	t.Parallel()
+	runScripts(t, nil, nil)
+}
+
+// onEtcd are the scripts that run on etcd too whenever tests run: what commands
+// read and write, what agents watch, and what becomes of one that is killed.
+// With UNITD_TEST_LONG all do.
+var onEtcd = []string{
+	"agent-killed-after-the-commit-runs-nothing-again",
+	"application-removed-leaves-an-empty-model",
+	"commands-at-once-do-not-lose-anything",
+	"leader-removed-makes-another-one",
+	"model-made-chosen-and-destroyed",
+	"relation-exchanges-settings",
+	"secrets-are-added-granted-and-kept",
+	"storage-is-listed-moved-and-removed",
+	"unit-subordinate-comes-and-goes-with-its-principal",
+	"up-runs-the-shop-in-the-written-order",
+}
+
+// TestScriptsOnEtcd runs the scripts with UNITD_STORE set to a store in a real
+// etcd, a prefix for each.
+func TestScriptsOnEtcd(t *testing.T) {
+	t.Parallel()
+	var files []string
+	if os.Getenv("UNITD_TEST_LONG") == "" {
+		for _, name := range onEtcd {
+			files = append(files, filepath.Join("testdata", "script", name+".txtar"))
+		}
+	}
+	runScripts(t, files, func(t testing.TB, e *testscript.Env) { e.Setenv("UNITD_STORE", etcdtest.URL(t)) })
+}
+
+// runScripts runs the files, or all scripts if there are none, after another
+// preparation of each.
+func runScripts(t *testing.T, files []string, prepare func(testing.TB, *testscript.Env)) {
 	bin, err := programs()
 	if err != nil {
 		t.Fatal(err)
 	}
+	dir := ""
+	if files == nil {
+		dir = filepath.Join("testdata", "script")
+	}
 	testscript.Run(t, testscript.Params{
-		Dir: filepath.Join("testdata", "script"),
+		Dir: dir, Files: files,
 		Setup: func(e *testscript.Env) error {
+			if t, ok := e.T().(testing.TB); ok && prepare != nil {
+				prepare(t, e)
+			}
 			return setUp(e, bin)
+		},
+		Condition: func(cond string) (bool, error) {
+			if cond != "etcd" {
+				return false, errors.NotFoundf("condition %q", cond)
+			}
+			return prepare != nil, nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"unitd":  cmdUnitd,
@@ -72,6 +124,7 @@ var programs = sync.OnceValues(func() (string, error) {
 
 func TestMain(m *testing.M) {
 	code := m.Run()
+	etcdtest.Stop()
 	if dir, err := programs(); err == nil {
 		os.RemoveAll(dir)
 	}

@@ -48,6 +48,8 @@ type Options struct {
 	TLS                *tls.Config
 	Username, Password string       // of etcd's own users; empty: none
 	Log                *slog.Logger // gets what goes wrong in the background; nil: nowhere
+
+	files map[string]string // the parameters of the URL, for URL
 }
 
 // Store is a store in etcd. It is a store.Store.

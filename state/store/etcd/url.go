@@ -7,7 +7,9 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/juju/errors"
@@ -25,6 +27,9 @@ const (
 	EnvUser     = "UNITD_ETCD_USER"     // ?user=NAME
 	EnvPassword = "UNITD_ETCD_PASSWORD" // the password itself, or ?password-file=FILE
 )
+
+// systemCA stands for who signs certificates according to the host.
+const systemCA = "system"
 
 var validPrefix = regexp.MustCompile(`^[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)*$`)
 
@@ -79,18 +84,61 @@ func (o Options) validate() error {
 
 func quote(s string) string { return `"` + s + `"` }
 
+// URL names the store as ParseURL reads it, wherever a process runs that has the
+// same password in its environment.
+func (o Options) URL() string {
+	text := Scheme + strings.Join(o.Endpoints, ",") + "/" + o.Prefix
+	values := url.Values{}
+	for name, value := range o.files {
+		values.Set(name, value)
+	}
+	if o.Username != "" {
+		values.Set("user", o.Username)
+	}
+	if len(values) > 0 {
+		text += "?" + values.Encode()
+	}
+	return text
+}
+
+// SecretFiles are the files that nobody but their owner should read.
+func (o Options) SecretFiles() []string {
+	var paths []string
+	for _, name := range []string{"key", "password-file"} {
+		if path := o.files[name]; path != "" {
+			paths = append(paths, path)
+		}
+	}
+	return paths
+}
+
 // parameters reads what isn't the place of the store.
 func (o *Options) parameters(values url.Values, getenv func(string) string) error {
+	o.files = map[string]string{}
 	for name := range values {
-		switch name {
-		case "ca", "cert", "key", "user", "password-file":
-		default:
+		if !slices.Contains([]string{"ca", "cert", "key", "user", "password-file"}, name) {
 			return errors.NewNotValid(nil, "the store's URL has a parameter "+quote(name)+"; there are ca, cert, key, user and password-file")
 		}
 	}
-	o.Username = cmp.Or(values.Get("user"), getenv(EnvUser))
-	o.Password = getenv(EnvPassword)
-	if path := values.Get("password-file"); path != "" {
+	for name, variable := range map[string]string{"ca": EnvCA, "cert": EnvCert, "key": EnvKey, "password-file": ""} {
+		value := values.Get(name)
+		if value == "" && variable != "" {
+			value = getenv(variable)
+		}
+		if value == "" {
+			continue
+		}
+		if value != systemCA {
+			absolute, err := filepath.Abs(value)
+			if err != nil {
+				return errors.Trace(err)
+			}
+			value = absolute
+		}
+		o.files[name] = value
+	}
+	o.Username, o.Password = cmp.Or(values.Get("user"), getenv(EnvUser)), getenv(EnvPassword)
+	if path := o.files["password-file"]; path != "" {
 		b, err := os.ReadFile(path)
 		if err != nil {
 			return errors.Annotate(err, "cannot read the password for etcd")
@@ -100,7 +148,7 @@ func (o *Options) parameters(values url.Values, getenv func(string) string) erro
 	if (o.Username == "") != (o.Password == "") {
 		return errors.NewNotValid(nil, "a user of etcd is named with the password: "+EnvUser+" or ?user=, and "+EnvPassword+" or ?password-file=")
 	}
-	ca, cert, key := cmp.Or(values.Get("ca"), getenv(EnvCA)), cmp.Or(values.Get("cert"), getenv(EnvCert)), cmp.Or(values.Get("key"), getenv(EnvKey))
+	ca, cert, key := o.files["ca"], o.files["cert"], o.files["key"]
 	if ca == "" && cert == "" && key == "" {
 		return nil
 	}
@@ -110,7 +158,7 @@ func (o *Options) parameters(values url.Values, getenv func(string) string) erro
 // encrypt reads the certificates.
 func (o *Options) encrypt(ca, cert, key string) error {
 	o.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
-	if ca != "" && ca != "system" {
+	if ca != "" && ca != systemCA {
 		pem, err := os.ReadFile(ca)
 		if err != nil {
 			return errors.Annotate(err, "cannot read who signs the certificates of etcd")
