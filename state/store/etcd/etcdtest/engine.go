@@ -6,6 +6,8 @@ import (
 	"os/exec"
 	"testing"
 
+	"github.com/juju/errors"
+
 	"github.com/unitd/unitd/state/store"
 	"github.com/unitd/unitd/state/store/etcd"
 	"github.com/unitd/unitd/state/store/sqlite"
@@ -30,7 +32,36 @@ func Open(t TB, path string) store.Store {
 		}
 		return s
 	}
-	return OpenURL(t, Alone(t))
+	url := Alone(t)
+	if err := os.WriteFile(path+".url", []byte(url), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return OpenURL(t, url)
+}
+
+// Reopen opens a store that Open has made, for another process. The caller
+// closes it.
+func Reopen(path string) (store.Store, error) {
+	url, err := os.ReadFile(path + ".url")
+	if os.IsNotExist(err) {
+		s, err := sqlite.Open(path, sqlite.Options{})
+		if err != nil {
+			return nil, errors.Trace(err)
+		}
+		return s, nil
+	}
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	o, err := etcd.ParseURL(string(url), nil)
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	s, err := etcd.Open(context.Background(), o)
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	return s, nil
 }
 
 // OpenURL opens the store that a URL names. The caller closes it.
