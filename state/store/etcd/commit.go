@@ -70,7 +70,7 @@ func (s *Store) pause(ctx context.Context, try int) error {
 
 // try makes one attempt; done is false if somebody else was faster.
 func (s *Store) try(ctx context.Context, fn func(store.Tx) error) (rev int64, done bool, err error) {
-	t := &transaction{reader: newReader(ctx, s), leased: map[string]int64{}, writes: map[string]*write{}}
+	t := &transaction{reader: newReader(ctx, s), leased: map[string]int64{}, listed: map[string]bool{}, writes: map[string]*write{}}
 	if err := fn(t); err != nil {
 		if isCompacted(err) {
 			return 0, false, nil // it has taken so long that its revision is forgotten

@@ -18,6 +18,7 @@ type transaction struct {
 	*reader
 	ranges []span            // that were listed, besides the keys that were got
 	leased map[string]int64  // listed keys with a lease, by their revision: they can go without a mark
+	listed map[string]bool   // the keys that were there when they were listed
 	writes map[string]*write // by key
 	size   int               // of keys and values in bytes
 	err    error             // the first for which nothing may be committed
@@ -57,12 +58,14 @@ func (t *transaction) Delete(key string) error {
 	if err := store.CheckKey(key); err != nil {
 		return t.failed(err)
 	}
-	kv, err := t.get(key)
-	if err != nil {
-		return t.failed(errors.Annotatef(err, "cannot read key %q", key))
-	}
-	if kv.Rev == 0 && t.writes[key] == nil {
-		return nil
+	if !t.listed[key] {
+		kv, err := t.get(key)
+		if err != nil {
+			return t.failed(errors.Annotatef(err, "cannot read key %q", key))
+		}
+		if kv.Rev == 0 && t.writes[key] == nil {
+			return nil
+		}
 	}
 	return t.write(key, &write{deleted: true})
 }
@@ -153,6 +156,7 @@ func (t *transaction) merged(prefix, after string, limit int, opts ...clientv3.O
 	}
 	var out []store.KV
 	for _, kv := range kvs {
+		t.listed[kv.Key] = true
 		if kv.Lease != 0 {
 			t.leased[kv.Key] = kv.Rev
 		}
