@@ -35,7 +35,13 @@ func lived(t *testing.T) *world {
 		LeaderSettings: model.Settings{"a": "1"},
 	}}))
 	// Whoever comes after it has its name, and not its history.
-	w.ok(w.ForceRemoveUnit(w.ctx, "wordpress/0"))
+	w.deploy("haproxy", 1)
+	w.ok(w.SetStatus(w.ctx, state.WorkloadStatus, "haproxy/0", status("maintenance", "the former one")))
+	w.ok(w.ForceRemoveUnit(w.ctx, "haproxy/0"))
+	_, err := w.DestroyApplication(w.ctx, "haproxy")
+	w.ok(err)
+	w.deploy("haproxy", 1)
+	w.ok(w.SetStatus(w.ctx, state.WorkloadStatus, "haproxy/0", status("maintenance", "the later one")))
 	return w
 }
 
@@ -102,8 +108,19 @@ func TestAModelMovesBetweenEnginesWhole(t *testing.T) {
 		if got, want := shown(t, after), shown(t, before); got != want {
 			t.Errorf("its status is\n%s\nwas\n%s", got, want)
 		}
+		history := func(m *state.Model) []model.Status {
+			h, err := m.StatusHistory(w.ctx, state.WorkloadStatus, "haproxy/0")
+			w.ok(err)
+			return h
+		}
+		if got, want := history(m), history(w.Model); !reflect.DeepEqual(got, want) || len(want) != 2 {
+			t.Errorf("a unit's history is %v, was %v", got, want)
+		}
 		// The queue goes on here, and deletes what it would have deleted there.
 		w.ok(m.RunCleanups(w.ctx))
+		if got := history(m); len(got) != 2 {
+			t.Errorf("then the unit's history is %v", got)
+		}
 		problems, err := m.SelfCheck(w.ctx)
 		w.ok(err)
 		for _, p := range problems {

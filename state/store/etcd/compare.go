@@ -110,7 +110,11 @@ func (t *transaction) checks(most int) []check {
 			points = nil
 			continue
 		}
-		ranges = halved(ranges)
+		fewer := halved(ranges, true)
+		if len(fewer) == len(merge(slices.Clone(ranges))) {
+			fewer = halved(ranges, false)
+		}
+		ranges = fewer
 	}
 }
 
@@ -145,23 +149,40 @@ func merge(spans []span) []span {
 	return out
 }
 
-// groups are n spans, or fewer, that have all of the sorted keys in them; the
-// keys have a prefix that the spans haven't.
+// groups are about n spans that have all of the keys in them; the keys have a
+// prefix that the spans haven't. None reaches from one model into another: what
+// is between them may not be the user's to read.
 func groups(points []check, prefix string, n int) []span {
 	slices.SortFunc(points, func(a, b check) int { return strings.Compare(a.from, b.from) })
+	most := (len(points) + n - 1) / n
 	var out []span
-	for chunk := range slices.Chunk(points, (len(points)+n-1)/n) {
-		out = append(out, span{strings.TrimPrefix(chunk[0].from, prefix), strings.TrimPrefix(chunk[len(chunk)-1].end, prefix)})
+	in := 0
+	for _, p := range points {
+		s := span{strings.TrimPrefix(p.from, prefix), strings.TrimPrefix(p.end, prefix)}
+		if last := len(out) - 1; last >= 0 && in < most && neighbours(out[last], s) {
+			out[last].end = s.end
+			in++
+			continue
+		}
+		out, in = append(out, s), 1
 	}
 	return out
 }
 
-// halved joins each two neighbours of the spans.
-func halved(spans []span) []span {
-	spans = merge(slices.Clone(spans))
+// neighbours says whether two spans are of the same model.
+func neighbours(a, b span) bool { return directory(a.from, coarse) == directory(b.from, coarse) }
+
+// halved joins each two of the spans that come one after the other, or only
+// those that are of the same model.
+func halved(spans []span, same bool) []span {
 	var out []span
-	for pair := range slices.Chunk(spans, 2) {
-		out = append(out, span{pair[0].from, pair[len(pair)-1].end})
+	joined := false
+	for _, s := range merge(slices.Clone(spans)) {
+		if last := len(out) - 1; last >= 0 && !joined && (!same || neighbours(out[last], s)) {
+			out[last].end, joined = s.end, true
+			continue
+		}
+		out, joined = append(out, s), false
 	}
 	return out
 }
