@@ -8,6 +8,8 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"io"
+	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -18,7 +20,8 @@ import (
 const exportFormat = 1
 
 // An exported model is lines of JSON: a header, what each revision wrote of what
-// is still there, in their order, and a trailer.
+// is still there, in their order, the files of charms and resources, which the
+// store has by their hashes, and a trailer.
 //
 // The order is kept since documents are compared by it, as statuses with their
 // entity: what was written before is so in the new store, and what was written
@@ -32,6 +35,10 @@ type (
 	exportGroup struct {
 		Rev  int64       `json:"rev,omitempty"`
 		Docs []exportDoc `json:"docs,omitempty"`
+		// Blob is the hash of a file that documents refer to; lines with its Parts
+		// follow, up to an empty one.
+		Blob string `json:"blob,omitempty"`
+		Part []byte `json:"part,omitempty"`
 		exportTrailer
 	}
 	exportDoc struct {
@@ -91,6 +98,7 @@ func (m *Model) Export(ctx context.Context, w io.Writer) error {
 			return errors.Trace(err)
 		}
 		var digest contentDigest
+		files := map[string]bool{}
 		for len(writes) > 0 {
 			n := slices.IndexFunc(writes, func(w written) bool { return w.rev != writes[0].rev })
 			if n < 0 {
@@ -100,10 +108,26 @@ func (m *Model) Export(ctx context.Context, w io.Writer) error {
 			if err != nil {
 				return errors.Trace(err)
 			}
+			for _, doc := range group.Docs {
+				for _, found := range fileOf.FindAllSubmatch(doc.Value, -1) {
+					files[string(found[1])] = true
+				}
+			}
 			if err := lines.Encode(group); err != nil {
 				return errors.Trace(err)
 			}
 			writes = writes[n:]
+		}
+		for _, sha := range slices.Sorted(maps.Keys(files)) {
+			if err := lines.Encode(exportGroup{Blob: sha}); err != nil {
+				return errors.Trace(err)
+			}
+			if err := m.FileContent(ctx, File{SHA256: sha}, partWriter{lines}); err != nil {
+				return errors.Annotatef(err, "file %s", sha)
+			}
+			if err := lines.Encode(exportGroup{}); err != nil {
+				return errors.Trace(err)
+			}
 		}
 		return errors.Trace(lines.Encode(exportGroup{exportTrailer: digest.trailer()}))
 	})
@@ -111,6 +135,20 @@ func (m *Model) Export(ctx context.Context, w io.Writer) error {
 		return errors.Annotatef(err, "cannot export model %q", m.info.Name)
 	}
 	return errors.Annotatef(out.Flush(), "cannot export model %q", m.info.Name)
+}
+
+// fileOf finds the files that a document refers to.
+var fileOf = regexp.MustCompile(`"sha256":"([0-9a-f]{64})"`)
+
+// partWriter writes a file as lines.
+type partWriter struct{ lines *json.Encoder }
+
+// Write is part of io.Writer.
+func (w partWriter) Write(b []byte) (int, error) {
+	if len(b) == 0 {
+		return 0, nil
+	}
+	return len(b), errors.Trace(w.lines.Encode(exportGroup{Part: b}))
 }
 
 // written is that a key was made or last written.

@@ -103,6 +103,14 @@ func TestAModelMovesBetweenEnginesWhole(t *testing.T) {
 		if got := documentsOf(t, s, m); !reflect.DeepEqual(got, docs) {
 			t.Errorf("%d documents have come, of %d", len(got), len(docs))
 		}
+		for _, url := range []string{"local:mysql-0", "local:wordpress-0"} {
+			var was, is bytes.Buffer
+			w.ok(w.CharmContent(w.ctx, url, &was))
+			w.ok(m.CharmContent(w.ctx, url, &is))
+			if is.String() != was.String() || was.Len() == 0 {
+				t.Errorf("the archive of %s has %d bytes, had %d", url, is.Len(), was.Len())
+			}
+		}
 		after, err := m.Status(w.ctx)
 		w.ok(err)
 		if got, want := shown(t, after), shown(t, before); got != want {
@@ -199,7 +207,7 @@ func TestWhatIsNoWholeExportedModelIsntImported(t *testing.T) {
 				t.Errorf("it gives %v, want %s", err, tt.want)
 			}
 			if _, err := s.View(t.Context(), func(r store.Reader) error {
-				kvs, err := r.List("")
+				kvs, err := r.List("m")
 				if len(kvs) > 0 {
 					t.Errorf("it has left %d documents", len(kvs))
 				}

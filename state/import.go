@@ -106,6 +106,12 @@ func (i *importing) groups() (exportTrailer, error) {
 		if g.End {
 			return g.exportTrailer, nil
 		}
+		if g.Blob != "" {
+			if _, err := i.storeBlob(i.ctx, g.Blob, &partReader{lines: i.lines}); err != nil {
+				return exportTrailer{}, errors.Annotatef(err, "file %s", g.Blob)
+			}
+			continue
+		}
 		rev, err := i.store.Update(i.ctx, func(tx store.Tx) error {
 			for _, doc := range g.Docs {
 				if err := tx.Put(i.prefix()+doc.Key, doc.Value); err != nil {
@@ -119,6 +125,30 @@ func (i *importing) groups() (exportTrailer, error) {
 		}
 		i.old, i.new = append(i.old, g.Rev), append(i.new, rev)
 	}
+}
+
+// partReader reads a file from its lines.
+type partReader struct {
+	lines *json.Decoder
+	part  []byte
+	end   bool
+}
+
+// Read is part of io.Reader.
+func (r *partReader) Read(b []byte) (int, error) {
+	for len(r.part) == 0 && !r.end {
+		var g exportGroup
+		if err := r.lines.Decode(&g); err != nil {
+			return 0, errors.NewNotValid(nil, "it isn't whole: its end is missing")
+		}
+		r.part, r.end = g.Part, len(g.Part) == 0
+	}
+	if r.end {
+		return 0, io.EOF
+	}
+	n := copy(b, r.part)
+	r.part = r.part[n:]
+	return n, nil
 }
 
 // settle gives the work in the cleanup queue the revisions of this store.

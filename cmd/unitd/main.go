@@ -141,7 +141,7 @@ on this machine alone and with nothing to set up.`,
 		a.storageCmd, a.showStorageCmd, a.addStorageCmd, a.attachStorageCmd, a.detachStorageCmd, a.removeStorageCmd,
 		a.storagePoolsCmd, a.createStoragePoolCmd,
 		a.statusCmd, a.showUnitCmd, a.rulesCmd, a.waitCmd, a.whyCmd, a.debugLogCmd, a.historyCmd, a.debugHooksCmd, a.debugCodeCmd, a.debugWindowCmd, a.recordCmd, a.replayCmd,
-		a.addModelCmd, a.destroyModelCmd, a.modelsCmd, a.modelCmd, a.switchCmd, a.modelConfigCmd,
+		a.addModelCmd, a.destroyModelCmd, a.modelsCmd, a.modelCmd, a.storeUserCmd, a.switchCmd, a.modelConfigCmd,
 		a.agentCmd, a.shutdownCmd, a.completionCmd, a.versionCmd, a.labCmd,
 	} {
 		root.AddCommand(verb())

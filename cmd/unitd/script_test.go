@@ -34,7 +34,23 @@ import (
 //	[etcd]                is true where the script's models are in etcd
 func TestScripts(t *testing.T) {
 	t.Parallel()
-	runScripts(t, nil, nil)
+	runScripts(t, scriptDir, nil, nil)
+}
+
+const scriptDir = "script"
+
+// TestScriptsWithUsers runs those in testdata/secured with an etcd that wants
+// certificates and users: $ROOT is its store for who may do everything,
+// $SOMEBODY for who has a certificate and is yet to name its user.
+func TestScriptsWithUsers(t *testing.T) {
+	t.Parallel()
+	runScripts(t, "secured", nil, func(t testing.TB, e *testscript.Env) {
+		ca, base := etcdtest.Secured(t, e.WorkDir)
+		root := ca.As(t, base, "root")
+		etcdtest.EnableUsers(t, root)
+		e.Setenv("ROOT", root)
+		e.Setenv("SOMEBODY", ca.As(t, base, "somebody"))
+	})
 }
 
 // onEtcd are the scripts that run on etcd too whenever tests run: what commands
@@ -60,22 +76,22 @@ func TestScriptsOnEtcd(t *testing.T) {
 	var files []string
 	if os.Getenv("UNITD_TEST_LONG") == "" {
 		for _, name := range onEtcd {
-			files = append(files, filepath.Join("testdata", "script", name+".txtar"))
+			files = append(files, filepath.Join("testdata", scriptDir, name+".txtar"))
 		}
 	}
-	runScripts(t, files, func(t testing.TB, e *testscript.Env) { e.Setenv("UNITD_STORE", etcdtest.URL(t)) })
+	runScripts(t, scriptDir, files, func(t testing.TB, e *testscript.Env) { e.Setenv("UNITD_STORE", etcdtest.URL(t)) })
 }
 
-// runScripts runs the files, or all scripts if there are none, after another
-// preparation of each.
-func runScripts(t *testing.T, files []string, prepare func(testing.TB, *testscript.Env)) {
+// runScripts runs the files, or all scripts of a folder if there are none, after
+// another preparation of each.
+func runScripts(t *testing.T, folder string, files []string, prepare func(testing.TB, *testscript.Env)) {
 	bin, err := programs()
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := ""
-	if files == nil {
-		dir = filepath.Join("testdata", "script")
+	dir := filepath.Join("testdata", folder)
+	if files != nil {
+		dir = ""
 	}
 	testscript.Run(t, testscript.Params{
 		Dir: dir, Files: files,

@@ -14,22 +14,6 @@ import (
 	"github.com/unitd/unitd/state/store/etcd/etcdtest"
 )
 
-// secured starts an etcd that wants certificates of its clients, and users.
-func secured(t *testing.T) (ca *etcdtest.Authority, base string) {
-	t.Helper()
-	ca = etcdtest.NewAuthority(t, t.TempDir())
-	cert, key := ca.Sign(t, "server")
-	s := etcdtest.Start(t, "--cert-file="+cert, "--key-file="+key, "--trusted-ca-file="+ca.CA(), "--client-cert-auth")
-	return ca, "etcd://" + s.Endpoint + "/shop?ca=" + ca.CA()
-}
-
-// as is the store's URL for who has that certificate.
-func as(t *testing.T, ca *etcdtest.Authority, base, name string) string {
-	t.Helper()
-	cert, key := ca.Sign(t, name)
-	return base + "&cert=" + cert + "&key=" + key
-}
-
 func openError(t *testing.T, url string) error {
 	t.Helper()
 	o, err := etcd.ParseURL(url, nil)
@@ -45,8 +29,8 @@ func openError(t *testing.T, url string) error {
 
 func TestConnectionsAreEncryptedAndBothSidesShowCertificates(t *testing.T) {
 	t.Parallel()
-	ca, base := secured(t)
-	s := open(t, as(t, ca, base, "somebody"))
+	ca, base := etcdtest.Secured(t, t.TempDir())
+	s := open(t, ca.As(t, base, "somebody"))
 	put(t, s, "a")
 	if got := value(t, s, "a"); got != "v" {
 		t.Errorf("the key has %q", got)
@@ -76,12 +60,10 @@ func model(id string) []etcd.Access {
 
 func TestAUserDoesWhatItMayAndNothingElse(t *testing.T) {
 	t.Parallel()
-	ca, base := secured(t)
-	root := open(t, as(t, ca, base, "root"))
+	ca, base := etcdtest.Secured(t, t.TempDir())
+	root := open(t, ca.As(t, base, "root"))
 	put(t, root, "m/1/unit/a", "m/2/unit/a", "models/1", "models/2")
-	if err := etcd.EnableUsers(t.Context(), root); err != nil {
-		t.Fatal(err)
-	}
+	etcdtest.EnableUsers(t, ca.As(t, base, "root"))
 	add := func(name, password string, access []etcd.Access) {
 		t.Helper()
 		if err := root.AddUser(t.Context(), name, password, access); err != nil {
@@ -100,10 +82,10 @@ func TestAUserDoesWhatItMayAndNothingElse(t *testing.T) {
 		t.Fatal(err)
 	}
 	stores := map[string]*etcd.Store{
-		"agent-1": open(t, as(t, ca, base, "agent-1")),
-		"agent-2": open(t, as(t, ca, base, "anybody")+"&user=agent-2&password-file="+password),
-		"reader":  open(t, as(t, ca, base, "anybody")+"&user=reader&password-file="+password),
-		"admin":   open(t, as(t, ca, base, "admin")),
+		"agent-1": open(t, ca.As(t, base, "agent-1")),
+		"agent-2": open(t, ca.As(t, base, "anybody")+"&user=agent-2&password-file="+password),
+		"reader":  open(t, ca.As(t, base, "anybody")+"&user=reader&password-file="+password),
+		"admin":   open(t, ca.As(t, base, "admin")),
 	}
 	for _, tt := range []struct {
 		user, read, write string
@@ -155,7 +137,7 @@ func TestAUserDoesWhatItMayAndNothingElse(t *testing.T) {
 	if err := root.RemoveUser(t.Context(), "agent-2"); !errors.Is(err, errors.NotFound) {
 		t.Errorf("removing it again gives %v", err)
 	}
-	if err := openError(t, as(t, ca, base, "anybody")+"&user=agent-2&password-file="+password); !errors.Is(err, errors.Unauthorized) {
+	if err := openError(t, ca.As(t, base, "anybody")+"&user=agent-2&password-file="+password); !errors.Is(err, errors.Unauthorized) {
 		t.Errorf("a user who was removed gets %v", err)
 	}
 }
