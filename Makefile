@@ -15,6 +15,7 @@ test: format vet lint venv unit bench cross ## everything, in some minutes
 
 test-long: test ## more of it, in half an hour at most: run before a release
 	UNITD_TEST_LONG=1 $(GO) test $(RACE) -timeout 25m -count=3 ./machine ./script/... ./cmd/unitd ./uniter/... ./hooks/...
+	UNITD_TEST_LONG=1 $(GO) test $(RACE) -timeout 25m ./state/... ./testcharms
 	$(GO) test -run '^$$' -fuzz FuzzMetadata -fuzztime 60s -fuzzminimizetime 10x ./charmdir
 	$(GO) test -run '^$$' -fuzz FuzzArchive -fuzztime 60s -fuzzminimizetime 10x ./charmdir
 	$(GO) test -run '^$$' -fuzz FuzzParse -fuzztime 60s -fuzzminimizetime 10x ./recording

@@ -72,7 +72,7 @@ func TestOnEtcd(t *testing.T) {
 	if os.Getenv("UNITD_TEST_LONG") == "" {
 		t.Skip("only with UNITD_TEST_LONG=1: package state and the scripts of the command line have the engine's share of it")
 	}
-	etcdtest.Again(t, ".")
+	etcdtest.Again(t, "etcd3")
 }
 
 // quiet logs nowhere.

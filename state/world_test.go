@@ -69,7 +69,11 @@ func TestMain(m *testing.M) {
 // TestOnEtcd runs all other tests of the package on the other engine.
 func TestOnEtcd(t *testing.T) {
 	t.Parallel()
-	etcdtest.Again(t, ".")
+	engine := "etcd"
+	if os.Getenv("UNITD_TEST_LONG") != "" {
+		engine = "etcd3"
+	}
+	etcdtest.Again(t, engine)
 }
 
 func newWorld(t testing.TB) *world {

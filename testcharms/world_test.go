@@ -66,6 +66,14 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
+// TestOnEtcd runs the tests of the package on the other engine.
+func TestOnEtcd(t *testing.T) {
+	if os.Getenv("UNITD_TEST_LONG") == "" {
+		t.Skip("only with UNITD_TEST_LONG=1")
+	}
+	etcdtest.Again(t, "etcd3")
+}
+
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	path, err := client()

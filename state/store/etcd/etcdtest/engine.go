@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"os/exec"
+	"strings"
 	"testing"
 
 	"github.com/juju/errors"
@@ -14,14 +15,22 @@ import (
 )
 
 // Variable is the environment variable that says on which engine a package's
-// tests run: "etcd", or else SQLite.
+// tests run: "etcd" with one member, "etcd3" with three, or else SQLite.
 const Variable = "UNITD_TEST_STORE"
 
 // OnEtcd says whether these tests are to run on etcd.
-func OnEtcd() bool { return os.Getenv(Variable) == "etcd" }
+func OnEtcd() bool { return strings.HasPrefix(os.Getenv(Variable), "etcd") }
+
+// members is how many members a cluster for a test has.
+func members() int {
+	if os.Getenv(Variable) == "etcd3" {
+		return 3
+	}
+	return 1
+}
 
 // Open opens an empty store on the engine that tests are to run on: a new
-// SQLite file at path, or a server that the test has alone. The caller closes
+// SQLite file at path, or a cluster that the test has alone. The caller closes
 // it.
 func Open(t TB, path string) store.Store {
 	t.Helper()
@@ -78,9 +87,9 @@ func OpenURL(t TB, url string) *etcd.Store {
 	return s
 }
 
-// Again runs the tests of this package whose names the pattern has once more,
-// on etcd, in a process of their own. The test that calls it isn't run there.
-func Again(t *testing.T, pattern string) {
+// Again runs the tests of this package once more, on the engine that is named as
+// in Variable, in a process of their own. The test that calls it isn't run there.
+func Again(t *testing.T, engine string) {
 	t.Helper()
 	if OnEtcd() {
 		t.Skip("these tests run on etcd already")
@@ -89,14 +98,14 @@ func Again(t *testing.T, pattern string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	args := []string{"-test.run=" + pattern, "-test.count=1", "-test.timeout=20m"}
+	args := []string{"-test.count=1", "-test.timeout=20m"}
 	if testing.Short() {
 		args = append(args, "-test.short")
 	}
 	cmd := exec.CommandContext(t.Context(), self, args...)
-	cmd.Env = append(os.Environ(), Variable+"=etcd")
+	cmd.Env = append(os.Environ(), Variable+"="+engine)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
-		t.Errorf("on etcd: %v\n%s", err, out)
+		t.Errorf("on %s: %v\n%s", engine, err, out)
 	}
 }

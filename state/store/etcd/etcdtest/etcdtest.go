@@ -60,70 +60,58 @@ type Server struct {
 // go to etcd.
 func Start(t TB, args ...string) *Server {
 	t.Helper()
-	s, err := start(args...)
+	c, err := startCluster(1, args...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(s.remove)
-	return s
-}
-
-// start retries where another process has taken a port meanwhile.
-func start(args ...string) (s *Server, err error) {
-	for range 5 {
-		members, err := newMembers(1, args)
-		if err != nil {
-			return nil, errors.Trace(err)
-		}
-		s = members[0]
-		// Alone it is the leader at once, and leases can be as short as a second.
-		s.args = append(s.args, "--heartbeat-interval=10", "--election-timeout=100")
-		if err = s.Run(); err != nil {
-			s.remove()
-			return nil, errors.Trace(err)
-		}
-		if err = s.ready(); err == nil {
-			return s, nil
-		}
-		s.remove()
-	}
-	return nil, errors.Trace(err)
+	t.Cleanup(c[0].remove)
+	return c[0]
 }
 
 // Cluster starts a cluster of n members that end with the test.
 func Cluster(t TB, n int) []*Server {
 	t.Helper()
-	var failed error
-	for range 5 {
-		members, err := newMembers(n, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		failed = nil
-		for _, s := range members {
-			if err := s.Run(); err != nil {
-				failed = err
-			}
-		}
-		for _, s := range members {
-			if failed == nil {
-				failed = s.ready()
-			}
-		}
-		if failed == nil {
-			t.Cleanup(func() {
-				for _, s := range members {
-					s.remove()
-				}
-			})
-			return members
-		}
-		for _, s := range members {
-			s.remove()
-		}
+	c, err := startCluster(n)
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Fatal(failed)
-	return nil
+	t.Cleanup(func() { removeAll(c) })
+	return c
+}
+
+// startCluster starts n members. Another process may have taken a port
+// meanwhile; then it is tried again.
+func startCluster(n int, args ...string) (c []*Server, err error) {
+	for range 5 {
+		if c, err = newMembers(n, args); err != nil {
+			return nil, errors.Trace(err)
+		}
+		for _, s := range c {
+			if n == 1 { // it is the leader at once, and leases can be as short as a second
+				s.args = append(s.args, "--heartbeat-interval=10", "--election-timeout=100")
+			}
+			if err = s.Run(); err != nil {
+				removeAll(c)
+				return nil, errors.Trace(err)
+			}
+		}
+		for _, s := range c {
+			if err == nil {
+				err = s.ready()
+			}
+		}
+		if err == nil {
+			return c, nil
+		}
+		removeAll(c)
+	}
+	return nil, errors.Trace(err)
+}
+
+func removeAll(c []*Server) {
+	for _, s := range c {
+		s.remove()
+	}
 }
 
 // newMembers are members that know each other and don't run yet.
@@ -239,45 +227,37 @@ func (s *Server) remove() {
 var (
 	shared struct {
 		sync.Mutex
-		*Server
+		members []*Server
 	}
 	prefixes atomic.Int64
 )
 
-// Shared is the server that all tests of a package use, each with a prefix of
-// its own. Its TestMain calls Stop.
-func Shared(t TB) *Server {
+// URL names an empty store, a prefix of its own, in a cluster that all tests of
+// a package share, as --store takes it. Their TestMain calls Stop.
+func URL(t TB) string {
 	t.Helper()
 	shared.Lock()
 	defer shared.Unlock()
-	if shared.Server == nil {
-		s, err := start()
+	if shared.members == nil {
+		c, err := startCluster(members())
 		if err != nil {
 			t.Fatal(err)
 		}
-		shared.Server = s
+		shared.members = c
 	}
-	return shared.Server
+	return fmt.Sprintf("etcd://%s/test-%d", endpoints(shared.members), prefixes.Add(1))
 }
 
-// URL names an empty store in the shared server, as --store takes it.
-func URL(t TB) string {
-	t.Helper()
-	return fmt.Sprintf("etcd://%s/test-%d", Shared(t).Endpoint, prefixes.Add(1))
-}
-
-// Stop ends the servers that tests share or have lent.
+// Stop ends the clusters that tests share or have lent.
 func Stop() {
 	pool.Lock()
 	defer pool.Unlock()
-	for _, s := range pool.all {
-		s.remove()
+	for _, c := range pool.all {
+		removeAll(c)
 	}
 	pool.free, pool.all = nil, nil
 	shared.Lock()
 	defer shared.Unlock()
-	if shared.Server != nil {
-		shared.remove()
-		shared.Server = nil
-	}
+	removeAll(shared.members)
+	shared.members = nil
 }
