@@ -70,7 +70,7 @@ func (s *Store) pause(ctx context.Context, try int) error {
 
 // try makes one attempt; done is false if somebody else was faster.
 func (s *Store) try(ctx context.Context, fn func(store.Tx) error) (rev int64, done bool, err error) {
-	t := &transaction{reader: newReader(ctx, s), leased: map[string]int64{}, listed: map[string]bool{}, writes: map[string]*write{}}
+	t := newTransaction(ctx, s)
 	if err := fn(t); err != nil {
 		if isCompacted(err) {
 			return 0, false, nil // it has taken so long that its revision is forgotten
@@ -120,13 +120,7 @@ func (t *transaction) commit() (rev int64, done bool, err error) {
 	if err != nil {
 		return 0, false, errors.Trace(err)
 	}
-	// Nobody has drawn the slot since.
-	free := check{span: span{slot, next(slot)}}
-	compare := t.compare(append(t.checks(maxOps-1), free))
-	// A commit on its way isn't given up because a caller has gone.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.ctx), attempt)
-	defer cancel()
-	resp, err := t.s.client.Txn(ctx).If(compare...).Then(t.ops(slot, number)...).Commit()
+	resp, err := t.send(slot, number)
 	switch {
 	case err == nil:
 		return resp.Header.Revision, resp.Succeeded, nil
@@ -137,6 +131,17 @@ func (t *transaction) commit() (rev int64, done bool, err error) {
 		return t.find(slot, number)
 	}
 	return 0, false, readable(err, t.s.names)
+}
+
+// send asks for the commit once.
+func (t *transaction) send(slot, number string) (*clientv3.TxnResponse, error) {
+	// Nobody has drawn the slot since.
+	free := check{span: span{slot, next(slot)}}
+	compare := t.compare(append(t.checks(maxOps-1), free))
+	// A commit on its way isn't given up because a caller has gone.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.ctx), attempt)
+	defer cancel()
+	return t.s.client.Txn(ctx).If(compare...).Then(t.ops(slot, number)...).Commit()
 }
 
 // draw is a slot, where whoever may write what is written may write as well, and

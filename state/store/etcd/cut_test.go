@@ -163,6 +163,18 @@ func TestACommitWhoseAnswerIsLostIsMadeOnce(t *testing.T) {
 	}
 }
 
+func TestACommitThatWasFoundMissingIsntMadeLater(t *testing.T) {
+	t.Parallel()
+	s := open(t, etcdtest.URL(t))
+	before, made, after, err := etcd.LateCommit(t.Context(), s, "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if before || made || after {
+		t.Errorf("found made: %v, then made: %v, then found made: %v", before, made, after)
+	}
+}
+
 // told reads a watch until it has told of the revision; it says of which keys,
 // and whether there was a Resync.
 func told(t *testing.T, ch <-chan store.Batch, rev int64) (keys string, resync bool) {

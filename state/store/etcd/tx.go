@@ -2,6 +2,7 @@ package etcd
 
 import (
 	"cmp"
+	"context"
 	"maps"
 	"slices"
 	"strings"
@@ -22,6 +23,10 @@ type transaction struct {
 	writes map[string]*write // by key
 	size   int               // of keys and values in bytes
 	err    error             // the first for which nothing may be committed
+}
+
+func newTransaction(ctx context.Context, s *Store) *transaction {
+	return &transaction{reader: newReader(ctx, s), leased: map[string]int64{}, listed: map[string]bool{}, writes: map[string]*write{}}
 }
 
 // write is what is to become of a key.
