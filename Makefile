@@ -25,7 +25,7 @@ test: format vet lint venv unit bench cross ## everything, in some minutes
 
 test-long: test ## more of it, in half an hour at most: run before a release
 	UNITD_TEST_LONG=1 $(GO) test $(RACE) -timeout 25m -count=3 ./machine ./script/... ./cmd/unitd ./uniter/... ./hooks/...
-	UNITD_TEST_LONG=1 $(GO) test -timeout 25m ./testcharms
+	UNITD_TEST_LONG=1 $(GO) test $(RACE) -timeout 25m ./state/... ./testcharms
 	$(GO) test -run '^$$' -fuzz '^FuzzFlags$$' -fuzztime 30s -fuzzminimizetime 10x ./tools
 	$(GO) test -run '^$$' -fuzz '^FuzzSettings$$' -fuzztime 30s -fuzzminimizetime 10x ./tools
 	$(GO) test -run '^$$' -fuzz '^FuzzKeyValues$$' -fuzztime 30s -fuzzminimizetime 10x ./tools

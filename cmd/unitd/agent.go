@@ -47,6 +47,9 @@ func (a *app) agent(allowReboot bool) error {
 	if err != nil {
 		return err
 	}
+	if err := a.rememberStore(c.Dir); err != nil {
+		return err
+	}
 	if allowReboot {
 		c.Reboot = reboot
 	}
