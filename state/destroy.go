@@ -43,7 +43,8 @@ func (m *Model) ForceApplication(ctx context.Context, name string, how Force, pr
 	if err != nil {
 		return Removal{}, errors.Trace(err)
 	}
-	return m.finishDestroy(ctx, name, progress)
+	gone, err := m.finishDestroy(ctx, name, progress)
+	return gone, unfinished(err)
 }
 
 // leftOf is what refers to an application that is Dying.

@@ -3,6 +3,7 @@ package state
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/juju/errors"
@@ -23,6 +24,10 @@ const (
 	// Abandon: no hook runs, and nobody is waited for.
 	Abandon
 )
+
+// ErrUnfinished is the type of errors of a removal of which the beginning is in
+// the model: the cleanup queue has the rest.
+const ErrUnfinished = errors.ConstError("the rest is left to the agent")
 
 // Progress is told how many of the units and relations that are to go have been
 // seen to.
@@ -88,7 +93,73 @@ func (m *Model) ForceRelation(ctx context.Context, id model.RelationID, how Forc
 	if err != nil || how != Abandon {
 		return errors.Trace(err)
 	}
-	return errors.Trace(m.abandonRelation(ctx, id, newCounter(r.Units, progress)))
+	return unfinished(m.abandonRelation(ctx, id, newCounter(r.Units, progress)))
+}
+
+func unfinished(err error) error {
+	if err == nil {
+		return nil
+	}
+	return errors.WithType(errors.Trace(err), ErrUnfinished)
+}
+
+// fewLeft is how many relations LeftBehind names at most.
+const fewLeft = 100
+
+// LeftBehind is what nobody tells a charm of when its unit is abandoned.
+type LeftBehind struct {
+	// Subordinates go with their principal.
+	Subordinates []model.UnitName
+	// Relations are those in whose scope the unit is, as canonical names.
+	Relations []string
+	// Storage is what is detached.
+	Storage []model.StorageID
+}
+
+// LeftBehind says, before it is done, what abandoning a unit leaves behind; the
+// error is NotFound if there is none. Of relations it names the first few.
+func (m *Model) LeftBehind(ctx context.Context, name model.UnitName) (LeftBehind, error) {
+	var left LeftBehind
+	_, err := m.view(ctx, func(r docs) error {
+		left = LeftBehind{}
+		u, err := r.unit(name)
+		if err != nil {
+			return errors.Trace(err)
+		}
+		left.Subordinates = u.Subordinates
+		ids, err := r.inScopes(name, fewLeft)
+		if err != nil {
+			return errors.Trace(err)
+		}
+		for _, id := range ids {
+			rel, err := r.relation(id)
+			if err != nil {
+				return errors.Trace(err)
+			}
+			left.Relations = append(left.Relations, rel.Key)
+		}
+		stored, err := r.storageOf(u)
+		for _, s := range stored {
+			left.Storage = append(left.Storage, s.ID)
+		}
+		return errors.Trace(err)
+	})
+	return left, errors.Trace(err)
+}
+
+// InScope are the units in the scope of a relation, by name.
+func (m *Model) InScope(ctx context.Context, id model.RelationID) ([]model.UnitName, error) {
+	var units []model.UnitName
+	_, err := m.view(ctx, func(r docs) error {
+		in, err := list[scopeDoc](r, scopesOf(id))
+		units = nil
+		for _, s := range in {
+			units = append(units, s.Unit)
+		}
+		return errors.Trace(err)
+	})
+	slices.SortFunc(units, model.CompareUnits)
+	return units, errors.Trace(err)
 }
 
 // abandonLeft takes away what refers to an application that is Dying, without

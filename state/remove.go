@@ -44,21 +44,24 @@ func (m *Model) RemoveUnit(ctx context.Context, name model.UnitName) error {
 // their hooks. Who is cut off after that leaves the rest to the cleanup queue, and
 // to the unit's agent, for which a Dead unit is one that it takes away.
 func (m *Model) ForceRemoveUnit(ctx context.Context, name model.UnitName) error {
-	for first, more := true, true; more; first = false {
+	first := true
+	for more := true; more; first = false {
 		_, err := m.update(ctx, func(tx *txn) (err error) {
 			if more, err = tx.kill(name); err != nil || !first {
 				return errors.Trace(err)
 			}
 			return tx.queueDead(name)
 		})
-		if errors.Is(err, errors.NotFound) {
+		switch {
+		case errors.Is(err, errors.NotFound):
 			return nil
-		}
-		if err != nil {
+		case err != nil && first:
 			return errors.Trace(err)
+		case err != nil:
+			return unfinished(err)
 		}
 	}
-	return errors.Trace(m.RemoveUnit(ctx, name))
+	return unfinished(m.RemoveUnit(ctx, name))
 }
 
 // kill marks a unit Dead and then its subordinates, and says whether there are
