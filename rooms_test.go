@@ -72,6 +72,7 @@ var rooms = []room{
 	{"state/store/storetest", anything, []string{"state/store"}},
 	{"state/store/sqlite", anything, []string{"state/store"}},
 	{"state", anything, []string{"model", "state/store"}},
+	{"state/statetest", anything, []string{"model", "state", "state/store"}},
 	{"storage", anything, []string{"charmdir", "durable", "model"}},
 	{"machine", anything, []string{
 		"charmdir", "context", "debugger", "debuglog", "durable", "history", "hooks", "hooks/runner", "model", "recording", "relation",

@@ -210,7 +210,9 @@ func (m *Model) abandonRelation(ctx context.Context, id model.RelationID, counte
 			if err != nil {
 				return errors.Trace(err)
 			}
-			n, err = tx.leaveSome(r)
+			if n, err = tx.leaveSome(r); err == nil && n == 0 {
+				err = tx.removeRelation(r) // nobody is in it, whatever it counts
+			}
 			return errors.Trace(err)
 		})
 		if err != nil {
