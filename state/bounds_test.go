@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/state"
 	"github.com/unitd/unitd/state/store"
 )
 
@@ -143,7 +145,7 @@ func TestNoTransactionGrowsWithTheApplication(t *testing.T) {
 	s := &measured{Store: w.store}
 	m := w.onStore(s)
 	told := 0
-	gone, err := m.ForceApplication(w.ctx, "hub", 0, func(done, total int) {
+	gone, err := m.ForceApplication(w.ctx, "hub", state.Orderly, func(done, total int) {
 		if done <= told || total != 2*n+1 {
 			t.Errorf("%d of %d are done, after %d of %d", done, total, told, 2*n+1)
 		}
@@ -160,6 +162,53 @@ func TestNoTransactionGrowsWithTheApplication(t *testing.T) {
 	for _, kind := range []string{"relation", "scope", "settings/", "cleanup/", "unit/hub", "status/workload/hub"} {
 		if keys := w.keys("m/" + w.UUID() + "/" + kind); len(keys) > 0 {
 			t.Errorf("%d keys are left of %s: %s, …", len(keys), kind, keys[0])
+		}
+	}
+}
+
+// BenchmarkRemoveApplication takes away an application whose units are all in
+// its peer relation, and each in another one: what the command does, what the
+// units' agents commit, and the cleanup queue, as time for each unit. 1,000 units
+// take some time to make: UNITD_TEST_LONG.
+func BenchmarkRemoveApplication(b *testing.B) {
+	for _, how := range []state.Force{state.Orderly, state.Abandon} {
+		for _, n := range []int{10, 100, 1000} {
+			if n == 1000 && !long {
+				continue
+			}
+			name := map[state.Force]string{state.Orderly: "in order", state.Abandon: "at once"}[how]
+			b.Run(fmt.Sprintf("%s/%d", name, n), func(b *testing.B) {
+				var command, agents, queue time.Duration
+				s := &measured{}
+				for b.Loop() {
+					b.StopTimer()
+					w := newWorld(b)
+					w.crowd(n)
+					s.Store = w.store
+					m := w.onStore(s)
+					b.StartTimer()
+					start := time.Now()
+					_, err := m.ForceApplication(w.ctx, "hub", how, nil)
+					w.ok(err)
+					command += time.Since(start)
+					start = time.Now()
+					if how == state.Orderly {
+						w.dissolve(m, n)
+					}
+					agents += time.Since(start)
+					start = time.Now()
+					w.ok(m.RunCleanups(w.ctx))
+					queue += time.Since(start)
+					w.is("application", w.appLife("hub"), "gone")
+				}
+				each := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 / float64(n*b.N) }
+				b.ReportMetric(each(command), "command-ms/unit")
+				b.ReportMetric(each(agents), "agents-ms/unit")
+				b.ReportMetric(each(queue), "queue-ms/unit")
+				b.ReportMetric(float64(s.commits)/float64(n*b.N), "commits/unit")
+				b.ReportMetric(float64(max(s.reads, s.writes)), "ops-most")
+				s.within(b)
+			})
 		}
 	}
 }

@@ -139,7 +139,7 @@ func amongThem(units []model.UnitName) string {
 }
 
 // fewToTell is how many units and relations go without any progress being told.
-const fewToTell = 100
+const fewToTell = 30
 
 // tellOf tells how far a removal has come, a tenth at a time.
 func (a *app) tellOf(what string) state.Progress {
