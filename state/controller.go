@@ -242,5 +242,8 @@ func (m *Model) RemoveIfEmpty(ctx context.Context) (bool, error) {
 	if errors.Is(err, errors.NotFound) {
 		return true, nil
 	}
-	return err == nil, errors.Trace(err)
+	if err != nil {
+		return false, errors.Trace(err)
+	}
+	return true, errors.Trace(m.sweepBlobs(ctx))
 }

@@ -136,6 +136,11 @@ func (t *txn) putOrRemove(app ApplicationDoc) error {
 	if err := t.ungrant(app.Name); err != nil {
 		return errors.Trace(err)
 	}
+	if len(app.Resources) > 0 {
+		if err := t.queue(cleanupDoc{Blobs: true}); err != nil {
+			return errors.Trace(err)
+		}
+	}
 	if app.Secrets != "" {
 		if err := t.queue(cleanupDoc{SecretsOf: app.Secrets}); err != nil {
 			return errors.Trace(err)

@@ -238,6 +238,8 @@ type cleanupDoc struct {
 
 	Unit     *cleanupUnit      `json:"unit,omitempty"`
 	Relation *model.RelationID `json:"relation,omitempty"`
+	// Blobs: content may be stored that nothing refers to any more.
+	Blobs bool `json:"blobs,omitempty"`
 }
 
 type cleanupUnit struct {
