@@ -232,6 +232,10 @@ func (m *Model) RemoveIfEmpty(ctx context.Context) (bool, error) {
 	if err := m.deleteBelow(ctx, m.prefix(), "", 0); err != nil {
 		return false, errors.Trace(err)
 	}
+	// Before the model's own document goes: who is cut off here comes again.
+	if err := m.sweepBlobs(ctx); err != nil {
+		return false, errors.Trace(err)
+	}
 	_, err = m.store.Update(ctx, func(tx store.Tx) error {
 		// Somebody else may have been faster, and the name be another model's.
 		if _, err := readInfo(tx, m.info); err != nil {
@@ -242,8 +246,5 @@ func (m *Model) RemoveIfEmpty(ctx context.Context) (bool, error) {
 	if errors.Is(err, errors.NotFound) {
 		return true, nil
 	}
-	if err != nil {
-		return false, errors.Trace(err)
-	}
-	return true, errors.Trace(m.sweepBlobs(ctx))
+	return err == nil, errors.Trace(err)
 }
