@@ -75,6 +75,7 @@ var rooms = []room{
 	{"state/store/etcd", anything, []string{"state/store"}},
 	{"state/store/etcd/etcdtest", anything, []string{"state/store", "state/store/etcd", "state/store/sqlite"}},
 	{"state", anything, []string{"model", "state/store"}},
+	{"state/statetest", anything, []string{"model", "state", "state/store"}},
 	{"storage", anything, []string{"charmdir", "durable", "model"}},
 	{"machine", anything, []string{
 		"charmdir", "context", "debugger", "debuglog", "durable", "history", "hooks", "hooks/runner", "model", "recording", "relation",

@@ -21,6 +21,7 @@ func remote(s *state.Snapshot, endpoints []model.Endpoint, now time.Time) resolv
 	r := resolver.Remote{
 		Now:            now,
 		Life:           s.Unit.Life,
+		Lenient:        s.Force >= state.SkipFailing,
 		Orphaned:       s.Orphaned,
 		OrphanReason:   s.OrphanReason,
 		Charm:          s.Application.Charm,
@@ -105,7 +106,7 @@ func proxyOf(settings map[string]string, prefix string) hooks.Proxy {
 func snapshot(v state.RelationView) relation.Snapshot {
 	return relation.Snapshot{
 		ID: v.ID, Endpoint: v.Own.Name, RemoteApp: v.Other.Application, Peer: v.IsPeer(),
-		Implicit: v.Own.Implicit(), Live: v.Life == model.Alive && !v.Suspended,
+		Implicit: v.Own.Implicit(), Live: v.Life == model.Alive && !v.Suspended, Lenient: v.Force >= state.SkipFailing,
 		InScope: v.InScope, NotYet: v.NotYet, Members: v.Members, Application: v.ApplicationVersion,
 	}
 }

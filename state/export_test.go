@@ -13,6 +13,7 @@ import (
 
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
+	"github.com/unitd/unitd/state/statetest"
 	"github.com/unitd/unitd/state/store"
 	"github.com/unitd/unitd/state/store/etcd/etcdtest"
 	"github.com/unitd/unitd/state/store/sqlite"
@@ -129,7 +130,7 @@ func TestAModelMovesBetweenEnginesWhole(t *testing.T) {
 		if got := history(m); len(got) != 2 {
 			t.Errorf("then the unit's history is %v", got)
 		}
-		problems, err := m.SelfCheck(w.ctx)
+		problems, err := statetest.Problems(w.ctx, s, m.UUID(), true)
 		w.ok(err)
 		for _, p := range problems {
 			t.Errorf("self-check: %s", p)

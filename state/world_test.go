@@ -16,6 +16,7 @@ import (
 
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
+	"github.com/unitd/unitd/state/statetest"
 	"github.com/unitd/unitd/state/store"
 	"github.com/unitd/unitd/state/store/etcd/etcdtest"
 )
@@ -106,7 +107,7 @@ func worldIn(t tester, dir string) *world {
 // check fails the test for every document that contradicts another.
 func (w *world) check() {
 	w.Helper()
-	problems, err := w.SelfCheck(w.ctx)
+	problems, err := statetest.Problems(w.ctx, w.store, w.UUID(), true)
 	if err != nil {
 		w.Errorf("self-check: %v", err)
 	}

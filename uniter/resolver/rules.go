@@ -30,7 +30,7 @@ func Rules() []Rule {
 		{"orphaned", "the application is Dying, or a subordinate has no principal left: the unit marks itself Dying", orphaned},
 		{"stray", "a relation or storage is remembered that the model doesn't have: it is forgotten", stray},
 		{"tasks", "an action or commands were asked for: the next one runs, in a unit that is installed or in error, and not within start, an upgrade or after stop", tasks},
-		{"failed", "a run has failed: nothing but its resolution, a forced upgrade, or its retry, which a change of configuration, of the deployed charm or of the hook's relation brings forward", failed},
+		{"failed", "a run has failed: nothing but its resolution, a forced upgrade, or its retry, which a change of configuration, of the deployed charm or of the hook's relation brings forward; where the unit or the relation is removed with --force, it is skipped", failed},
 		{"stillborn", "Dying before install ran: detaching of the storage that was attached, and Dead without any other hook", stillborn},
 		{"start", "config-changed has run for the first time: start, with nothing between", start},
 		{"reconfigure", "upgrade-charm has run: config-changed, with nothing between", reconfigure},
@@ -173,6 +173,9 @@ func failed(l Local, r Remote) (Op, bool) {
 	if _, there := r.storage(c.Hook.Storage); c.Hook.IsStorage() && !there {
 		return Op{Verb: Discard, Hook: c.Hook, Run: c.Run, Reason: "the storage of the failed hook is gone"}, true
 	}
+	if why := letPass(c.Hook, r); why != "" {
+		return Op{Verb: Skip, Hook: c.Hook, Run: c.Run, Reason: why}, true
+	}
 	answered := r.Resolved.Run == c.Run
 	if answered && r.Resolved.Mode == SkipIt {
 		return Op{Verb: Skip, Hook: c.Hook, Run: c.Run, Reason: "resolved without running it again"}, true
@@ -196,6 +199,17 @@ func failed(l Local, r Remote) (Op, bool) {
 	}
 	op.Reason = fmt.Sprintf("hook %q failed and waits to be resolved", c.Hook.Name())
 	return op, true
+}
+
+// letPass says why a failed hook holds nobody up; empty: it does.
+func letPass(h hooks.Info, r Remote) string {
+	if r.Lenient && r.Life != model.Alive {
+		return "the unit is removed with --force"
+	}
+	if snap, ok := r.relation(h.RelationID); ok && h.IsRelation() && snap.Lenient && !snap.Live {
+		return "the relation is removed with --force"
+	}
+	return ""
 }
 
 // rerun runs the failed hook again, with what is to be told now.

@@ -90,6 +90,13 @@ var situations = []struct{ rule, name, situation, want string }{
 	{"failed", "leader-elected is not run again without leadership", "settled failed:leader-elected answer:retry", "discard leader-elected"},
 	{"failed", "leader-elected is run again with leadership", "settled failed:leader-elected answer:retry leader", "run-hook leader-elected"},
 	{"failed", "the charm directory is lost in error", "settled failed:start lost", "deploy ch:1"},
+	{"failed", "the unit is removed with --force", "settled dying lenient failed:stop", "skip stop: the unit is removed with --force"},
+	{"failed", "the unit is removed with --force, whatever was answered", "settled dying lenient failed:stop answer:retry", "skip stop"},
+	{"failed", "force is for a unit that is going", "settled lenient failed:start", "idle start"},
+	{"failed", "the relation is removed with --force", "settled rel:db told:db suspended:db lenient:db failed:db-relation-joined", "skip db-relation-joined: the relation is removed with --force"},
+	{"failed", "force is for a relation that is going", "settled rel:db told:db lenient:db failed:db-relation-joined", "idle db-relation-joined"},
+	{"failed", "another relation is removed with --force", "settled rel:db told:db rel:web told:web suspended:web lenient:web failed:db-relation-joined", "idle db-relation-joined"},
+	{"failed", "a relation is removed with --force, and another hook has failed", "settled rel:db told:db suspended:db lenient:db failed:config-changed", "idle config-changed"},
 	{"stillborn", "Dying, and never installed", "dying", "mark-dead"},
 	{"stillborn", "Dying, and the charm is there", "charm dying", "mark-dead"},
 	{"stillborn", "Dying, and waits for storage", "charm dying initial:data/0 going:data/0", "detach"},
@@ -351,6 +358,11 @@ func remoteWord(r *resolver.Remote, word, about string) bool {
 		r.Charm = "ch:2"
 	case "forced":
 		r.Forced = true
+	case "lenient":
+		if about != "" {
+			return false
+		}
+		r.Lenient = true
 	case "retry":
 		r.Retry = true
 	case "early":
@@ -431,6 +443,8 @@ func relationWord(l *resolver.Local, r *resolver.Remote, word, endpoint string) 
 		r.Relations[i].NotYet = true
 	case "suspended":
 		r.Relations[i].Live = false
+	case "lenient":
+		r.Relations[i].Lenient = true
 	case "member":
 		r.Relations[i].Members = model.Members{{Unit: "mysql/0", Version: 1}}
 	default:
