@@ -41,6 +41,12 @@ type Config struct {
 	// asks at its start and every 20 seconds, so it must be quick. What has
 	// changed is told to the models: units are reached by other addresses, say.
 	Look func() Host
+	// Machine is the machine that this agent has joined a model as; nil: the agent
+	// has the models, and the machines of state.LocalProvider.
+	Machine *Machine
+	// Provisioners see to hosts for machines, by state.MachineDoc.Provider, in an
+	// agent that has the models; nil: those that there are, see Provisioner.
+	Provisioners map[string]Provisioner
 	// Version is unitd's, for recordings.
 	Version string
 	// Reaper is that of this process, if it has one; see runner.Adopt.
@@ -77,8 +83,9 @@ type Config struct {
 	cgroups *runner.Cgroups
 }
 
-// Run hosts the units of all models until ctx ends; then hooks that run are
-// stopped, to be run again later, and it returns once everything has ended.
+// Run hosts the units of all models, or those of Config.Machine, until ctx ends;
+// then hooks that run are stopped, to be run again later, and it returns once
+// everything has ended. The error is ErrMachineGone once that machine is Dead.
 func Run(ctx context.Context, c Config) error {
 	toolsDir := filepath.Join(c.Dir, "tools")
 	if err := c.Disk.MkdirAll(toolsDir, 0o700); err != nil {
@@ -89,7 +96,10 @@ func Run(ctx context.Context, c Config) error {
 	}
 	c.cgroups = runner.OpenCgroups(c.Dir)
 	defer c.cgroups.Close()
-	a := &agent{Config: c, toolsDir: toolsDir, models: map[string]*hosted{}, rebooter: &rebooter{carryOut: c.Reboot, log: c.Log}, present: newPresent(c)}
+	if c.Provisioners == nil {
+		c.Provisioners = provisioners()
+	}
+	a := &agent{Config: c, toolsDir: toolsDir, models: map[string]*hosted{}, gone: make(chan error, 1), rebooter: &rebooter{carryOut: c.Reboot, log: c.Log}, present: newPresent(c)}
 	a.lease = &lease{store: c.Controller.Store(), log: c.Log, holders: map[chan struct{}]bool{}}
 	if err := a.lease.grant(ctx); err != nil {
 		return errors.Trace(err)
@@ -115,7 +125,9 @@ type agent struct {
 	models   map[string]*hosted // by uuid
 	// cleared: what former agents have left of models that are gone is cleared.
 	cleared bool
-	wait    sync.WaitGroup
+	// gone gets the error of the agent whose machine is gone; it has room for it.
+	gone chan error
+	wait sync.WaitGroup
 }
 
 // hosted is a model whose units run here.
@@ -141,6 +153,8 @@ func (a *agent) loop(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return errors.Trace(ctx.Err())
+		case err := <-a.gone:
+			return errors.Trace(err)
 		case _, ok := <-watch:
 			if !ok {
 				return errors.Trace(store.ErrClosed)
@@ -169,8 +183,11 @@ func (a *agent) reconcile(ctx context.Context) error {
 		a.cleared = true
 		a.clearModels(ctx, there)
 	}
+	if a.Machine != nil && !there[a.Machine.Model] {
+		a.machineGone()
+	}
 	for _, info := range infos {
-		if _, ok := a.models[info.UUID]; !ok {
+		if _, ok := a.models[info.UUID]; !ok && (a.Machine == nil || a.Machine.Model == info.UUID) {
 			a.host(ctx, a.Controller.Open(info))
 		}
 	}
@@ -223,7 +240,13 @@ func (a *agent) host(ctx context.Context, m *state.Model) {
 		for ctx.Err() == nil {
 			ma := newModelAgent(a.Config, m, a.toolsDir, a.lease, leases, a.rebooter)
 			ma.present, ma.moved = a.present, h.moved
-			if err := ma.run(ctx); err != nil && ctx.Err() == nil {
+			err := ma.run(ctx)
+			if errors.Is(err, ErrMachineGone) {
+				a.recallAll(m.UUID())
+				a.machineGone()
+				return
+			}
+			if err != nil && ctx.Err() == nil {
 				a.Log.Error("cannot run the units of a model", "model", m.Name(), "err", err)
 				select {
 				case <-ctx.Done():

@@ -71,6 +71,11 @@ func (m *Model) RunCleanups(ctx context.Context) error {
 				return errors.Trace(err)
 			}
 		}
+		if doc.Machine != "" {
+			if err := m.finishForced(ctx, doc.Machine); err != nil {
+				return errors.Trace(err)
+			}
+		}
 		if doc.StorageOf != "" {
 			if err := m.addLacking(ctx, doc.StorageOf); err != nil {
 				return errors.Trace(err)

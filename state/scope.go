@@ -110,7 +110,7 @@ func (t *txn) provideSubordinate(r RelationDoc, u UnitDoc) error {
 	case has:
 		return nil
 	}
-	if _, err := t.addUnit(&app, u.Name); err != nil {
+	if _, err := t.addUnit(&app, u.Name, nil); err != nil {
 		return errors.Trace(err)
 	}
 	return t.put(applicationKey(app.Name), app)

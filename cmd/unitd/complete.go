@@ -3,7 +3,6 @@ package main
 import (
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -44,7 +43,11 @@ func (a *app) completing() *state.FullStatus {
 	if err != nil {
 		return none
 	}
-	if _, err := os.Stat(filepath.Join(dir, "store.db")); err != nil {
+	path, err := storeIn(dir)
+	if err != nil {
+		return none
+	}
+	if _, err := os.Stat(path); err != nil {
 		return none
 	}
 	c, err := a.open()
