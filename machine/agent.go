@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"os"
@@ -20,8 +21,7 @@ import (
 	"github.com/unitd/unitd/tools"
 )
 
-// leaseTime is how long leadership and presence outlive an agent that was
-// killed; they are kept alive at a third of it. Source: the field's minute,
+// leaseTime is Config.LeaseTime where that says nothing. Leases are kept alive at a third of it. Source: the field's minute,
 // spec/hook-tools.md §4 ("guarantee 30 s").
 const leaseTime = time.Minute
 
@@ -35,8 +35,11 @@ type Config struct {
 	// Client is the program that hook tool names are linked to.
 	Client string
 	Clock  clock.Clock
-	Log    *slog.Logger
-	Host   Host
+	// LeaseTime is how long presence and leadership outlive an agent that was
+	// killed; 0: a minute.
+	LeaseTime time.Duration
+	Log       *slog.Logger
+	Host      Host
 	// Look, where it is set, says how the host is now, instead of Host; the agent
 	// asks at its start and every 20 seconds, so it must be quick. What has
 	// changed is told to the models: units are reached by other addresses, say.
@@ -96,11 +99,12 @@ func Run(ctx context.Context, c Config) error {
 	}
 	c.cgroups = runner.OpenCgroups(c.Dir)
 	defer c.cgroups.Close()
+	c.LeaseTime = cmp.Or(c.LeaseTime, leaseTime)
 	if c.Provisioners == nil {
 		c.Provisioners = provisioners()
 	}
 	a := &agent{Config: c, toolsDir: toolsDir, models: map[string]*hosted{}, gone: make(chan error, 1), rebooter: &rebooter{carryOut: c.Reboot, log: c.Log}, present: newPresent(c)}
-	a.lease = &lease{store: c.Controller.Store(), log: c.Log, holders: map[chan struct{}]bool{}}
+	a.lease = &lease{store: c.Controller.Store(), ttl: c.LeaseTime, log: c.Log, holders: map[chan struct{}]bool{}}
 	if err := a.lease.grant(ctx); err != nil {
 		return errors.Trace(err)
 	}
@@ -145,7 +149,7 @@ func (a *agent) loop(ctx context.Context) error {
 	if err != nil {
 		return errors.Trace(err)
 	}
-	alive := a.Clock.After(leaseTime / 3)
+	alive := a.Clock.After(a.LeaseTime / 3)
 	for {
 		if err := a.reconcile(ctx); err != nil && ctx.Err() == nil {
 			a.Log.Error("cannot read the models", "err", err)
@@ -160,7 +164,7 @@ func (a *agent) loop(ctx context.Context) error {
 				return errors.Trace(store.ErrClosed)
 			}
 		case <-alive:
-			alive = a.Clock.After(leaseTime / 3)
+			alive = a.Clock.After(a.LeaseTime / 3)
 			if err := a.lease.keep(ctx); err != nil && ctx.Err() == nil {
 				a.Log.Error("cannot keep presence and leadership", "err", err)
 			}

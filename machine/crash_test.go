@@ -1,6 +1,7 @@
 package machine_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -222,16 +223,21 @@ func agentIn(dir, client string) error {
 		return err
 	}
 	disk := durable.Disk{Around: steps.around}
-	s, err := sqlite.Open(dir+"/store.db", sqlite.Options{})
+	path := cmp.Or(os.Getenv(storeVariable), dir+"/store.db")
+	s, err := sqlite.Open(path, sqlite.Options{})
 	if err != nil {
 		return err
 	}
 	defer s.Close()
+	as, lease, err := joinedAs()
+	if err != nil {
+		return err
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	err = machine.Run(ctx, machine.Config{
 		Controller: state.NewController(steppedStore{s, disk}, clock.WallClock), Dir: dir, Disk: disk, Client: client,
-		Clock: clock.WallClock, Host: machine.LocalHost(), Log: quiet(),
+		Clock: clock.WallClock, Host: machine.LocalHost(), Log: quiet(), Machine: as, LeaseTime: lease,
 	})
 	if errors.Is(err, context.Canceled) {
 		return nil

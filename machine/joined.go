@@ -39,12 +39,13 @@ func (a *modelAgent) id() string {
 	return a.Machine.ID
 }
 
-// hosts says whether this agent is that of the unit's machine.
-func (a *modelAgent) hosts(u state.UnitDoc) bool {
-	if a.Machine == nil {
+// hosts says whether the agent that has joined as m, or as nothing, is that of
+// the unit's machine.
+func (m *Machine) hosts(u state.UnitDoc) bool {
+	if m == nil {
 		return u.Provider == state.LocalProvider
 	}
-	return u.Machine == a.Machine.ID
+	return u.Machine == m.ID
 }
 
 // machineDuties does what a change of machines asks of the agent.

@@ -15,6 +15,7 @@ import (
 // its units, hang on it.
 type lease struct {
 	store store.Store
+	ttl   time.Duration
 	log   *slog.Logger
 
 	mu      sync.Mutex
@@ -46,7 +47,7 @@ func (l *lease) hold() (renewed <-chan struct{}, forget func()) {
 func (l *lease) grant(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	id, err := l.store.Grant(ctx, leaseTime)
+	id, err := l.store.Grant(ctx, l.ttl)
 	if err == nil {
 		l.id = id
 	}
@@ -63,7 +64,7 @@ func (l *lease) keep(ctx context.Context) error {
 		return errors.Trace(err)
 	}
 	l.log.Warn("presence and leadership had expired", "err", err)
-	id, err := l.store.Grant(ctx, leaseTime)
+	id, err := l.store.Grant(ctx, l.ttl)
 	if err != nil {
 		return errors.Trace(err)
 	}

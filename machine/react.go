@@ -66,7 +66,7 @@ func (a *modelAgent) hasNew(ctx context.Context, c state.Change) bool {
 		doc, err := a.model.Unit(ctx, name)
 		if errors.Is(err, errors.NotFound) {
 			delete(a.elsewhere, name)
-		} else if err != nil || a.hosts(doc) {
+		} else if err != nil || a.Machine.hosts(doc) {
 			return true
 		}
 	}

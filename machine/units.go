@@ -27,7 +27,7 @@ func (a *modelAgent) reconcile(ctx context.Context) error {
 	there, ids := map[string]bool{}, map[model.UnitName]string{}
 	clear(a.elsewhere)
 	for _, doc := range units {
-		if !a.hosts(doc) {
+		if !a.Machine.hosts(doc) {
 			a.elsewhere[doc.Name] = true
 			continue
 		}
