@@ -42,6 +42,7 @@ type modelAgent struct {
 	still     int64
 	turns     turns
 	storeroom *storeroom
+	commands  *commands
 	// again is when all is looked at once more, after something has failed;
 	// failures counts how often in a row.
 	again    <-chan time.Time
@@ -107,6 +108,12 @@ func (a *modelAgent) run(ctx context.Context) (err error) {
 		defer a.wait.Done()
 		a.storeroom.run(ctx)
 	}()
+	a.commands = a.newCommands()
+	a.wait.Add(1)
+	go func() {
+		defer a.wait.Done()
+		a.commands.run(ctx)
+	}()
 	changes, err := a.model.Watch(ctx, 0)
 	if err != nil {
 		return errors.Trace(err)
@@ -122,7 +129,7 @@ func (a *modelAgent) tellIdle() {
 	}
 }
 
-// drain waits for the units' agents and the storeroom, which have been told to stop.
+// drain waits for the units' agents, the storeroom and commands, which have been told to stop.
 func (a *modelAgent) drain() {
 	go func() {
 		a.wait.Wait()

@@ -21,6 +21,7 @@ func (a *modelAgent) react(ctx context.Context, c state.Change) error {
 		a.storeroom.poke()
 	}
 	if c.Resync || len(c.Machines) > 0 {
+		a.commands.poke()
 		if err := a.machineDuties(ctx, c); err != nil {
 			return errors.Trace(err)
 		}

@@ -268,6 +268,13 @@ func (d docs) storageOn(machine string) ([]StorageDoc, error) {
 
 // deleteMachine deletes all that there is of a machine.
 func (t *txn) deleteMachine(id string) error {
+	refs, err := t.Keys(t.m.prefix()+machineTasks(id), "", 1)
+	if err == nil && len(refs) > 0 {
+		err = t.queue(cleanupDoc{Tasks: machineTasks(id)})
+	}
+	if err != nil {
+		return errors.Trace(err)
+	}
 	return t.delete(machineKey(id), portsKey(id), presenceKey(id), freeKey(id), settledOf(id))
 }
 

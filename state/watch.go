@@ -17,7 +17,7 @@ type Change struct {
 	Rev int64
 	// Units whose own documents, or what they have to do, changed, Applications whose documents,
 	// configuration or leadership did, Relations with their scopes and
-	// settings, Machines.
+	// settings, Machines with their tasks.
 	Units        map[model.UnitName]bool
 	Applications map[string]bool
 	Relations    map[model.RelationID]bool
@@ -76,6 +76,9 @@ func (m *Model) change(b store.Batch) Change {
 			if words := strings.SplitN(rest, "/", 3); len(words) == 3 {
 				c.Units[model.UnitName(words[0]+"/"+words[1])] = true
 			}
+		case "task-on":
+			id, _ := splitKey(rest)
+			c.Machines[id] = true
 		case "app", "config", "leader", "leader-settings":
 			c.Applications[rest] = true
 		case "relation-of":
