@@ -106,7 +106,7 @@ func noAgent(f Facts) (Answer, bool) {
 	switch {
 	case f.Hosted && f.Unit.Deployed:
 		return a, false
-	case f.Hosted:
+	case f.Hosted, f.Elsewhere && f.Present && !f.Unit.Deployed:
 		a.Sentence, a.Free = "is new", "the agent is about to take it on"
 	case !f.Unit.Deployed:
 		a.Sentence = "is new, and no agent runs that could take it on"
