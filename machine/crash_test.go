@@ -235,9 +235,13 @@ func agentIn(dir, client string) error {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
+	look := machine.LocalHost
+	if os.Getenv(reachableVariable) != "" {
+		look = func() machine.Host { return machine.ReachableHost("") }
+	}
 	err = machine.Run(ctx, machine.Config{
 		Controller: state.NewController(steppedStore{s, disk}, clock.WallClock), Dir: dir, Disk: disk, Client: client,
-		Clock: clock.WallClock, Host: machine.LocalHost(), Log: quiet(), Machine: as, LeaseTime: lease,
+		Clock: clock.WallClock, Look: look, Log: quiet(), Machine: as, LeaseTime: lease,
 	})
 	if errors.Is(err, context.Canceled) {
 		return nil

@@ -2,6 +2,7 @@ package machine_test
 
 import (
 	"bytes"
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/unitd/unitd/audit"
+	"github.com/unitd/unitd/hooks/runner"
 	"github.com/unitd/unitd/machine"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
@@ -22,6 +24,8 @@ const (
 	storeVariable   = "UNITD_TEST_STORE"
 	machineVariable = "UNITD_TEST_MACHINE"
 	leaseVariable   = "UNITD_TEST_LEASE"
+	// reachableVariable has the agent tell the address by which others reach it.
+	reachableVariable = "UNITD_TEST_REACHABLE"
 )
 
 func joinedAs() (*machine.Machine, time.Duration, error) {
@@ -45,8 +49,10 @@ type host struct {
 	id     string // of the machine; empty: it has the models
 	agent  string
 	store  string
-	cmd    *exec.Cmd
-	said   *bytes.Buffer
+	// reachable: it tells the address by which others reach it.
+	reachable bool
+	cmd       *exec.Cmd
+	said      *bytes.Buffer
 }
 
 // hostOf is the host that has the models; the agent of the world is stopped.
@@ -60,6 +66,14 @@ func hostOf(w *world) *host {
 
 // joins adds a machine and has a host join as it, which begins then.
 func (h *host) joins() *host {
+	h.t.Helper()
+	other := h.adds()
+	other.begin()
+	return other
+}
+
+// adds is joins for a host whose agent is yet to begin.
+func (h *host) adds() *host {
 	h.t.Helper()
 	doc, text, err := h.model.AddMachine(h.ctx, state.ManualProvider, time.Hour)
 	if err != nil {
@@ -75,17 +89,25 @@ func (h *host) joins() *host {
 		if err := audit.Dir(at.dir); err != nil {
 			h.t.Error(err)
 		}
+		runner.EndLeftover(context.Background(), "JUJU_MODEL_UUID="+h.model.UUID())
+		runner.OpenCgroups(at.dir).Close()
 	})
 	other := &host{world: &at, id: doc.ID, agent: "agent-" + doc.ID, store: h.store}
 	if err := h.model.JoinMachine(h.ctx, token, other.agent, "manual:here"); err != nil {
 		h.t.Fatal(err)
 	}
-	other.begin()
 	return other
 }
 
 // begin starts the agent's process.
 func (h *host) begin() {
+	h.t.Helper()
+	h.prepare()()
+}
+
+// prepare makes h.cmd the agent's process, begun by those words if there are any;
+// start starts it.
+func (h *host) prepare(by ...string) (start func()) {
 	h.t.Helper()
 	client, err := client()
 	if err != nil {
@@ -95,20 +117,27 @@ func (h *host) begin() {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	h.cmd, h.said = exec.Command(self), &bytes.Buffer{}
+	by = append(by, self)
+	h.cmd, h.said = exec.Command(by[0], by[1:]...), &bytes.Buffer{}
 	h.cmd.Env = append(os.Environ(), agentVariable+"="+h.dir, clientVariable+"="+client, storeVariable+"="+h.store, leaseVariable+"="+shortLease.String())
 	if h.id != "" {
 		h.cmd.Env = append(h.cmd.Env, machineVariable+"="+strings.Join([]string{h.model.UUID(), h.id, h.agent}, "/"))
 	}
-	h.cmd.Stderr = h.said
-	if err := h.cmd.Start(); err != nil {
-		h.t.Fatal(err)
+	if h.reachable {
+		h.cmd.Env = append(h.cmd.Env, reachableVariable+"=1")
 	}
-	cmd := h.cmd
-	h.t.Cleanup(func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM) // it may have ended
-		_ = cmd.Wait()
-	})
+	h.cmd.Stderr = h.said
+	return func() {
+		h.t.Helper()
+		if err := h.cmd.Start(); err != nil {
+			h.t.Fatal(err)
+		}
+		cmd := h.cmd
+		h.t.Cleanup(func() {
+			_ = cmd.Process.Signal(syscall.SIGTERM) // it may have ended
+			_ = cmd.Wait()
+		})
+	}
 }
 
 func (h *host) kill() {
