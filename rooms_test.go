@@ -61,6 +61,7 @@ var rooms = []room{
 	{"tools/client", standard, []string{"tools/wire"}},
 	{"tools", anything, []string{"context", "hooks", "model", "tools/wire"}},
 	{"charmdir", anything, []string{"durable", "model"}},
+	{"charmbuild", anything, []string{"charmdir"}},
 	{"bundle", anything, []string{"model"}},
 	{"debuglog", anything, []string{"durable"}},
 	{"sealed", anything, nil},
@@ -86,7 +87,7 @@ var rooms = []room{
 	{"testcharms/...", standard, nil},
 	{"cmd/hooktool", standard, []string{"tools/client"}},
 	{"cmd/unitd", anything, []string{
-		"bundle", "charmdir", "context", "debugger", "debuglog", "durable", "history", "hooks", "hooks/runner", "machine", "model",
+		"bundle", "charmbuild", "charmdir", "context", "debugger", "debuglog", "durable", "history", "hooks", "hooks/runner", "machine", "model",
 		"recording", "relation", "script", "script/lab", "sealed", "state", "state/store", "state/store/sqlite", "storage", "tools", "tools/client", "tools/wire",
 		"uniter", "uniter/journal", "uniter/resolver", "why",
 	}},

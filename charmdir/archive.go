@@ -55,28 +55,56 @@ func (c *Charm) pack(w io.Writer) error {
 	if err != nil {
 		return errors.Trace(err)
 	}
-	p := &packer{root: root, zip: zip.NewWriter(w)}
-	err = walk(c.Path, func(e treeEntry) error {
-		if _, made := c.generated[e.name]; made {
-			return nil // a link to nothing, or Read had found it
+	if c.Project != nil && !c.built {
+		return errors.NewNotValid(nil, "it is a source tree that hasn't been built")
+	}
+	p := &packer{root: root, zip: zip.NewWriter(w), names: map[string]bool{}}
+	err = walk(c.Path, c.Project, func(e treeEntry) error {
+		for _, name := range c.names(e.name) {
+			if _, made := c.generated[name]; made {
+				continue // a link to nothing, or Read had found it
+			}
+			if err := p.add(e, name); err != nil {
+				return err
+			}
 		}
-		return p.add(e)
+		return nil
 	})
 	if err != nil {
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.generated)) {
-		if err := p.addText(name, 0o644, string(c.generated[name])); err != nil {
+		mode := fs.FileMode(0o644)
+		if name == "dispatch" {
+			mode = 0o755
+		}
+		if err := p.addText(name, mode, string(c.generated[name])); err != nil {
+			return err
+		}
+	}
+	if c.venv != "" {
+		p.root = c.venv
+		err := walk(c.venv, nil, func(e treeEntry) error { return p.add(e, "venv/"+e.name) })
+		if err != nil {
 			return err
 		}
 	}
 	return errors.Trace(p.zip.Close())
 }
 
+// names are the paths in the charm of an entry of its tree.
+func (c *Charm) names(name string) []string {
+	if c.Project == nil {
+		return []string{name}
+	}
+	return c.Project.names(name)
+}
+
 // packer adds the entries of a tree.
 type packer struct {
-	root string
-	zip  *zip.Writer
+	root  string
+	zip   *zip.Writer
+	names map[string]bool // that were added
 }
 
 func header(name string, mode fs.FileMode) *zip.FileHeader {
@@ -85,15 +113,23 @@ func header(name string, mode fs.FileMode) *zip.FileHeader {
 	return h
 }
 
-func (p *packer) add(e treeEntry) error {
+// add adds an entry of the tree under a name; the first one with it stays.
+func (p *packer) add(e treeEntry, name string) error {
+	if p.names[name] {
+		return nil
+	}
+	p.names[name] = true
 	switch e.mode.Type() {
 	case fs.ModeDir:
-		_, err := p.zip.CreateHeader(header(e.name+"/", fs.ModeDir|0o755))
+		_, err := p.zip.CreateHeader(header(name+"/", fs.ModeDir|0o755))
 		return errors.Trace(err)
 	case fs.ModeSymlink:
-		return p.addText(e.name, fs.ModeSymlink|0o777, e.target)
+		if err := checkLink(name, e.target); err != nil {
+			return err // it isn't where it was
+		}
+		return p.addText(name, fs.ModeSymlink|0o777, e.target)
 	}
-	return p.addFile(e.name, e.mode)
+	return p.addFile(e, name)
 }
 
 func (p *packer) addText(name string, mode fs.FileMode, text string) error {
@@ -105,16 +141,16 @@ func (p *packer) addText(name string, mode fs.FileMode, text string) error {
 	return errors.Trace(err)
 }
 
-func (p *packer) addFile(name string, mode fs.FileMode) error {
+func (p *packer) addFile(from treeEntry, name string) error {
 	perm := fs.FileMode(0o644)
-	if mode&0o111 != 0 {
+	if from.mode&0o111 != 0 {
 		perm = 0o755
 	}
 	e, err := p.zip.CreateHeader(header(name, perm))
 	if err != nil {
 		return errors.Trace(err)
 	}
-	return copyFile(e, filepath.Join(p.root, name))
+	return copyFile(e, filepath.Join(p.root, from.name))
 }
 
 // checkEntries refuses an archive with an entry that may not be in a charm,

@@ -34,6 +34,12 @@ type Charm struct {
 	Path string
 	// Dir says whether Path is a tree.
 	Dir bool
+	// Project is how the charm is built, for a source tree; nil for a charm that
+	// runs as it is. It has to be Built before it is archived.
+	Project *Project
+	// venv is the directory with the packages that become the charm's venv.
+	venv  string
+	built bool
 	// generated are files that the charm reads when it runs and that the tree
 	// lacks, since it has them all in charmcraft.yaml.
 	generated map[string][]byte
@@ -66,16 +72,28 @@ func ReadDir(path string) (*Charm, error) {
 	if !hasMetadata(path) {
 		return nil, errors.Annotatef(errNoCharm(), "cannot read charm %s", path)
 	}
-	if err := walk(path, func(treeEntry) error { return nil }); err != nil {
+	project, err := readProject(path)
+	if err != nil {
+		return nil, errors.Annotatef(err, "cannot read charm %s", path)
+	}
+	if err := walk(path, project, func(treeEntry) error { return nil }); err != nil {
 		return nil, errors.Annotatef(err, "cannot read charm %s", path)
 	}
 	c, err := read(os.DirFS(path))
 	if err != nil {
 		return nil, errors.Annotatef(err, "cannot read charm %s", path)
 	}
-	c.Path, c.Dir = path, true
+	c.Path, c.Dir, c.Project = path, true, project
+	if project != nil && project.makesDispatch() {
+		c.generated["dispatch"] = project.dispatch()
+	}
 	return c, nil
 }
+
+// Built says that what the charm's Project asks for is made: venv is the
+// directory with its packages, which stays as it is as long as the charm is
+// used; empty if it needs none.
+func (c *Charm) Built(venv string) { c.venv, c.built = venv, true }
 
 // hasMetadata says whether a directory has what makes it a charm, good or bad;
 // what can't be looked at is for the reader to complain about.

@@ -124,7 +124,7 @@ func wholeCharm() model.Charm {
 func unified() string {
 	indent := func(text string) string { return strings.ReplaceAll(text, "\n", "\n  ") }
 	return "type: charm\nbases: [{name: ubuntu}]\n" + wholeMetadata +
-		"config:" + indent(wholeConfig) + "\nactions:" + indent(wholeActions) + "\nparts: {charm: {plugin: charm}}\n"
+		"config:" + indent(wholeConfig) + "\nactions:" + indent(wholeActions) + "\nparts: {charm: {plugin: dump}}\n"
 }
 
 func TestReadGoodCharms(t *testing.T) {

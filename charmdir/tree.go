@@ -20,8 +20,9 @@ type treeEntry struct {
 
 // walk visits what belongs to the charm in a tree, sorted by path, and leaves
 // out git's directories, other charms' archives and a Deployer's marker.
-// Errors are NotValid, naming the entry, for what may not be in a charm.
-func walk(root string, visit func(treeEntry) error) error {
+// Of a tree that is built, p says what belongs to it; nil: all does. Errors are
+// NotValid, naming the entry, for what may not be in a charm.
+func walk(root string, p *Project, visit func(treeEntry) error) error {
 	// WalkDir doesn't follow its root if that is a link.
 	root, err := filepath.EvalSymlinks(root)
 	if err != nil {
@@ -37,11 +38,14 @@ func walk(root string, visit func(treeEntry) error) error {
 			return errors.Trace(err)
 		}
 		name = filepath.ToSlash(name)
-		if leftOut(name) {
+		if leftOut(name) || p != nil && p.passes(name, d.IsDir()) {
 			if d.IsDir() {
 				return fs.SkipDir
 			}
 			return nil
+		}
+		if p != nil && len(p.names(name)) == 0 {
+			return nil // what it is doesn't matter
 		}
 		e, err := w.entry(name, d)
 		if err != nil {

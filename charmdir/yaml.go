@@ -172,6 +172,16 @@ func (n node) texts() ([]any, error) {
 	return out, nil
 }
 
+// strings is texts as strings.
+func (n node) strings() ([]string, error) {
+	list, err := n.texts()
+	var out []string
+	for _, e := range list {
+		out = append(out, e.(string))
+	}
+	return out, err
+}
+
 func (n node) boolean() (bool, error) {
 	if n.null() {
 		return false, nil

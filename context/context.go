@@ -28,6 +28,8 @@ type Params struct {
 	MayReboot bool
 	// Action is set where the run is that of an action.
 	Action *Action
+	// FailNow is called by unitd-fail, on the same terms as RebootNow.
+	FailNow func()
 	// RebootNow is called by "juju-reboot --now", so that the runner can end
 	// the hook. It must not block nor call the Context; nil: nobody is told.
 	RebootNow func()
@@ -53,7 +55,8 @@ type Context struct {
 	wantPorts      model.Ports // the unit's ports after the hook; nil: as they were
 	state          answer[map[string]string]
 	stateWrites    map[string]*string
-	notLeader      bool // once false, leadership stays false for the hook
+	notLeader      bool  // once false, leadership stays false for the hook
+	epoch          int64 // the epoch under which the hook leads; 0: it hasn't asked
 	leaderSettings answer[model.Settings]
 	leaderWrites   model.Settings
 	unitStatus     answer[model.Status]
@@ -67,6 +70,8 @@ type Context struct {
 	storageAdded   map[string]int
 	version        *string
 	reboot         model.Reboot
+	requeue        *model.Requeue
+	failed         *string
 	action         action
 }
 
@@ -104,7 +109,7 @@ func (c *Context) ModelUUID() string { return c.p.ModelUUID }
 func (c *Context) Changes() model.Changes {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return model.Changes{
+	changes := model.Changes{
 		Relations:       c.relationChanges(),
 		Ports:           c.portChanges(),
 		State:           c.stateChanges(),
@@ -113,7 +118,12 @@ func (c *Context) Changes() model.Changes {
 		WorkloadVersion: c.version,
 		Storage:         c.storageChanges(),
 		Reboot:          c.reboot,
+		Requeue:         c.requeue,
 	}
+	if changes.ByLeader() {
+		changes.Epoch = c.epoch
+	}
+	return changes
 }
 
 // answer remembers what the View said to one question. "There is none" is an

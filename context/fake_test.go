@@ -17,7 +17,7 @@ import (
 type changing struct {
 	asked  map[string]int
 	err    error // what every question is answered with, if not nil
-	leader func() (bool, error)
+	leader func() (int64, error)
 	ports  map[model.UnitName]model.Ports
 	bag    model.Settings // what every bag has, if not nil
 	state  map[string]string
@@ -26,7 +26,7 @@ type changing struct {
 }
 
 func newChanging() *changing {
-	return &changing{asked: map[string]int{}, leader: func() (bool, error) { return true, nil }}
+	return &changing{asked: map[string]int{}, leader: func() (int64, error) { return 1, nil }}
 }
 
 // ask counts a question and returns its answer.
@@ -69,7 +69,7 @@ func (v *changing) State() (map[string]string, error) {
 	return map[string]string{"n": s}, err
 }
 
-func (v *changing) IsLeader() (bool, error) {
+func (v *changing) Leads() (int64, error) {
 	v.asked["leader"]++
 	return v.leader()
 }

@@ -19,12 +19,17 @@ func (c *Context) isLeader() (bool, error) {
 	if c.notLeader {
 		return false, nil
 	}
-	leader, err := c.p.View.IsLeader()
+	epoch, err := c.p.View.Leads()
 	if err != nil {
 		return false, errors.Trace(err)
 	}
-	c.notLeader = !leader
-	return leader, nil
+	if c.epoch == 0 {
+		c.epoch = epoch
+	}
+	// A unit that has lost its leadership and has it again is another leader:
+	// what the hook has read as the former one may be somebody else's by now.
+	c.notLeader = epoch == 0 || epoch != c.epoch
+	return !c.notLeader, nil
 }
 
 // requireLeader is ErrNotLeader unless the unit leads.

@@ -87,7 +87,7 @@ func TestSettingsAreForThoseInTheRelation(t *testing.T) {
 func TestNonLeadersAreRefusedAtTheCall(t *testing.T) {
 	t.Parallel()
 	view := newChanging()
-	view.leader = func() (bool, error) { return false, nil }
+	view.leader = func() (int64, error) { return 0, nil }
 	c := newContext(view)
 	_, err := c.ApplicationSettings(3, "app")
 	mustFail(t, "reading own application settings", err, errors.Forbidden, "permission denied")
@@ -105,19 +105,44 @@ func TestNonLeadersAreRefusedAtTheCall(t *testing.T) {
 func TestLeadershipIsAskedForEachTimeUntilItIsLost(t *testing.T) {
 	t.Parallel()
 	view := newChanging()
-	answers := []bool{true, true, false, true}
-	view.leader = func() (bool, error) {
-		answer := answers[0]
-		answers = answers[1:]
-		return answer, nil
+	for _, lost := range []int64{0, 3} { // to nobody, and in between to another
+		answers := []int64{2, 2, lost, 2}
+		view.leader = func() (int64, error) {
+			answer := answers[0]
+			answers = answers[1:]
+			return answer, nil
+		}
+		c := newContext(view)
+		for i, want := range []bool{true, true, false, false, false} {
+			got, err := c.IsLeader()
+			must(t, err)
+			mustBe(t, fmt.Sprintf("answer %d", i), got, want)
+		}
+		mustBe(t, "answers left", len(answers), 1)
 	}
-	c := newContext(view)
-	for i, want := range []bool{true, true, false, false, false} {
-		got, err := c.IsLeader()
-		must(t, err)
-		mustBe(t, fmt.Sprintf("answer %d", i), got, want)
+}
+
+func TestOnlyWhatALeaderWritesDependsOnItsEpoch(t *testing.T) {
+	t.Parallel()
+	view := newChanging()
+	view.leader = func() (int64, error) { return 7, nil }
+	for name, tt := range map[string]struct {
+		write func(*hookcontext.Context) error
+		want  int64
+	}{
+		"nothing":             {func(c *hookcontext.Context) error { _, err := c.IsLeader(); return err }, 0},
+		"the unit's settings": {func(c *hookcontext.Context) error { return c.SetUnitSettings(4, model.Settings{"a": "b"}) }, 0},
+		"the application's":   {func(c *hookcontext.Context) error { return c.SetApplicationSettings(4, model.Settings{"a": "b"}) }, 7},
+		"the leader's":        {func(c *hookcontext.Context) error { return c.SetLeaderSettings(model.Settings{"a": "b"}) }, 7},
+		"another, having asked": {func(c *hookcontext.Context) error {
+			_, _ = c.IsLeader()
+			return c.SetUnitSettings(4, model.Settings{"a": "b"})
+		}, 0},
+	} {
+		c := newContext(view)
+		must(t, tt.write(c))
+		mustBe(t, name, c.Changes().Epoch, tt.want)
 	}
-	mustBe(t, "answers left", len(answers), 1)
 }
 
 func TestStateHasLimits(t *testing.T) {

@@ -180,7 +180,7 @@ func TestALabelIsForOneSecretOfAHook(t *testing.T) {
 func TestSecretsAreTheirOwners(t *testing.T) {
 	t.Parallel()
 	v := newVault()
-	v.leader = func() (bool, error) { return false, nil }
+	v.leader = func() (int64, error) { return 0, nil }
 	c := newContext(v)
 	_, err := c.AddSecret(model.OwnedByApplication, model.SecretChange{Content: token("x")})
 	mustFail(t, "to add", err, hookcontext.ErrNotLeader, hookcontext.ErrNotLeader.Error())

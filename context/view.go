@@ -24,8 +24,10 @@ type View interface {
 	LeaderSettings() (model.Settings, error)
 	// State is the charm's key-value state, as committed.
 	State() (map[string]string, error)
-	// IsLeader asks live; true holds for the next 30 seconds.
-	IsLeader() (bool, error)
+	// Leads asks live under which epoch of its application's leadership the unit
+	// leads; 0: it doesn't. That it leads holds for the next 30 seconds. Epochs
+	// are greater than 0, and each time of leading has one of its own.
+	Leads() (epoch int64, err error)
 	// Ports are the ports open on the unit's machine, by unit.
 	Ports() (map[model.UnitName]model.Ports, error)
 	// UnitStatus is the unit's own workload status.

@@ -21,9 +21,14 @@ import (
 	"github.com/unitd/unitd/tools"
 )
 
-// leaseTime is Config.LeaseTime where that says nothing. Leases are kept alive at a third of it. Source: the field's minute,
-// spec/hook-tools.md §4 ("guarantee 30 s").
+// leaseTime is Config.LeaseTime where that says nothing. Leases are kept alive at
+// a third of it. Source: the field's minute, spec/hook-tools.md §4 ("guarantee
+// 30 s").
 const leaseTime = time.Minute
+
+// leaderTime is how long a unit that was told that it leads can rely on it.
+// Source: spec/hook-tools.md §4.
+const leaderTime = 30 * time.Second
 
 // Config says what an agent runs with.
 type Config struct {
@@ -104,7 +109,7 @@ func Run(ctx context.Context, c Config) error {
 		c.Provisioners = provisioners()
 	}
 	a := &agent{Config: c, toolsDir: toolsDir, models: map[string]*hosted{}, gone: make(chan error, 1), rebooter: &rebooter{carryOut: c.Reboot, log: c.Log}, present: newPresent(c)}
-	a.lease = &lease{store: c.Controller.Store(), ttl: c.LeaseTime, log: c.Log, holders: map[chan struct{}]bool{}}
+	a.lease = &lease{store: c.Controller.Store(), ttl: c.LeaseTime, clock: c.Clock, log: c.Log, holders: map[chan struct{}]bool{}}
 	if err := a.lease.grant(ctx); err != nil {
 		return errors.Trace(err)
 	}

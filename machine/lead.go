@@ -103,3 +103,29 @@ func (a *modelAgent) leased(ctx context.Context, do func(store.LeaseID) error) e
 	}
 	return errors.Trace(do(a.lease.current()))
 }
+
+// leads says under which epoch the unit leads, and 0 if it doesn't: what is said
+// holds for leaderTime, for so long does the lease live on which it hangs, however
+// the clocks of machines differ.
+func (u *unit) leads(ctx context.Context) (int64, error) {
+	// The second time it is asked of what the first has claimed.
+	for range 2 {
+		epoch, on, err := u.model.Leads(ctx, u.name)
+		if err != nil || epoch == 0 {
+			return 0, errors.Trace(err)
+		}
+		mine := u.lease.current()
+		if on == mine {
+			ok, err := u.lease.lasts(ctx, on, leaderTime)
+			if !ok {
+				return 0, errors.Trace(err)
+			}
+			return epoch, nil
+		}
+		// It hangs on another agent's lease, or on a former one of this agent.
+		if _, err := u.model.ClaimLeadership(ctx, u.name, mine); err != nil {
+			return 0, errors.Trace(err)
+		}
+	}
+	return 0, nil
+}

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/juju/clock"
 	"github.com/juju/errors"
 
 	"github.com/unitd/unitd/state/store"
@@ -16,10 +17,14 @@ import (
 type lease struct {
 	store store.Store
 	ttl   time.Duration
+	clock clock.Clock
 	log   *slog.Logger
 
-	mu      sync.Mutex
-	id      store.LeaseID
+	mu sync.Mutex
+	id store.LeaseID
+	// kept is when it was last asked for, or asked to be kept, with success: from
+	// then on it lives for ttl, or longer.
+	kept    time.Time
 	holders map[chan struct{}]bool
 }
 
@@ -47,11 +52,50 @@ func (l *lease) hold() (renewed <-chan struct{}, forget func()) {
 func (l *lease) grant(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	return l.renew(ctx)
+}
+
+// renew takes another lease; l.mu is held.
+func (l *lease) renew(ctx context.Context) error {
+	asked := l.clock.Now()
 	id, err := l.store.Grant(ctx, l.ttl)
 	if err == nil {
-		l.id = id
+		l.id, l.kept = id, asked
 	}
 	return errors.Trace(err)
+}
+
+// extend keeps the lease alive; l.mu is held. The error is NotFound if it has
+// expired.
+func (l *lease) extend(ctx context.Context) error {
+	asked := l.clock.Now()
+	err := l.store.KeepAlive(ctx, l.id)
+	if err == nil {
+		l.kept = asked
+	}
+	return errors.Trace(err)
+}
+
+// lasts says whether the lease with that id is this agent's and lives for that
+// much longer; where that isn't known, the store is asked to keep it.
+func (l *lease) lasts(ctx context.Context, id store.LeaseID, more time.Duration) (bool, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if id != l.id {
+		return false, nil
+	}
+	// A machine that sleeps may stop one of its clocks, and one that is set anew
+	// turns the other back: the one that has gone farther is believed.
+	now := l.clock.Now()
+	passed := max(now.Sub(l.kept), now.Round(0).Sub(l.kept.Round(0)))
+	if passed+more <= l.ttl {
+		return true, nil
+	}
+	err := l.extend(ctx)
+	if errors.Is(err, errors.NotFound) {
+		return false, nil
+	}
+	return err == nil, errors.Trace(err)
 }
 
 // keep keeps the lease alive. Where it was lost, as on a laptop that slept, a
@@ -59,16 +103,14 @@ func (l *lease) grant(ctx context.Context) error {
 func (l *lease) keep(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	err := l.store.KeepAlive(ctx, l.id)
+	err := l.extend(ctx)
 	if !errors.Is(err, errors.NotFound) {
 		return errors.Trace(err)
 	}
 	l.log.Warn("presence and leadership had expired", "err", err)
-	id, err := l.store.Grant(ctx, l.ttl)
-	if err != nil {
+	if err := l.renew(ctx); err != nil {
 		return errors.Trace(err)
 	}
-	l.id = id
 	for c := range l.holders {
 		select {
 		case c <- struct{}{}:

@@ -88,12 +88,13 @@ func Look(ctx context.Context, m *state.Model, unit model.UnitName, l resolver.L
 	return remote(s, endpoints, now), errors.Trace(err)
 }
 
-// proxyOf are the model's settings for what charms reach through a proxy. Who
+// proxyOf are the model's settings that begin so for what is reached through a
+// proxy: "juju-" are those for charms, "" those for any program. Who
 // is reached without one matters only where there is one.
-func proxyOf(settings map[string]string) hooks.Proxy {
+func proxyOf(settings map[string]string, prefix string) hooks.Proxy {
 	p := hooks.Proxy{
-		HTTP: settings["juju-http-proxy"], HTTPS: settings["juju-https-proxy"],
-		FTP: settings["juju-ftp-proxy"], No: settings["juju-no-proxy"],
+		HTTP: settings[prefix+"http-proxy"], HTTPS: settings[prefix+"https-proxy"],
+		FTP: settings[prefix+"ftp-proxy"], No: settings[prefix+"no-proxy"],
 	}
 	if p.HTTP == "" && p.HTTPS == "" && p.FTP == "" {
 		p.No = ""

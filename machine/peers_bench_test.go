@@ -117,6 +117,7 @@ func newRing(b *testing.B) *ring {
 		r.must(os.MkdirAll(d, 0o700))
 	}
 	r.agent.log = slog.New(slog.DiscardHandler)
+	r.agent.present = newPresent(r.agent.Config)
 	r.agent.debugLog, err = debuglog.Open(durable.Disk{}, LogPath(dir, r.model.UUID()))
 	r.must(err)
 	doc, err := r.model.Unit(r.ctx, "ring/0")

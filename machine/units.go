@@ -137,7 +137,7 @@ func (a *modelAgent) add(doc state.UnitDoc) *running {
 	m := a.model.Of(doc)
 	u := &running{gone: make(chan struct{}), unit: &unit{
 		name: doc.Name, id: doc.ID, principal: doc.Principal, machine: doc.Machine, reboot: doc.Reboot,
-		model: m, lookout: m.Lookout(doc.Name), clock: a.Clock, log: a.log, debugLog: a.debugLog, present: a.present, host: a.present.now(),
+		model: m, lookout: m.Lookout(doc.Name), clock: a.Clock, log: a.log, debugLog: a.debugLog, present: a.present, host: a.present.now(), lease: a.lease,
 		disk: a.Disk, dir: filepath.Join(a.dir, "agents", doc.Name.Tag()), toolsDir: a.toolsDir,
 		former:  a.former(),
 		runner:  &runner.Runner{Disk: a.Disk, Cgroups: a.cgroups, Reaper: a.Reaper},

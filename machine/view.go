@@ -52,9 +52,9 @@ func (v liveView) State() (map[string]string, error) {
 	return v.u.model.CharmState(v.ctx, v.u.name)
 }
 
-// IsLeader is part of hookcontext.View.
-func (v liveView) IsLeader() (bool, error) {
-	return v.u.model.IsLeader(v.ctx, v.u.name)
+// Leads is part of hookcontext.View.
+func (v liveView) Leads() (int64, error) {
+	return v.u.leads(v.ctx)
 }
 
 // Ports is part of hookcontext.View.
@@ -80,7 +80,11 @@ func (v liveView) SetUnitStatus(s model.Status) error {
 
 // SetApplicationStatus is part of hookcontext.View.
 func (v liveView) SetApplicationStatus(s model.Status) error {
-	return v.u.model.SetStatus(v.ctx, state.ApplicationStatus, v.u.name.Application(), s)
+	err := v.u.model.SetApplicationStatus(v.ctx, v.u.name, s)
+	if errors.Is(err, state.ErrNotLeader) {
+		return hookcontext.ErrNotLeader
+	}
+	return errors.Trace(err)
 }
 
 // Network is part of hookcontext.View: the host's, for every binding that the

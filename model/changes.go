@@ -20,8 +20,25 @@ type Changes struct {
 	Secrets []SecretChange `json:"secrets,omitempty"`
 	// Storage is how many instances storage-add asks for, by the charm's names.
 	Storage map[string]int `json:"storage,omitempty"`
+	// Epoch is that of the leadership under which the hook wrote what only a
+	// leader may, as it was when it first asked whether it leads; 0 where it
+	// wrote nothing of the kind. Source: spec/hook-tools.md §4.
+	Epoch int64 `json:"epoch,omitempty"`
 	// Reboot is the wish of juju-reboot, to be met after the hook.
 	Reboot Reboot `json:"reboot,omitempty"`
+	// Requeue is the wish to be run again later; nil: none.
+	Requeue *Requeue `json:"requeue,omitempty"`
+}
+
+// ByLeader says whether there is something in it that only a leader may write,
+// or may be: whose a secret is, a change doesn't always say.
+func (c Changes) ByLeader() bool {
+	for _, r := range c.Relations {
+		if len(r.Application) > 0 {
+			return true
+		}
+	}
+	return len(c.LeaderSettings) > 0 || len(c.Secrets) > 0
 }
 
 // RelationChange is what a hook wrote in one relation; both are laid over

@@ -96,6 +96,7 @@ func (e *engine) setUp(env *testscript.Env) error {
 	env.Setenv("UNITD_DATA", w.dir)
 	env.Setenv("HOME", home)
 	env.Setenv("TZ", "UTC")
+	setUpBuilds(env)
 	env.Setenv("SCRIPT_DIR", here)
 	env.Setenv("PATH", filepath.Dir(w.unitd)+string(os.PathListSeparator)+env.Getenv("PATH"))
 	env.Setenv(nowVariable, dawn.Format(time.RFC3339Nano))

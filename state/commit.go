@@ -14,7 +14,8 @@ import (
 )
 
 // ErrNotLeader is returned by CommitHook where the hook wrote what only a
-// leader may and its unit is the leader no more. Nothing was committed.
+// leader may and its unit is the leader no more, or has become it anew
+// meanwhile. Nothing was committed.
 const ErrNotLeader = errors.ConstError("the unit is not the leader")
 
 // HookCommit is what CommitHook writes.
@@ -87,10 +88,11 @@ func (m *Model) CommitHook(ctx context.Context, c HookCommit) error {
 }
 
 func (t *txn) apply(u UnitDoc, c model.Changes) error {
-	leads, err := t.isLeader(u.Name)
+	leader, err := t.leader(u.Name.Application())
 	if err != nil {
 		return errors.Trace(err)
 	}
+	leads := leader.Unit == u.Name && (c.Epoch == 0 || c.Epoch == leader.Epoch)
 	app := u.Name.Application()
 	for _, id := range slices.Sorted(maps.Keys(c.Relations)) {
 		change := c.Relations[id]

@@ -83,7 +83,10 @@ func everything(id model.RelationID) model.Changes {
 			ID: "9m4e2mr0ui3e8a215n4g", Make: &model.SecretOwner{Kind: model.OwnedByApplication, Name: "mysql"},
 			Content: model.SecretContent{"token": "czNjcmV0"},
 		}},
+		Epoch:  1,
 		Reboot: model.RebootAfter,
+		// Of these two the model has nothing: they are the agent's.
+		Requeue: &model.Requeue{Reason: "not ready"},
 	}
 }
 
@@ -200,6 +203,14 @@ func TestCommitHook(t *testing.T) {
 				c.Relations = map[model.RelationID]model.RelationChange{id: {Unit: model.Settings{"port": "3306"}}}
 			},
 			is: state.ErrNotLeader, fails: `cannot write the leader settings of "mysql": the unit is not the leader`},
+		{name: "settings of one who has led, and leads anew",
+			spoil: func(w *world, _ model.RelationID, c *model.Changes) {
+				w.ok(w.ReleaseLeadership(w.ctx, "mysql/0"))
+				w.lead("mysql/1")
+				w.ok(w.ReleaseLeadership(w.ctx, "mysql/1"))
+				w.lead("mysql/0")
+			},
+			is: state.ErrNotLeader, fails: `cannot write the settings of "mysql" in relation 1: the unit is not the leader`},
 		{name: "more state than a charm may keep",
 			spoil: func(_ *world, _ model.RelationID, c *model.Changes) {
 				c.State["big"] = ptr(strings.Repeat("x", model.MaxStored))

@@ -202,7 +202,8 @@ type scopeDoc struct {
 // leftDoc says that a unit has left the scope of a relation. It stays when the
 // unit enters again: what tells is when it was written.
 type leftDoc struct {
-	Unit model.UnitName `json:"unit"`
+	Unit model.UnitName  `json:"unit"`
+	Why  model.Departure `json:"why,omitempty"`
 }
 
 // settingsDoc is a databag. It stays when its unit leaves the scope.

@@ -201,12 +201,11 @@ func (d docs) leaderOr(unit string) (model.UnitName, error) {
 	if !ok {
 		return model.UnitName(unit), nil
 	}
-	var leader model.UnitName
-	found, err := d.find(leaderKey(app), &leader)
-	if err == nil && !found {
+	leader, err := d.leader(app)
+	if err == nil && leader.Unit == "" {
 		err = errors.NewNotFound(nil, fmt.Sprintf("could not determine leader for %q", app))
 	}
-	return leader, errors.Trace(err)
+	return leader.Unit, errors.Trace(err)
 }
 
 // checkAction fills in the defaults of an action's parameters.

@@ -139,8 +139,8 @@ func (s *FullStatus) application(r docs, doc ApplicationDoc, machines map[string
 	if err != nil {
 		return v, errors.Trace(err)
 	}
-	var leader model.UnitName
-	if _, err := r.find(leaderKey(doc.Name), &leader); err != nil {
+	leader, err := r.leader(doc.Name)
+	if err != nil {
 		return v, errors.Trace(err)
 	}
 	var shown []model.Status
@@ -149,7 +149,7 @@ func (s *FullStatus) application(r docs, doc ApplicationDoc, machines map[string
 		if err != nil {
 			return v, errors.Trace(err)
 		}
-		uv.Leader = u.Name == leader
+		uv.Leader = u.Name == leader.Unit
 		v.Units = append(v.Units, uv)
 		shown = append(shown, uv.Workload)
 		if u.WorkloadVersion != "" {

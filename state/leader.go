@@ -43,46 +43,81 @@ func (d docs) claim(unit model.UnitName, lease store.LeaseID) (claim, error) {
 	if err != nil {
 		return claim{}, errors.Trace(err)
 	}
-	key := leaderKey(unit.Application())
-	kv, err := d.Get(d.m.prefix() + key)
-	if errors.Is(err, errors.NotFound) {
-		free := u.Life == model.Alive
-		return claim{leads: free, write: free}, nil
-	}
+	holder, err := d.leader(unit.Application())
 	if err != nil {
 		return claim{}, errors.Trace(err)
 	}
-	var holder model.UnitName
-	if err := json.Unmarshal(kv.Value, &holder); err != nil {
-		return claim{}, errors.Annotatef(err, "document %s", key)
+	if holder.Unit == "" {
+		free := u.Life == model.Alive
+		return claim{leads: free, write: free}, nil
 	}
-	return claim{leads: holder == unit, write: holder == unit && kv.Lease != lease}, nil
+	return claim{leads: holder.Unit == unit, write: holder.Unit == unit && holder.lease != lease}, nil
 }
 
-// putLeader makes the unit the leader and the one that led last.
+// leaderDoc says who leads an application, and under the key of the last leader
+// who has led it last. Epoch counts the times that somebody began to lead it:
+// who writes under an epoch that has passed, writes nothing, and be it the same
+// unit that leads again.
+type leaderDoc struct {
+	Unit  model.UnitName `json:"unit"`
+	Epoch int64          `json:"epoch"`
+
+	lease store.LeaseID
+}
+
+// leader is the leader of an application; the zero value: nobody leads it.
+func (d docs) leader(application string) (leaderDoc, error) {
+	var doc leaderDoc
+	key := leaderKey(application)
+	kv, err := d.Get(d.m.prefix() + key)
+	if errors.Is(err, errors.NotFound) {
+		return doc, nil
+	}
+	if err != nil {
+		return doc, errors.Trace(err)
+	}
+	doc.lease = kv.Lease
+	return doc, errors.Annotatef(json.Unmarshal(kv.Value, &doc), "document %s", key)
+}
+
+// putLeader makes the unit the leader and the one that led last. An epoch begins
+// where it isn't the leader already.
 func (t *txn) putLeader(unit model.UnitName, lease store.LeaseID) error {
-	value, err := json.Marshal(unit)
+	app := unit.Application()
+	doc, err := t.leader(app)
 	if err != nil {
 		return errors.Trace(err)
 	}
-	app := unit.Application()
-	if err := t.tx.PutLease(t.m.prefix()+leaderKey(app), value, lease); err != nil {
+	anew := doc.Unit != unit
+	if anew {
+		if _, err := t.find(lastLeaderKey(app), &doc); err != nil {
+			return errors.Trace(err)
+		}
+		doc = leaderDoc{Unit: unit, Epoch: doc.Epoch + 1}
+	}
+	value, err := json.Marshal(doc)
+	if err != nil {
 		return errors.Trace(err)
 	}
-	return t.put(lastLeaderKey(app), unit)
+	if err := t.tx.PutLease(t.m.prefix()+leaderKey(app), value, lease); err != nil || !anew {
+		return errors.Trace(err)
+	}
+	return t.put(lastLeaderKey(app), doc)
 }
 
 // Leadership says who leads an application and who led it last; both are empty
 // where nobody does, or did.
 func (m *Model) Leadership(ctx context.Context, application string) (now, last model.UnitName, err error) {
-	_, err = m.view(ctx, func(r docs) error {
-		if _, err := r.find(leaderKey(application), &now); err != nil {
+	var leads, led leaderDoc
+	_, err = m.view(ctx, func(r docs) (err error) {
+		if leads, err = r.leader(application); err != nil {
 			return errors.Trace(err)
 		}
-		_, err := r.find(lastLeaderKey(application), &last)
+		led = leaderDoc{}
+		_, err = r.find(lastLeaderKey(application), &led)
 		return errors.Trace(err)
 	})
-	return now, last, errors.Trace(err)
+	return leads.Unit, led.Unit, errors.Trace(err)
 }
 
 // ReleaseLeadership ends the unit's leadership, if it has it.
@@ -97,20 +132,24 @@ func (m *Model) ReleaseLeadership(ctx context.Context, unit model.UnitName) erro
 	return errors.Trace(err)
 }
 
-// IsLeader says whether the unit leads its application.
-func (m *Model) IsLeader(ctx context.Context, unit model.UnitName) (bool, error) {
-	leads := false
-	_, err := m.view(ctx, func(r docs) (err error) {
-		leads, err = r.isLeader(unit)
+// Leads says under which epoch the unit leads its application, and by which
+// lease; the epoch is 0 if it doesn't lead. Epochs are counted from 1, by
+// application; see model.Changes.Epoch.
+func (m *Model) Leads(ctx context.Context, unit model.UnitName) (epoch int64, lease store.LeaseID, err error) {
+	var doc leaderDoc
+	_, err = m.view(ctx, func(r docs) (err error) {
+		doc, err = r.leader(unit.Application())
 		return errors.Trace(err)
 	})
-	return leads, errors.Trace(err)
+	if err != nil || doc.Unit != unit {
+		return 0, 0, errors.Trace(err)
+	}
+	return doc.Epoch, doc.lease, nil
 }
 
 func (d docs) isLeader(unit model.UnitName) (bool, error) {
-	var holder model.UnitName
-	_, err := d.find(leaderKey(unit.Application()), &holder)
-	return holder == unit, errors.Trace(err)
+	doc, err := d.leader(unit.Application())
+	return doc.Unit == unit, errors.Trace(err)
 }
 
 // LeaderSettings are what the application's leaders have set by leader-set.
@@ -141,22 +180,21 @@ func (m *Model) Depose(ctx context.Context, application string) error {
 		if _, err := tx.application(application); err != nil {
 			return errors.Trace(err)
 		}
-		kv, err := tx.Get(m.prefix() + leaderKey(application))
+		holder, err := tx.leader(application)
 		if err != nil {
+			return errors.Trace(err)
+		}
+		if holder.Unit == "" {
 			return errors.NewNotFound(nil, fmt.Sprintf("application %q has no leader", application))
 		}
-		var holder model.UnitName
-		if err := json.Unmarshal(kv.Value, &holder); err != nil {
-			return errors.Annotatef(err, "document %s", leaderKey(application))
-		}
-		next, err := tx.otherUnit(application, holder)
+		next, err := tx.otherUnit(application, holder.Unit)
 		if err != nil {
 			return errors.Trace(err)
 		}
 		if next == "" {
 			return tx.delete(leaderKey(application))
 		}
-		return tx.putLeader(next, kv.Lease)
+		return tx.putLeader(next, holder.lease)
 	})
 	return errors.Annotatef(err, "cannot depose the leader of %s", application)
 }

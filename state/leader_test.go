@@ -26,8 +26,12 @@ func TestLeadership(t *testing.T) {
 		w.ok(err)
 		leads, err := w.ClaimLeadership(w.ctx, unit, lease)
 		w.ok(err)
-		asked, err := w.IsLeader(w.ctx, unit)
+		epoch, on, err := w.Leads(w.ctx, unit)
 		w.ok(err)
+		asked := epoch > 0
+		if asked && on != lease {
+			w.Errorf("%s leads by lease %d, want %d", unit, on, lease)
+		}
 		if leads != asked || leads != w.snapshot(unit).Leader {
 			w.Errorf("%s: claim says %v, IsLeader %v", unit, leads, asked)
 		}
@@ -38,8 +42,8 @@ func TestLeadership(t *testing.T) {
 		t.Parallel()
 		w := three(t)
 		w.leaders("mysql", "", "")
-		if leads, err := w.IsLeader(w.ctx, "mysql/0"); leads || err != nil {
-			t.Errorf("got %v, %v", leads, err)
+		if epoch, _, err := w.Leads(w.ctx, "mysql/0"); epoch != 0 || err != nil {
+			t.Errorf("got %v, %v", epoch, err)
 		}
 	})
 
@@ -71,6 +75,29 @@ func TestLeadership(t *testing.T) {
 		w.lead("mysql/0")
 		w.ok(w.store.Revoke(w.ctx, old))
 		w.leaders("mysql", "mysql/0", "mysql/0")
+	})
+
+	t.Run("each time of leading is an epoch of its own", func(t *testing.T) {
+		t.Parallel()
+		w := three(t)
+		epoch := func(unit model.UnitName, want int64) {
+			t.Helper()
+			if got, _, err := w.Leads(w.ctx, unit); got != want || err != nil {
+				t.Errorf("%s leads under epoch %d, %v, want %d", unit, got, err, want)
+			}
+		}
+		w.lead("mysql/0")
+		lease := w.lead("mysql/0") // the same time by another lease
+		epoch("mysql/0", 1)
+		w.ok(w.store.Revoke(w.ctx, lease))
+		w.lead("mysql/0")
+		epoch("mysql/0", 2)
+		w.ok(w.Depose(w.ctx, "mysql"))
+		epoch("mysql/0", 0)
+		epoch("mysql/1", 3)
+		w.ok(w.ReleaseLeadership(w.ctx, "mysql/1"))
+		w.lead("mysql/0")
+		epoch("mysql/0", 4)
 	})
 
 	t.Run("it can be released by who has it only", func(t *testing.T) {

@@ -54,11 +54,11 @@ func (p *picture) add(kind model.FactKind, of, key, value string) {
 func (p *picture) application(app ApplicationDoc) error {
 	p.facts = append(p.facts, model.There(model.FactApplication, app.Name, model.NoRelation, app.Life))
 	p.add(model.FactApplication, app.Name, "charm", app.Charm)
-	var leader model.UnitName
-	if _, err := p.find(leaderKey(app.Name), &leader); err != nil {
+	leader, err := p.leader(app.Name)
+	if err != nil {
 		return errors.Trace(err)
 	}
-	p.add(model.FactApplication, app.Name, "leader", string(leader))
+	p.add(model.FactApplication, app.Name, "leader", string(leader.Unit))
 	if app.StatusSet {
 		s, err := p.status(ApplicationStatus, app.Name)
 		if err != nil {

@@ -176,7 +176,11 @@ func (t *txn) leaveScope(u UnitDoc, id model.RelationID) error {
 	if r.Life == model.Dying && r.Units == 0 {
 		return t.removeRelation(r)
 	}
-	if err := t.put(leftScope(id, container(r, u))+string(u.Name), leftDoc{u.Name}); err != nil {
+	why, err := t.whyLeft(u, r)
+	if err != nil {
+		return errors.Trace(err)
+	}
+	if err := t.put(leftScope(id, container(r, u))+string(u.Name), leftDoc{u.Name, why}); err != nil {
 		return errors.Trace(err)
 	}
 	return t.put(relationKey(id), r)

@@ -22,20 +22,28 @@ const historyLength = 50
 func (m *Model) SetStatus(ctx context.Context, kind StatusKind, name string, s model.Status) error {
 	_, err := m.update(ctx, func(tx *txn) error {
 		if kind == ApplicationStatus {
-			app, err := tx.application(name)
-			if err != nil {
-				return errors.Trace(err)
-			}
-			if !app.StatusSet {
-				app.StatusSet = true
-				if err := tx.put(applicationKey(name), app); err != nil {
-					return errors.Trace(err)
-				}
-			}
-		} else if _, err := tx.unit(model.UnitName(name)); err != nil {
+			return tx.setApplicationStatus(name, s)
+		}
+		if _, err := tx.unit(model.UnitName(name)); err != nil {
 			return errors.Trace(err)
 		}
 		return tx.setStatus(kind, name, s)
+	}, store.Relaxed)
+	return errors.Trace(err)
+}
+
+// SetApplicationStatus is SetStatus for the application of a unit that leads it;
+// ErrNotLeader from any other.
+func (m *Model) SetApplicationStatus(ctx context.Context, by model.UnitName, s model.Status) error {
+	_, err := m.update(ctx, func(tx *txn) error {
+		leads, err := tx.isLeader(by)
+		if err != nil {
+			return errors.Trace(err)
+		}
+		if !leads {
+			return errors.Annotatef(ErrNotLeader, "cannot set the status of %q", by.Application())
+		}
+		return tx.setApplicationStatus(by.Application(), s)
 	}, store.Relaxed)
 	return errors.Trace(err)
 }
@@ -57,6 +65,20 @@ func (m *Model) SetCharmStatus(ctx context.Context, unit model.UnitName, s model
 		return tx.setStatus(WorkloadStatus, string(unit), s)
 	}, store.Relaxed)
 	return errors.Trace(err)
+}
+
+func (t *txn) setApplicationStatus(name string, s model.Status) error {
+	app, err := t.application(name)
+	if err != nil {
+		return errors.Trace(err)
+	}
+	if !app.StatusSet {
+		app.StatusSet = true
+		if err := t.put(applicationKey(name), app); err != nil {
+			return errors.Trace(err)
+		}
+	}
+	return t.setStatus(ApplicationStatus, name, s)
 }
 
 func (t *txn) setStatus(kind StatusKind, name string, s model.Status) error {

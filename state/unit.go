@@ -156,17 +156,17 @@ func (t *txn) removeUnit(u UnitDoc) error {
 	if err := t.detachAll(u); err != nil {
 		return errors.Trace(err)
 	}
-	var leader model.UnitName
-	if _, err := t.find(leaderKey(u.Name.Application()), &leader); err != nil {
+	leads, err := t.isLeader(u.Name)
+	if err != nil {
 		return errors.Trace(err)
 	}
-	if leader == u.Name {
+	if leads {
 		if err := t.delete(leaderKey(u.Name.Application())); err != nil {
 			return errors.Trace(err)
 		}
 	}
 	name := string(u.Name)
-	err := t.delete(unitKey(u.Name), charmStateKey(u.Name), failureKey(u.Name), statusKey(AgentStatus, name), statusKey(WorkloadStatus, name))
+	err = t.delete(unitKey(u.Name), charmStateKey(u.Name), failureKey(u.Name), statusKey(AgentStatus, name), statusKey(WorkloadStatus, name))
 	if err != nil {
 		return errors.Trace(err)
 	}

@@ -90,13 +90,16 @@ func (m *memory) bag(owner string) (model.Settings, error) {
 func (m *memory) LeaderSettings() (model.Settings, error) { return m.leaderSet, nil }
 func (m *memory) State() (map[string]string, error)       { return m.state, nil }
 
-func (m *memory) IsLeader() (bool, error) {
+func (m *memory) Leads() (int64, error) {
 	if len(m.leaderAnswers) > 0 {
 		err := m.leaderAnswers[0]
 		m.leaderAnswers = m.leaderAnswers[1:]
-		return false, err
+		return 0, err
 	}
-	return !m.notLeader, nil
+	if m.notLeader {
+		return 0, nil
+	}
+	return 1, nil
 }
 
 func (m *memory) Ports() (map[model.UnitName]model.Ports, error) { return m.ports, nil }

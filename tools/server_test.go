@@ -91,10 +91,10 @@ type slowView struct {
 	asked, answer chan struct{}
 }
 
-func (v *slowView) IsLeader() (bool, error) {
+func (v *slowView) Leads() (int64, error) {
 	close(v.asked)
 	<-v.answer
-	return true, nil
+	return 1, nil
 }
 
 func TestEndWaitsForCallsInFlight(t *testing.T) {

@@ -57,7 +57,7 @@ func (a *app) planBundle(path string) (_ *plan, err error) {
 		}
 	}()
 	for _, app := range b.Applications {
-		planned, err := planApp(app)
+		planned, err := a.planApp(app)
 		if err != nil {
 			return nil, errors.Annotatef(err, "%s: application %q", filepath.Base(b.Path), app.Name)
 		}
@@ -74,7 +74,7 @@ func (a *app) planBundle(path string) (_ *plan, err error) {
 	return p, nil
 }
 
-func planApp(app bundle.Application) (plannedApp, error) {
+func (a *app) planApp(app bundle.Application) (plannedApp, error) {
 	planned := plannedApp{Application: app, units: app.Units}
 	charm, err := readCharm(app.Charm)
 	if err != nil {
@@ -97,7 +97,7 @@ func planApp(app bundle.Application) (plannedApp, error) {
 	case app.Units < 0:
 		planned.units = 1
 	}
-	planned.packed, err = pack(charm)
+	planned.packed, err = a.pack(charm)
 	return planned, err
 }
 

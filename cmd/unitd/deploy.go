@@ -37,8 +37,9 @@ func (a *app) deployCmd() *cobra.Command {
 		Use:   "deploy CHARM|BUNDLE.yaml [APPLICATION]",
 		Short: "Deploy a charm from a directory or a .charm file, or a bundle",
 		Long: `Deploy a charm as a new application, named after the charm unless another name
-is given. CHARM is a path that begins with . or /, to an unpacked charm or to a
-.charm file. A bundle deploys several applications and relates them; what is there
+is given. CHARM is a path that begins with . or /, to an unpacked charm, to the
+source tree of one (what its program imports is installed then, once, outside of
+the tree), or to a .charm file. A bundle deploys several applications and relates them; what is there
 already is brought up to date, and what the bundle doesn't say of it stays.`,
 		Example: `  unitd deploy ./ledger
   unitd deploy ./ledger books -n 3 --config port=5433
@@ -205,8 +206,12 @@ type packed struct {
 	file *os.File
 }
 
-// pack makes the charm's archive; the caller drops it.
-func pack(c *charmdir.Charm) (*packed, error) {
+// pack makes the charm's archive, and before that what a source tree lacks to
+// run; the caller drops it.
+func (a *app) pack(c *charmdir.Charm) (*packed, error) {
+	if err := a.build(c); err != nil {
+		return nil, err
+	}
 	f, err := os.CreateTemp("", "unitd-charm-*")
 	if err != nil {
 		return nil, errors.Annotate(err, "cannot pack the charm")
@@ -234,7 +239,7 @@ func (p *packed) store(ctx context.Context, m *state.Model) (string, error) {
 
 // addCharm stores the charm in the model and returns its URL.
 func (a *app) addCharm(m *state.Model, c *charmdir.Charm) (string, error) {
-	p, err := pack(c)
+	p, err := a.pack(c)
 	if err != nil {
 		return "", err
 	}

@@ -133,7 +133,7 @@ on this machine alone and with nothing to set up.`,
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usagef("%s", flagError(err)) })
 	root.PersistentFlags().StringVarP(&a.modelFlag, "model", "m", "", "the model to work on, instead of the current one")
 	for _, verb := range []func() *cobra.Command{
-		a.upCmd, a.watchCmd, a.testCmd, a.deployCmd, a.refreshCmd, a.rollbackCmd, a.addUnitCmd, a.removeUnitCmd, a.removeApplicationCmd,
+		a.upCmd, a.watchCmd, a.testCmd, a.packCmd, a.deployCmd, a.refreshCmd, a.rollbackCmd, a.addUnitCmd, a.removeUnitCmd, a.removeApplicationCmd,
 		a.addSecretCmd, a.updateSecretCmd, a.removeSecretCmd, a.grantSecretCmd, a.revokeSecretCmd, a.secretsCmd, a.showSecretCmd, a.rotateSecretKeyCmd,
 		a.attachResourceCmd, a.resourcesCmd, a.payloadsCmd, a.integrateCmd, a.removeRelationCmd, a.suspendRelationCmd, a.resumeRelationCmd, a.configCmd, a.trustCmd, a.exposeCmd, a.unexposeCmd, a.resolvedCmd,
 		a.runCmd, a.execCmd, a.showTaskCmd, a.cancelTaskCmd, a.operationsCmd, a.showOperationCmd, a.actionsCmd, a.showActionCmd,

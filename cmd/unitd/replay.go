@@ -195,6 +195,9 @@ func (p *replay) copyCharm() error {
 	if err != nil {
 		return err
 	}
+	if err := p.build(charm); err != nil {
+		return err
+	}
 	path := filepath.Join(p.dir, "archive")
 	archive, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {

@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -50,6 +51,12 @@ func TestScripts(t *testing.T) {
 			"mkfifo":      cmdMkfifo,
 			"agent-ended": cmdAgentEnded,
 			"zip":         cmdZip,
+		},
+		Condition: func(cond string) (bool, error) {
+			if cond != "pip" {
+				return false, fmt.Errorf("there is no condition %q", cond)
+			}
+			return exec.Command("python3", "-m", "pip", "--version").Run() == nil, nil
 		},
 		RequireUniqueNames: true,
 	})

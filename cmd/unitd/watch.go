@@ -103,7 +103,7 @@ func (a *app) planWatch(path, bundlePath string) (*plan, []string, error) {
 	if charm.Subordinate {
 		return nil, nil, usagef("%q is a subordinate, which has no units without a principal: name a bundle that relates it to one with --bundle", charm.Name)
 	}
-	app, err := planApp(bundle.Application{Name: charm.Name, Charm: path, Units: -1})
+	app, err := a.planApp(bundle.Application{Name: charm.Name, Charm: path, Units: -1})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -207,7 +207,7 @@ func (w *watching) refresh() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	p, err := pack(charm)
+	p, err := w.app.pack(charm)
 	if err != nil {
 		return "", err
 	}

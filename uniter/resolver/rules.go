@@ -49,6 +49,7 @@ func Rules() []Rule {
 		{"secrets", "started: a revision has expired, a secret is to be rotated, one that was read has changed, a revision is read by nobody, in this order", secrets},
 		{"config", "configuration, trust, addresses or the charm differ: config-changed", config},
 		{"relations", "members or settings of a relation differ: its next hook", relations},
+		{"requeued", "a hook asked by unitd-requeue to be run again: it runs when its time has come, unless what it tells of is gone", requeued},
 		{"update-status", "the interval is over: update-status", updateStatus},
 	}
 }
@@ -65,6 +66,9 @@ func Next(l Local, r Remote) Op {
 		op.Until = statusDue(l, r)
 	}
 	if at := secretsDue(l, r); !at.IsZero() && (op.Until.IsZero() || at.Before(op.Until)) {
+		op.Until = at
+	}
+	if at := requeueDue(l); !at.IsZero() && (op.Until.IsZero() || at.Before(op.Until)) {
 		op.Until = at
 	}
 	return op
@@ -117,7 +121,7 @@ func pending(l Local, r Remote) (Op, bool) {
 	op := Op{Hook: l.Current.Hook, Run: l.Current.Run}
 	switch {
 	case r.Committed >= l.Current.Run:
-		op.Verb, op.Reason = Finish, "the model has the run's stamp"
+		op.Verb, op.Memory, op.Reason = Finish, r.Memory, "the model has the run's stamp"
 	case l.Current.Over:
 		op.Verb, op.Reason = Requeue, "the agent was stopped before the hook could be committed"
 	default:
@@ -204,6 +208,11 @@ func rerun(l Local, r Remote, why string) (Op, bool) {
 	if h.IsSecret() && !currentSecret(&h, r) {
 		return Op{Verb: Discard, Hook: h, Run: l.Current.Run, Reason: "the secret isn't the unit's any more"}, true
 	}
+	return run(l, r, upToDate(h, r))
+}
+
+// upToDate is a hook that has run before, with what it tells of now.
+func upToDate(h hooks.Info, r Remote) hooks.Info {
 	if s, ok := r.storage(h.Storage); ok {
 		h.StorageLocation = s.Location
 	}
@@ -215,7 +224,7 @@ func rerun(l Local, r Remote, why string) (Op, bool) {
 			h.Version = snap.Application
 		}
 	}
-	return run(l, r, h)
+	return h
 }
 
 func stillborn(l Local, r Remote) (Op, bool) {

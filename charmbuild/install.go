@@ -1,0 +1,185 @@
+package charmbuild
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/charmdir"
+)
+
+// install is one use of pip.
+type install struct {
+	Builder
+	python  interpreter
+	project *charmdir.Project
+	work    string // a directory that goes afterwards
+	log     string // what pip said, if it failed
+}
+
+// target is where the packages are made.
+func (in install) target() string { return filepath.Join(in.work, "packages") }
+
+func (in install) run(ctx context.Context) error {
+	pip, err := in.pip(ctx)
+	if err != nil {
+		return err
+	}
+	args := append(pip, "install", "--target", in.target(), "--no-compile", "--no-input", "--no-warn-script-location",
+		"--disable-pip-version-check", "--progress-bar", "off")
+	more, err := in.wanted(ctx, pip[0])
+	if err != nil {
+		return err
+	}
+	if len(more) == 0 { // nothing after all
+		return errors.Trace(os.Mkdir(in.target(), 0o755))
+	}
+	if err := in.do(ctx, append(args, more...)); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(in.target(), 0o755); err != nil {
+		return errors.Trace(err)
+	}
+	// Its programs have the path of this machine's Python inside; charmcraft's
+	// plugin leaves them out too.
+	return errors.Trace(os.RemoveAll(filepath.Join(in.target(), "bin")))
+}
+
+// pip is how pip is called: as the Python's own, or by a virtual environment
+// that is made for this.
+func (in install) pip(ctx context.Context) ([]string, error) {
+	if in.python.pip {
+		return []string{in.python.path, "-m", "pip"}, nil
+	}
+	venv := filepath.Join(in.work, "venv")
+	in.step("making a virtual environment, as python3 has no pip")
+	if _, err := command(ctx, in.python.path, "-m", "venv", venv).Output(); err != nil {
+		if ctx.Err() != nil {
+			return nil, errors.Trace(ctx.Err())
+		}
+		return nil, errors.NewNotFound(nil, in.python.path+" has neither pip nor what makes virtual environments: install python3-pip, or python3-venv")
+	}
+	return []string{filepath.Join(venv, "bin", "python"), "-m", "pip"}, nil
+}
+
+// wanted are the arguments that say what is installed.
+func (in install) wanted(ctx context.Context, python string) ([]string, error) {
+	p := in.project
+	if p.Plugin == "uv" {
+		return in.fromProject(ctx, python)
+	}
+	var args []string
+	for _, file := range p.Requirements {
+		args = append(args, "-r", file)
+	}
+	args = append(args, p.Packages...)
+	if len(args) == 0 {
+		return nil, nil // constraints alone ask for nothing
+	}
+	for _, file := range p.Constraints {
+		args = append(args, "-c", file)
+	}
+	return args, nil
+}
+
+// fromProject is what uv.lock, else pyproject.toml, asks for.
+func (in install) fromProject(ctx context.Context, python string) ([]string, error) {
+	p := in.project
+	cmd := command(ctx, python, "-c", requirements, p.Dir, strings.Join(p.Extras, ","), strings.Join(p.Groups, ","))
+	out, err := cmd.Output()
+	if ctx.Err() != nil {
+		return nil, errors.Trace(ctx.Err())
+	}
+	var failed *exec.ExitError
+	if errors.As(err, &failed) {
+		return nil, errors.NewNotValid(nil, cmp.Or(lastLine(string(failed.Stderr)), "cannot read the project's dependencies"))
+	}
+	if err != nil {
+		return nil, errors.Annotate(err, "cannot read the project's dependencies")
+	}
+	kind, lines, _ := strings.Cut(string(out), "\n")
+	if strings.TrimSpace(lines) == "" {
+		return nil, nil
+	}
+	path := filepath.Join(in.work, "requirements.txt")
+	if err := os.WriteFile(path, []byte(lines), 0o600); err != nil {
+		return nil, errors.Trace(err)
+	}
+	if kind == "locked" {
+		return []string{"--no-deps", "-r", path}, nil
+	}
+	return []string{"-r", path}, nil
+}
+
+// do runs pip and tells of its steps.
+func (in install) do(ctx context.Context, args []string) error {
+	cmd := command(ctx, args[0], args[1:]...)
+	cmd.Dir = in.project.Dir
+	var said, errs bytes.Buffer
+	r, w := io.Pipe()
+	cmd.Stdout, cmd.Stderr = io.MultiWriter(&said, w), &errs
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		lines := bufio.NewScanner(r)
+		for lines.Scan() {
+			in.tell(lines.Text())
+		}
+		_, _ = io.Copy(io.Discard, r) // a line that is too long for the scanner
+	}()
+	err := cmd.Run()
+	w.Close()
+	<-read
+	if err == nil || ctx.Err() != nil {
+		return errors.Trace(ctx.Err())
+	}
+	log := ""
+	if os.WriteFile(in.log, append(said.Bytes(), errs.Bytes()...), 0o600) == nil {
+		log = "; all that it said is in " + in.log
+	}
+	return errors.Errorf("pip: %s%s", pipFailure(errs.String(), err), log)
+}
+
+// tell tells what pip has begun.
+func (in install) tell(line string) {
+	for _, begin := range []string{"Collecting ", "Downloading ", "Building wheel", "Installing collected packages"} {
+		if strings.HasPrefix(strings.TrimSpace(line), begin) {
+			words := strings.Fields(line)
+			what := strings.ToLower(strings.Join(words[:min(len(words), 2)], " "))
+			in.step(what[:min(len(what), 60)]) // in a line of a terminal
+			return
+		}
+	}
+}
+
+func (in install) step(what string) {
+	if in.Step != nil {
+		in.Step(what)
+	}
+}
+
+// pipFailure is the line in which pip says why it has failed: the last one
+// that is an error, else the last one.
+func pipFailure(said string, err error) string {
+	why := ""
+	for line := range strings.Lines(said) {
+		line = strings.TrimSpace(line)
+		if rest, ok := strings.CutPrefix(line, "ERROR: "); ok && rest != "" {
+			why = rest
+		}
+	}
+	return cmp.Or(why, lastLine(said), err.Error())
+}
+
+func lastLine(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return strings.TrimSpace(lines[len(lines)-1])
+}

@@ -1,0 +1,78 @@
+package charmdir
+
+import (
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// ignore is a line of .jujuignore, which has the form of git's.
+type ignore struct {
+	pattern            string
+	not, dirs, anchors bool
+}
+
+func (i ignore) matches(name string, dir bool) bool {
+	if i.dirs && !dir {
+		return false
+	}
+	if !i.anchors {
+		name = path.Base(name)
+	}
+	ok, err := path.Match(i.pattern, name)
+	return ok && err == nil
+}
+
+func (p *Project) readIgnores() error {
+	data, _, err := readFile(os.DirFS(p.Dir), ".jujuignore")
+	if err != nil {
+		return err
+	}
+	for line := range strings.Lines(string(data)) {
+		if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
+			continue
+		}
+		var i ignore
+		line, i.not = strings.CutPrefix(line, "!")
+		line, i.dirs = strings.CutSuffix(line, "/")
+		i.anchors = strings.Contains(line, "/")
+		i.pattern = strings.TrimPrefix(line, "/")
+		p.ignores = append(p.ignores, i)
+	}
+	return nil
+}
+
+var (
+	pydepsList = regexp.MustCompile(`(?ms)^PYDEPS\s*=\s*[\[(](.*?)[\])]\s*$`)
+	pyString   = regexp.MustCompile(`"([^"\n]*)"|'([^'\n]*)'|#[^\n]*`)
+)
+
+// pydeps are the packages that the libraries of other charms in the tree need,
+// each by its list PYDEPS.
+func pydeps(dir string) []string {
+	files, err := filepath.Glob(filepath.Join(dir, "lib", "charms", "*", "v*", "*.py"))
+	if err != nil {
+		return nil
+	}
+	var out []string
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			continue // who packs the tree says so
+		}
+		list := pydepsList.FindSubmatch(data)
+		if list == nil {
+			continue
+		}
+		for _, m := range pyString.FindAllSubmatch(list[1], -1) {
+			if dep := string(m[1]) + string(m[2]); dep != "" && !slices.Contains(out, dep) {
+				out = append(out, dep)
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
+}
