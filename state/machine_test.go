@@ -141,6 +141,14 @@ func TestMachines(t *testing.T) {
 			w.ok(err)
 			w.is("places", w.places("mysql"), strings.Join([]string{ids[1], awaited, "3", ids[0]}, " "))
 		}},
+		{"more free machines than one transaction can take", func(w *world) {
+			ids := w.joined(30)
+			w.deploy(mysql, 40)
+			for i := range 10 {
+				ids = append(ids, fmt.Sprint(30+i))
+			}
+			w.is("places", w.places("mysql"), strings.Join(ids, " "))
+		}},
 		{"units go where --to says, the others where there is room", func(w *world) {
 			ids := w.joined(2)
 			w.ok(w.deployTo(mysql, 4, ids[1], ids[1], state.NewMachine))
