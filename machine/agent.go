@@ -21,9 +21,9 @@ import (
 	"github.com/unitd/unitd/tools"
 )
 
-// leaseTime is how long leadership and presence outlive an agent that was
-// killed; they are kept alive at a third of it. Source: the field's minute,
-// spec/hook-tools.md §4 ("guarantee 30 s").
+// leaseTime is Config.LeaseTime where that says nothing. Leases are kept alive at
+// a third of it. Source: the field's minute, spec/hook-tools.md §4 ("guarantee
+// 30 s").
 const leaseTime = time.Minute
 
 // leaderTime is how long a unit that was told that it leads can rely on it.
@@ -43,12 +43,21 @@ type Config struct {
 	// that starts faster, and knows the hook tools alone.
 	ToolClient string
 	Clock      clock.Clock
-	Log        *slog.Logger
-	Host       Host
+	// LeaseTime is how long presence and leadership outlive an agent that was
+	// killed; 0: a minute.
+	LeaseTime time.Duration
+	Log       *slog.Logger
+	Host      Host
 	// Look, where it is set, says how the host is now, instead of Host; the agent
 	// asks at its start and every 20 seconds, so it must be quick. What has
 	// changed is told to the models: units are reached by other addresses, say.
 	Look func() Host
+	// Machine is the machine that this agent has joined a model as; nil: the agent
+	// has the models, and the machines of state.LocalProvider.
+	Machine *Machine
+	// Provisioners see to hosts for machines, by state.MachineDoc.Provider, in an
+	// agent that has the models; nil: those that there are, see Provisioner.
+	Provisioners map[string]Provisioner
 	// Version is unitd's, for recordings.
 	Version string
 	// Reaper is that of this process, if it has one; see runner.Adopt.
@@ -85,8 +94,9 @@ type Config struct {
 	cgroups *runner.Cgroups
 }
 
-// Run hosts the units of all models until ctx ends; then hooks that run are
-// stopped, to be run again later, and it returns once everything has ended.
+// Run hosts the units of all models, or those of Config.Machine, until ctx ends;
+// then hooks that run are stopped, to be run again later, and it returns once
+// everything has ended. The error is ErrMachineGone once that machine is Dead.
 func Run(ctx context.Context, c Config) error {
 	toolsDir := filepath.Join(c.Dir, "tools")
 	if err := c.Disk.MkdirAll(toolsDir, 0o700); err != nil {
@@ -97,8 +107,12 @@ func Run(ctx context.Context, c Config) error {
 	}
 	c.cgroups = runner.OpenCgroups(c.Dir)
 	defer c.cgroups.Close()
-	a := &agent{Config: c, toolsDir: toolsDir, models: map[string]*hosted{}, rebooter: &rebooter{carryOut: c.Reboot, log: c.Log}, present: newPresent(c)}
-	a.lease = &lease{store: c.Controller.Store(), clock: c.Clock, log: c.Log, holders: map[chan struct{}]bool{}}
+	c.LeaseTime = cmp.Or(c.LeaseTime, leaseTime)
+	if c.Provisioners == nil {
+		c.Provisioners = provisioners()
+	}
+	a := &agent{Config: c, toolsDir: toolsDir, models: map[string]*hosted{}, gone: make(chan error, 1), rebooter: &rebooter{carryOut: c.Reboot, log: c.Log}, present: newPresent(c)}
+	a.lease = &lease{store: c.Controller.Store(), ttl: c.LeaseTime, clock: c.Clock, log: c.Log, holders: map[chan struct{}]bool{}}
 	if err := a.lease.grant(ctx); err != nil {
 		return errors.Trace(err)
 	}
@@ -123,7 +137,9 @@ type agent struct {
 	models   map[string]*hosted // by uuid
 	// cleared: what former agents have left of models that are gone is cleared.
 	cleared bool
-	wait    sync.WaitGroup
+	// gone gets the error of the agent whose machine is gone; it has room for it.
+	gone chan error
+	wait sync.WaitGroup
 }
 
 // hosted is a model whose units run here.
@@ -141,7 +157,7 @@ func (a *agent) loop(ctx context.Context) error {
 	if err != nil {
 		return errors.Trace(err)
 	}
-	alive := a.Clock.After(leaseTime / 3)
+	alive := a.Clock.After(a.LeaseTime / 3)
 	for {
 		if err := a.reconcile(ctx); err != nil && ctx.Err() == nil {
 			a.Log.Error("cannot read the models", "err", err)
@@ -149,12 +165,14 @@ func (a *agent) loop(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return errors.Trace(ctx.Err())
+		case err := <-a.gone:
+			return errors.Trace(err)
 		case _, ok := <-watch:
 			if !ok {
 				return errors.Trace(store.ErrClosed)
 			}
 		case <-alive:
-			alive = a.Clock.After(leaseTime / 3)
+			alive = a.Clock.After(a.LeaseTime / 3)
 			if err := a.lease.keep(ctx); err != nil && ctx.Err() == nil {
 				a.Log.Error("cannot keep presence and leadership", "err", err)
 			}
@@ -177,8 +195,11 @@ func (a *agent) reconcile(ctx context.Context) error {
 		a.cleared = true
 		a.clearModels(ctx, there)
 	}
+	if a.Machine != nil && !there[a.Machine.Model] {
+		a.machineGone()
+	}
 	for _, info := range infos {
-		if _, ok := a.models[info.UUID]; !ok {
+		if _, ok := a.models[info.UUID]; !ok && (a.Machine == nil || a.Machine.Model == info.UUID) {
 			a.host(ctx, a.Controller.Open(info))
 		}
 	}
@@ -231,7 +252,13 @@ func (a *agent) host(ctx context.Context, m *state.Model) {
 		for ctx.Err() == nil {
 			ma := newModelAgent(a.Config, m, a.toolsDir, a.lease, leases, a.rebooter)
 			ma.present, ma.moved = a.present, h.moved
-			if err := ma.run(ctx); err != nil && ctx.Err() == nil {
+			err := ma.run(ctx)
+			if errors.Is(err, ErrMachineGone) {
+				a.recallAll(m.UUID())
+				a.machineGone()
+				return
+			}
+			if err != nil && ctx.Err() == nil {
 				a.Log.Error("cannot run the units of a model", "model", m.Name(), "err", err)
 				select {
 				case <-ctx.Done():

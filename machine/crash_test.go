@@ -1,6 +1,7 @@
 package machine_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -222,16 +223,24 @@ func agentIn(dir, client string) error {
 		return err
 	}
 	disk := durable.Disk{Around: steps.around}
-	s, err := etcdtest.Reopen(dir + "/store.db")
+	s, err := etcdtest.Reopen(cmp.Or(os.Getenv(storeVariable), dir+"/store.db"))
 	if err != nil {
 		return err
 	}
 	defer s.Close()
+	as, lease, err := joinedAs()
+	if err != nil {
+		return err
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
+	look := machine.LocalHost
+	if os.Getenv(reachableVariable) != "" {
+		look = func() machine.Host { return machine.ReachableHost("") }
+	}
 	err = machine.Run(ctx, machine.Config{
 		Controller: state.NewController(steppedStore{s, disk}, clock.WallClock), Dir: dir, Disk: disk, Client: client,
-		Clock: clock.WallClock, Host: machine.LocalHost(), Log: quiet(),
+		Clock: clock.WallClock, Look: look, Log: quiet(), Machine: as, LeaseTime: lease,
 	})
 	if errors.Is(err, context.Canceled) {
 		return nil

@@ -74,7 +74,7 @@ func (g *gate) stands() bool {
 // quiet says whether nothing happens by itself any more, and which units wait
 // at their gates.
 func (a *modelAgent) quiet() (quiet bool, waiting []model.UnitName) {
-	if !a.storeroom.settled() {
+	if !a.storeroom.settled() || !a.commands.settled() {
 		return false, nil
 	}
 	for name, u := range a.units {

@@ -61,13 +61,17 @@ func LocalHost() Host {
 
 // At is the host with one address, by which its units reach each other.
 func (h Host) At(address string) Host {
+	bits := "/32"
+	if strings.Contains(address, ":") {
+		bits = "/128"
+	}
 	h.Addresses = []string{address}
 	h.Network = hookcontext.Network{
 		Interfaces: []hookcontext.Interface{{
-			Name: "eth0", Addresses: []hookcontext.Address{{Value: address, CIDR: address + "/32"}},
+			Name: "eth0", Addresses: []hookcontext.Address{{Value: address, CIDR: address + bits}},
 		}},
 		Ingress: []string{address},
-		Egress:  []string{address + "/32"},
+		Egress:  []string{address + bits},
 	}
 	return h
 }

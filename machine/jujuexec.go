@@ -164,7 +164,7 @@ func (a *agent) find(ctx context.Context, c jujuExec) (*state.Model, model.UnitN
 	var in []*state.Model
 	var units []model.UnitName
 	for _, info := range infos {
-		if c.model != "" && info.Name != c.model {
+		if c.model != "" && info.Name != c.model || a.Machine != nil && info.UUID != a.Machine.Model {
 			continue
 		}
 		m := a.Controller.Open(info)
@@ -173,6 +173,9 @@ func (a *agent) find(ctx context.Context, c jujuExec) (*state.Model, model.UnitN
 			return nil, "", errors.Trace(err)
 		}
 		for _, u := range all {
+			if !a.Machine.hosts(u) {
+				continue
+			}
 			if c.unit == "" || u.Name == unitOf(c.unit) {
 				in, units = append(in, m), append(units, u.Name)
 			}

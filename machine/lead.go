@@ -2,6 +2,7 @@ package machine
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/juju/errors"
@@ -37,13 +38,8 @@ func (a *modelAgent) claimFor(ctx context.Context, starting []*running) error {
 		machines[u.machine] = true
 		apps[u.name.Application()] = nil
 	}
-	for id := range machines {
-		if err := a.model.SetMachine(ctx, a.present.now().machine(id)); err != nil && !errors.Is(err, errors.NotFound) {
-			return errors.Trace(err)
-		}
-		if err := a.leased(ctx, func(l store.LeaseID) error { return a.model.SetPresence(ctx, id, l) }); err != nil {
-			return errors.Trace(err)
-		}
+	if err := a.appear(ctx, slices.Collect(maps.Keys(machines))...); err != nil {
+		return errors.Trace(err)
 	}
 	for name, u := range a.units {
 		if _, ok := apps[name.Application()]; ok {

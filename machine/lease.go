@@ -16,13 +16,14 @@ import (
 // its units, hang on it.
 type lease struct {
 	store store.Store
+	ttl   time.Duration
 	clock clock.Clock
 	log   *slog.Logger
 
 	mu sync.Mutex
 	id store.LeaseID
 	// kept is when it was last asked for, or asked to be kept, with success: from
-	// then on it lives for leaseTime, or longer.
+	// then on it lives for ttl, or longer.
 	kept    time.Time
 	holders map[chan struct{}]bool
 }
@@ -57,7 +58,7 @@ func (l *lease) grant(ctx context.Context) error {
 // renew takes another lease; l.mu is held.
 func (l *lease) renew(ctx context.Context) error {
 	asked := l.clock.Now()
-	id, err := l.store.Grant(ctx, leaseTime)
+	id, err := l.store.Grant(ctx, l.ttl)
 	if err == nil {
 		l.id, l.kept = id, asked
 	}
@@ -87,7 +88,7 @@ func (l *lease) lasts(ctx context.Context, id store.LeaseID, more time.Duration)
 	// turns the other back: the one that has gone farther is believed.
 	now := l.clock.Now()
 	passed := max(now.Sub(l.kept), now.Round(0).Sub(l.kept.Round(0)))
-	if passed+more <= leaseTime {
+	if passed+more <= l.ttl {
 		return true, nil
 	}
 	err := l.extend(ctx)

@@ -53,7 +53,7 @@ func TestALeaseIsKnownToLastOrIsAskedFor(t *testing.T) {
 	}
 	defer s.Close()
 	d := &deaf{Store: s}
-	l := &lease{store: d, clock: shown, log: slog.New(slog.DiscardHandler), holders: map[chan struct{}]bool{}}
+	l := &lease{ttl: leaseTime, store: d, clock: shown, log: slog.New(slog.DiscardHandler), holders: map[chan struct{}]bool{}}
 	if err := l.grant(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -102,7 +102,8 @@ func newWorld(t testing.TB) *world {
 	return newWorldWith(t, func(*machine.Config) {})
 }
 
-// newWorldWith is newWorld with an agent that is told something else.
+// newWorldWith is newWorld with an agent that is told something else; nil: with
+// none.
 func newWorldWith(t testing.TB, configure func(*machine.Config)) *world {
 	t.Helper()
 	dir := t.TempDir()
@@ -125,7 +126,10 @@ func newWorldWith(t testing.TB, configure func(*machine.Config)) *world {
 		runner.EndLeftover(context.Background(), "JUJU_MODEL_UUID="+m.UUID())
 		runner.OpenCgroups(dir).Close()
 	})
-	w.restart()
+	w.stop = func() {}
+	if configure != nil {
+		w.restart()
+	}
 	return w
 }
 

@@ -42,10 +42,15 @@ type modelAgent struct {
 	still     int64
 	turns     turns
 	storeroom *storeroom
+	commands  *commands
 	// again is when all is looked at once more, after something has failed;
 	// failures counts how often in a row.
 	again    <-chan time.Time
 	failures int
+	// elsewhere are units that other agents host, as of the last look at them.
+	elsewhere map[model.UnitName]bool
+	// standing are the ids of machines of this host that are there without units.
+	standing map[string]bool
 	// stuck are the names of directories that can't be removed.
 	stuck map[string]bool
 	wait  sync.WaitGroup
@@ -67,7 +72,7 @@ func newModelAgent(c Config, m *state.Model, toolsDir string, l *lease, leases <
 		Config: c, model: m, toolsDir: toolsDir, lease: l, leases: leases, rebooter: r,
 		dir:   ModelDir(c.Dir, m.UUID()),
 		units: map[model.UnitName]*running{}, ended: make(chan model.UnitName), idle: make(chan struct{}, 1),
-		stuck: map[string]bool{},
+		elsewhere: map[model.UnitName]bool{}, standing: map[string]bool{}, stuck: map[string]bool{},
 	}
 }
 
@@ -92,16 +97,22 @@ func (a *modelAgent) run(ctx context.Context) (err error) {
 		return errors.Trace(err)
 	}
 	defer a.debugLog.Close()
-	a.log = slog.New(debuglog.Handler{Log: a.debugLog, Entity: "machine-0", Module: "unitd", Level: slog.LevelInfo})
+	a.log = slog.New(debuglog.Handler{Log: a.debugLog, Entity: "machine-" + a.id(), Module: "unitd", Level: slog.LevelInfo})
 	ctx, cancel := context.WithCancel(ctx)
 	defer a.drain()
 	defer cancel()
-	a.storeroom = newStoreroom(a.Config, a.model, a.log, a.tellIdle)
+	a.storeroom = newStoreroom(a.Config, a.model, a.joined(), a.log, a.tellIdle)
 	a.storeroom.round(ctx) // before any hook: the host may have rebooted
 	a.wait.Add(1)
 	go func() {
 		defer a.wait.Done()
 		a.storeroom.run(ctx)
+	}()
+	a.commands = a.newCommands()
+	a.wait.Add(1)
+	go func() {
+		defer a.wait.Done()
+		a.commands.run(ctx)
 	}()
 	changes, err := a.model.Watch(ctx, 0)
 	if err != nil {
@@ -118,7 +129,7 @@ func (a *modelAgent) tellIdle() {
 	}
 }
 
-// drain waits for the units' agents and the storeroom, which have been told to stop.
+// drain waits for the units' agents, the storeroom and commands, which have been told to stop.
 func (a *modelAgent) drain() {
 	go func() {
 		a.wait.Wait()
@@ -139,6 +150,9 @@ func (a *modelAgent) loop(ctx context.Context, changes <-chan state.Change) erro
 		if err == nil && a.again == nil {
 			err = a.tellSettled(ctx)
 		}
+		if errors.Is(err, ErrMachineGone) {
+			return errors.Trace(err)
+		}
 		if err != nil {
 			a.tryAgain(ctx, err)
 		}
@@ -155,7 +169,9 @@ func (a *modelAgent) loop(ctx context.Context, changes <-chan state.Change) erro
 			err = a.unitEnded(ctx, name)
 		case <-a.idle:
 		case <-a.leases:
-			err = a.claimFor(ctx, slices.Collect(maps.Values(a.units)))
+			if err = a.appear(ctx, slices.Collect(maps.Keys(a.standing))...); err == nil {
+				err = a.claimFor(ctx, slices.Collect(maps.Values(a.units)))
+			}
 		case <-a.moved:
 			err = a.tellHost(ctx)
 		case <-a.again:
@@ -199,7 +215,7 @@ func (a *modelAgent) tellSettled(ctx context.Context) (err error) {
 		a.mark, a.dirty = 0, true
 		a.letIn(waiting)
 	case a.mark > 0 && a.rev >= a.mark && a.allSettled():
-		a.still, err = a.model.SetSettled(ctx, a.mark)
+		a.still, err = a.model.SetSettled(ctx, a.joined(), a.mark)
 		a.mark = 0
 	case a.mark > 0 && a.rev >= a.mark && a.Still != nil:
 		a.Still(a.mark)

@@ -2,11 +2,14 @@ package machine
 
 import (
 	"context"
+	"maps"
 	"reflect"
 	"slices"
 	"sync/atomic"
 
 	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/state/store"
 )
 
 // present is the host as it was when it was last looked at. The agent looks at
@@ -59,20 +62,46 @@ func (a *agent) lookAround() {
 	}
 }
 
-// tellHost tells the model of the machines that the units here are on.
+// tellHost tells the model of the machines that this host is.
 func (a *modelAgent) tellHost(ctx context.Context) error {
-	host := a.present.now()
 	for _, id := range a.machines() {
-		if err := a.model.SetMachine(ctx, host.machine(id)); err != nil && !errors.Is(err, errors.NotFound) {
+		if err := a.tellMachine(ctx, id); err != nil {
 			return errors.Trace(err)
 		}
 	}
 	return nil
 }
 
-// machines are the ids of the machines that the units here are on.
+// tellMachine tells the model what the host is like that is the machine.
+func (a *modelAgent) tellMachine(ctx context.Context, id string) error {
+	told := a.present.now().machine(id)
+	if a.Machine == nil {
+		told.Instance = localInstance(id)
+	}
+	err := a.model.SetMachine(ctx, told)
+	if errors.Is(err, errors.NotFound) {
+		return nil
+	}
+	return errors.Trace(err)
+}
+
+// appear tells the model of machines that this host is, and that their agent is
+// there.
+func (a *modelAgent) appear(ctx context.Context, ids ...string) error {
+	for _, id := range ids {
+		if err := a.tellMachine(ctx, id); err != nil {
+			return errors.Trace(err)
+		}
+		if err := a.leased(ctx, func(l store.LeaseID) error { return a.model.SetPresence(ctx, id, l) }); err != nil {
+			return errors.Trace(err)
+		}
+	}
+	return nil
+}
+
+// machines are the ids of the machines that this host is.
 func (a *modelAgent) machines() []string {
-	var ids []string
+	ids := slices.Sorted(maps.Keys(a.standing))
 	for _, u := range a.units {
 		if !slices.Contains(ids, u.machine) {
 			ids = append(ids, u.machine)

@@ -20,7 +20,13 @@ func (a *modelAgent) react(ctx context.Context, c state.Change) error {
 	if c.Storage || c.Resync {
 		a.storeroom.poke()
 	}
-	if c.Resync || a.hasNew(c) {
+	if c.Resync || len(c.Machines) > 0 {
+		a.commands.poke()
+		if err := a.machineDuties(ctx, c); err != nil {
+			return errors.Trace(err)
+		}
+	}
+	if c.Resync || a.hasNew(ctx, c) {
 		if err := a.reconcile(ctx); err != nil {
 			return errors.Trace(err)
 		}
@@ -47,10 +53,21 @@ func (a *modelAgent) react(ctx context.Context, c state.Change) error {
 	return errors.Trace(a.dismissAny(ctx, c))
 }
 
-// hasNew says whether the change is about a unit that isn't hosted yet.
-func (a *modelAgent) hasNew(c state.Change) bool {
-	for u := range c.Units {
-		if _, ok := a.units[u]; !ok {
+// hasNew says whether the change is about a unit that isn't hosted yet, and may
+// have to be. The units of other hosts change all the time, so it is looked at
+// what has changed of them.
+func (a *modelAgent) hasNew(ctx context.Context, c state.Change) bool {
+	for name := range c.Units {
+		if _, ok := a.units[name]; ok {
+			continue
+		}
+		if !a.elsewhere[name] {
+			return true
+		}
+		doc, err := a.model.Unit(ctx, name)
+		if errors.Is(err, errors.NotFound) {
+			delete(a.elsewhere, name)
+		} else if err != nil || a.Machine.hosts(doc) {
 			return true
 		}
 	}

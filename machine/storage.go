@@ -22,8 +22,10 @@ import (
 type storeroom struct {
 	keeper *storage.Keeper
 	model  *state.Model
-	clock  clock.Clock
-	log    *slog.Logger
+	// host is state.StorageDoc.Host of the storage that is this one's matter.
+	host  string
+	clock clock.Clock
+	log   *slog.Logger
 
 	changed chan struct{} // has room for one
 	// pokes counts the pokes, seen those that the last round has heard of; due is
@@ -47,9 +49,9 @@ func newKeeper(c Config, uuid string) *storage.Keeper {
 	return &storage.Keeper{Disk: c.Disk, Dir: StorageDir(c.Dir, uuid), Released: filepath.Join(c.Dir, "released-storage", uuid), Mounts: c.Mounts}
 }
 
-func newStoreroom(c Config, m *state.Model, log *slog.Logger, idle func()) *storeroom {
+func newStoreroom(c Config, m *state.Model, host string, log *slog.Logger, idle func()) *storeroom {
 	s := &storeroom{
-		keeper: newKeeper(c, m.UUID()), model: m, clock: c.Clock, log: log, idle: idle,
+		keeper: newKeeper(c, m.UUID()), model: m, host: host, clock: c.Clock, log: log, idle: idle,
 		changed: make(chan struct{}, 1), provided: map[model.StorageID]model.UnitName{},
 	}
 	s.seen.Store(-1)
@@ -113,6 +115,9 @@ func (s *storeroom) round(ctx context.Context) (again bool) {
 		return true
 	}
 	for _, v := range all {
+		if v.Host != s.host {
+			continue
+		}
 		err := s.serve(ctx, v)
 		if err == nil {
 			continue

@@ -17,7 +17,7 @@ import (
 
 // reconcile starts the agents of units that have none, ends those of units that
 // are gone, takes Dead units away, and clears away what is left of units that
-// the model doesn't have.
+// the model doesn't have, or has elsewhere (seed 000, "Agents").
 func (a *modelAgent) reconcile(ctx context.Context) error {
 	units, err := a.model.Units(ctx)
 	if err != nil {
@@ -25,7 +25,12 @@ func (a *modelAgent) reconcile(ctx context.Context) error {
 	}
 	var starting []*running
 	there, ids := map[string]bool{}, map[model.UnitName]string{}
+	clear(a.elsewhere)
 	for _, doc := range units {
+		if !a.Machine.hosts(doc) {
+			a.elsewhere[doc.Name] = true
+			continue
+		}
 		there[doc.Name.Tag()] = true
 		if doc.Life != model.Dead {
 			ids[doc.Name] = doc.ID
@@ -47,7 +52,7 @@ func (a *modelAgent) reconcile(ctx context.Context) error {
 			u.dismiss()
 		}
 	}
-	a.clear(ctx, there)
+	a.clearFormer(ctx, there)
 	if len(starting) == 0 {
 		return errors.Trace(a.finish(ctx))
 	}
@@ -83,8 +88,8 @@ func (a *modelAgent) former() former {
 	return former{dir: a.Dir, uuid: a.model.UUID(), cgroups: a.cgroups, log: a.log}
 }
 
-// clear removes the directories of units that the model doesn't have.
-func (a *modelAgent) clear(ctx context.Context, there map[string]bool) {
+// clearFormer removes the directories of units that the model doesn't have.
+func (a *modelAgent) clearFormer(ctx context.Context, there map[string]bool) {
 	dir := filepath.Join(a.dir, "agents")
 	entries, err := os.ReadDir(dir)
 	if err != nil {

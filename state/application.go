@@ -25,11 +25,15 @@ type DeployArgs struct {
 	HookTimeout, LockGroup string
 	// Storage is what units get besides what the charm asks for, by its names.
 	Storage map[string]model.StorageDirective
+	// To says where the first units go, one after the other: the id of a machine,
+	// or NewMachine. The others go where there is room, see txn.place.
+	To []string
 }
 
 const (
 	// unitWrites is how many keys making a unit writes: its document and its
-	// machine's, two statuses, each with a line of history; peerWrites those of
+	// machine's, two statuses, each with a line of history, and, where there are
+	// free machines, the mark of the one that it takes; peerWrites those of
 	// a peer relation. addWrites is for what comes on top once: the application,
 	// its configuration, and the sequences of machines, relations and storage.
 	unitWrites = 6
@@ -39,8 +43,12 @@ const (
 
 // unitsPerTxn is how many units with storage of the charm one transaction makes
 // if it writes other keys as well; at least one.
-func unitsPerTxn(others int, app ApplicationDoc, charm model.Charm) int {
-	return (store.MaxWrites - addWrites - others) / (unitWrites + storageWrites*storageOfUnit(app, charm))
+func (p *placing) unitsPerTxn(others int, app ApplicationDoc, charm model.Charm) int {
+	each := unitWrites + storageWrites*storageOfUnit(app, charm)
+	if len(p.free) > 0 || len(p.to) > 0 {
+		each++
+	}
+	return (store.MaxWrites - addWrites - others) / each
 }
 
 // Deploy makes an application, its peer relations in the same transaction, and
@@ -56,7 +64,7 @@ func (m *Model) Deploy(ctx context.Context, a DeployArgs) error {
 		return errors.Trace(err)
 	}
 	if rest := a.Units - first; rest > 0 {
-		_, err = m.AddUnits(ctx, a.Application, rest)
+		_, err = m.AddUnits(ctx, a.Application, rest, a.To[min(first, len(a.To)):]...)
 	}
 	return errors.Trace(err)
 }
@@ -99,6 +107,9 @@ func (d docs) checkDeploy(a DeployArgs, charm model.Charm) error {
 	case charm.Subordinate && a.Units > 0:
 		return errors.NewNotValid(nil, "cannot use --num-units with a subordinate application: its units come with the units it is related to")
 	}
+	if err := d.checkPlacement(a.To, a.Units); err != nil {
+		return errors.Trace(err)
+	}
 	return d.checkStorageOf(a.Storage, charm)
 }
 
@@ -133,9 +144,13 @@ func (t *txn) deploy(a DeployArgs) (units int, err error) {
 		}
 		app.Relations++
 	}
-	units = min(a.Units, max(unitsPerTxn(app.Relations*peerWrites+len(a.Resources), app, charm.Charm), 0))
+	p, err := t.placing(a.To)
+	if err != nil {
+		return 0, errors.Trace(err)
+	}
+	units = min(a.Units, max(p.unitsPerTxn(app.Relations*peerWrites+len(a.Resources), app, charm.Charm), 0))
 	for range units {
-		if _, err := t.addUnit(&app, ""); err != nil {
+		if _, err := t.addUnit(&app, "", p); err != nil {
 			return 0, errors.Trace(err)
 		}
 	}
@@ -143,8 +158,8 @@ func (t *txn) deploy(a DeployArgs) (units int, err error) {
 }
 
 // AddUnits adds units to an Alive principal application and returns their
-// names.
-func (m *Model) AddUnits(ctx context.Context, application string, n int) ([]model.UnitName, error) {
+// names. to is DeployArgs.To.
+func (m *Model) AddUnits(ctx context.Context, application string, n int, to ...string) ([]model.UnitName, error) {
 	var names []model.UnitName
 	for n > 0 {
 		var added []model.UnitName
@@ -159,12 +174,19 @@ func (m *Model) AddUnits(ctx context.Context, application string, n int) ([]mode
 			case app.Subordinate:
 				return errors.NewNotValid(nil, fmt.Sprintf("cannot add unit to application %q: it is a subordinate; integrate it with another application instead", application))
 			}
+			if err := tx.checkPlacement(to, n); err != nil {
+				return errors.Trace(err)
+			}
 			charm, err := tx.charm(app.Charm)
 			if err != nil {
 				return errors.Trace(err)
 			}
-			for range min(n, unitsPerTxn(0, app, charm.Charm)) {
-				u, err := tx.addUnit(&app, "")
+			p, err := tx.placing(to)
+			if err != nil {
+				return errors.Trace(err)
+			}
+			for range min(n, p.unitsPerTxn(0, app, charm.Charm)) {
+				u, err := tx.addUnit(&app, "", p)
 				if err != nil {
 					return errors.Trace(err)
 				}
@@ -177,12 +199,14 @@ func (m *Model) AddUnits(ctx context.Context, application string, n int) ([]mode
 		}
 		names = append(names, added...)
 		n -= len(added)
+		to = to[min(len(added), len(to)):]
 	}
 	return names, nil
 }
 
-// addUnit makes a unit and counts it in app, which the caller has to put.
-func (t *txn) addUnit(app *ApplicationDoc, principal model.UnitName) (UnitDoc, error) {
+// addUnit makes a unit and counts it in app, which the caller has to put. p is
+// nil for a subordinate, whose machine is its principal's.
+func (t *txn) addUnit(app *ApplicationDoc, principal model.UnitName, p *placing) (UnitDoc, error) {
 	id, err := uuid.NewRandom()
 	if err != nil {
 		return UnitDoc{}, errors.Annotate(err, "cannot make a unit's id")
@@ -192,13 +216,7 @@ func (t *txn) addUnit(app *ApplicationDoc, principal model.UnitName) (UnitDoc, e
 	app.Units++
 	message := "waiting for machine"
 	if principal == "" {
-		n, err := t.next("machine")
-		if err != nil {
-			return u, errors.Trace(err)
-		}
-		u.Machine = fmt.Sprint(n)
-		m := MachineDoc{ID: u.Machine, Units: []model.UnitName{u.Name}, ForUnit: true}
-		if err := t.put(machineKey(m.ID), m); err != nil {
+		if err := t.place(&u, p); err != nil {
 			return u, errors.Trace(err)
 		}
 	} else {
@@ -206,7 +224,7 @@ func (t *txn) addUnit(app *ApplicationDoc, principal model.UnitName) (UnitDoc, e
 		if err != nil {
 			return u, errors.Trace(err)
 		}
-		u.Machine, message = p.Machine, "installing agent"
+		u.Machine, u.Provider, message = p.Machine, p.Provider, "installing agent"
 		p.Subordinates = append(p.Subordinates, u.Name)
 		if err := t.put(unitKey(p.Name), p); err != nil {
 			return u, errors.Trace(err)

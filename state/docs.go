@@ -71,10 +71,12 @@ type ApplicationDoc struct {
 type UnitDoc struct {
 	Name model.UnitName `json:"name"`
 	// ID tells the unit from former and later ones of the same name: chance.
-	ID           string           `json:"id,omitempty"`
-	Life         model.Life       `json:"life"`
-	Force        Force            `json:"force,omitempty"` // how it is being removed
-	Machine      string           `json:"machine"`         // a subordinate's is its principal's
+	ID      string     `json:"id,omitempty"`
+	Life    model.Life `json:"life"`
+	Force   Force      `json:"force,omitempty"` // how it is being removed
+	Machine string     `json:"machine"`         // a subordinate's is its principal's
+	// Provider is that of its machine.
+	Provider     string           `json:"provider,omitempty"`
 	Principal    model.UnitName   `json:"principal,omitempty"`
 	Subordinates []model.UnitName `json:"subordinates,omitempty"`
 	// Deployed: an agent has taken the unit on, so it must be taken away by one.
@@ -103,6 +105,14 @@ type UnitDoc struct {
 	Reboot string `json:"reboot,omitempty"`
 }
 
+// host is StorageDoc.Host for storage of the unit.
+func (u UnitDoc) host() string {
+	if u.Provider == ManualProvider {
+		return u.Machine
+	}
+	return ""
+}
+
 // Resolved is an operator's answer to the failed run with that number. Mode is
 // "retry" or "skip".
 type Resolved struct {
@@ -121,8 +131,27 @@ type MachineDoc struct {
 	BaseName    string `json:"base-name,omitempty"`
 	BaseChannel string `json:"base-channel,omitempty"`
 	// ForUnit: the machine was made for one unit, and goes with it.
-	ForUnit bool      `json:"for-unit,omitempty"`
+	ForUnit bool `json:"for-unit,omitempty"`
+	// Provider is who sees to it that there is a host for it: LocalProvider or
+	// ManualProvider.
+	Provider string `json:"provider,omitempty"`
+	// Instance is what the provider calls the host; empty: it has none yet.
+	Instance string `json:"instance,omitempty"`
+	// Agent is the id of the agent that has joined as the machine's; of a machine
+	// of LocalProvider it is empty.
+	Agent string `json:"agent,omitempty"`
+	// Join says who may join; nil: nobody, any more.
+	Join *JoinDoc `json:"join,omitempty"`
+	// Created is when it was added; zero for one that was made for a unit.
+	Created time.Time `json:"created,omitzero"`
 	Started time.Time `json:"started,omitzero"`
+}
+
+// JoinDoc is what is kept of the token by which an agent joins as a machine's.
+type JoinDoc struct {
+	// Hash is the SHA-256 of the token's secret, in hex.
+	Hash    string    `json:"hash"`
+	Expires time.Time `json:"expires"`
 }
 
 // RelationDoc is the document of a relation.
@@ -241,6 +270,8 @@ type cleanupDoc struct {
 	Relation *model.RelationID `json:"relation,omitempty"`
 	// Blobs: content may be stored that nothing refers to any more.
 	Blobs bool `json:"blobs,omitempty"`
+	// Machine is one whose removal by force has begun.
+	Machine string `json:"machine,omitempty"`
 }
 
 type cleanupUnit struct {
@@ -259,6 +290,9 @@ type StorageDoc struct {
 	ReadOnly bool            `json:"read-only,omitempty"`
 	// Unit is what it is attached to, or is about to be; empty: nothing.
 	Unit model.UnitName `json:"unit,omitempty"`
+	// Host is the machine of ManualProvider that it is on, or is to be; empty:
+	// the host of the agent that has the models.
+	Host string `json:"host,omitempty"`
 	// Provided: it was there once, so something may be in it.
 	Provided bool `json:"provided,omitempty"`
 	// Released: what is in it is left on the host when the instance goes.

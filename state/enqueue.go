@@ -26,8 +26,12 @@ const (
 	keptTasks = 2000
 )
 
-// TaskRequest asks for a task of a unit, or of an application's leader.
+// TaskRequest asks for a task of a unit, of an application's leader, or of a
+// machine.
 type TaskRequest struct {
+	// Machine is the id of a machine, on which commands are to run outside of any
+	// unit; else empty.
+	Machine string
 	// Unit is the unit's name, "shop/0", or "shop/leader".
 	Unit string
 	// AnyRemote takes RemoteUnit as it is, be it in the relation or not.
@@ -93,8 +97,8 @@ func (t *txn) draw(name string, count int) (int, error) {
 
 func (t *txn) enqueue(tasks []TaskDoc) error {
 	for _, doc := range tasks {
-		// Its unit may have gone since the operation was made.
-		if u, err := t.unit(doc.Unit); err != nil || u.ID != doc.UnitID || u.Life == model.Dead {
+		// Whose it is may have gone since the operation was made.
+		if !t.takesTask(doc) {
 			doc.Status, doc.Completed = TaskCancelled, t.now()
 		}
 		if err := t.putTask(doc); err != nil {
@@ -105,6 +109,16 @@ func (t *txn) enqueue(tasks []TaskDoc) error {
 		}
 	}
 	return nil
+}
+
+// takesTask says whether there still is whose the task is to be.
+func (d docs) takesTask(doc TaskDoc) bool {
+	if doc.Machine != "" {
+		m, err := d.machine(doc.Machine)
+		return err == nil && m.Life != model.Dead
+	}
+	u, err := d.unit(doc.Unit)
+	return err == nil && u.ID == doc.UnitID && u.Life != model.Dead
 }
 
 // dropOld drops the operation or task that is too old to be kept.
@@ -144,6 +158,9 @@ func (t *txn) putTask(doc TaskDoc) error {
 // task is the task that a request asks for. NotFound and NotValid say why there
 // can't be such a one.
 func (d docs) task(r TaskRequest) (TaskDoc, error) {
+	if r.Machine != "" {
+		return d.machineTask(r)
+	}
 	name, err := d.leaderOr(r.Unit)
 	if err != nil {
 		return TaskDoc{}, errors.Trace(err)
@@ -160,6 +177,22 @@ func (d docs) task(r TaskRequest) (TaskDoc, error) {
 		return t, errors.Trace(d.checkExec(u, &t.TaskSpec, r.AnyRemote))
 	}
 	return t, errors.Trace(d.checkAction(u, &t.TaskSpec))
+}
+
+// machineTask is task for a machine.
+func (d docs) machineTask(r TaskRequest) (TaskDoc, error) {
+	t := TaskDoc{Machine: r.Machine, TaskSpec: r.TaskSpec}
+	m, err := d.machine(r.Machine)
+	if err == nil && m.Life == model.Dead {
+		err = errors.NewNotFound(nil, fmt.Sprintf("machine %q not found", r.Machine))
+	}
+	if err != nil {
+		return t, errors.Trace(err)
+	}
+	if t.Kind != ExecTask {
+		return t, errors.NewNotValid(nil, fmt.Sprintf("machine %s has no actions", r.Machine))
+	}
+	return t, errors.Trace(checkCommand(t.TaskSpec))
 }
 
 // leaderOr is a unit's name, where "shop/leader" is that of shop's leader.

@@ -28,6 +28,8 @@ type MachineView struct {
 	MachineDoc
 	// Present: its agent is there.
 	Present bool
+	// Expired: nobody has joined as the machine, and nobody can any more.
+	Expired bool
 }
 
 // ApplicationView is an application as people see it.
@@ -86,6 +88,7 @@ func (s *FullStatus) read(r docs) error {
 	byID := map[string]MachineView{}
 	for _, doc := range machines {
 		v := MachineView{MachineDoc: doc}
+		v.Expired = doc.Join != nil && !s.Timestamp.Before(doc.Join.Expires)
 		if v.Present, err = r.present(doc.ID); err != nil {
 			return errors.Trace(err)
 		}

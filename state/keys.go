@@ -15,6 +15,7 @@ func configKey(app string) string      { return "config/" + app }
 func unitKey(u model.UnitName) string  { return "unit/" + string(u) }
 func unitsOf(app string) string        { return "unit/" + app + "/" }
 func machineKey(id string) string      { return "machine/" + id }
+func freeKey(machine string) string    { return freeMachines + machine }
 func charmKey(url string) string       { return "charm/" + url }
 func relationKey(id model.RelationID) string {
 	return "relation/" + strconv.Itoa(int(id))
@@ -86,6 +87,10 @@ func attachmentKey(u model.UnitName, id model.StorageID) string {
 }
 
 const modelConfigKey = "model-config"
+
+// freeMachines lists the machines that new units are put on if nothing else is
+// said: those that are Alive, have no units, and weren't made for one.
+const freeMachines = "machine-free/"
 
 // StatusKind says whose status it is.
 type StatusKind string

@@ -72,6 +72,14 @@ func (m *Model) EnterScope(ctx context.Context, unit model.UnitName, id model.Re
 		if !ours || u.Life != model.Alive || r.Life != model.Alive || r.Suspended {
 			return errors.Trace(ErrCannotEnterScope)
 		}
+		if !u.Deployed {
+			// Who acts has been taken on, and has to be taken away: else nobody would
+			// see to a unit that is left in no scope.
+			u.Deployed = true
+			if err := tx.put(unitKey(unit), u); err != nil {
+				return errors.Trace(err)
+			}
+		}
 		if err := tx.provideSubordinate(r, u); err != nil {
 			return errors.Trace(err)
 		}
@@ -113,7 +121,7 @@ func (t *txn) provideSubordinate(r RelationDoc, u UnitDoc) error {
 	case has:
 		return nil
 	}
-	if _, err := t.addUnit(&app, u.Name); err != nil {
+	if _, err := t.addUnit(&app, u.Name, nil); err != nil {
 		return errors.Trace(err)
 	}
 	return t.put(applicationKey(app.Name), app)

@@ -254,7 +254,7 @@ func (d docs) countStorage(u UnitDoc, name string) (int, error) {
 // attach attaches an instance that is attached to nothing; the caller puts u.
 func (t *txn) attach(u *UnitDoc, s StorageDoc, spec model.StorageSpec, initial bool) error {
 	u.Storage++
-	s.Unit, s.Since, s.Problem = u.Name, t.now(), ""
+	s.Unit, s.Since, s.Problem, s.Host = u.Name, t.now(), "", u.host()
 	a := AttachmentDoc{Storage: s.ID, Unit: u.Name, Initial: initial, Wanted: spec.Location}
 	if a.Wanted != "" && spec.CountMax != 1 {
 		a.Wanted = strings.TrimSuffix(a.Wanted, "/") + "/" + string(s.ID)

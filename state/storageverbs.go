@@ -81,6 +81,8 @@ func (m *Model) AttachStorage(ctx context.Context, unit model.UnitName, id model
 			return errors.NewNotValid(nil, fmt.Sprintf("storage %s is attached to %s: detach it first", id, s.Unit))
 		case s.Life != model.Alive:
 			return errors.NewNotValid(nil, fmt.Sprintf("storage %s is being removed", id))
+		case s.Provided && s.Host != u.host():
+			return errors.NewNotValid(nil, fmt.Sprintf("storage %s is on another host than %s, and stays there", id, unit))
 		}
 		have, err := tx.countStorage(u, id.Name())
 		if err != nil {

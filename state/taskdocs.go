@@ -11,7 +11,7 @@ import (
 	"github.com/unitd/unitd/model"
 )
 
-// TaskKind says what a task has its unit do.
+// TaskKind says what a task has its unit, or its machine, do.
 type TaskKind string
 
 // The kinds of task.
@@ -59,6 +59,8 @@ type TaskDoc struct {
 	Operation string         `json:"operation"`
 	Unit      model.UnitName `json:"unit"`
 	UnitID    string         `json:"unit-id,omitempty"`
+	// Machine is whose task it is, where it is no unit's.
+	Machine string `json:"machine,omitempty"`
 	TaskSpec
 	Status TaskStatus `json:"status"`
 	// Message says why it failed, or what the action has said of that.
@@ -166,8 +168,17 @@ func tasksOf(unit model.UnitName, id string) string {
 	return "task-of/" + string(unit) + "/" + id + "/"
 }
 
-// taskRefKey sorts a unit's tasks by their ids.
+// machineTasks has the refs of a machine's tasks that haven't ended.
+func machineTasks(machine string) string { return tasksOnMachines + machine + "/" }
+
+const tasksOnMachines = "task-on/"
+
+// taskRefKey sorts a unit's tasks, or a machine's, by their ids.
 func taskRefKey(t TaskDoc) string {
 	const digits = 12
-	return tasksOf(t.Unit, t.UnitID) + strings.Repeat("0", max(0, digits-len(t.ID))) + t.ID
+	below := tasksOf(t.Unit, t.UnitID)
+	if t.Machine != "" {
+		below = machineTasks(t.Machine)
+	}
+	return below + strings.Repeat("0", max(0, digits-len(t.ID))) + t.ID
 }

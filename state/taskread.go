@@ -115,15 +115,25 @@ func (d docs) nextTask(u UnitDoc) (NextTask, error) {
 	}, nil
 }
 
-// checkExec checks a command and the relation that it is to be run in the
-// context of, and finds out which remote unit is meant where there is but one.
-// Source: spec/hook-tools.md §8.
-func (d docs) checkExec(u UnitDoc, t *TaskSpec, anyRemote bool) error {
+// checkCommand checks a command as such.
+func checkCommand(t TaskSpec) error {
 	switch {
 	case t.Command == "":
 		return errors.NewNotValid(nil, "no commands specified")
 	case len(t.Command) > maxTaskCommand:
 		return errors.NewNotValid(nil, fmt.Sprintf("commands of more than %d bytes", maxTaskCommand))
+	}
+	return nil
+}
+
+// checkExec checks a command and the relation that it is to be run in the
+// context of, and finds out which remote unit is meant where there is but one.
+// Source: spec/hook-tools.md §8.
+func (d docs) checkExec(u UnitDoc, t *TaskSpec, anyRemote bool) error {
+	if err := checkCommand(*t); err != nil {
+		return err
+	}
+	switch {
 	case t.Relation == model.NoRelation && t.RemoteUnit != "":
 		return errors.NewNotValid(nil, fmt.Sprintf("remote unit: %s, provided without a relation", t.RemoteUnit))
 	case t.Relation == model.NoRelation:

@@ -252,10 +252,18 @@ func (m *Model) endTasks(ctx context.Context, below string) error {
 			return nil
 		})
 		if err != nil {
-			return errors.Annotate(err, "cannot end the tasks of a unit that is gone")
+			return errors.Annotate(err, "cannot end the tasks of what is gone")
 		}
 	}
 	return nil
+}
+
+// whose says for people what it is that a task is of.
+func whose(t TaskDoc) string {
+	if t.Machine != "" {
+		return "the machine"
+	}
+	return "the unit"
 }
 
 func (t *txn) endAbandoned(ref taskRef) error {
@@ -267,6 +275,6 @@ func (t *txn) endAbandoned(ref taskRef) error {
 	if err != nil || !found || doc.Status.Ended() {
 		return errors.Trace(err)
 	}
-	doc.Status, doc.Message, doc.Completed = TaskCancelled, "the unit is gone", t.now()
+	doc.Status, doc.Message, doc.Completed = TaskCancelled, whose(doc)+" is gone", t.now()
 	return t.putTask(doc)
 }

@@ -184,34 +184,6 @@ func (t *txn) unassignFromPrincipal(u UnitDoc) error {
 	return t.put(unitKey(p.Name), p)
 }
 
-// unassignFromMachine takes the unit off its machine, which goes with it if it
-// was made for it.
-func (t *txn) unassignFromMachine(u UnitDoc) error {
-	var ports portsDoc
-	found, err := t.find(portsKey(u.Machine), &ports)
-	if err != nil {
-		return errors.Trace(err)
-	}
-	if _, open := ports.Units[u.Name]; found && open {
-		delete(ports.Units, u.Name)
-		if err := t.put(portsKey(u.Machine), ports); err != nil {
-			return errors.Trace(err)
-		}
-	}
-	m, err := t.machine(u.Machine)
-	if errors.Is(err, errors.NotFound) || u.Principal != "" {
-		return nil
-	}
-	if err != nil {
-		return errors.Trace(err)
-	}
-	m.Units = slices.DeleteFunc(m.Units, func(n model.UnitName) bool { return n == u.Name })
-	if m.ForUnit && len(m.Units) == 0 {
-		return t.delete(machineKey(m.ID), portsKey(m.ID), presenceKey(m.ID))
-	}
-	return t.put(machineKey(m.ID), m)
-}
-
 // SetDeployed says that an agent has taken the unit on; from then on an agent
 // has to take it away. errors.NotFound if the unit is gone.
 func (m *Model) SetDeployed(ctx context.Context, name model.UnitName) error {
@@ -285,46 +257,4 @@ func (u UnitDoc) resolvable() error {
 		return errors.NewAlreadyExists(nil, fmt.Sprintf("cannot set resolved mode for unit %q: already resolved", u.Name))
 	}
 	return nil
-}
-
-// Machines are all machines, by number where their ids are numbers.
-func (m *Model) Machines(ctx context.Context) ([]MachineDoc, error) {
-	var ms []MachineDoc
-	_, err := m.view(ctx, func(r docs) (err error) {
-		ms, err = list[MachineDoc](r, "machine/")
-		return errors.Trace(err)
-	})
-	slices.SortFunc(ms, func(a, b MachineDoc) int { return compareIDs(a.ID, b.ID) })
-	return ms, errors.Trace(err)
-}
-
-// SetMachine says what an agent knows of the machine it runs on: the host's
-// name, addresses and base of the machine with the ID of told.
-func (m *Model) SetMachine(ctx context.Context, told MachineDoc) error {
-	_, err := m.update(ctx, func(tx *txn) error {
-		doc, err := tx.machine(told.ID)
-		if err != nil {
-			return errors.Trace(err)
-		}
-		same := doc.Hostname == told.Hostname && slices.Equal(doc.Addresses, told.Addresses) &&
-			doc.BaseName == told.BaseName && doc.BaseChannel == told.BaseChannel
-		if same && !doc.Started.IsZero() {
-			return nil
-		}
-		doc.Hostname, doc.Addresses = told.Hostname, told.Addresses
-		doc.BaseName, doc.BaseChannel = told.BaseName, told.BaseChannel
-		if doc.Started.IsZero() {
-			doc.Started = tx.now()
-		}
-		return tx.put(machineKey(doc.ID), doc)
-	}, store.Relaxed)
-	return errors.Trace(err)
-}
-
-// compareIDs orders "2" before "10".
-func compareIDs(a, b string) int {
-	if len(a) != len(b) {
-		return len(a) - len(b)
-	}
-	return slices.Compare([]byte(a), []byte(b))
 }

@@ -17,7 +17,7 @@ type Change struct {
 	Rev int64
 	// Units whose own documents, or what they have to do, changed, Applications whose documents,
 	// configuration or leadership did, Relations with their scopes and
-	// settings, Machines.
+	// settings, Machines with their tasks.
 	Units        map[model.UnitName]bool
 	Applications map[string]bool
 	Relations    map[model.RelationID]bool
@@ -68,11 +68,7 @@ func (m *Model) change(b store.Batch) Change {
 	}
 	for _, e := range b.Events {
 		kind, rest := splitKey(strings.TrimPrefix(e.Key, m.prefix()))
-		switch kind {
-		case settledKey, markKey, "status", "status-history", "task":
-		default:
-			c.Status = false
-		}
+		c.Status = c.Status && tellsOnly(kind)
 		switch kind {
 		case "unit":
 			c.Units[model.UnitName(rest)] = true
@@ -80,6 +76,9 @@ func (m *Model) change(b store.Batch) Change {
 			if words := strings.SplitN(rest, "/", 3); len(words) == 3 {
 				c.Units[model.UnitName(words[0]+"/"+words[1])] = true
 			}
+		case "task-on":
+			id, _ := splitKey(rest)
+			c.Machines[id] = true
 		case "app", "config", "leader", "leader-settings":
 			c.Applications[rest] = true
 		case "relation-of":
@@ -111,16 +110,21 @@ func (m *Model) change(b store.Batch) Change {
 	return c
 }
 
+// tellsOnly says whether documents of that kind only tell what was done: nobody
+// has anything to do because of them.
+func tellsOnly(kind string) bool {
+	switch kind {
+	case settledKey, markKey, "status", "status-history", "task":
+		return true
+	}
+	return false
+}
+
 const (
 	settledKey = "settled"
 	markKey    = "mark"
 	askKey     = "ask-settled"
 )
-
-// settledDoc says up to which revision the model's agent has done all there was.
-type settledDoc struct {
-	Rev int64 `json:"rev"`
-}
 
 // Mark writes something that nobody reads and returns its revision: once a
 // watch has come to it, all that was written before has come too.
@@ -129,33 +133,9 @@ func (m *Model) Mark(ctx context.Context) (int64, error) {
 	return rev, errors.Trace(err)
 }
 
-// SetSettled says that all that the model asked for up to a revision is done,
-// or waits for a person. It returns the revision at which that is said.
-func (m *Model) SetSettled(ctx context.Context, rev int64) (int64, error) {
-	at, err := m.update(ctx, func(tx *txn) error { return tx.put(settledKey, settledDoc{rev}) }, store.Relaxed)
-	return at, errors.Trace(err)
-}
-
 // Rev is the newest revision of the store: with it there is nothing that Watch
 // has still to tell of.
 func (m *Model) Rev(ctx context.Context) (int64, error) {
 	rev, err := m.view(ctx, func(docs) error { return nil })
 	return rev, errors.Trace(err)
-}
-
-// AskSettled asks the agent to say anew when all is settled. It returns the
-// revision that Settled is to be asked about.
-func (m *Model) AskSettled(ctx context.Context) (int64, error) {
-	rev, err := m.update(ctx, func(tx *txn) error { return tx.put(askKey, tx.now()) }, store.Relaxed)
-	return rev, errors.Trace(err)
-}
-
-// Settled says whether all up to rev, which AskSettled gave, is settled.
-func (m *Model) Settled(ctx context.Context, rev int64) (bool, error) {
-	var doc settledDoc
-	_, err := m.view(ctx, func(r docs) error {
-		_, err := r.find(settledKey, &doc)
-		return errors.Trace(err)
-	})
-	return doc.Rev >= rev, errors.Trace(err)
 }

@@ -22,9 +22,11 @@ type Facts struct {
 	// Now is the time. Agent is the status that the unit's agent has set last.
 	Now   time.Time
 	Agent model.Status
-	// Hosted: an agent runs on this machine. Present: the model knows of one for
-	// the unit's machine.
+	// Hosted: the unit's agent runs on this host. Present: the model knows of one
+	// for the unit's machine.
 	Hosted, Present bool
+	// Elsewhere: its machine is another host.
+	Elsewhere bool
 	// Known: what the unit's agent remembers is on this machine; Local is that,
 	// Remote what it would see, and Op what it does next.
 	Known  bool
@@ -46,7 +48,7 @@ type Facts struct {
 }
 
 // Look gathers the facts about a unit of a model whose agents work in dir (see
-// machine.Config.Dir). hosted says whether an agent runs there. The error is
+// machine.Config.Dir). hosted says whether the unit's agent runs there. The error is
 // NotFound where there is no such unit.
 func Look(ctx context.Context, m *state.Model, dir string, unit model.UnitName, hosted bool, now time.Time) (Facts, error) {
 	f := Facts{Now: now, Hosted: hosted}

@@ -106,8 +106,11 @@ func noAgent(f Facts) (Answer, bool) {
 	switch {
 	case f.Hosted && f.Unit.Deployed:
 		return a, false
-	case f.Hosted:
+	case f.Hosted, f.Elsewhere && f.Present && !f.Unit.Deployed:
 		a.Sentence, a.Free = "is new", "the agent is about to take it on"
+	case !f.Unit.Deployed && f.Elsewhere:
+		a.Sentence = "is new, and the agent of machine " + f.Unit.Machine + " is not there"
+		a.Free = "it takes the unit on once it has joined, or is started there"
 	case !f.Unit.Deployed:
 		a.Sentence = "is new, and no agent runs that could take it on"
 	case !f.Known && f.Present:

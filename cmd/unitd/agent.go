@@ -22,33 +22,56 @@ import (
 
 func (a *app) agentCmd() *cobra.Command {
 	var allowReboot bool
+	var f joinFlags
 	cmd := &cobra.Command{
 		Use:   "agent",
 		Short: "Run the agent in the foreground, for a service manager",
 		Long: `Run the hooks of all units of all models, until told to stop by SIGTERM or
 Ctrl-C: then hooks that run are ended, to be run again by the next agent. There is
 one agent for a data directory; other commands start one in the background if
-there is none.`,
-		Example: "  unitd agent\n  UNITD_DATA=/var/lib/unitd unitd agent",
-		Args:    args(0, 0, ""),
-		RunE:    func(*cobra.Command, []string) error { return a.agent(allowReboot) },
+there is none.
+
+With --join the agent becomes that of a machine that "unitd add-machine" has made,
+and runs the units on that machine alone. It remembers that, so that from then on it
+is started without. Once the machine is removed it ends, and refuses to run again.`,
+		Example: `  unitd agent
+  UNITD_DATA=/var/lib/unitd unitd agent
+  unitd agent --store /srv/model/store.db --join TOKEN`,
+		Args: args(0, 0, ""),
+		RunE: func(*cobra.Command, []string) error { return a.agent(allowReboot, f) },
 	}
+	cmd.Flags().StringVar(&f.token, "join", "", "the token of \"unitd add-machine\", or @ and the name of a file that has it")
+	cmd.Flags().StringVar(&f.address, "address", "", "the address by which other machines reach this host")
 	cmd.Flags().BoolVar(&allowReboot, "allow-reboot", false, "carry out what charms ask of juju-reboot; it is only logged otherwise")
 	return cmd
 }
 
-func (a *app) agent(allowReboot bool) error {
+func (a *app) agent(allowReboot bool, f joinFlags) error {
+	if err := f.check(); err != nil {
+		return err
+	}
 	lock, err := takeLock()
 	if err != nil {
 		return err
 	}
 	defer a.release(lock)
+	joined, err := a.join(f)
+	if err != nil {
+		return err
+	}
 	c, err := a.agentConfig()
 	if err != nil {
 		return err
 	}
 	if err := a.rememberStore(c.Dir); err != nil {
 		return err
+	}
+	switch {
+	case joined != nil:
+		c.Machine = joined.machine()
+		c.Look = func() machine.Host { return machine.ReachableHost(joined.Address) }
+	case f.address != "":
+		c.Look = func() machine.Host { return machine.ReachableHost(f.address) }
 	}
 	if allowReboot {
 		c.Reboot = reboot
@@ -58,9 +81,13 @@ func (a *app) agent(allowReboot bool) error {
 		tellReady()
 	}
 	err = runAgent(a.ctx, c)
-	if errors.Is(err, context.Canceled) {
+	switch {
+	case errors.Is(err, context.Canceled):
 		c.Log.Info("the agent has stopped")
 		return nil
+	case errors.Is(err, machine.ErrMachineGone):
+		c.Log.Info("the agent has ended, and doesn't run again", "machine", joined.Machine, "why", err.Error())
+		return joined.machineGone()
 	}
 	return err
 }

@@ -37,11 +37,18 @@ type app struct {
 const defaultModel = "default"
 
 func (a *app) close() {
-	if a.store != nil {
-		if err := a.store.Close(); err != nil {
-			fmt.Fprintln(a.stderr, "WARNING", err)
-		}
+	if err := a.closeStore(); err != nil {
+		fmt.Fprintln(a.stderr, "WARNING", err)
 	}
+}
+
+func (a *app) closeStore() error {
+	if a.store == nil {
+		return nil
+	}
+	s := a.store
+	a.store, a.controller = nil, nil
+	return s.Close()
 }
 
 // dataDirPath is where unitd keeps everything.
@@ -94,12 +101,12 @@ func (a *app) open() (*state.Controller, error) {
 	if err := checkPrivate(dir); err != nil {
 		return nil, err
 	}
-	s, err := a.openStore(dir, c)
+	s, keys, err := a.openStore(dir, c)
 	if err != nil {
 		return nil, err
 	}
 	a.store = s
-	a.controller, a.clock = state.NewController(a.store, c).WithSealer(sealer(dir)), c
+	a.controller, a.clock = state.NewController(a.store, c).WithSealer(sealer(keys)), c
 	return a.controller, nil
 }
 
@@ -141,12 +148,24 @@ func (a *app) model() (*state.Model, error) {
 }
 
 // focus is the name of the model that a command is about, of those that there
-// are: the one that was chosen, else the default one, else the only one. It is
-// empty where nobody can tell.
+// are: the one that was chosen, that which this host has joined, the default
+// one, or the only one. It is empty where nobody can tell.
 func (a *app) focus(infos []state.ModelInfo) (string, error) {
 	name, err := a.modelName()
 	if err != nil || name != "" {
 		return name, errors.Trace(err)
+	}
+	dir, err := dataDir()
+	if err != nil {
+		return "", errors.Trace(err)
+	}
+	if r, err := readJoin(dir); err != nil || r != nil {
+		for _, info := range infos {
+			if err == nil && info.UUID == r.Model {
+				return info.Name, nil
+			}
+		}
+		return "", errors.Trace(err)
 	}
 	switch len(infos) {
 	case 0:

@@ -138,6 +138,9 @@ func (d *debugging) directory(m *state.Model) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if err := d.here(m, d.unit); err != nil {
+		return "", err
+	}
 	if _, err := os.Stat(dir); err != nil && doc.Deployed {
 		return "", errors.NewNotFound(nil, fmt.Sprintf("%s is on machine %s, not on this one: run the command there", d.unit, doc.Machine))
 	}

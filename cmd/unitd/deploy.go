@@ -28,6 +28,7 @@ type deployFlags struct {
 	lockGroup    string
 	ignoredForce bool
 	storage      []string
+	to           string
 }
 
 func (a *app) deployCmd() *cobra.Command {
@@ -44,6 +45,7 @@ already is brought up to date, and what the bundle doesn't say of it stays.`,
   unitd deploy ./ledger books -n 3 --config port=5433
   unitd deploy /tmp/ledger.charm --config settings.yaml
   unitd deploy ./ledger --storage data=tmpfs,2G
+  unitd deploy ./ledger -n 2 --to 3,new
   unitd deploy ./shop.yaml`,
 		Args: args(1, 2, "no charm specified"),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -62,6 +64,7 @@ already is brought up to date, and what the bundle doesn't say of it stays.`,
 	fs.StringVar(&f.hookTimeout, "hook-timeout", "", "how long a hook may take, such as 10m (0: as long as it likes)")
 	fs.StringVar(&f.lockGroup, "lock-group", "", "units of different groups on a machine run their hooks at once")
 	fs.StringArrayVar(&f.storage, "storage", nil, "name=directive: a pool, a count and a size, with commas between")
+	fs.StringVar(&f.to, "to", "", toFlag)
 	fs.StringVar(&f.constraints, "constraints", "", "noted; this machine is what it is")
 	fs.StringVar(&f.base, "base", "", "noted; this machine is what it is")
 	fs.BoolVar(&f.ignoredForce, "force", false, "noted: nothing here depends on a base")
@@ -70,6 +73,9 @@ already is brought up to date, and what the bundle doesn't say of it stays.`,
 
 func (a *app) deploy(path, name string, f deployFlags) error {
 	if isBundle(path) {
+		if f.to != "" {
+			return usagef("--to is for a charm: a bundle says itself what it is of")
+		}
 		return a.deployBundle(path, name, f)
 	}
 	charm, err := readCharm(path)
@@ -116,13 +122,17 @@ func (a *app) deploy(path, name string, f deployFlags) error {
 	if err != nil {
 		return err
 	}
+	places, err := placements(f.to, units)
+	if err != nil {
+		return err
+	}
 	m, err := a.model()
 	if err != nil {
 		return err
 	}
 	todo := settings.of(state.DeployArgs{
 		Application: name, Config: values, Units: units, Trust: f.trust, Constraints: f.constraints,
-		HookTimeout: f.hookTimeout, LockGroup: f.lockGroup, Storage: storage,
+		HookTimeout: f.hookTimeout, LockGroup: f.lockGroup, Storage: storage, To: places,
 	})
 	err = m.CheckDeploy(a.ctx, todo, charm.Charm)
 	if errors.Is(err, errors.AlreadyExists) {

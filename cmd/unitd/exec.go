@@ -26,14 +26,17 @@ func (a *app) execCmd() *cobra.Command {
 	var on execTargets
 	cmd := &cobra.Command{
 		Use:   "exec (--unit UNIT | --application APPLICATION | --machine ID | --all) -- COMMAND …",
-		Short: "Run commands in the context of units",
+		Short: "Run commands in the context of units, or on machines",
 		Long: `Run commands of the shell as a hook of the unit would: in its charm directory, with
 the hook tools and their environment. They wait for the unit's hooks, and what they
 write by hook tools is kept whatever they exit with. One argument is taken as a
-script, several as the words of one command. --machine means the unit on that
-machine.`,
+script, several as the words of one command.
+
+With --machine they run on a machine outside of any unit, by its agent and as its
+user, in the home directory: there are no hook tools then.`,
 		Example: `  unitd exec --unit ledger/0 -- relation-ids db
-  unitd exec --application ledger 'config-get port; uptime'`,
+  unitd exec --application ledger 'config-get port; uptime'
+  unitd exec --machine 3 -- df -h`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usagef("no commands specified")
@@ -41,12 +44,15 @@ machine.`,
 			if !on.all && len(on.units)+len(on.applications)+len(on.machines) == 0 {
 				return usagef("You must specify a target, either through --all, --machine, --application or --unit")
 			}
+			if err := machineArgs(on.machines); err != nil {
+				return err
+			}
 			return a.exec(on, model.ShellLine(args), f)
 		},
 	}
 	cmd.Flags().StringSliceVarP(&on.units, "unit", "u", nil, "units, or APPLICATION/leader")
 	cmd.Flags().StringSliceVarP(&on.applications, "application", "a", nil, "all units of applications")
-	cmd.Flags().StringSliceVar(&on.machines, "machine", nil, "the units on machines")
+	cmd.Flags().StringSliceVar(&on.machines, "machine", nil, "machines, by id")
 	cmd.Flags().BoolVar(&on.all, "all", false, "all units")
 	cmd.Flags().DurationVar(&f.wait, "wait", execWait, "end the commands, and give up waiting, after this long")
 	cmd.Flags().BoolVar(&f.background, "background", false, "do not wait")
@@ -61,15 +67,18 @@ func (a *app) exec(on execTargets, command string, f taskFlags) error {
 	if err != nil {
 		return err
 	}
-	units, labels, err := a.execUnits(m, on)
+	units, err := a.execUnits(m, on)
 	if err != nil {
 		return err
 	}
-	requests := make([]state.TaskRequest, len(units))
-	for i, unit := range units {
-		requests[i] = state.TaskRequest{Unit: unit, TaskSpec: state.TaskSpec{
-			Kind: state.ExecTask, Command: command, Relation: model.NoRelation, Timeout: f.wait,
-		}}
+	spec := state.TaskSpec{Kind: state.ExecTask, Command: command, Relation: model.NoRelation, Timeout: f.wait}
+	var requests []state.TaskRequest
+	for _, unit := range units {
+		requests = append(requests, state.TaskRequest{Unit: unit, TaskSpec: spec})
+	}
+	for _, id := range on.machines {
+		requests = append(requests, state.TaskRequest{Machine: id, TaskSpec: spec})
+		units = append(units, "machine "+id)
 	}
 	op, tasks, err := m.Enqueue(a.ctx, "commands on "+strings.Join(units, ","), requests)
 	switch {
@@ -87,20 +96,19 @@ func (a *app) exec(on execTargets, command string, f taskFlags) error {
 	if f.background {
 		return a.scheduled(op)
 	}
-	return a.follow(m, tasks, f, labels, nil)
+	return a.follow(m, tasks, f, nil)
 }
 
-// execUnits are the units that are meant, and the machines that some of them
-// stand for.
-func (a *app) execUnits(m *state.Model, on execTargets) (units []string, labels map[string]string, err error) {
+// execUnits are the units that are meant.
+func (a *app) execUnits(m *state.Model, on execTargets) (units []string, err error) {
 	all, err := m.Units(a.ctx)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	units, labels = append(units, on.units...), map[string]string{}
+	units = append(units, on.units...)
 	for _, u := range units {
 		if !unitOrLeader.MatchString(u) {
-			return nil, nil, usagef("invalid unit name %q", u)
+			return nil, usagef("invalid unit name %q", u)
 		}
 	}
 	for _, app := range on.applications {
@@ -111,19 +119,7 @@ func (a *app) execUnits(m *state.Model, on execTargets) (units []string, labels 
 			}
 		}
 		if len(units) == n {
-			return nil, nil, errors.NewNotFound(nil, fmt.Sprintf("application %q has no units (not found)", app))
-		}
-	}
-	for _, id := range on.machines {
-		n := len(units)
-		for _, u := range all {
-			if u.Machine == id && u.Principal == "" && len(units) == n {
-				units = append(units, string(u.Name))
-				labels[string(u.Name)] = id
-			}
-		}
-		if len(units) == n {
-			return nil, nil, errors.NewNotFound(nil, fmt.Sprintf("machine %q has no unit (not found)", id))
+			return nil, errors.NewNotFound(nil, fmt.Sprintf("application %q has no units (not found)", app))
 		}
 	}
 	if on.all {
@@ -131,8 +127,8 @@ func (a *app) execUnits(m *state.Model, on execTargets) (units []string, labels 
 			units = append(units, string(u.Name))
 		}
 	}
-	if len(units) == 0 {
-		return nil, nil, errors.New("there are no units")
+	if len(units)+len(on.machines) == 0 {
+		return nil, errors.New("there are no units")
 	}
-	return units, labels, nil
+	return units, nil
 }

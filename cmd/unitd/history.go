@@ -165,6 +165,9 @@ func (a *app) runs(m *state.Model, units []model.UnitName) ([]history.Entry, err
 			return nil, err
 		}
 		if len(own) == 0 && !all {
+			if err := a.here(m, unit); err != nil {
+				return nil, err
+			}
 			return nil, errors.NewNotFound(nil, fmt.Sprintf("unit %q has run no hook in model %q", unit, m.Name()))
 		}
 		for i := range own {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"strconv"
@@ -61,6 +62,9 @@ func (a *app) record(args []string, failed bool, output string) error {
 		return err
 	}
 	r, err := recorded(m, unit, run, failed)
+	if errors.Is(err, errors.NotFound) {
+		err = cmp.Or(a.here(m, unit), err)
+	}
 	if err != nil {
 		return err
 	}

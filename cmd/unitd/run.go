@@ -165,7 +165,7 @@ func (a *app) run(units []string, action string, params map[string]any, f taskFl
 	for _, t := range tasks {
 		a.note("Waiting for task %s...", t.ID)
 	}
-	return a.follow(m, tasks, f, nil, func(_ state.TaskDoc, line state.TaskLine) {
+	return a.follow(m, tasks, f, func(_ state.TaskDoc, line state.TaskLine) {
 		a.note("%s %s", line.Time.UTC().Format(time.TimeOnly), harmless(line.Message))
 	})
 }

@@ -248,3 +248,14 @@ func cmdZip(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(z.Close())
 	ts.Check(f.Close())
 }
+
+// cmdAgentEnded is "agent-ended": an agent gives back its lock as it ends.
+func cmdAgentEnded(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 0 {
+		ts.Fatalf("usage: agent-ended")
+	}
+	f, err := os.Open(filepath.Join(ts.MkAbs(ts.Getenv("UNITD_DATA")), "agent.lock"))
+	ts.Check(err)
+	defer f.Close()
+	ts.Check(syscall.Flock(int(f.Fd()), syscall.LOCK_SH))
+}

@@ -28,6 +28,7 @@ import (
 //	[!] json KEYS... V    the last output, read as JSON, has the value V there
 //	                      (!: nothing there)
 //	crash                 end the agent by SIGKILL and wait until it has gone
+//	agent-ended           wait until the data directory has no agent any more
 //	mkfifo NAMES...       make named pipes, by which hooks and scripts wait for
 //	                      each other
 //	zip FILE ENTRIES...   make an archive, with any entry names; see cmdZip
@@ -103,14 +104,15 @@ func runScripts(t *testing.T, folder string, files []string, prepare func(testin
 		},
 		Condition: condition(prepare != nil),
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"unitd":  cmdUnitd,
-			"refuse": cmdRefuse,
-			"misuse": cmdMisuse,
-			"hooks":  cmdHooks,
-			"json":   cmdJSON,
-			"crash":  cmdCrash,
-			"mkfifo": cmdMkfifo,
-			"zip":    cmdZip,
+			"unitd":       cmdUnitd,
+			"refuse":      cmdRefuse,
+			"misuse":      cmdMisuse,
+			"hooks":       cmdHooks,
+			"json":        cmdJSON,
+			"crash":       cmdCrash,
+			"mkfifo":      cmdMkfifo,
+			"agent-ended": cmdAgentEnded,
+			"zip":         cmdZip,
 		},
 		RequireUniqueNames: true,
 	})

@@ -33,7 +33,7 @@ func (a *app) showTaskCmd() *cobra.Command {
 				t = tasks[0]
 			}
 			if format == "plain" {
-				return a.printTasks(format, output, []state.TaskDoc{t}, nil)
+				return a.printTasks(format, output, []state.TaskDoc{t})
 			}
 			out := shown(t)
 			if t.Kind == state.ActionTask {

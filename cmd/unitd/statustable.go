@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -21,7 +20,7 @@ func tabular(s *state.FullStatus, colours, relations, utc bool) string {
 	})
 	t.block(applicationRows(s))
 	t.block(unitRows(s))
-	t.block(machineRows(s))
+	t.block(machineRows(s.Machines))
 	if relations {
 		t.block(relationRows(s))
 	}
@@ -178,28 +177,6 @@ func portCell(p model.Ports) cell {
 
 // portList is the text of portCell.
 func portList(p model.Ports) string { return portCell(p).render(false) }
-
-func machineRows(s *state.FullStatus) [][]cell {
-	if len(s.Machines) == 0 {
-		return nil
-	}
-	rows := [][]cell{heads("Machine", "State", "Address", "Inst id", "Base", "AZ", "Message")}
-	for _, m := range s.Machines {
-		status := machineStatus(m)
-		address, instance, text, base := "", "", "", ""
-		if m.BaseName != "" {
-			base = m.BaseName + "@" + m.BaseChannel
-		}
-		if len(m.Addresses) > 0 {
-			address, instance, text = m.Addresses[0], "local-"+m.ID, "Running"
-		}
-		rows = append(rows, []cell{
-			{text: m.ID}, statusCell(status.Status), {text: address, colour: cyan}, {text: instance}, {text: base}, {},
-			message(cmp.Or(status.Message, text)),
-		})
-	}
-	return rows
-}
 
 func relationRows(s *state.FullStatus) [][]cell {
 	if len(s.Relations) == 0 {

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"runtime"
-	"strconv"
 	"time"
 
 	"github.com/unitd/unitd/hooks"
@@ -52,33 +50,6 @@ func modelStatus(m state.ModelInfo) string {
 		return "destroying"
 	}
 	return "available"
-}
-
-func machineTree(m state.MachineView, utc bool) tree {
-	t := tree{
-		"juju-status":    statusInfo(machineStatus(m), utc, true),
-		"machine-status": statusInfo(model.Status{Status: "running", Message: "Running", Since: m.Started}, utc, false),
-		"instance-id":    "local-" + m.ID,
-		"hostname":       m.Hostname,
-		"hardware":       "arch=" + runtime.GOARCH + " cores=" + strconv.Itoa(runtime.NumCPU()),
-	}
-	if m.BaseName != "" {
-		t["base"] = tree{"name": m.BaseName, "channel": m.BaseChannel}
-	}
-	if len(m.Addresses) > 0 {
-		t["dns-name"], t["ip-addresses"] = m.Addresses[0], m.Addresses
-	}
-	return t
-}
-
-func machineStatus(m state.MachineView) model.Status {
-	switch {
-	case m.Started.IsZero():
-		return model.Status{Status: "pending"}
-	case !m.Present:
-		return model.Status{Status: "down", Message: "agent is not communicating with the server", Since: m.Started}
-	}
-	return model.Status{Status: "started", Since: m.Started}
 }
 
 func applicationTree(app state.ApplicationView, units map[model.UnitName]state.UnitView, utc bool) tree {

@@ -29,11 +29,23 @@ const (
 )
 
 // storeName says which store this command works on: the URL of one in etcd, as
-// etcd.Options.URL writes it, or localStore.
+// etcd.Options.URL writes it, the path of SQLite's file in another data
+// directory, or localStore. Where the agent has joined as a machine it is the
+// store that it has joined.
 func (a *app) storeName() (string, error) {
-	name := cmp.Or(a.storeFlag, os.Getenv(storeVariable), localStore)
-	if _, inLab, err := labTime(); err != nil || inLab || name == localStore {
+	if _, inLab, err := labTime(); err != nil || inLab {
 		return localStore, err // worlds of tests are private
+	}
+	joined, err := joinedStore()
+	if err != nil {
+		return "", err
+	}
+	name := cmp.Or(a.storeFlag, joined, os.Getenv(storeVariable), localStore)
+	if name == localStore {
+		return name, nil
+	}
+	if path, ok := strings.CutPrefix(name, "sqlite:"); ok || strings.ContainsAny(name[:1], "./") {
+		return storePath(path)
 	}
 	o, err := etcdOptions(name)
 	if err != nil {
@@ -44,7 +56,7 @@ func (a *app) storeName() (string, error) {
 
 func etcdOptions(name string) (etcd.Options, error) {
 	if !strings.HasPrefix(name, etcd.Scheme) {
-		return etcd.Options{}, usagef("%q is not a store: name one like etcd://host:2379/prefix, or %q", name, localStore)
+		return etcd.Options{}, usagef("%q is not a store: name one like etcd://host:2379/prefix, /path/to/store.db, or %q", name, localStore)
 	}
 	o, err := etcd.ParseURL(name, os.Getenv)
 	if errors.Is(err, errors.NotValid) {
@@ -61,30 +73,55 @@ func etcdOptions(name string) (etcd.Options, error) {
 	return o, nil
 }
 
+// storePath is the path of SQLite's file by what a person calls it: it, or the
+// data directory that it is in.
+func storePath(name string) (string, error) {
+	path, err := filepath.Abs(name)
+	if err != nil {
+		return "", errors.Annotate(err, "--store")
+	}
+	info, err := os.Stat(path)
+	if err == nil && info.IsDir() {
+		path = filepath.Join(path, storeFile)
+		_, err = os.Stat(path)
+	}
+	if os.IsNotExist(err) {
+		return "", errors.NewNotFound(nil, "there is no store at "+path)
+	}
+	return path, errors.Annotate(err, "--store")
+}
+
 // openStore opens the store that the command names, else the one in the data
-// directory.
-func (a *app) openStore(dir string, c clock.Clock) (store.Store, error) {
+// directory, and says which directory has the key of its secrets.
+func (a *app) openStore(dir string, c clock.Clock) (s store.Store, keys string, err error) {
 	name, err := a.storeName()
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	if name == localStore {
-		s, err := sqlite.Open(filepath.Join(dir, storeFile), sqlite.Options{Log: newLog(a.stderr), Clock: c})
+	if strings.HasPrefix(name, etcd.Scheme) {
+		o, err := etcdOptions(name)
 		if err != nil {
-			return nil, errors.Trace(err)
+			return nil, "", err
 		}
-		return s, nil
+		o.Log = newLog(a.stderr)
+		s, err := etcd.Open(a.ctx, o)
+		if err != nil {
+			return nil, "", errors.Trace(err)
+		}
+		return s, dir, nil
 	}
-	o, err := etcdOptions(name)
+	path := filepath.Join(dir, storeFile)
+	if name != localStore {
+		path = name
+		if err := checkPrivate(filepath.Dir(path)); err != nil {
+			return nil, "", err
+		}
+	}
+	db, err := sqlite.Open(path, sqlite.Options{Log: newLog(a.stderr), Clock: c})
 	if err != nil {
-		return nil, err
+		return nil, "", errors.Trace(err)
 	}
-	o.Log = newLog(a.stderr)
-	s, err := etcd.Open(a.ctx, o)
-	if err != nil {
-		return nil, errors.Trace(err)
-	}
-	return s, nil
+	return db, filepath.Dir(path), nil
 }
 
 // hasStore says whether there is a store to look into that needn't be made.

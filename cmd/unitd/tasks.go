@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -50,7 +51,7 @@ func logText(l state.TaskLine) string { return timeText(l.Time) + " " + l.Messag
 // shown is the task for printing.
 func shown(t state.TaskDoc) taskOut {
 	out := taskOut{
-		ID: t.ID, Status: string(t.Status), Message: t.Message, Unit: string(t.Unit), Results: maps.Clone(t.Results),
+		ID: t.ID, Status: string(t.Status), Message: t.Message, Unit: string(t.Unit), Machine: t.Machine, Results: maps.Clone(t.Results),
 		Timing: timingOut{timeText(t.Enqueued), timeText(t.Started), timeText(t.Completed)},
 	}
 	for _, key := range []string{"stdout", "stderr"} {
@@ -123,9 +124,8 @@ func failedTasks(tasks []state.TaskDoc) error {
 	return errors.Errorf("the following tasks failed:\n%s\n\nuse 'unitd show-task' to inspect the failures", strings.Join(failed, "\n"))
 }
 
-// printTasks prints tasks that have ended. labels are the names that they are
-// shown under: units, or machines where those were asked for.
-func (a *app) printTasks(format, output string, tasks []state.TaskDoc, labels map[string]string) error {
+// printTasks prints tasks that have ended.
+func (a *app) printTasks(format, output string, tasks []state.TaskDoc) error {
 	if format == "plain" {
 		var b strings.Builder
 		for _, t := range tasks {
@@ -134,7 +134,7 @@ func (a *app) printTasks(format, output string, tasks []state.TaskDoc, labels ma
 				return errors.Trace(err)
 			}
 			if len(tasks) > 1 {
-				fmt.Fprintf(&b, "%s:\n", label(t, labels))
+				fmt.Fprintf(&b, "%s:\n", label(t))
 			}
 			b.WriteString(text)
 		}
@@ -146,21 +146,13 @@ func (a *app) printTasks(format, output string, tasks []state.TaskDoc, labels ma
 	}
 	byName := map[string]taskOut{}
 	for _, t := range tasks {
-		out := shown(t)
-		if name := label(t, labels); name != out.Unit {
-			out.Unit, out.Machine = "", name
-		}
-		byName[label(t, labels)] = out
+		byName[label(t)] = shown(t)
 	}
 	return a.write(format, output, byName)
 }
 
-func label(t state.TaskDoc, labels map[string]string) string {
-	if l, ok := labels[string(t.Unit)]; ok {
-		return l
-	}
-	return string(t.Unit)
-}
+// label is what a task is shown under: its unit, or its machine.
+func label(t state.TaskDoc) string { return cmp.Or(t.Machine, string(t.Unit)) }
 
 // waitForTasks waits until the tasks have ended, and returns them. logged, if it
 // isn't nil, is told of what they log meanwhile. Once the time is over the error
@@ -213,7 +205,11 @@ func stillRunning(tasks []state.TaskDoc) string {
 	var units []string
 	for _, t := range tasks {
 		if !t.Status.Ended() {
-			units = append(units, "unit "+string(t.Unit))
+			name := "unit " + string(t.Unit)
+			if t.Machine != "" {
+				name = "machine " + t.Machine
+			}
+			units = append(units, name)
 		}
 	}
 	return strings.Join(slices.Compact(units), ", ")
@@ -233,7 +229,7 @@ type taskFlags struct {
 }
 
 // follow waits for the tasks of an operation and prints what came of them.
-func (a *app) follow(m *state.Model, tasks []state.TaskDoc, f taskFlags, labels map[string]string, logged func(state.TaskDoc, state.TaskLine)) error {
+func (a *app) follow(m *state.Model, tasks []state.TaskDoc, f taskFlags, logged func(state.TaskDoc, state.TaskLine)) error {
 	ids := make([]string, len(tasks))
 	for i, t := range tasks {
 		ids[i] = t.ID
@@ -241,14 +237,14 @@ func (a *app) follow(m *state.Model, tasks []state.TaskDoc, f taskFlags, labels 
 	tasks, err := a.waitForTasks(m, ids, f.wait, logged)
 	if errors.Is(err, errTimedOut) && f.format != "plain" {
 		tasks = slices.DeleteFunc(slices.Clone(tasks), func(t state.TaskDoc) bool { return !t.Status.Ended() })
-		if perr := a.printTasks(f.format, f.output, tasks, labels); perr != nil {
+		if perr := a.printTasks(f.format, f.output, tasks); perr != nil {
 			return perr
 		}
 	}
 	if err != nil {
 		return err
 	}
-	if err := a.printTasks(f.format, f.output, tasks, labels); err != nil {
+	if err := a.printTasks(f.format, f.output, tasks); err != nil {
 		return err
 	}
 	return failedTasks(tasks)

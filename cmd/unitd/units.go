@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/juju/errors"
 	"github.com/spf13/cobra"
@@ -14,10 +15,11 @@ import (
 
 func (a *app) addUnitCmd() *cobra.Command {
 	var n int
+	var to string
 	cmd := &cobra.Command{
 		Use:               "add-unit APPLICATION",
 		Short:             "Add units to an application",
-		Example:           "  unitd add-unit ledger\n  unitd add-unit ledger -n 2",
+		Example:           "  unitd add-unit ledger\n  unitd add-unit ledger -n 2 --to 3,new",
 		Args:              args(1, 1, "no application specified"),
 		ValidArgsFunction: a.completeApplications(1),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -27,12 +29,16 @@ func (a *app) addUnitCmd() *cobra.Command {
 			if n > bundle.MaxUnits {
 				return tooMany(n)
 			}
+			places, err := placements(to, n)
+			if err != nil {
+				return err
+			}
 			m, err := a.model()
 			if err != nil {
 				return err
 			}
-			if _, err := m.AddUnits(a.ctx, args[0], n); err != nil {
-				if errors.Is(err, errors.NotFound) {
+			if _, err := m.AddUnits(a.ctx, args[0], n, places...); err != nil {
+				if errors.Is(err, errors.NotFound) && !strings.HasPrefix(err.Error(), "machine") {
 					return errors.NewNotFound(nil, err.Error()+" (not found)")
 				}
 				return err
@@ -41,6 +47,7 @@ func (a *app) addUnitCmd() *cobra.Command {
 		},
 	}
 	cmd.Flags().IntVarP(&n, "num-units", "n", 1, "number of units to add")
+	cmd.Flags().StringVar(&to, "to", "", toFlag)
 	return cmd
 }
 

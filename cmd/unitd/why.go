@@ -87,6 +87,8 @@ func (a *app) whyUnit(m *state.Model, unit model.UnitName) (why.Answer, error) {
 	if err != nil {
 		return why.Answer{}, err
 	}
-	f, err := why.Look(a.ctx, m, dir, unit, pid != 0, now)
+	here := a.here(m, unit) == nil
+	f, err := why.Look(a.ctx, m, dir, unit, pid != 0 && here, now)
+	f.Elsewhere = !here
 	return why.Say(f), err
 }

@@ -80,6 +80,9 @@ func enter(u model.UnitName, id model.RelationID) operation {
 			}
 			rel.members = append(slices.Clone(rel.members), u)
 			r.relations[id] = rel
+			doc = r.units[u]
+			doc.deployed = true
+			r.units[u] = doc
 			return true
 		})
 }
@@ -118,9 +121,9 @@ func leave(u model.UnitName, id model.RelationID) operation {
 // cleanUp changes nothing that a reference knows of.
 func cleanUp() operation {
 	return operation{
-		name: "clean up",
-		do:   func(ctx context.Context, m *state.Model) error { return m.RunCleanups(ctx) },
-		ref:  func(*reference) bool { return true },
+		name: "clean up", several: true,
+		do:  func(ctx context.Context, m *state.Model) error { return m.RunCleanups(ctx) },
+		ref: func(*reference) bool { return true },
 	}
 }
 

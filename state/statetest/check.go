@@ -165,6 +165,15 @@ func (c *checker) unitsAndMachines() {
 		if m.ForUnit && len(m.Units) == 0 {
 			c.bad("machine %s was made for a unit that is gone", id)
 		}
+		free := slices.Contains(c.keys, "machine-free/"+id)
+		if want := !m.ForUnit && m.Life == model.Alive && len(m.Units) == 0; free != want {
+			c.bad("that machine %s is free is said: %t", id, free)
+		}
+		for _, u := range m.Units {
+			if c.units[u].Provider != m.Provider {
+				c.bad("unit %s says %q of the provider of machine %s", u, c.units[u].Provider, id)
+			}
+		}
 	}
 }
 
@@ -229,8 +238,11 @@ func (c *checker) orphans() {
 			_, ok = c.units[model.UnitName(rest)]
 		case "scope-of":
 			ok = c.isIn(rest)
-		case "ports", "presence":
+		case "ports", "presence", "machine-free":
 			_, ok = c.machines[rest]
+		case "settled":
+			_, ok = c.machines[rest]
+			ok = ok || rest == ""
 		case "scope":
 			ok = c.scopeFits(rest)
 		case "relation-of":

@@ -19,6 +19,8 @@ type operation struct {
 	name string
 	do   func(context.Context, *state.Model) error
 	ref  func(*reference) bool
+	// several: it takes several transactions, so that others may see it half done.
+	several bool
 }
 
 // refused says whether an error is a refusal, and not a fault.
@@ -171,8 +173,8 @@ func integrate(pair [2]string) operation {
 
 func removeRelation(id model.RelationID, how state.Force) operation {
 	return operation{
-		name: fmt.Sprintf("remove-relation %d with force %d", id, how),
-		do:   func(ctx context.Context, m *state.Model) error { return m.ForceRelation(ctx, id, how, nil) },
+		name: fmt.Sprintf("remove-relation %d with force %d", id, how), several: how == state.Abandon,
+		do: func(ctx context.Context, m *state.Model) error { return m.ForceRelation(ctx, id, how, nil) },
 		ref: func(r *reference) bool {
 			if rel, ok := r.relations[id]; !ok || len(rel.apps) == 1 {
 				return false
@@ -185,8 +187,8 @@ func removeRelation(id model.RelationID, how state.Force) operation {
 
 func removeUnit(u model.UnitName, how state.Force) operation {
 	return operation{
-		name: fmt.Sprintf("remove-unit %s with force %d", u, how),
-		do:   func(ctx context.Context, m *state.Model) error { return m.ForceUnit(ctx, u, how) },
+		name: fmt.Sprintf("remove-unit %s with force %d", u, how), several: how == state.Abandon,
+		do: func(ctx context.Context, m *state.Model) error { return m.ForceUnit(ctx, u, how) },
 		ref: func(r *reference) bool {
 			doc, ok := r.units[u]
 			switch {
@@ -205,7 +207,7 @@ func removeUnit(u model.UnitName, how state.Force) operation {
 
 func removeApplication(app string, how state.Force) operation {
 	return operation{
-		name: fmt.Sprintf("remove-application %s with force %d", app, how),
+		name: fmt.Sprintf("remove-application %s with force %d", app, how), several: true,
 		do: func(ctx context.Context, m *state.Model) error {
 			_, err := m.ForceApplication(ctx, app, how, nil)
 			return err

@@ -1,0 +1,299 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	stderrors "errors"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/durable"
+	"github.com/unitd/unitd/machine"
+	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/state"
+	"github.com/unitd/unitd/state/store/etcd"
+)
+
+// joinRecord says of a data directory which machine its agent is. There is none
+// in the one that has the models.
+type joinRecord struct {
+	// Store is where the models are: the path of SQLite's file, or etcd's URL.
+	Store string `json:"store"`
+	// Model is the model's UUID, Machine the id of the machine, Agent that of the
+	// agent, by which the model knows it again.
+	Model   string `json:"model"`
+	Machine string `json:"machine"`
+	Agent   string `json:"agent"`
+	// Address is what --address has said; empty: what the host has.
+	Address string `json:"address,omitempty"`
+	// Gone: the machine has been removed, and the agent must not run again.
+	Gone bool `json:"gone,omitempty"`
+}
+
+func joinPath(dir string) string { return filepath.Join(dir, "machine.json") }
+
+// readJoin reads the record of a data directory; nil where it has none.
+func readJoin(dir string) (*joinRecord, error) {
+	b, err := os.ReadFile(joinPath(dir))
+	if os.IsNotExist(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, errors.Annotate(err, "cannot tell which machine this is")
+	}
+	r := &joinRecord{}
+	return r, errors.Annotatef(json.Unmarshal(b, r), "cannot tell which machine this is: %s", joinPath(dir))
+}
+
+// keep writes the record of a data directory; nil: it has none any more. What is
+// there is the one or the other, whenever the machine loses its power.
+func (r *joinRecord) keep(dir string) error {
+	disk, path := durable.Disk{}, joinPath(dir)
+	if r == nil {
+		return errors.Annotate(disk.Remove(path), "cannot forget which machine this is")
+	}
+	b, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return errors.Trace(err)
+	}
+	f, err := disk.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err == nil {
+		_, err = f.Write(append(b, '\n'))
+		err = stderrors.Join(err, f.SyncData(), f.Close())
+	}
+	if err == nil {
+		err = disk.Rename(path+".new", path)
+	}
+	if err == nil {
+		err = disk.SyncDir(dir)
+	}
+	return errors.Annotate(err, "cannot keep which machine this is")
+}
+
+// joinedStore is the store of the models that the agent of this data directory
+// has joined, as storeName has it; empty where it has joined none.
+func joinedStore() (string, error) {
+	dir, err := dataDir()
+	if err != nil {
+		return "", err
+	}
+	r, err := readJoin(dir)
+	if err != nil || r == nil {
+		return "", errors.Trace(err)
+	}
+	return r.Store, nil
+}
+
+// joinFlags are the flags of agent by which it becomes a machine's.
+type joinFlags struct{ token, address string }
+
+// join makes the agent of this data directory a machine's, if that is asked
+// for, and says what is known of that; nil: the agent has the models.
+func (a *app) join(f joinFlags) (*joinRecord, error) {
+	dir, err := dataDir()
+	if err != nil {
+		return nil, err
+	}
+	was, err := readJoin(dir)
+	if err != nil {
+		return nil, err
+	}
+	if f.token == "" {
+		return a.joinedAs(dir, was, f)
+	}
+	token, err := f.readToken()
+	if err != nil {
+		return nil, err
+	}
+	name, err := a.storeName()
+	if err != nil {
+		return nil, err
+	}
+	if name == localStore {
+		return nil, usagef("--join without --store: say where the models are")
+	}
+	if err := a.checkFree(dir, was, token); err != nil {
+		return nil, err
+	}
+	r := &joinRecord{Store: name, Model: token.Model, Machine: token.Machine, Address: f.address}
+	if was != nil && !was.Gone && was.Model == r.Model && was.Machine == r.Machine {
+		r.Agent = was.Agent // it was killed as it joined, perhaps
+	} else {
+		id, err := uuid.NewRandom()
+		if err != nil {
+			return nil, errors.Annotate(err, "cannot make the agent's id")
+		}
+		r.Agent = id.String()
+	}
+	// Kept first: the token may be used up by an agent that is killed then.
+	if err := r.keep(dir); err != nil {
+		return nil, err
+	}
+	err = a.joinMachine(token, r.Agent)
+	if errors.Is(err, errors.Forbidden) || errors.Is(err, errors.NotFound) {
+		return nil, stderrors.Join(err, was.keep(dir))
+	}
+	return r, err
+}
+
+// checkFree says whether the agent of a data directory, of which was is known,
+// can be the token's machine.
+func (a *app) checkFree(dir string, was *joinRecord, token state.Token) error {
+	if was == nil {
+		if _, err := os.Stat(filepath.Join(dir, storeFile)); err == nil {
+			return errors.NewAlreadyExists(nil, dir+" has models of its own: give the machine another data directory (UNITD_DATA)")
+		}
+		return nil
+	}
+	if was.Gone || was.Model == token.Model && was.Machine == token.Machine {
+		return nil
+	}
+	named := a.storeFlag
+	a.storeFlag = was.Store
+	there, err := a.stillMachine(was)
+	a.storeFlag = named
+	if err != nil {
+		return err
+	}
+	if there {
+		return errors.NewAlreadyExists(nil, "this agent is machine "+was.Machine+" already: give the new one another data directory (UNITD_DATA)")
+	}
+	return a.closeStore() // the new one may be another
+}
+
+func (a *app) joinMachine(token state.Token, agent string) error {
+	m, err := a.modelByUUID(token.Model)
+	if err != nil {
+		return err
+	}
+	host, _ := os.Hostname() // without a name it is known by its number
+	return m.JoinMachine(a.ctx, token, agent, "manual:"+cmp.Or(host, token.Machine))
+}
+
+// joinedAs is what the agent has joined as before; nil: as nothing.
+func (a *app) joinedAs(dir string, r *joinRecord, f joinFlags) (*joinRecord, error) {
+	switch {
+	case r == nil:
+		return nil, a.ownStore()
+	case r.Gone:
+		return nil, errMachineRemoved(r.Machine)
+	}
+	if f.address != "" || a.storeFlag != "" {
+		name, err := a.storeName()
+		if err != nil {
+			return nil, err
+		}
+		r.Address, r.Store = cmp.Or(f.address, r.Address), name
+		if err := r.keep(dir); err != nil {
+			return nil, err
+		}
+	}
+	there, err := a.stillMachine(r)
+	if err == nil && !there {
+		r.Gone = true
+		err = stderrors.Join(errMachineRemoved(r.Machine), r.keep(dir))
+	}
+	return r, err
+}
+
+// errMachineRemoved is the error of an agent that must not run again.
+func errMachineRemoved(id string) error {
+	return errors.NewForbidden(nil, "machine "+id+` has been removed from the model, and its agent doesn't run again: `+
+		`for this host to be a new machine, join with a token of "unitd add-machine"`)
+}
+
+// stillMachine says whether the agent is still that of the machine.
+func (a *app) stillMachine(r *joinRecord) (bool, error) {
+	m, err := a.modelByUUID(r.Model)
+	var doc state.MachineDoc
+	if err == nil {
+		doc, err = m.Machine(a.ctx, r.Machine)
+	}
+	switch {
+	case errors.Is(err, errors.NotFound):
+		return false, nil
+	case err != nil:
+		return false, err
+	case doc.Agent == "" && doc.Join != nil:
+		return false, errors.NewNotValid(nil, "this agent has not joined as machine "+r.Machine+" yet: give it the token with --join")
+	}
+	return doc.Life != model.Dead && doc.Agent == r.Agent, nil
+}
+
+// check says whether the flags can be meant.
+func (f joinFlags) check() error {
+	switch {
+	case f.address != "" && net.ParseIP(f.address) == nil:
+		return usagef("--address: %q is not an IP address", f.address)
+	case f.token == "":
+		return nil
+	}
+	_, err := f.readToken()
+	return err
+}
+
+// readToken reads what --join says: a token, or the name of a file that has it,
+// so that it need not be among what "ps" shows.
+func (f joinFlags) readToken() (state.Token, error) {
+	text := f.token
+	if path, ok := strings.CutPrefix(text, "@"); ok {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return state.Token{}, errors.Annotate(err, "--join")
+		}
+		text = string(b)
+	}
+	token, err := state.ParseToken(text)
+	if err != nil {
+		return token, usagef("--join: %v", err)
+	}
+	return token, nil
+}
+
+// ownStore is the error of an agent that has joined as no machine and is to work
+// on the models of another data directory, which have an agent of their own.
+func (a *app) ownStore() error {
+	name, err := a.storeName()
+	if err != nil || name == localStore || strings.HasPrefix(name, etcd.Scheme) {
+		return err
+	}
+	return usagef(`--store without --join: "unitd add-machine" makes a token for this host`)
+}
+
+// modelByUUID opens the model with that UUID.
+func (a *app) modelByUUID(id string) (*state.Model, error) {
+	c, err := a.open()
+	if err != nil {
+		return nil, err
+	}
+	infos, err := c.Models(a.ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, info := range infos {
+		if info.UUID == id {
+			return c.Open(info), nil
+		}
+	}
+	return nil, errors.NewNotFound(nil, "the store has no model with the id "+id)
+}
+
+// machineGone notes that the machine of this data directory has been removed.
+func (r *joinRecord) machineGone() error {
+	dir, err := dataDir()
+	if err != nil {
+		return err
+	}
+	r.Gone = true
+	return r.keep(dir)
+}
+
+// machine is what the agent is told of its machine.
+func (r *joinRecord) machine() *machine.Machine {
+	return &machine.Machine{Model: r.Model, ID: r.Machine, Agent: r.Agent}
+}

@@ -1,0 +1,322 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/juju/errors"
+	"github.com/spf13/cobra"
+
+	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/state"
+)
+
+// tokenTime is how long a token is valid if nothing else is said.
+const tokenTime = time.Hour
+
+func (a *app) addMachineCmd() *cobra.Command {
+	var n int
+	var valid time.Duration
+	cmd := &cobra.Command{
+		Use:   "add-machine [local]",
+		Short: "Add a machine: a host that joins by a token, or this one",
+		Long: `Add a machine to the model. It is there for a host that joins the model: print a
+token, with which "unitd agent --store STORE --join TOKEN" makes an agent on that
+host the machine's. The token is valid once. With "local" the machine is this host,
+as those are that units get by themselves; several units can be put on it.
+
+A new unit goes on a machine that has no units, if there is one, unless --to says
+otherwise.`,
+		Example: `  unitd add-machine
+  unitd add-machine -n 3 --valid 24h
+  unitd add-machine local`,
+		Args: args(0, 1, ""),
+		RunE: func(_ *cobra.Command, args []string) error {
+			switch {
+			case len(args) == 1 && args[0] != "local":
+				return usagef("cannot make a machine of %q: only \"local\" is known, and without it a host that joins by itself", args[0])
+			case n < 1 || n > maxMachines:
+				return usagef("-n must be from 1 to %d", maxMachines)
+			case valid <= 0:
+				return usagef("--valid must be a time, as 90m or 24h")
+			}
+			provider := state.ManualProvider
+			if len(args) == 1 {
+				provider = state.LocalProvider
+			}
+			return a.addMachines(provider, n, valid)
+		},
+	}
+	cmd.Flags().IntVarP(&n, "n", "n", 1, "number of machines to add")
+	cmd.Flags().DurationVar(&valid, "valid", tokenTime, "how long the token is valid")
+	return cmd
+}
+
+// maxMachines is how many machines one command adds at most.
+const maxMachines = 1000
+
+func (a *app) addMachines(provider string, n int, valid time.Duration) error {
+	m, err := a.model()
+	if err != nil {
+		return err
+	}
+	for range n {
+		doc, token, err := m.AddMachine(a.ctx, provider, valid)
+		if err != nil {
+			return err
+		}
+		a.note("created machine %s", doc.ID)
+		if token != "" {
+			a.printf("%s\n", token)
+		}
+	}
+	if provider == state.ManualProvider {
+		dir, err := dataDir()
+		if err != nil {
+			return err
+		}
+		place, err := a.storeName()
+		if err != nil {
+			return err
+		}
+		if place == localStore {
+			place = filepath.Join(dir, storeFile)
+		}
+		a.note("On its host, with a data directory of its own (UNITD_DATA), within %s:\n  unitd agent --store %s --join TOKEN", shortly(valid), place)
+	}
+	return a.ensureAgent()
+}
+
+// shortly is a duration without the zeros at its end.
+func shortly(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}
+
+// machineID is what ids of machines look like.
+var machineID = regexp.MustCompile(`^(0|[1-9][0-9]{0,8})$`)
+
+const toFlag = "where the units go, one after the other: the id of a machine, or new, with commas between"
+
+// placements reads the value of --to for n units.
+func placements(text string, n int) ([]string, error) {
+	if text == "" {
+		return nil, nil
+	}
+	places := strings.Split(text, ",")
+	for _, p := range places {
+		if p != state.NewMachine && !machineID.MatchString(p) {
+			return nil, usagef("--to: %q is not the id of a machine, nor %q", p, state.NewMachine)
+		}
+	}
+	if len(places) > n {
+		return nil, usagef("--to names %d places for %d units", len(places), n)
+	}
+	return places, nil
+}
+
+// machineArgs checks what should be ids of machines.
+func machineArgs(ids []string) error {
+	for _, id := range ids {
+		if !machineID.MatchString(id) {
+			return usagef("invalid machine id %q", id)
+		}
+	}
+	return nil
+}
+
+func (a *app) removeMachineCmd() *cobra.Command {
+	var noPrompt, force, noWait, keep bool
+	cmd := &cobra.Command{
+		Use:   "remove-machine MACHINE …",
+		Short: "Remove machines",
+		Long: `Remove machines that have no units. The agent of a machine ends then, clears away
+what it has brought, and doesn't run again; the host stays as it is otherwise.
+
+With --force a machine is taken away with its units and storage, at once and whether
+its agent is there or not: no hook of the units runs, and what they have started is
+left running.`,
+		Example:           "  unitd remove-machine 3\n  unitd remove-machine 3 4 --force",
+		Args:              args(1, -1, "no machines specified"),
+		ValidArgsFunction: a.completeMachines,
+		RunE: func(_ *cobra.Command, args []string) error {
+			if noWait && !force {
+				return usagef("--no-wait without --force not valid")
+			}
+			if err := machineArgs(args); err != nil {
+				return err
+			}
+			return a.removeMachines(args, force)
+		},
+	}
+	cmd.Flags().BoolVar(&noPrompt, "no-prompt", false, "for scripts; there is no question here")
+	cmd.Flags().BoolVar(&force, "force", false, "take the machine away with its units, running no hook")
+	cmd.Flags().BoolVar(&noWait, "no-wait", false, "with --force: the same as --force alone")
+	cmd.Flags().BoolVar(&keep, "keep-instance", false, "noted: hosts are never taken away here")
+	return cmd
+}
+
+func (a *app) removeMachines(ids []string, force bool) error {
+	m, err := a.model()
+	if err != nil {
+		return err
+	}
+	failed := false
+	for _, id := range ids {
+		doc, err := m.Machine(a.ctx, id)
+		switch {
+		case err != nil:
+		case force:
+			a.sayLeftBehind(doc)
+			err = m.ForceDestroyMachine(a.ctx, id)
+		default:
+			err = m.DestroyMachine(a.ctx, id)
+		}
+		if err != nil {
+			failed = true
+			a.failure(fmt.Errorf("removing machine %s failed: %w", id, err))
+			continue
+		}
+		a.printf("will remove machine %s\n", id)
+		for _, u := range doc.Units {
+			a.printf("- will remove unit %s\n", u)
+		}
+	}
+	if failed {
+		return silentError{exitFailed}
+	}
+	return a.ensureAgent()
+}
+
+// sayLeftBehind says what taking a machine away by force leaves behind.
+func (a *app) sayLeftBehind(m state.MachineDoc) {
+	what := "it has no units"
+	if len(m.Units) > 0 {
+		names := make([]string, len(m.Units))
+		for i, u := range m.Units {
+			names[i] = string(u)
+		}
+		what = "no departed, broken, stop or remove hook of " + strings.Join(names, ", ") + " runs, and what they started is left running"
+	}
+	if m.Provider == state.ManualProvider && m.Instance != "" {
+		what += "; if its agent is not there, what it keeps of its units is left on " + m.Instance
+	}
+	a.note("machine %s is taken away at once: %s", m.ID, what)
+}
+
+func (a *app) machinesCmd() *cobra.Command {
+	var format, output string
+	cmd := &cobra.Command{
+		Use:     "machines",
+		Aliases: []string{"list-machines"},
+		Short:   "List the machines of the model",
+		Example: "  unitd machines\n  unitd machines --format json",
+		Args:    args(0, 0, ""),
+		RunE: func(*cobra.Command, []string) error {
+			s, err := a.machineStatuses(nil)
+			if err != nil {
+				return err
+			}
+			if format != "tabular" {
+				return a.write(format, output, machinesTree(s))
+			}
+			if len(s.Machines) == 0 {
+				a.note("No machines to display.")
+			}
+			t := &table{colours: output == "" && colourful(a.stdout)}
+			t.block(machineRows(s.Machines))
+			return a.writeText(output, t.b.String())
+		},
+	}
+	cmd.Flags().StringVar(&format, "format", "tabular", "output format: tabular, json or yaml")
+	cmd.Flags().StringVarP(&output, "output", "o", "", "write to this file")
+	a.formats(cmd, "tabular", "json", "yaml")
+	return cmd
+}
+
+func (a *app) showMachineCmd() *cobra.Command {
+	var format, output string
+	cmd := &cobra.Command{
+		Use:               "show-machine MACHINE …",
+		Short:             "Show machines with their units",
+		Example:           "  unitd show-machine 0\n  unitd show-machine 0 1 --format json",
+		Args:              args(1, -1, "no machine specified"),
+		ValidArgsFunction: a.completeMachines,
+		RunE: func(_ *cobra.Command, args []string) error {
+			if err := machineArgs(args); err != nil {
+				return err
+			}
+			s, err := a.machineStatuses(args)
+			if err != nil {
+				return err
+			}
+			return a.write(format, output, machinesTree(s))
+		},
+	}
+	cmd.Flags().StringVar(&format, "format", "yaml", "output format: yaml or json")
+	cmd.Flags().StringVarP(&output, "output", "o", "", "write to this file")
+	a.formats(cmd, "yaml", "json")
+	return cmd
+}
+
+// machineStatuses is the status with those machines alone; nil: all of them.
+func (a *app) machineStatuses(ids []string) (*state.FullStatus, error) {
+	m, err := a.model()
+	if err != nil {
+		return nil, err
+	}
+	s, err := m.Status(a.ctx)
+	if err != nil || ids == nil {
+		return s, err
+	}
+	for _, id := range ids {
+		if !slices.ContainsFunc(s.Machines, func(v state.MachineView) bool { return v.ID == id }) {
+			return nil, errors.NewNotFound(nil, fmt.Sprintf("machine %s not found", id))
+		}
+	}
+	s.Machines = slices.DeleteFunc(s.Machines, func(v state.MachineView) bool { return !slices.Contains(ids, v.ID) })
+	return s, nil
+}
+
+// machinesTree is what machines and show-machine show as JSON.
+func machinesTree(s *state.FullStatus) tree {
+	machines := tree{}
+	for _, m := range s.Machines {
+		t := machineTree(m, false)
+		units := map[string]string{}
+		for _, app := range s.Applications {
+			for _, u := range app.Units {
+				if u.Machine == m.ID {
+					units[string(u.Name)] = u.Agent.Status
+				}
+			}
+		}
+		if len(units) > 0 {
+			t["units"] = units
+		}
+		t["life"] = m.Life.String()
+		machines[m.ID] = t
+	}
+	return tree{"model": s.Model.Name, "machines": machines}
+}
+
+// completeMachines completes ids of machines that are there.
+func (a *app) completeMachines(_ *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+	var ids []string
+	for _, m := range a.completing().Machines {
+		if strings.HasPrefix(m.ID, word) && !slices.Contains(args, m.ID) && m.Life == model.Alive {
+			ids = append(ids, m.ID)
+		}
+	}
+	return ids, cobra.ShellCompDirectiveNoFileComp
+}

@@ -1,0 +1,139 @@
+package state
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/model"
+)
+
+// NewMachine is, as a placement, a machine that is made for the unit.
+const NewMachine = "new"
+
+// placing says where units that one transaction makes are to go.
+type placing struct {
+	to   []string
+	free []string // ids of machines, in the order in which they are taken
+}
+
+// placing reads what is known of where there is room. The list is read whole,
+// as it has only what nobody uses.
+func (d docs) placing(to []string) (*placing, error) {
+	kvs, err := d.List(d.m.prefix() + freeMachines)
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	var ready, awaited []string
+	for _, kv := range kvs {
+		id := kv.Key[len(d.m.prefix()+freeMachines):]
+		if string(kv.Value) == "true" {
+			ready = append(ready, id)
+		} else {
+			awaited = append(awaited, id)
+		}
+	}
+	slices.SortFunc(ready, compareIDs)
+	slices.SortFunc(awaited, compareIDs)
+	return &placing{to: slices.Clone(to), free: append(ready, awaited...)}, nil
+}
+
+// checkPlacement says whether n units can be placed so.
+func (d docs) checkPlacement(to []string, n int) error {
+	if len(to) > n {
+		return errors.NewNotValid(nil, fmt.Sprintf("there are more placements (%d) than units (%d)", len(to), n))
+	}
+	for _, id := range to {
+		if id == NewMachine {
+			continue
+		}
+		m, err := d.machine(id)
+		if err != nil {
+			return errors.Trace(err)
+		}
+		if m.Life != model.Alive {
+			return errors.NewNotValid(nil, fmt.Sprintf("cannot place a unit on machine %s: the machine is %s", id, m.Life))
+		}
+	}
+	return nil
+}
+
+// place assigns an Alive principal to an Alive machine (seed 000, "Machines"):
+// the one that was named, or a machine without assigned units, of those first
+// that have a host; if there is none, to one that is made for the unit
+// (seed 000, "add-unit").
+func (t *txn) place(u *UnitDoc, p *placing) error {
+	to := ""
+	if len(p.to) > 0 {
+		to, p.to = p.to[0], p.to[1:]
+	}
+	if to == "" && len(p.free) > 0 {
+		to = p.free[0]
+	}
+	m := MachineDoc{ForUnit: true}
+	if to == "" || to == NewMachine {
+		n, err := t.next("machine")
+		if err != nil {
+			return errors.Trace(err)
+		}
+		m.ID = fmt.Sprint(n)
+	} else {
+		var err error
+		if m, err = t.machine(to); err != nil {
+			return errors.Trace(err)
+		}
+		if m.Life != model.Alive {
+			return errors.NewNotValid(nil, fmt.Sprintf("cannot place %s on machine %s: the machine is %s", u.Name, to, m.Life))
+		}
+	}
+	if i := slices.Index(p.free, m.ID); i >= 0 {
+		p.free = slices.Delete(p.free, i, i+1)
+		if err := t.delete(freeKey(m.ID)); err != nil {
+			return errors.Trace(err)
+		}
+	}
+	u.Machine, u.Provider = m.ID, m.Provider
+	m.Units = append(m.Units, u.Name)
+	return t.put(machineKey(m.ID), m)
+}
+
+// putFree lists the machine as one without assigned units, or takes it off the
+// list.
+func (t *txn) putFree(m MachineDoc) error {
+	if m.ForUnit || m.Life != model.Alive || len(m.Units) > 0 {
+		return t.delete(freeKey(m.ID))
+	}
+	return t.put(freeKey(m.ID), m.Instance != "")
+}
+
+// unassignFromMachine takes the unit off its machine, which goes with it if it
+// was made for it.
+func (t *txn) unassignFromMachine(u UnitDoc) error {
+	var ports portsDoc
+	found, err := t.find(portsKey(u.Machine), &ports)
+	if err != nil {
+		return errors.Trace(err)
+	}
+	if _, open := ports.Units[u.Name]; found && open {
+		delete(ports.Units, u.Name)
+		if err := t.put(portsKey(u.Machine), ports); err != nil {
+			return errors.Trace(err)
+		}
+	}
+	m, err := t.machine(u.Machine)
+	if errors.Is(err, errors.NotFound) || u.Principal != "" {
+		return nil
+	}
+	if err != nil {
+		return errors.Trace(err)
+	}
+	m.Units = slices.DeleteFunc(m.Units, func(n model.UnitName) bool { return n == u.Name })
+	if m.ForUnit && len(m.Units) == 0 {
+		return t.deleteMachine(m.ID)
+	}
+	if err := t.put(machineKey(m.ID), m); err != nil || m.ForUnit || len(m.Units) > 0 {
+		return errors.Trace(err)
+	}
+	return t.putFree(m)
+}

@@ -1,0 +1,104 @@
+package state
+
+import (
+	"context"
+
+	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/state/store"
+)
+
+// settledDoc says up to which revision an agent has done all there was.
+type settledDoc struct {
+	Rev int64 `json:"rev"`
+}
+
+// settledOf is the settledDoc of the agent of a machine of ManualProvider;
+// settledKey is that of the agent that has the models.
+func settledOf(machine string) string { return settledKey + "/" + machine }
+
+// SetSettled says that all that the model asked the agent for up to a revision
+// is done, or waits for a person. machine is that of an agent that has joined,
+// else empty. It returns the revision at which that is said.
+func (m *Model) SetSettled(ctx context.Context, machine string, rev int64) (int64, error) {
+	key := settledKey
+	if machine != "" {
+		key = settledOf(machine)
+	}
+	at, err := m.update(ctx, func(tx *txn) error { return tx.put(key, settledDoc{rev}) }, store.Relaxed)
+	return at, errors.Trace(err)
+}
+
+// AskSettled asks the agents to say anew when all is settled. It returns the
+// revision that Settled is to be asked about.
+func (m *Model) AskSettled(ctx context.Context) (int64, error) {
+	rev, err := m.update(ctx, func(tx *txn) error { return tx.put(askKey, tx.now()) }, store.Relaxed)
+	return rev, errors.Trace(err)
+}
+
+// Settled says whether all up to rev, which AskSettled gave, is settled. Where
+// there are several agents each must have done all up to the last that any of
+// them has written, as that may concern any other. An agent whose machine has
+// no units isn't asked.
+func (m *Model) Settled(ctx context.Context, rev int64) (bool, error) {
+	done := false
+	_, err := m.view(ctx, func(r docs) error {
+		var own settledDoc
+		if _, err := r.find(settledKey, &own); err != nil {
+			return errors.Trace(err)
+		}
+		done = own.Rev >= rev
+		if !done {
+			return nil
+		}
+		kvs, err := r.List(m.prefix() + settledKey + "/")
+		if err != nil || len(kvs) == 0 {
+			return errors.Trace(err)
+		}
+		last, err := r.lastAsked(rev)
+		if err != nil {
+			return errors.Trace(err)
+		}
+		done = own.Rev >= last
+		for _, kv := range kvs {
+			id := kv.Key[len(m.prefix()+settledKey+"/"):]
+			theirs, err := r.settledOn(id, last)
+			if err != nil {
+				return errors.Trace(err)
+			}
+			done = done && theirs
+		}
+		return nil
+	})
+	return done, errors.Trace(err)
+}
+
+// settledOn says whether the agent of a machine has done all up to rev.
+func (d docs) settledOn(machine string, rev int64) (bool, error) {
+	host, err := d.machine(machine)
+	if errors.Is(err, errors.NotFound) || err == nil && (len(host.Units) == 0 || host.Life == model.Dead) {
+		return true, nil
+	}
+	if err != nil {
+		return false, errors.Trace(err)
+	}
+	var doc settledDoc
+	_, err = d.find(settledOf(machine), &doc)
+	return doc.Rev >= rev, errors.Trace(err)
+}
+
+// lastAsked is the revision of the newest document, rev at least, that somebody
+// may have something to do because of.
+func (d docs) lastAsked(rev int64) (int64, error) {
+	kvs, err := d.Since(d.m.prefix(), rev)
+	if err != nil {
+		return 0, errors.Trace(err)
+	}
+	for _, kv := range kvs {
+		if kind, _ := splitKey(kv.Key[len(d.m.prefix()):]); !tellsOnly(kind) {
+			rev = max(rev, kv.Rev)
+		}
+	}
+	return rev, nil
+}
