@@ -56,7 +56,7 @@ var rooms = []room{
 	{"uniter/journal", anything, []string{"durable", "model", "relation", "uniter/resolver"}},
 	{"uniter", anything, []string{"durable", "hooks", "model", "uniter/journal", "uniter/resolver"}},
 	{"hooks/runner", anything, []string{"durable"}},
-	{"isolate", anything, []string{"hooks/runner"}},
+	{"isolate", anything, []string{"hooks/runner", "model"}},
 	{"context", anything, []string{"hooks", "model"}},
 	{"tools/wire", standard, nil},
 	{"tools/client", standard, []string{"tools/wire"}},

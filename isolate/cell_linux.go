@@ -14,6 +14,8 @@ import (
 
 	"github.com/juju/errors"
 	"golang.org/x/sys/unix"
+
+	"github.com/unitd/unitd/model"
 )
 
 // recordName is the record of a cell, in its directory.
@@ -59,6 +61,9 @@ func (c *Cell) Lost() string {
 	}
 	return strings.Join(lost, "; ")
 }
+
+// Dir is the cell's directory on the host, by which At finds it.
+func (c *Cell) Dir() string { return c.dir }
 
 // Tmp is the cell's /tmp as the host sees it.
 func (c *Cell) Tmp() string { return filepath.Join(c.dir, tmpDir) }
@@ -192,7 +197,14 @@ func (c *Cell) start(ctx context.Context, s Spec) error {
 
 // startAs starts the init, in a user name space or not.
 func (c *Cell) startAs(ctx context.Context, s Spec) error {
-	set := setUp{Spec: s, Dir: c.dir, User: c.record.User, Fresh: !c.record.Furnished}
+	s, err := s.resolved()
+	if err != nil {
+		return errors.Trace(err)
+	}
+	set := setUp{Spec: s, User: c.record.User, Fresh: !c.record.Furnished}
+	if set.Dir, err = filepath.EvalSymlinks(c.dir); err != nil {
+		return errors.Trace(err)
+	}
 	c.record.Lost = nil
 	if set.User {
 		c.record.Lost = append(c.record.Lost, lostIDs)
@@ -238,11 +250,11 @@ func (c *Cell) save() error { return writeRecord(c.recordPath(), c.record) }
 // network has the bridge there that the cell is to be connected to, and its
 // address; nil: it shares the host's network.
 func (c *Cell) network(set *setUp) (*bridge, error) {
-	if set.Mode == Files {
+	if set.Mode == model.IsolateFiles {
 		return nil, nil
 	}
 	without := func(err error) (*bridge, error) {
-		if set.Mode == On {
+		if set.Mode == model.IsolateOn {
 			return nil, errors.Trace(err)
 		}
 		c.record.Lost = append(c.record.Lost, lostNetwork)
@@ -372,4 +384,50 @@ func (p *child) release() {
 	for _, f := range p.ends {
 		f.Close()
 	}
+}
+
+// OpenFile is os.OpenFile for a path as the cell's programs see it.
+func (c *Cell) OpenFile(path string, flag int, perm os.FileMode) (*os.File, error) {
+	fail := func(err error) (*os.File, error) { return nil, &os.PathError{Op: "open", Path: path, Err: err} }
+	pid := c.process()
+	if pid < 0 {
+		return fail(unix.ESRCH)
+	}
+	root, err := unix.Open("/proc/"+strconv.Itoa(pid)+"/root", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return fail(err)
+	}
+	defer unix.Close(root)
+	how := &unix.OpenHow{Flags: uint64(flag | unix.O_CLOEXEC), Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
+	if flag&os.O_CREATE != 0 {
+		how.Mode = uint64(perm.Perm())
+	}
+	fd, err := unix.Openat2(root, path, how)
+	if err != nil {
+		return fail(err)
+	}
+	return os.NewFile(uintptr(fd), path), nil
+}
+
+// ToolsFor has the directory of a unit's hook tools in the cell, and is that
+// directory on the host, and inside. Who is outside of hooks finds the tools of
+// the cell's first unit on the PATH.
+func (c *Cell) ToolsFor(unit string) (host, inside string, err error) {
+	tools := filepath.Join(c.Juju(), "tools")
+	host = filepath.Join(tools, unit)
+	if err := os.MkdirAll(host, 0o755); err != nil {
+		return "", "", errors.Trace(err)
+	}
+	first := filepath.Base(c.dir)
+	links := map[string]string{"run.socket": "../agents/" + first + "/agent.socket"}
+	for _, name := range []string{"juju-exec", "juju-run"} {
+		links[name] = first + "/" + name
+	}
+	for name, to := range links {
+		err := os.Symlink(to, filepath.Join(tools, name))
+		if err != nil && !os.IsExist(err) {
+			return "", "", errors.Trace(err)
+		}
+	}
+	return host, filepath.Join(Juju, "tools", unit), nil
 }

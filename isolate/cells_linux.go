@@ -8,6 +8,8 @@ import (
 	"sync"
 
 	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/model"
 )
 
 // Cells are the cells of one agent. It is safe for use by many goroutines of one
@@ -123,7 +125,7 @@ func (c *Cells) Try(ctx context.Context, s Spec) (lost string, err error) {
 	}
 	defer removeAll(dir)
 	mode := s.Mode
-	s.Mode, s.Agents, s.Client = Files, dir, ""
+	s.Mode, s.Agents, s.Client = model.IsolateFiles, dir, ""
 	trial := &Cells{Dir: filepath.Join(dir, "cells"), Program: c.Program}
 	const key = "try/it"
 	cell, err := trial.Open(ctx, key, s)
@@ -134,8 +136,8 @@ func (c *Cells) Try(ctx context.Context, s Spec) (lost string, err error) {
 	if err := trial.Remove(key); err != nil {
 		return "", errors.Trace(err)
 	}
-	if cell.record.User && mode != Files {
-		if mode == On {
+	if cell.record.User && mode != model.IsolateFiles {
+		if mode == model.IsolateOn {
 			return "", errors.Trace(errNoNetwork)
 		}
 		lacks = append(lacks, lostNetwork)

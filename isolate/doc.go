@@ -18,19 +18,11 @@
 package isolate
 
 import (
-	"github.com/juju/errors"
-)
+	"net/netip"
+	"path/filepath"
+	"slices"
 
-// The ways to isolate: what an application's Mode can be.
-const (
-	// Off: units share the host.
-	Off = "off"
-	// On: units have all of it, or don't run.
-	On = "on"
-	// Auto: units have what the rights allow.
-	Auto = "auto"
-	// Files: units have all but a network of their own.
-	Files = "files"
+	"github.com/juju/errors"
 )
 
 // Where things are inside of a cell. Source: seed 003, "layout"; the field's
@@ -60,7 +52,7 @@ type Spec struct {
 	// ID tells the unit from a former one of its name, whose changes it must not
 	// find.
 	ID string
-	// Mode is On, Auto or Files.
+	// Mode is that of model.Isolation, but for model.IsolateOff.
 	Mode string
 	// Root is the directory that is under the overlay; empty is the host's root.
 	Root string
@@ -75,6 +67,27 @@ type Spec struct {
 	Client string
 }
 
+// resolved has the host's paths without links, which would lead elsewhere once
+// the root is another one.
+func (s Spec) resolved() (Spec, error) {
+	s.Shared = slices.Clone(s.Shared)
+	paths := []*string{&s.Root, &s.Agents, &s.Client}
+	for i := range s.Shared {
+		paths = append(paths, &s.Shared[i])
+	}
+	for _, p := range paths {
+		if *p == "" {
+			continue
+		}
+		real, err := filepath.EvalSymlinks(*p)
+		if err != nil {
+			return s, errors.Trace(err)
+		}
+		*p = real
+	}
+	return s, nil
+}
+
 // Network is the address of a cell.
 type Network struct {
 	// Address and Gateway are IPv4 addresses, Bits the length of the network's
@@ -82,4 +95,14 @@ type Network struct {
 	Address string `json:"address,omitempty"`
 	Gateway string `json:"gateway,omitempty"`
 	Bits    int    `json:"bits,omitempty"`
+}
+
+// Prefix is the network that the address is of. The error is that there is none.
+func (n Network) Prefix() (netip.Prefix, error) {
+	ip, err := netip.ParseAddr(n.Address)
+	if err != nil {
+		return netip.Prefix{}, errors.Trace(err)
+	}
+	p, err := ip.Prefix(n.Bits)
+	return p, errors.Trace(err)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/juju/errors"
 
 	"github.com/unitd/unitd/isolate"
+	"github.com/unitd/unitd/model"
 )
 
 // TestMain makes the test's binary a cell's init, and what enters cells, as unitd
@@ -114,7 +115,7 @@ func want(t *testing.T, c *isolate.Cell, commands, out string) {
 func TestACellIsAMachineOfItsOwn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	c := w.open("app/0", isolate.Files)
+	c := w.open("app/0", model.IsolateFiles)
 	want(t, c, "hostname; id -u; cat /proc/1/comm >/dev/null && ls /dev/pts/ptmx", "app-0\n0\n/dev/pts/ptmx")
 	want(t, c, ". /etc/os-release; echo $ID $VERSION_ID", "ubuntu 22.04")
 	want(t, c, "echo mine >/etc/unitd-isolate-test; rm -f /etc/debian_version; ls /etc/debian_version 2>/dev/null; cat /etc/unitd-isolate-test", "mine")
@@ -133,7 +134,7 @@ func TestACellIsAMachineOfItsOwn(t *testing.T) {
 func TestCellsReachEachOtherAndTheHostReachesThem(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	a, b := w.open("app/0", isolate.On), w.open("app/1", isolate.On)
+	a, b := w.open("app/0", model.IsolateOn), w.open("app/1", model.IsolateOn)
 	for _, c := range []*isolate.Cell{a, b} {
 		want(t, c, "/var/lib/juju/tools/client listen >/run/listens 2>&1 & until [ -s /run/listens ]; do sleep 0.01; done; cat /run/listens", "listens")
 	}

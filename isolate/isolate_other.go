@@ -4,6 +4,7 @@ package isolate
 
 import (
 	"context"
+	"os"
 
 	"github.com/juju/errors"
 )
@@ -41,6 +42,9 @@ func (*Cell) Network() Network { return Network{} }
 // Lost is empty.
 func (*Cell) Lost() string { return "" }
 
+// Dir is empty.
+func (*Cell) Dir() string { return "" }
+
 // Tmp is empty.
 func (*Cell) Tmp() string { return "" }
 
@@ -51,3 +55,9 @@ func (*Cell) Juju() string { return "" }
 func (*Cell) Command(_, path string, args ...string) (program string, all []string) {
 	return path, args
 }
+
+// OpenFile is an error.
+func (*Cell) OpenFile(string, int, os.FileMode) (*os.File, error) { return nil, errNoLinux }
+
+// ToolsFor is an error.
+func (*Cell) ToolsFor(string) (host, inside string, err error) { return "", "", errNoLinux }
