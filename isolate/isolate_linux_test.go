@@ -2,12 +2,14 @@ package isolate_test
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -24,6 +26,8 @@ func TestMain(m *testing.M) {
 		os.Exit(code)
 	}
 	switch {
+	case len(os.Args) == 4 && os.Args[1] == "as-user":
+		os.Exit(asUser(os.Args[2], os.Args[3]))
 	case len(os.Args) == 2 && os.Args[1] == "listen":
 		os.Exit(listen())
 	case len(os.Args) == 3 && os.Args[1] == "ask":
@@ -156,6 +160,77 @@ func TestCellsReachEachOtherAndTheHostReachesThem(t *testing.T) {
 	}
 	want(t, b, "/var/lib/juju/tools/client ask "+b.Network().Address, b.Network().Address)
 	must(t, w.cells.Remove(key("app/1")))
+}
+
+// TestAUserWhoIsNotRootHasCells without a network, and with files that belong to
+// one user.
+func TestAUserWhoIsNotRootHasCells(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("it needs root to become somebody else")
+	}
+	dir, err := os.MkdirTemp("", "unitd-isolate-user-") // others can't see t.TempDir
+	must(t, err)
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	const nobody = 65534
+	must(t, os.Chown(dir, nobody, nobody))
+	self, err := os.Executable()
+	must(t, err)
+	program := filepath.Join(dir, "program") // nor the directory of the test's binary
+	// By another process: whoever is forked meanwhile would keep it open for writing.
+	must(t, exec.Command("cp", self, program).Run())
+	cmd := exec.Command(program, "as-user", dir, `id -u; . /etc/os-release; echo $ID; echo mine >/etc/mine; rm /etc/hostname; echo 1 >>/etc/group
+		mkdir /usr/lib/x; touch /usr/lib/x/y /var/lib/dpkg/x; ls /usr/lib/x /etc/mine; tail -n 1 /etc/group`)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	out, err := cmd.CombinedOutput()
+	if strings.HasPrefix(string(out), "NO RIGHTS") {
+		t.Skipf("not here: %s", out)
+	}
+	if want := "0\nubuntu\n/etc/mine\n\n/usr/lib/x:\ny\n1\n"; err != nil || string(out) != want {
+		t.Errorf("got %q, %v, want %q", out, err, want)
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, "*")); len(left) != 2 {
+		t.Errorf("left %q", left) // but the program and the agents' directory
+	}
+}
+
+// asUser makes a cell and runs commands in it.
+func asUser(dir, commands string) int {
+	fail := func(err error) int {
+		fmt.Println(err)
+		return 1
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return fail(err)
+	}
+	agents := filepath.Join(dir, "agents")
+	if err := os.Mkdir(agents, 0o700); err != nil {
+		return fail(err)
+	}
+	cells := &isolate.Cells{Dir: filepath.Join(dir, "cells"), Program: self}
+	spec := isolate.Spec{Name: "app/0", Hostname: "app-0", ID: "one", Mode: model.IsolateOn, OS: isolate.DefaultOS, Agents: agents}
+	if _, err := cells.Open(context.Background(), key("app/0"), spec); !errors.Is(err, isolate.ErrNoRights) {
+		return fail(errors.Errorf("without root there is no network, but: %v", err))
+	}
+	spec.Mode = model.IsolateAuto
+	c, err := cells.Open(context.Background(), key("app/0"), spec)
+	if errors.Is(err, isolate.ErrNoRights) {
+		fmt.Println("NO RIGHTS", err)
+		return 1
+	}
+	if err != nil {
+		return fail(err)
+	}
+	out, err := run(c, commands)
+	if removed := cells.Remove(key("app/0")); err == nil {
+		err = removed
+	}
+	if err != nil {
+		return fail(errors.Annotate(err, out))
+	}
+	fmt.Println(out)
+	return 0
 }
 
 // listen answers each caller with the address that it has called.

@@ -67,8 +67,9 @@ func makeRoot(s setUp) (without []string, err error) {
 
 // noRights is an error that is ErrNoRights where the kernel has refused.
 func noRights(what string, err error) error {
-	// An overlay that isn't allowed is "no such device" or "invalid", too.
-	if slices.ContainsFunc([]error{unix.EPERM, unix.EACCES, unix.ENODEV, unix.EINVAL}, func(no error) bool { return errors.Is(err, no) }) {
+	// An overlay that isn't allowed is "no such device" or "invalid", too, and no
+	// more name spaces than there are may be "no space".
+	if slices.ContainsFunc([]error{unix.EPERM, unix.EACCES, unix.ENODEV, unix.EINVAL, unix.ENOSPC}, func(no error) bool { return errors.Is(err, no) }) {
 		return errors.WithType(errors.Annotate(err, what), ErrNoRights)
 	}
 	return errors.Annotate(err, what)
