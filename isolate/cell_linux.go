@@ -181,6 +181,10 @@ func (c *Cell) start(ctx context.Context, s Spec) error {
 	switch {
 	case c.record.Furnished:
 		ways = []bool{c.record.User} // its changes are of that kind
+	case s.asRoot && os.Geteuid() != 0:
+		return errNoNetwork
+	case s.asRoot:
+		ways = []bool{false}
 	case os.Geteuid() == 0:
 		ways = []bool{false, true}
 	}

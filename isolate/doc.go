@@ -63,6 +63,8 @@ type Spec struct {
 	// Shared are directories of the host that are themselves inside, at the same
 	// path.
 	Shared []string
+	// asRoot: not in a user name space.
+	asRoot bool
 	// Client is the program that is Juju+"/tools/client" inside.
 	Client string
 }

@@ -1,13 +1,20 @@
 package main_test
 
 import (
+	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"sync"
 	"testing"
 
+	"github.com/juju/errors"
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/unitd/unitd/isolate"
+	"github.com/unitd/unitd/machine"
+	"github.com/unitd/unitd/model"
 )
 
 // TestScripts runs what a user can type: each script in testdata/script is a
@@ -49,6 +56,15 @@ func TestScripts(t *testing.T) {
 			"mkfifo": cmdMkfifo,
 			"zip":    cmdZip,
 		},
+		Condition: func(name string) (bool, error) {
+			switch name {
+			case "isolate": // units can have machines of their own
+				return mayIsolate()
+			case "long":
+				return os.Getenv("UNITD_TEST_LONG") != "", nil
+			}
+			return false, fmt.Errorf("unknown condition %q", name)
+		},
 		RequireUniqueNames: true,
 	})
 }
@@ -68,6 +84,25 @@ var programs = sync.OnceValues(func() (string, error) {
 		}
 	}
 	return dir, nil
+})
+
+// mayIsolate says whether units can have machines of their own, with networks.
+var mayIsolate = sync.OnceValues(func() (bool, error) {
+	bin, err := programs()
+	if err != nil {
+		return false, err
+	}
+	dir, err := os.MkdirTemp("", "unitd-test-isolate-")
+	if err != nil {
+		return false, err
+	}
+	defer os.RemoveAll(dir)
+	spec := isolate.Spec{Name: "try", Hostname: "try", ID: "try", Mode: model.IsolateOn, OS: isolate.HostOS}
+	_, err = machine.NewCells(dir, filepath.Join(bin, "unitd")).Try(context.Background(), spec)
+	if errors.Is(err, isolate.ErrNoRights) {
+		return false, nil
+	}
+	return err == nil, err
 })
 
 func TestMain(m *testing.M) {
