@@ -38,7 +38,7 @@ func (a *modelAgent) claimFor(ctx context.Context, starting []*running) error {
 		apps[u.name.Application()] = nil
 	}
 	for id := range machines {
-		if err := a.model.SetMachine(ctx, a.present.now().machine(id)); err != nil && !errors.Is(err, errors.NotFound) {
+		if err := a.model.SetMachine(ctx, a.hostOf(id).machine(id)); err != nil && !errors.Is(err, errors.NotFound) {
 			return errors.Trace(err)
 		}
 		if err := a.leased(ctx, func(l store.LeaseID) error { return a.model.SetPresence(ctx, id, l) }); err != nil {

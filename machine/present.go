@@ -61,9 +61,8 @@ func (a *agent) lookAround() {
 
 // tellHost tells the model of the machines that the units here are on.
 func (a *modelAgent) tellHost(ctx context.Context) error {
-	host := a.present.now()
 	for _, id := range a.machines() {
-		if err := a.model.SetMachine(ctx, host.machine(id)); err != nil && !errors.Is(err, errors.NotFound) {
+		if err := a.model.SetMachine(ctx, a.hostOf(id).machine(id)); err != nil && !errors.Is(err, errors.NotFound) {
 			return errors.Trace(err)
 		}
 	}

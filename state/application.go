@@ -25,6 +25,8 @@ type DeployArgs struct {
 	HookTimeout, LockGroup string
 	// Storage is what units get besides what the charm asks for, by its names.
 	Storage map[string]model.StorageDirective
+	// Isolation is that of ApplicationDoc.
+	Isolation model.Isolation
 }
 
 const (
@@ -114,6 +116,7 @@ func (t *txn) deploy(a DeployArgs) (units int, err error) {
 	app := ApplicationDoc{
 		Name: a.Application, Charm: a.Charm, Subordinate: charm.Charm.Subordinate,
 		Trust: a.Trust, Constraints: a.Constraints, HookTimeout: a.HookTimeout, LockGroup: a.LockGroup, Storage: a.Storage,
+		Isolation: a.Isolation,
 	}
 	if err := t.put(configKey(app.Name), configDoc{Values: a.Config}); err != nil {
 		return 0, errors.Trace(err)

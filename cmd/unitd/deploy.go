@@ -28,6 +28,7 @@ type deployFlags struct {
 	lockGroup    string
 	ignoredForce bool
 	storage      []string
+	isolate      isolateFlags
 }
 
 func (a *app) deployCmd() *cobra.Command {
@@ -44,6 +45,7 @@ already is brought up to date, and what the bundle doesn't say of it stays.`,
   unitd deploy ./ledger books -n 3 --config port=5433
   unitd deploy /tmp/ledger.charm --config settings.yaml
   unitd deploy ./ledger --storage data=tmpfs,2G
+  unitd deploy ./ledger --isolate
   unitd deploy ./shop.yaml`,
 		Args: args(1, 2, "no charm specified"),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -62,6 +64,7 @@ already is brought up to date, and what the bundle doesn't say of it stays.`,
 	fs.StringVar(&f.hookTimeout, "hook-timeout", "", "how long a hook may take, such as 10m (0: as long as it likes)")
 	fs.StringVar(&f.lockGroup, "lock-group", "", "units of different groups on a machine run their hooks at once")
 	fs.StringArrayVar(&f.storage, "storage", nil, "name=directive: a pool, a count and a size, with commas between")
+	f.isolate.declare(cmd)
 	fs.StringVar(&f.constraints, "constraints", "", "noted; this machine is what it is")
 	fs.StringVar(&f.base, "base", "", "noted; this machine is what it is")
 	fs.BoolVar(&f.ignoredForce, "force", false, "noted: nothing here depends on a base")
@@ -116,19 +119,26 @@ func (a *app) deploy(path, name string, f deployFlags) error {
 	if err != nil {
 		return err
 	}
+	isolation, err := f.isolate.isolation()
+	if err != nil {
+		return err
+	}
 	m, err := a.model()
 	if err != nil {
 		return err
 	}
 	todo := settings.of(state.DeployArgs{
 		Application: name, Config: values, Units: units, Trust: f.trust, Constraints: f.constraints,
-		HookTimeout: f.hookTimeout, LockGroup: f.lockGroup, Storage: storage,
+		HookTimeout: f.hookTimeout, LockGroup: f.lockGroup, Storage: storage, Isolation: isolation,
 	})
 	err = m.CheckDeploy(a.ctx, todo, charm.Charm)
 	if errors.Is(err, errors.AlreadyExists) {
 		return a.nameTaken(m, name, err)
 	}
 	if err != nil {
+		return err
+	}
+	if err := a.checkIsolation(isolation); err != nil {
 		return err
 	}
 	if todo.Charm, err = a.addCharm(m, charm); err != nil {

@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -8,7 +9,12 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/juju/errors"
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/unitd/unitd/isolate"
+	"github.com/unitd/unitd/machine"
+	"github.com/unitd/unitd/model"
 )
 
 // TestScripts runs what a user can type: each script in testdata/script is a
@@ -50,11 +56,16 @@ func TestScripts(t *testing.T) {
 			"mkfifo": cmdMkfifo,
 			"zip":    cmdZip,
 		},
-		Condition: func(cond string) (bool, error) {
-			if cond != "pip" {
-				return false, fmt.Errorf("there is no condition %q", cond)
+		Condition: func(name string) (bool, error) {
+			switch name {
+			case "pip":
+				return exec.Command("python3", "-m", "pip", "--version").Run() == nil, nil
+			case "isolate": // units can have machines of their own
+				return mayIsolate()
+			case "long":
+				return os.Getenv("UNITD_TEST_LONG") != "", nil
 			}
-			return exec.Command("python3", "-m", "pip", "--version").Run() == nil, nil
+			return false, fmt.Errorf("there is no condition %q", name)
 		},
 		RequireUniqueNames: true,
 	})
@@ -75,6 +86,25 @@ var programs = sync.OnceValues(func() (string, error) {
 		}
 	}
 	return dir, nil
+})
+
+// mayIsolate says whether units can have machines of their own, with networks.
+var mayIsolate = sync.OnceValues(func() (bool, error) {
+	bin, err := programs()
+	if err != nil {
+		return false, err
+	}
+	dir, err := os.MkdirTemp("", "unitd-test-isolate-")
+	if err != nil {
+		return false, err
+	}
+	defer os.RemoveAll(dir)
+	spec := isolate.Spec{Name: "try", Hostname: "try", ID: "try", Mode: model.IsolateOn, OS: isolate.HostOS}
+	_, err = machine.NewCells(dir, filepath.Join(bin, "unitd")).Try(context.Background(), spec)
+	if errors.Is(err, isolate.ErrNoRights) {
+		return false, nil
+	}
+	return err == nil, err
 })
 
 func TestMain(m *testing.M) {
