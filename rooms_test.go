@@ -56,6 +56,7 @@ var rooms = []room{
 	{"uniter/journal", anything, []string{"durable", "model", "relation", "uniter/resolver"}},
 	{"uniter", anything, []string{"durable", "hooks", "model", "uniter/journal", "uniter/resolver"}},
 	{"hooks/runner", anything, []string{"durable"}},
+	{"isolate", anything, []string{"hooks/runner", "model"}},
 	{"context", anything, []string{"hooks", "model"}},
 	{"tools/wire", standard, nil},
 	{"tools/client", standard, []string{"tools/wire"}},
@@ -78,7 +79,7 @@ var rooms = []room{
 	{"state/statetest", anything, []string{"model", "state", "state/store"}},
 	{"storage", anything, []string{"charmdir", "durable", "model"}},
 	{"machine", anything, []string{
-		"charmdir", "context", "debugger", "debuglog", "durable", "history", "hooks", "hooks/runner", "model", "recording", "relation",
+		"charmdir", "context", "debugger", "debuglog", "durable", "history", "hooks", "hooks/runner", "isolate", "model", "recording", "relation",
 		"state", "state/store", "storage", "tools", "tools/wire", "uniter", "uniter/journal", "uniter/resolver",
 	}},
 	{"script/lab", anything, []string{"machine", "model", "state/store"}},
@@ -90,7 +91,7 @@ var rooms = []room{
 	{"testcharms/...", standard, nil},
 	{"cmd/hooktool", standard, []string{"tools/client"}},
 	{"cmd/unitd", anything, []string{
-		"bundle", "charmbuild", "charmdir", "context", "debugger", "debuglog", "durable", "history", "hooks", "hooks/runner", "machine", "model",
+		"bundle", "charmbuild", "charmdir", "context", "debugger", "debuglog", "durable", "history", "hooks", "hooks/runner", "isolate", "machine", "model",
 		"recording", "relation", "script", "script/lab", "sealed", "state", "state/store", "state/store/etcd", "state/store/sqlite", "storage", "tools", "tools/client", "tools/wire",
 		"uniter", "uniter/journal", "uniter/resolver", "why",
 	}},

@@ -38,6 +38,10 @@ type Offer struct {
 	Dir   string   `json:"dir"`
 	// Path is the executable; empty: the charm has none for this hook.
 	Path string `json:"path,omitempty"`
+	// Cell is the directory of the unit's cell, and Tmp that of the cell's /tmp, both on the
+	// host, if it is isolated: Dir and Path are as they are in it.
+	Cell string `json:"cell,omitempty"`
+	Tmp  string `json:"tmp,omitempty"`
 }
 
 // Wanted says whether the offer is for one of the hooks: all of them, if there

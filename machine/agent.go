@@ -15,10 +15,12 @@ import (
 	"github.com/unitd/unitd/charmdir"
 	"github.com/unitd/unitd/durable"
 	"github.com/unitd/unitd/hooks/runner"
+	"github.com/unitd/unitd/isolate"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
 	"github.com/unitd/unitd/state/store"
 	"github.com/unitd/unitd/tools"
+	"github.com/unitd/unitd/tools/wire"
 )
 
 // leaseTime is Config.LeaseTime where that says nothing. Leases are kept alive at
@@ -65,6 +67,9 @@ type Config struct {
 	// Reboot reboots the machine when a charm asks for it; nil: the agent has no
 	// leave to, and such wishes are only logged.
 	Reboot func() error
+	// Cells are the machines of isolated units; nil: those of Dir, for an agent
+	// whose units can't be isolated. See NewCells.
+	Cells *isolate.Cells
 	// Mounts says whether storage may be mounted; see package storage.
 	Mounts bool
 	// At is called at each Point of each hook run, on the goroutine of the
@@ -99,6 +104,9 @@ type Config struct {
 // everything has ended. The error is ErrMachineGone once that machine is Dead.
 func Run(ctx context.Context, c Config) error {
 	toolsDir := filepath.Join(c.Dir, "tools")
+	if c.Cells == nil {
+		c.Cells = NewCells(c.Dir, "")
+	}
 	if err := c.Disk.MkdirAll(toolsDir, 0o700); err != nil {
 		return errors.Annotate(err, "cannot make the tools directory")
 	}
@@ -230,6 +238,11 @@ func (a *agent) clearModels(ctx context.Context, there map[string]bool) {
 }
 
 func (a *agent) clearModel(uuid string) {
+	for _, tag := range cellsOf(a.Config, uuid) {
+		if err := a.Cells.Remove(uuid + "/" + tag); err != nil {
+			a.Log.Error("cannot remove the machine of an isolated unit", "unit", tag, "err", err)
+		}
+	}
 	if err := charmdir.RemoveTree(a.Disk, ModelDir(a.Dir, uuid)); err != nil {
 		a.Log.Error("cannot remove what is left of a model", "err", err)
 	}
@@ -252,6 +265,9 @@ func (a *agent) host(ctx context.Context, m *state.Model) {
 		for ctx.Err() == nil {
 			ma := newModelAgent(a.Config, m, a.toolsDir, a.lease, leases, a.rebooter)
 			ma.present, ma.moved = a.present, h.moved
+			ma.outside = func(unit model.UnitName, req wire.Request) wire.Reply {
+				return a.command(ctx, req, caller{m, unit})
+			}
 			err := ma.run(ctx)
 			if errors.Is(err, ErrMachineGone) {
 				a.recallAll(m.UUID())

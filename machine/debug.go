@@ -24,6 +24,10 @@ func (u *unit) debug(outer, ctx context.Context, run uniter.Run, path string, en
 		Unit: string(u.name), Hook: run.Hook.Name(), Run: run.Number, About: run.Hook.String(),
 		Env: env, Dir: u.charm.Path(), Path: path,
 	}
+	if c := u.cell.Load(); c != nil {
+		offer.Dir, offer.Path = c.inside(offer.Dir), c.inside(offer.Path)
+		offer.Cell, offer.Tmp = c.Dir(), c.Tmp()
+	}
 	taken := func() {
 		if !run.Hook.IsTask() {
 			u.unlimited() // people take their time

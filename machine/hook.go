@@ -147,23 +147,23 @@ func (u *unit) execute(ctx context.Context, run uniter.Run, entry *history.Entry
 		entry.Missing = true
 		return hctx, uniter.Result{}
 	}
-	o := u.runner.Run(runCtx, runner.Cmd{
-		Path: path, Args: args, Dir: u.charm.Path(), Env: env, Linger: task.linger(),
-		Output: func(s runner.Stream, line string) {
-			if task != nil {
-				task.printed.add(s, line)
-				if run.Hook.Kind == hooks.Exec {
-					return // it is for whoever waits for it alone
-				}
+	cmd := u.command(path, args, env)
+	cmd.Linger = task.linger()
+	cmd.Output = func(s runner.Stream, line string) {
+		if task != nil {
+			task.printed.add(s, line)
+			if run.Hook.Kind == hooks.Exec {
+				return // it is for whoever waits for it alone
 			}
-			level := "DEBUG"
-			if s == runner.Stderr {
-				level = "WARNING"
-			}
-			tail.add(s, u.mask.text(line))
-			u.logLine(debuglog.Entry{Level: level, Module: "unit." + string(u.name) + "." + run.Hook.Name(), Message: line})
-		},
-	})
+		}
+		level := "DEBUG"
+		if s == runner.Stderr {
+			level = "WARNING"
+		}
+		tail.add(s, u.mask.text(line))
+		u.logLine(debuglog.Entry{Level: level, Module: "unit." + string(u.name) + "." + run.Hook.Name(), Message: line})
+	}
+	o := u.runner.Run(runCtx, cmd)
 	u.taking.exit(o)
 	if o.Left > 0 {
 		u.log.Error("cannot end all that a hook has started", "unit", u.name, "hook", run.Hook.Name(), "processes", o.Left)
@@ -298,10 +298,14 @@ func (u *unit) departure(ctx context.Context, h hooks.Info) model.Departure {
 }
 
 func (u *unit) environ(run uniter.Run, contextID string, why model.Departure) []string {
+	charm, toolsDir, socket := u.charm.Path(), u.toolsDir, u.server.Addr()
+	if c := u.cell.Load(); c != nil {
+		charm, toolsDir, socket = c.inside(charm), c.toolsDir, c.inside(socket)
+	}
 	env := hooks.Environ(run.Hook, hooks.Place{
 		Unit: u.name, Principal: u.principal, ModelName: u.model.Name(), ModelUUID: u.model.UUID(),
-		MachineID: u.machine, CharmDir: u.charm.Path(), ToolsDir: u.toolsDir,
-		Socket: u.server.Addr(), ContextID: contextID, APIAddresses: []string{"localhost:17070"},
+		MachineID: u.machine, CharmDir: charm, ToolsDir: toolsDir,
+		Socket: socket, ContextID: contextID, APIAddresses: []string{"localhost:17070"},
 		Path: u.host.Path, Debian: u.host.Debian, Ubuntu: u.host.Ubuntu, Proxy: u.proxy[0], LegacyProxy: u.proxy[1],
 		Run: run.Number, Departure: why,
 	})

@@ -49,7 +49,7 @@ func (a *agent) serveCommands(ctx context.Context) (end func(), err error) {
 			return nil, errors.Annotate(err, "cannot listen for commands")
 		}
 	}
-	server.ServeOutside(func(req wire.Request) wire.Reply { return a.command(ctx, req) })
+	server.ServeOutside(func(req wire.Request) wire.Reply { return a.command(ctx, req, caller{}) })
 	return func() {
 		cancel() // whoever waits for commands
 		server.Close()
@@ -115,14 +115,23 @@ func unitOf(name string) model.UnitName {
 	return unit
 }
 
+// caller is whose machine a call comes from, if that is known.
+type caller struct {
+	model *state.Model
+	unit  model.UnitName
+}
+
 // command runs what juju-exec was given, when it is the unit's turn.
-func (a *agent) command(ctx context.Context, req wire.Request) wire.Reply {
+func (a *agent) command(ctx context.Context, req wire.Request, from caller) wire.Reply {
 	if len(req.Args) == 0 || !slices.Contains(tools.Outside(), req.Args[0]) {
 		return tools.Failed(1, errors.New("bad request: unknown command"))
 	}
 	c, err := parseJujuExec(req.Args)
 	if err != nil {
 		return tools.Failed(2, err)
+	}
+	if c.unit == "" && c.model == "" {
+		c.unit, c.model = string(from.unit), from.modelName()
 	}
 	m, unit, err := a.find(ctx, c)
 	if err != nil {
@@ -152,6 +161,14 @@ func (a *agent) command(ctx context.Context, req wire.Request) wire.Reply {
 		return tools.Failed(1, errors.New(op.Fail))
 	}
 	return awaitCommand(ctx, m, tasks[0].ID)
+}
+
+// modelName is that of its model; empty: any.
+func (c caller) modelName() string {
+	if c.model == nil {
+		return ""
+	}
+	return c.model.Name()
 }
 
 // find finds the unit that is meant, the only one of this agent's if none was

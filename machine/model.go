@@ -14,6 +14,7 @@ import (
 	"github.com/unitd/unitd/debuglog"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
+	"github.com/unitd/unitd/tools/wire"
 )
 
 // modelAgent runs the agents of one model's units. Everything in it is for the
@@ -30,6 +31,7 @@ type modelAgent struct {
 	rebooter *rebooter
 	present  *present
 	moved    <-chan struct{}
+	outside  func(model.UnitName, wire.Request) wire.Reply
 	units    map[model.UnitName]*running
 	ended    chan model.UnitName
 	idle     chan struct{} // has room for one: "a unit has found nothing to do"

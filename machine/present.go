@@ -74,7 +74,7 @@ func (a *modelAgent) tellHost(ctx context.Context) error {
 
 // tellMachine tells the model what the host is like that is the machine.
 func (a *modelAgent) tellMachine(ctx context.Context, id string) error {
-	told := a.present.now().machine(id)
+	told := a.hostOf(id).machine(id)
 	if a.Machine == nil {
 		told.Instance = localInstance(id)
 	}

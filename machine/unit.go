@@ -20,10 +20,12 @@ import (
 	"github.com/unitd/unitd/history"
 	"github.com/unitd/unitd/hooks"
 	"github.com/unitd/unitd/hooks/runner"
+	"github.com/unitd/unitd/isolate"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/recording"
 	"github.com/unitd/unitd/state"
 	"github.com/unitd/unitd/tools"
+	"github.com/unitd/unitd/tools/wire"
 	"github.com/unitd/unitd/uniter"
 	"github.com/unitd/unitd/uniter/journal"
 	"github.com/unitd/unitd/uniter/resolver"
@@ -48,19 +50,26 @@ type unit struct {
 	disk      durable.Disk
 	dir       string // agents/unit-x-0
 	toolsDir  string
-	history   string
-	charm     *charmdir.Deployer
-	runner    *runner.Runner
-	former    former
-	server    *tools.Server
-	turns     *turns
-	gate      gate
-	gated     bool // there is a Config.Gate
-	runTwice  func() bool
-	changed   chan struct{} // has room for one
-	rebooter  *rebooter
-	observer  func(Event)
-	atPoint   func(context.Context, Point) error
+	// cells are the agent's; cell is the unit's own, or its principal's. client is
+	// the program of hook tools, shared the directory that all units see;
+	// outside answers callers in the cell that are in no hook.
+	cells          *isolate.Cells
+	cell           atomic.Pointer[cell]
+	client, shared string
+	outside        func(model.UnitName, wire.Request) wire.Reply
+	history        string
+	charm          *charmdir.Deployer
+	runner         *runner.Runner
+	former         former
+	server         *tools.Server
+	turns          *turns
+	gate           gate
+	gated          bool // there is a Config.Gate
+	runTwice       func() bool
+	changed        chan struct{} // has room for one
+	rebooter       *rebooter
+	observer       func(Event)
+	atPoint        func(context.Context, Point) error
 
 	// pokes counts the pokes; idleAt is how many of them the agent had heard
 	// of when it last found nothing to do. idle is told then.
@@ -156,8 +165,11 @@ func (u *unit) run(ctx context.Context) error {
 	if err := u.model.SetDeployed(ctx, u.name); err != nil {
 		return errors.Trace(err)
 	}
+	if err := u.isolate(ctx); err != nil {
+		return errors.Trace(err)
+	}
 	var err error
-	u.server, err = tools.Listen(filepath.Join(u.dir, "agent.socket"), u.log)
+	u.server, err = u.listen()
 	if err != nil {
 		return errors.Trace(err)
 	}
@@ -248,7 +260,7 @@ func (u *unit) observe(ctx context.Context, l resolver.Local) (resolver.Remote, 
 	}
 	u.seen, u.proxy = remote(s, endpoints, u.clock.Now()), [2]hooks.Proxy{proxyOf(s.ModelConfig, "juju-"), proxyOf(s.ModelConfig, "")}
 	u.inError = s.Unit.Failed
-	u.host = u.present.now()
+	u.host = u.hostNow()
 	u.seen.Want.Boot = u.host.Boot
 	u.timeout, u.lockGroup = s.HookTimeout, s.Application.LockGroup
 	u.causes.look(s, l.Seen.Config)

@@ -98,6 +98,7 @@ func (a *modelAgent) clearFormer(ctx context.Context, there map[string]bool) {
 	for name := range a.units {
 		there[name.Tag()] = true
 	}
+	a.clearCells(there)
 	for _, e := range entries {
 		if !there[e.Name()] && !a.stuck[e.Name()] {
 			a.log.Info("clearing away what is left of a unit that is not in the model", "directory", e.Name())
@@ -127,6 +128,7 @@ func (a *modelAgent) takeAway(ctx context.Context, doc state.UnitDoc) error {
 func (a *modelAgent) clearUnit(ctx context.Context, name model.UnitName) {
 	dir := filepath.Join(a.dir, "agents", name.Tag())
 	a.former().endIn(ctx, dir)
+	a.removeCell(name.Tag())
 	if err := clearAway(a.Disk, dir); err != nil {
 		a.log.Error("cannot remove what is left of a unit", "unit", name, "err", err)
 	}
@@ -144,7 +146,8 @@ func (a *modelAgent) add(doc state.UnitDoc) *running {
 		history: HistoryDir(a.Dir, a.model.UUID()), version: a.Version,
 		keeper: recording.NewKeeper(a.Disk, recording.Dir(RecordingsDir(a.Dir, a.model.UUID()), doc.Name)),
 		turns:  &a.turns, changed: make(chan struct{}, 1), observer: a.Observer, atPoint: a.At, gated: a.Gate != nil, runTwice: a.Twice, rebooter: a.rebooter,
-		idle: a.tellIdle,
+		idle:  a.tellIdle,
+		cells: a.Cells, client: a.Client, shared: a.Dir, outside: a.outside,
 	}}
 	u.idleAt.Store(-1)
 	u.until.Store(math.MaxInt64)

@@ -28,6 +28,8 @@ type DeployArgs struct {
 	// To says where the first units go, one after the other: the id of a machine,
 	// or NewMachine. The others go where there is room, see txn.place.
 	To []string
+	// Isolation is that of ApplicationDoc.
+	Isolation model.Isolation
 }
 
 const (
@@ -125,6 +127,7 @@ func (t *txn) deploy(a DeployArgs) (units int, err error) {
 	app := ApplicationDoc{
 		Name: a.Application, Charm: a.Charm, Subordinate: charm.Charm.Subordinate,
 		Trust: a.Trust, Constraints: a.Constraints, HookTimeout: a.HookTimeout, LockGroup: a.LockGroup, Storage: a.Storage,
+		Isolation: a.Isolation,
 	}
 	if err := t.put(configKey(app.Name), configDoc{Values: a.Config}); err != nil {
 		return 0, errors.Trace(err)

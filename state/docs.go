@@ -63,6 +63,9 @@ type ApplicationDoc struct {
 	// Storage is what deploy was told of the storage of units, by the charm's
 	// names; it holds for later units, too.
 	Storage map[string]model.StorageDirective `json:"storage,omitempty"`
+	// Isolation says whether its units have machines of their own; it stays as it
+	// was when the application was deployed.
+	Isolation model.Isolation `json:"isolation,omitzero"`
 	// StatusSet: the leader has set a status; else it is derived of the units'.
 	StatusSet bool `json:"status-set,omitempty"`
 }

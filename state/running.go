@@ -53,7 +53,10 @@ func (a DeployArgs) checkRunning() error {
 	if err := CheckHookTimeout(HookTimeout, a.HookTimeout); err != nil {
 		return errors.Trace(err)
 	}
-	return errors.Trace(CheckLockGroup("lock-group", a.LockGroup))
+	if err := CheckLockGroup("lock-group", a.LockGroup); err != nil {
+		return errors.Trace(err)
+	}
+	return errors.Trace(a.Isolation.Validate())
 }
 
 // SetHookTimeout says how long a hook of the application may take, from the next

@@ -32,7 +32,7 @@ func (t *k8sSet) declare(f *flags) {
 func (t *k8sSet) run(c *call) error {
 	text := c.stdin
 	if t.file != "-" {
-		b, err := readFile(c.path(t.file), maxMetadata)
+		b, err := readFile(c.open, c.path(t.file), maxMetadata)
 		if err != nil {
 			return err
 		}

@@ -59,7 +59,7 @@ func (o *output) write(c *call, value any) error {
 		c.out.Write(text)
 		return nil
 	}
-	return errors.Trace(writeFile(c.path(o.file), text))
+	return errors.Trace(writeFile(c.open, c.path(o.file), text))
 }
 
 func formatted(format string, value any) ([]byte, error) {
@@ -102,8 +102,8 @@ func formatSmart(value any) ([]byte, error) {
 
 // writeFile replaces the content of a file. The agent must never wait for
 // somebody to read: it writes to files and to devices like /dev/null only.
-func writeFile(path string, content []byte) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|syscall.O_NONBLOCK, 0o666)
+func writeFile(open Opener, path string, content []byte) error {
+	f, err := open(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|syscall.O_NONBLOCK, 0o666)
 	if err != nil {
 		return errors.Trace(err)
 	}
@@ -123,8 +123,8 @@ func writeFile(path string, content []byte) error {
 
 // readFile reads a whole file of at most limit bytes. The agent must never
 // wait for somebody to write: a pipe is refused.
-func readFile(path string, limit int64) ([]byte, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+func readFile(open Opener, path string, limit int64) ([]byte, error) {
+	f, err := open(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, errors.Trace(err)
 	}

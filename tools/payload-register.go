@@ -41,7 +41,7 @@ func (t *payloadRegister) parse(args []string) error {
 const maxMetadata = 4 << 20
 
 func (t *payloadRegister) run(c *call) error {
-	b, err := readFile(filepath.Join(c.dir, "metadata.yaml"), maxMetadata)
+	b, err := readFile(c.open, filepath.Join(c.dir, "metadata.yaml"), maxMetadata)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package tools
 import (
 	"bytes"
 	"fmt"
+	"os"
 	"path/filepath"
 
 	"github.com/juju/errors"
@@ -28,6 +29,7 @@ const errMisuse = errors.ConstError("wrong usage")
 
 // call is what a running tool has of its caller.
 type call struct {
+	open     Opener
 	dir      string
 	stdin    []byte
 	stdinSet bool
@@ -52,16 +54,19 @@ func (c *call) path(p string) string {
 // of it. Whose request it is has been checked; Request.Context isn't looked at.
 // The reply's code is wire.NeedStdin for a request to be made again.
 func Run(c *hookcontext.Context, req wire.Request) wire.Reply {
-	reply, _ := runTool(c, req, func(one wire.Request) wire.Reply {
-		reply, _ := runTool(c, one, nil)
+	reply, _ := runTool(c, req, os.OpenFile, func(one wire.Request) wire.Reply {
+		reply, _ := runTool(c, one, os.OpenFile, nil)
 		return reply
 	})
 	return reply
 }
 
+// Opener opens the files that callers name, as os.OpenFile does.
+type Opener func(path string, flag int, perm os.FileMode) (*os.File, error)
+
 // runTool is Run, and has what the tool has read from a file. one makes the calls
 // of a batch; nil: there can be none.
-func runTool(c *hookcontext.Context, req wire.Request, one func(wire.Request) wire.Reply) (_ wire.Reply, file []byte) {
+func runTool(c *hookcontext.Context, req wire.Request, open Opener, one func(wire.Request) wire.Reply) (_ wire.Reply, file []byte) {
 	switch {
 	case len(req.Args) == 0 || req.Args[0] == "":
 		return badRequest("command not specified"), nil
@@ -86,7 +91,7 @@ func runTool(c *hookcontext.Context, req wire.Request, one func(wire.Request) wi
 	if err != nil {
 		return failure(exitUsage, err), nil
 	}
-	in := &call{dir: req.Dir, stdin: req.Stdin, stdinSet: req.StdinSet, one: one}
+	in := &call{open: open, dir: req.Dir, stdin: req.Stdin, stdinSet: req.StdinSet, one: one}
 	if f.deadFormat != "" {
 		fmt.Fprintf(&in.err, "--format flag deprecated for command %q", tool.Name)
 	}

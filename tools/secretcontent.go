@@ -177,7 +177,7 @@ func readSecretFile(c *call, a secretArg) (string, error) {
 		}
 	}
 	// One byte more than there may be, so that it is known to be too much.
-	b, err := readFile(c.path(path), 16*model.MaxSecret)
+	b, err := readFile(c.open, c.path(path), 16*model.MaxSecret)
 	switch {
 	case err != nil:
 		return "", misusef("reading content for secret key %q: %v", a.key, err)

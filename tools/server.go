@@ -36,6 +36,7 @@ const (
 type Server struct {
 	log      *slog.Logger
 	path     string // where the socket should be; see Addr
+	near     bool   // see ListenNear
 	patience time.Duration
 	slots    chan struct{} // one for each connection that is being served
 	serving  sync.WaitGroup
@@ -45,6 +46,7 @@ type Server struct {
 	run     *run    // nil between hooks
 	onCall  func(Call)
 	outside func(wire.Request) wire.Reply
+	open    Opener
 	clients map[net.Conn]bool
 	closed  bool
 }
@@ -81,17 +83,25 @@ type Call struct {
 // AlreadyExists if something else is there. Where path is too long for the
 // system, the socket is in a new directory below os.TempDir; see Addr.
 func Listen(path string, log *slog.Logger) (*Server, error) {
-	return listen(path, log, patience)
+	return listen(path, log, patience, false)
 }
 
-func listen(path string, log *slog.Logger, patience time.Duration) (*Server, error) {
-	socket, err := openSocket(path)
+// ListenNear is Listen for a socket that is at path however long that is: its
+// callers see the directory under a shorter name.
+func ListenNear(path string, log *slog.Logger) (*Server, error) {
+	return listen(path, log, patience, true)
+}
+
+func listen(path string, log *slog.Logger, patience time.Duration, near bool) (*Server, error) {
+	socket, err := openSocket(path, near)
 	if err != nil {
 		return nil, errors.Annotate(err, "cannot listen for hook tools")
 	}
 	s := &Server{
 		log:      log,
 		path:     path,
+		near:     near,
+		open:     os.OpenFile,
 		socket:   socket,
 		patience: patience,
 		slots:    make(chan struct{}, maxConnections),
@@ -113,7 +123,7 @@ func (s *Server) Restore() error {
 	}
 	// Before the new one is made: that might have the same inode.
 	_ = s.socket.Close()
-	socket, err := openSocket(s.path)
+	socket, err := openSocket(s.path, s.near)
 	if err != nil {
 		return errors.Annotate(err, "cannot listen for hook tools")
 	}
@@ -129,6 +139,14 @@ func (s *Server) Addr() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.socket.path
+}
+
+// OpenBy has the files that callers name opened by open from now on: callers
+// may have another root directory than the agent.
+func (s *Server) OpenBy(open Opener) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open = open
 }
 
 // OnCall has f told of each call from now on, before its caller has the reply:
@@ -267,7 +285,10 @@ func (s *Server) callIn(c *hookcontext.Context, req wire.Request, one func(wire.
 		}
 		s.tell(Call{Code: reply.Code, Duration: time.Since(began), Began: began, Request: req, Reply: reply, File: file, Within: one == nil})
 	}()
-	reply, file = runTool(c, req, one)
+	s.mu.Lock()
+	open := s.open
+	s.mu.Unlock()
+	reply, file = runTool(c, req, open, one)
 	return reply
 }
 

@@ -25,7 +25,7 @@ func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
 func serve(t testing.TB, patience time.Duration) *Server {
 	t.Helper()
-	s, err := listen(filepath.Join(t.TempDir(), "s"), quiet(), patience)
+	s, err := listen(filepath.Join(t.TempDir(), "s"), quiet(), patience, false)
 	if err != nil {
 		t.Fatal(err)
 	}

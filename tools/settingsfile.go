@@ -35,7 +35,7 @@ func settingsFile(c *call, path string) (map[string]string, error) {
 		}
 		path = filepath.Join(home, rest)
 	}
-	content, err := readFile(c.path(path), wire.MaxStdin)
+	content, err := readFile(c.open, c.path(path), wire.MaxStdin)
 	if err != nil {
 		return nil, errors.Trace(err)
 	}

@@ -3,6 +3,7 @@ package tools
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -26,10 +27,10 @@ type socket struct {
 // openSocket makes the socket beside its place and moves it there, so that
 // nobody finds one that isn't restricted to its owner yet, and a caller finds
 // the old or the new one.
-func openSocket(path string) (_ *socket, err error) {
+func openSocket(path string, near bool) (_ *socket, err error) {
 	const beside = ".new"
 	s := &socket{path: path}
-	if len(path+beside) > maxSocketPath {
+	if !near && len(path+beside) > maxSocketPath {
 		if s.dir, err = shortDir(path); err != nil {
 			return nil, errors.Trace(err)
 		}
@@ -48,8 +49,7 @@ func openSocket(path string) (_ *socket, err error) {
 	if err := os.Remove(temporary); err != nil && !os.IsNotExist(err) {
 		return nil, err
 	}
-	s.UnixListener, err = net.ListenUnix("unix", &net.UnixAddr{Name: temporary, Net: "unix"})
-	if err != nil {
+	if s.UnixListener, err = bindSocket(temporary, near); err != nil {
 		return nil, err
 	}
 	s.SetUnlinkOnClose(false) // it would look at the temporary place
@@ -60,6 +60,21 @@ func openSocket(path string) (_ *socket, err error) {
 		return nil, err
 	}
 	return s, os.Rename(temporary, s.path)
+}
+
+// bindSocket makes the socket's file. One that is near is named from its
+// directory, which the kernel knows by a file of this process.
+func bindSocket(path string, near bool) (*net.UnixListener, error) {
+	name := path
+	if near {
+		dir, err := os.Open(filepath.Dir(path))
+		if err != nil {
+			return nil, err
+		}
+		defer dir.Close()
+		name = fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), filepath.Base(path))
+	}
+	return net.ListenUnix("unix", &net.UnixAddr{Name: name, Net: "unix"})
 }
 
 // shortDir makes a directory for the socket that should be at path, with a

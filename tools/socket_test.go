@@ -19,7 +19,7 @@ func long(t *testing.T) string {
 
 func open(t *testing.T, path string) *socket {
 	t.Helper()
-	s, err := openSocket(path)
+	s, err := openSocket(path, false)
 	if err != nil {
 		t.Fatal(err)
 	}

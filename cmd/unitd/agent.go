@@ -135,8 +135,12 @@ func (a *app) agentConfigIn(dir string, controller *state.Controller) (machine.C
 	if err != nil {
 		return machine.Config{}, err
 	}
+	self, err := stableSelf(dir)
+	if err != nil {
+		return machine.Config{}, err
+	}
 	return machine.Config{
-		Controller: controller, Dir: dir, Client: client, ToolClient: fast, Clock: clock.WallClock,
+		Cells: machine.NewCells(dir, self), Controller: controller, Dir: dir, Client: client, ToolClient: fast, Clock: clock.WallClock,
 		Log:  newLog(a.stderr),
 		Look: machine.LocalHost, Version: unitdVersion(),
 	}, nil

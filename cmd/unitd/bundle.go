@@ -26,6 +26,7 @@ func isBundle(path string) bool {
 // plan is a bundle of which everything was read and checked, so that what is
 // wrong with it is said before anything is changed.
 type plan struct {
+	isolation model.Isolation
 	*bundle.Bundle
 	apps []plannedApp
 }
@@ -122,7 +123,7 @@ func (a *app) apply(m *state.Model, p *plan) error {
 		name := app.Application.Name
 		doc, err := m.Application(a.ctx, name)
 		if errors.Is(err, errors.NotFound) {
-			if err := m.CheckDeploy(a.ctx, app.args(), app.packed.Charm.Charm); err != nil {
+			if err := m.CheckDeploy(a.ctx, app.args(p.isolation), app.packed.Charm.Charm); err != nil {
 				return err
 			}
 			continue
@@ -151,7 +152,7 @@ func (a *app) apply(m *state.Model, p *plan) error {
 		if ok {
 			err = a.bringUpToDate(m, doc, app)
 		} else {
-			err = a.deployPlanned(m, app)
+			err = a.deployPlanned(m, app, p.isolation)
 		}
 		if err != nil {
 			return errors.Annotatef(err, "cannot deploy application %q", app.Application.Name)
@@ -165,8 +166,8 @@ func (a *app) apply(m *state.Model, p *plan) error {
 	return nil
 }
 
-func (a *app) deployPlanned(m *state.Model, app plannedApp) error {
-	todo := app.args()
+func (a *app) deployPlanned(m *state.Model, app plannedApp, isolation model.Isolation) error {
+	todo := app.args(isolation)
 	var err error
 	if todo.Resources, err = a.storeResources(m, app.Resources); err != nil {
 		return err
@@ -182,10 +183,10 @@ func (a *app) deployPlanned(m *state.Model, app plannedApp) error {
 }
 
 // args are those of Deploy but for the charm's URL.
-func (app plannedApp) args() state.DeployArgs {
+func (app plannedApp) args(isolation model.Isolation) state.DeployArgs {
 	return app.settings.of(state.DeployArgs{
 		Application: app.Application.Name, Config: app.values, Units: app.units,
-		Trust: app.Trust != nil && *app.Trust, Constraints: app.Constraints,
+		Trust: app.Trust != nil && *app.Trust, Constraints: app.Constraints, Isolation: isolation,
 	})
 }
 
@@ -250,6 +251,12 @@ func (a *app) deployBundle(path, name string, f deployFlags) error {
 		return err
 	}
 	defer p.drop()
+	if p.isolation, err = f.isolate.isolation(); err != nil {
+		return err
+	}
+	if err := a.checkIsolation(p.isolation); err != nil {
+		return err
+	}
 	m, err := a.model()
 	if err != nil {
 		return err

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/unitd/unitd/debugger"
+	"github.com/unitd/unitd/isolate"
 )
 
 // debugTask is what is run in the place of a hook: the charm's own executable,
@@ -41,7 +42,7 @@ const goodbye = 2 * time.Second
 // runInTerminal runs a task and returns its exit code. It is ended with ctx, or
 // once gone is closed; then it is an error.
 func runInTerminal(ctx context.Context, gone <-chan struct{}, t debugTask, stdin io.Reader, stdout, stderr io.Writer) (int, error) {
-	dir, err := os.MkdirTemp("", "unitd-debug-")
+	dir, err := os.MkdirTemp(t.Offer.Tmp, "unitd-debug-")
 	if err != nil {
 		return 0, errors.Trace(err)
 	}
@@ -105,10 +106,15 @@ func takeBack(tty *os.File) {
 	_ = unix.IoctlSetPointerInt(int(tty.Fd()), unix.TIOCSPGRP, syscall.Getpgrp())
 }
 
-// command is what is run; what it needs is put into dir.
+// command is what is run; what it needs is put into dir, which is in the /tmp of
+// a unit that is isolated.
 func (t debugTask) command(dir string) (*exec.Cmd, error) {
+	seen := dir // as what is run sees it
+	if t.Offer.Cell != "" {
+		seen = filepath.Join("/tmp", filepath.Base(dir))
+	}
 	env := append([]string{}, t.Offer.Env...)
-	env = append(env, "JUJU_DEBUG="+dir)
+	env = append(env, "JUJU_DEBUG="+seen)
 	// A person's terminal is of another kind than the hook's, which is none.
 	for _, name := range []string{"TERM", "HOME"} {
 		if value := os.Getenv(name); value != "" {
@@ -131,12 +137,31 @@ func (t debugTask) command(dir string) (*exec.Cmd, error) {
 		}
 		cmd = exec.Command("sh", "-i")
 		if bash, err := exec.LookPath("bash"); err == nil {
-			cmd = exec.Command(bash, "--noprofile", "--rcfile", rc, "-i")
+			cmd = exec.Command(bash, "--noprofile", "--rcfile", filepath.Join(seen, "shellrc"), "-i")
 		}
-		env = append(env, "ENV="+rc)
+		env = append(env, "ENV="+filepath.Join(seen, "shellrc"))
 	}
 	cmd.Dir, cmd.Env = t.Offer.Dir, env
-	return cmd, nil
+	if t.Offer.Cell == "" {
+		return cmd, nil
+	}
+	return t.inCell(cmd)
+}
+
+// inCell is a command of the host as it is run in the unit's cell.
+func (t debugTask) inCell(cmd *exec.Cmd) (*exec.Cmd, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	cell, err := isolate.At(t.Offer.Cell, self)
+	if err != nil {
+		return nil, err
+	}
+	program, args := cell.Command(cmd.Dir, cmd.Path, cmd.Args[1:]...)
+	in := exec.Command(program, args...)
+	in.Stdin, in.Env = cmd.Stdin, cmd.Env
+	return in, nil
 }
 
 // banner says to a person where they are.

@@ -29,6 +29,7 @@ type deployFlags struct {
 	ignoredForce bool
 	storage      []string
 	to           string
+	isolate      isolateFlags
 }
 
 func (a *app) deployCmd() *cobra.Command {
@@ -46,6 +47,7 @@ already is brought up to date, and what the bundle doesn't say of it stays.`,
   unitd deploy /tmp/ledger.charm --config settings.yaml
   unitd deploy ./ledger --storage data=tmpfs,2G
   unitd deploy ./ledger -n 2 --to 3,new
+  unitd deploy ./ledger --isolate
   unitd deploy ./shop.yaml`,
 		Args: args(1, 2, "no charm specified"),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -65,6 +67,7 @@ already is brought up to date, and what the bundle doesn't say of it stays.`,
 	fs.StringVar(&f.lockGroup, "lock-group", "", "units of different groups on a machine run their hooks at once")
 	fs.StringArrayVar(&f.storage, "storage", nil, "name=directive: a pool, a count and a size, with commas between")
 	fs.StringVar(&f.to, "to", "", toFlag)
+	f.isolate.declare(cmd)
 	fs.StringVar(&f.constraints, "constraints", "", "noted; this machine is what it is")
 	fs.StringVar(&f.base, "base", "", "noted; this machine is what it is")
 	fs.BoolVar(&f.ignoredForce, "force", false, "noted: nothing here depends on a base")
@@ -126,19 +129,26 @@ func (a *app) deploy(path, name string, f deployFlags) error {
 	if err != nil {
 		return err
 	}
+	isolation, err := f.isolate.isolation()
+	if err != nil {
+		return err
+	}
 	m, err := a.model()
 	if err != nil {
 		return err
 	}
 	todo := settings.of(state.DeployArgs{
 		Application: name, Config: values, Units: units, Trust: f.trust, Constraints: f.constraints,
-		HookTimeout: f.hookTimeout, LockGroup: f.lockGroup, Storage: storage, To: places,
+		HookTimeout: f.hookTimeout, LockGroup: f.lockGroup, Storage: storage, To: places, Isolation: isolation,
 	})
 	err = m.CheckDeploy(a.ctx, todo, charm.Charm)
 	if errors.Is(err, errors.AlreadyExists) {
 		return a.nameTaken(m, name, err)
 	}
 	if err != nil {
+		return err
+	}
+	if err := a.checkIsolation(isolation); err != nil {
 		return err
 	}
 	if todo.Charm, err = a.addCharm(m, charm); err != nil {

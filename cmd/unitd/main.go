@@ -20,11 +20,15 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/unitd/unitd/isolate"
 	"github.com/unitd/unitd/tools"
 	"github.com/unitd/unitd/tools/client"
 )
 
 func main() {
+	if code, ok := isolate.Main(os.Args); ok {
+		os.Exit(code)
+	}
 	// A hook tool by its name; nothing that unitd is called is one.
 	if slices.Contains(tools.Outside(), filepath.Base(os.Args[0])) {
 		os.Exit(client.Main(os.Args))
@@ -141,7 +145,7 @@ on this machine alone and with nothing to set up.`,
 		a.storageCmd, a.showStorageCmd, a.addStorageCmd, a.attachStorageCmd, a.detachStorageCmd, a.removeStorageCmd,
 		a.storagePoolsCmd, a.createStoragePoolCmd,
 		a.addMachineCmd, a.removeMachineCmd, a.machinesCmd, a.showMachineCmd,
-		a.statusCmd, a.showUnitCmd, a.rulesCmd, a.waitCmd, a.whyCmd, a.debugLogCmd, a.historyCmd, a.debugHooksCmd, a.debugCodeCmd, a.debugWindowCmd, a.recordCmd, a.replayCmd,
+		a.statusCmd, a.showUnitCmd, a.rulesCmd, a.waitCmd, a.whyCmd, a.debugLogCmd, a.historyCmd, a.debugHooksCmd, a.debugCodeCmd, a.debugWindowCmd, a.sshCmd, a.recordCmd, a.replayCmd,
 		a.addModelCmd, a.destroyModelCmd, a.modelsCmd, a.modelCmd, a.storeUserCmd, a.switchCmd, a.modelConfigCmd,
 		a.agentCmd, a.shutdownCmd, a.completionCmd, a.versionCmd, a.labCmd,
 	} {

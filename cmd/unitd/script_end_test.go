@@ -15,6 +15,7 @@ import (
 
 	"github.com/unitd/unitd/audit"
 	"github.com/unitd/unitd/hooks/runner"
+	"github.com/unitd/unitd/machine"
 )
 
 // takeDown shuts down the agents that a script has started, and fails the
@@ -37,6 +38,7 @@ func takeDown(t testing.TB, e *testscript.Env) {
 		_ = syscall.Kill(pid, syscall.SIGKILL) // it may have just ended
 	}
 	for _, dir := range dataDirs(t, e.WorkDir) {
+		removeCells(t, dir, failed)
 		runner.OpenCgroups(dir).Close()
 		b, err := os.ReadFile(filepath.Join(dir, "agent.log"))
 		if err == nil && (bytes.Contains(b, []byte("panic:")) || bytes.Contains(b, []byte("DATA RACE"))) {
@@ -50,6 +52,24 @@ func takeDown(t testing.TB, e *testscript.Env) {
 	}
 	if t.Failed() {
 		showLogs(t, e.WorkDir)
+	}
+}
+
+// removeCells removes the machines of isolated units, which a script that hasn't
+// failed has removed itself.
+func removeCells(t testing.TB, dir string, failed bool) {
+	cells := machine.NewCells(dir, "")
+	keys, err := cells.Keys()
+	if err != nil {
+		t.Error(err)
+	}
+	for _, key := range keys {
+		if !failed {
+			t.Errorf("the machine of %s was left behind", key)
+		}
+		if err := cells.Remove(key); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

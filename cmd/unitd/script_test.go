@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,6 +11,9 @@ import (
 	"github.com/juju/errors"
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/unitd/unitd/isolate"
+	"github.com/unitd/unitd/machine"
+	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state/store/etcd/etcdtest"
 )
 
@@ -118,13 +122,17 @@ func runScripts(t *testing.T, folder string, files []string, prepare func(testin
 	})
 }
 
-// condition says what scripts can ask for: whether the store is in etcd, and
-// whether there is pip.
+// condition says what scripts can ask for: whether the store is in etcd, whether
+// units can be isolated, whether there is time, and whether there is pip.
 func condition(etcd bool) func(string) (bool, error) {
 	return func(name string) (bool, error) {
 		switch name {
 		case "etcd":
 			return etcd, nil
+		case "isolate": // units can have machines of their own
+			return mayIsolate()
+		case "long":
+			return os.Getenv("UNITD_TEST_LONG") != "", nil
 		case "pip":
 			return exec.Command("python3", "-m", "pip", "--version").Run() == nil, nil
 		}
@@ -147,6 +155,25 @@ var programs = sync.OnceValues(func() (string, error) {
 		}
 	}
 	return dir, nil
+})
+
+// mayIsolate says whether units can have machines of their own, with networks.
+var mayIsolate = sync.OnceValues(func() (bool, error) {
+	bin, err := programs()
+	if err != nil {
+		return false, err
+	}
+	dir, err := os.MkdirTemp("", "unitd-test-isolate-")
+	if err != nil {
+		return false, err
+	}
+	defer os.RemoveAll(dir)
+	spec := isolate.Spec{Name: "try", Hostname: "try", ID: "try", Mode: model.IsolateOn, OS: isolate.HostOS}
+	_, err = machine.NewCells(dir, filepath.Join(bin, "unitd")).Try(context.Background(), spec)
+	if errors.Is(err, isolate.ErrNoRights) {
+		return false, nil
+	}
+	return err == nil, err
 })
 
 func TestMain(m *testing.M) {

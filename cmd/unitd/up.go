@@ -21,6 +21,7 @@ type upFlags struct {
 	exit    bool
 	logs    bool
 	timeout time.Duration
+	isolate isolateFlags
 }
 
 func (a *app) upCmd() *cobra.Command {
@@ -34,13 +35,15 @@ unless --exit-when-settled is given. Run it again after a change of a charm or o
 the bundle, and what has changed is brought up to date.`,
 		Example: `  unitd up shop.yaml
   unitd up shop.yaml --exit-when-settled --timeout 2m
-  unitd up shop.yaml --logs`,
+  unitd up shop.yaml --logs
+  unitd up shop.yaml --isolate=auto`,
 		Args: args(1, 1, "no bundle specified"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return a.up(args[0], f)
 		},
 	}
 	cmd.Flags().BoolVar(&f.exit, "exit-when-settled", false, "end, and the agent with it, once nothing is left to do")
+	f.isolate.declare(cmd)
 	cmd.Flags().BoolVar(&f.logs, "logs", false, "show what the hooks log too")
 	cmd.Flags().DurationVar(&f.timeout, "timeout", 0, "give up when it isn't settled after this long (0: never)")
 	return cmd
@@ -52,6 +55,12 @@ func (a *app) up(path string, f upFlags) error {
 		return err
 	}
 	defer p.drop()
+	if p.isolation, err = f.isolate.isolation(); err != nil {
+		return err
+	}
+	if err := a.checkIsolation(p.isolation); err != nil {
+		return err
+	}
 	m, err := a.model()
 	if err != nil {
 		return err

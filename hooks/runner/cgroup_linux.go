@@ -251,3 +251,7 @@ func (g *cgroup) leave() {
 	}
 	g.all.kept[g.path] = true
 }
+
+// OwnCgroup is the directory of the cgroup that this process is in; false: it is
+// in none, or can't see it.
+func OwnCgroup() (dir string, ok bool) { return ownCgroup("/proc/self/cgroup", "/proc/self/mountinfo") }

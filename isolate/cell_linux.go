@@ -1,0 +1,437 @@
+package isolate
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/juju/errors"
+	"golang.org/x/sys/unix"
+
+	"github.com/unitd/unitd/model"
+)
+
+// recordName is the record of a cell, in its directory.
+const recordName = "cell.json"
+
+// record says what there is of a cell. It is written before anything is made.
+type record struct {
+	ID string `json:"id"`
+	// Boot, Pid and Began tell the init from all other processes; Pid is 0 where
+	// none was started.
+	Boot  string `json:"boot,omitempty"`
+	Pid   int    `json:"pid,omitempty"`
+	Began string `json:"began,omitempty"`
+	// Ready: programs can be run in it. Furnished: it was ready once.
+	Ready     bool `json:"ready,omitempty"`
+	Furnished bool `json:"furnished,omitempty"`
+	// User: it is in a user name space.
+	User bool    `json:"user,omitempty"`
+	Net  Network `json:"net"`
+	// Lost is what it lacks, and Without which directories of the host.
+	Lost    []string `json:"lost,omitempty"`
+	Without []string `json:"without,omitempty"`
+}
+
+// Cell is a unit's machine on this host.
+type Cell struct {
+	cells  *Cells
+	key    string
+	dir    string
+	record record
+}
+
+func (c *Cell) recordPath() string { return filepath.Join(c.dir, recordName) }
+
+// Network is the cell's; zero: it has the host's.
+func (c *Cell) Network() Network { return c.record.Net }
+
+// Lost says in a line what the cell lacks; empty: nothing.
+func (c *Cell) Lost() string {
+	lost := c.record.Lost
+	if len(c.record.Without) > 0 {
+		lost = append(lost[:len(lost):len(lost)], "without "+strings.Join(c.record.Without, ", "))
+	}
+	return strings.Join(lost, "; ")
+}
+
+// Dir is the cell's directory on the host, by which At finds it.
+func (c *Cell) Dir() string { return c.dir }
+
+// Tmp is the cell's /tmp as the host sees it.
+func (c *Cell) Tmp() string { return filepath.Join(c.dir, tmpDir) }
+
+// Juju is the cell's Juju as the host sees it; but for the agents' directories.
+func (c *Cell) Juju() string { return filepath.Join(c.dir, jujuDir) }
+
+// Command is what to run on the host to have a program run in the cell, in a
+// directory of the cell. Its environment, files and end are those of the program.
+func (c *Cell) Command(dir, path string, args ...string) (program string, all []string) {
+	return c.cells.Program, append([]string{EnterCommand, c.dir, dir, path}, args...)
+}
+
+// alive says whether the init runs and answers.
+func (c *Cell) alive() bool {
+	if c.process() < 0 {
+		return false
+	}
+	conn, err := dial(c.dir)
+	if err != nil {
+		return false
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(patience))
+	var a answer
+	if send(conn, call{}, nil) != nil {
+		return false
+	}
+	_, err = receive(conn, &a)
+	return err == nil && a.Started
+}
+
+// patience is how long an init, and the kernel, may take for what takes them no
+// time.
+const patience = 30 * time.Second
+
+// process is the init's process id; negative: it has ended.
+func (c *Cell) process() int {
+	if c.record.Pid == 0 || c.record.Boot != bootID() || began(c.record.Pid) != c.record.Began {
+		return -1
+	}
+	return c.record.Pid
+}
+
+func bootID() string {
+	b, _ := os.ReadFile("/proc/sys/kernel/random/boot_id") // without it all boots are one
+	return strings.TrimSpace(string(b))
+}
+
+// began is when a process was started, by the kernel's count; empty: there is none.
+func began(pid int) string {
+	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return ""
+	}
+	f := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
+	if len(f) < 20 || f[0] == "Z" || f[0] == "X" {
+		return ""
+	}
+	return f[19]
+}
+
+// stop ends the init, and with it all that runs in the cell.
+func (c *Cell) stop() error {
+	defer func() { c.record.Pid, c.record.Ready = 0, false }()
+	pid := c.process()
+	if pid < 0 {
+		return nil
+	}
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return nil // it has ended just now
+	}
+	defer unix.Close(fd)
+	if c.process() != pid {
+		return nil
+	}
+	if err := unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0); err != nil && err != unix.ESRCH {
+		return errors.Annotate(err, "cannot end a unit's cell")
+	}
+	over := time.Now().Add(patience)
+	for {
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, int(max(time.Until(over), 0)/time.Millisecond))
+		switch {
+		case err == unix.EINTR:
+		case err != nil || n > 0:
+			return errors.Trace(err)
+		default:
+			return errors.Errorf("process %d of a unit's cell doesn't end", pid)
+		}
+	}
+}
+
+// start makes the cell. What an agent that is killed in it leaves is told by the
+// record, or ends by itself.
+func (c *Cell) start(ctx context.Context, s Spec) error {
+	for _, d := range []string{layersDir, rootDir, tmpDir, jujuDir, jujuDir + "/agents", jujuDir + "/tools"} {
+		if err := os.MkdirAll(filepath.Join(c.dir, d), 0o755); err != nil {
+			return errors.Trace(err)
+		}
+	}
+	if err := os.Chmod(c.Tmp(), 0o777|os.ModeSticky); err != nil {
+		return errors.Trace(err)
+	}
+	if err := os.Chmod(c.dir, 0o700); err != nil {
+		return errors.Trace(err)
+	}
+	if s.Client != "" {
+		if err := os.WriteFile(filepath.Join(c.Juju(), "tools", "client"), nil, 0o755); err != nil {
+			return errors.Trace(err)
+		}
+	}
+	c.record = record{ID: s.ID, Furnished: c.record.Furnished, User: c.record.User}
+	ways := []bool{true} // in a user name space
+	switch {
+	case c.record.Furnished:
+		ways = []bool{c.record.User} // its changes are of that kind
+	case s.asRoot && os.Geteuid() != 0:
+		return errNoNetwork
+	case s.asRoot:
+		ways = []bool{false}
+	case os.Geteuid() == 0:
+		ways = []bool{false, true}
+	}
+	var err error
+	for _, user := range ways {
+		c.record.User = user
+		if err = c.startAs(ctx, s); err == nil || !errors.Is(err, ErrNoRights) {
+			break
+		}
+		_ = c.stop()
+	}
+	return errors.Trace(err)
+}
+
+// startAs starts the init, in a user name space or not.
+func (c *Cell) startAs(ctx context.Context, s Spec) error {
+	s, err := s.resolved()
+	if err != nil {
+		return errors.Trace(err)
+	}
+	set := setUp{Spec: s, User: c.record.User, Fresh: !c.record.Furnished}
+	if set.Dir, err = filepath.EvalSymlinks(c.dir); err != nil {
+		return errors.Trace(err)
+	}
+	c.record.Lost = nil
+	if set.User {
+		c.record.Lost = append(c.record.Lost, lostIDs)
+	}
+	b, err := c.network(&set)
+	if err != nil {
+		return errors.Trace(err)
+	}
+	if err := c.save(); err != nil {
+		return errors.Trace(err)
+	}
+	p, err := c.spawn(set)
+	if err != nil {
+		return errors.Trace(err)
+	}
+	defer p.release()
+	stop := context.AfterFunc(ctx, p.abort)
+	defer stop()
+	if c.record.Without, err = p.ask(set); err != nil {
+		return errors.Trace(err)
+	}
+	c.record.Boot, c.record.Pid = bootID(), p.cmd.Process.Pid
+	c.record.Began, c.record.Net = began(c.record.Pid), set.Network
+	if err := c.save(); err != nil {
+		p.abort()
+		return errors.Trace(err)
+	}
+	var ahead goAhead
+	if set.OwnNet {
+		if ahead.Link, err = b.connect(c.key, c.record.Pid); err != nil {
+			return errors.Trace(err)
+		}
+	}
+	if _, err := p.ask(ahead); err != nil {
+		return errors.Trace(err)
+	}
+	c.record.Ready, c.record.Furnished = true, true
+	return errors.Trace(c.save())
+}
+
+func (c *Cell) save() error { return writeRecord(c.recordPath(), c.record) }
+
+// network has the bridge there that the cell is to be connected to, and its
+// address; nil: it shares the host's network.
+func (c *Cell) network(set *setUp) (*bridge, error) {
+	if set.Mode == model.IsolateFiles {
+		return nil, nil
+	}
+	without := func(err error) (*bridge, error) {
+		if set.Mode == model.IsolateOn {
+			return nil, errors.Trace(err)
+		}
+		c.record.Lost = append(c.record.Lost, lostNetwork)
+		return nil, nil
+	}
+	if set.User {
+		return without(errNoNetwork)
+	}
+	b, err := openBridge(c.cells.Dir)
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	egress, err := b.up()
+	if errors.Is(err, ErrNoRights) {
+		return without(err)
+	}
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	if egress != nil {
+		c.record.Lost = append(c.record.Lost, egress.Error())
+	}
+	set.Network, err = b.lease(c.key)
+	set.OwnNet = true
+	return b, errors.Trace(err)
+}
+
+// child is an init that is being started.
+type child struct {
+	cmd  *exec.Cmd
+	in   *json.Encoder
+	out  *json.Decoder
+	ends []*os.File
+	log  string
+}
+
+// spawn starts the init in its name spaces.
+func (c *Cell) spawn(set setUp) (_ *child, err error) {
+	p := &child{log: filepath.Join(c.dir, "init.log")}
+	defer func() {
+		if err != nil {
+			p.release()
+		}
+	}()
+	listener, err := listen(c.dir)
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	defer listener.Close()
+	socket, err := listener.File()
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	defer socket.Close()
+	log, err := os.OpenFile(p.log, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	defer log.Close()
+	theirIn, in, err := os.Pipe()
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	defer theirIn.Close()
+	out, theirOut, err := os.Pipe()
+	if err != nil {
+		in.Close()
+		return nil, errors.Trace(err)
+	}
+	defer theirOut.Close()
+	p.ends, p.in, p.out = []*os.File{in, out}, json.NewEncoder(in), json.NewDecoder(out)
+	p.cmd = exec.Command(c.cells.Program, InitCommand)
+	p.cmd.Dir, p.cmd.Env = "/", []string{"PATH=" + Path}
+	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr, p.cmd.ExtraFiles = theirIn, theirOut, log, []*os.File{socket}
+	p.cmd.SysProcAttr = nameSpaces(set)
+	if err := p.cmd.Start(); err != nil {
+		p.cmd.Process = nil
+		return nil, noRights("cannot make name spaces", err)
+	}
+	go func() { _ = p.cmd.Wait() }() // it has gone, or the agent goes
+	return p, nil
+}
+
+func nameSpaces(set setUp) *syscall.SysProcAttr {
+	attr := &syscall.SysProcAttr{
+		Setsid: true, Cloneflags: unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC,
+	}
+	if set.OwnNet {
+		attr.Cloneflags |= unix.CLONE_NEWNET
+	}
+	if set.User {
+		attr.Cloneflags |= unix.CLONE_NEWUSER
+		attr.UidMappings = []syscall.SysProcIDMap{{HostID: os.Geteuid(), Size: 1}}
+		attr.GidMappings = []syscall.SysProcIDMap{{HostID: os.Getegid(), Size: 1}}
+	}
+	return attr
+}
+
+// ask tells the init something and waits for its report.
+func (p *child) ask(v any) (without []string, err error) {
+	var r report
+	err = p.in.Encode(v)
+	if err == nil {
+		err = p.out.Decode(&r)
+	}
+	switch {
+	case err != nil:
+		text, _ := os.ReadFile(p.log)
+		line, _, _ := strings.Cut(string(text), "\n")
+		return nil, errors.Errorf("the cell's init has ended: %s", line)
+	case r.Rights:
+		return nil, errors.WithType(errors.New(r.Err), ErrNoRights)
+	case r.Err != "":
+		return nil, errors.New(r.Err)
+	}
+	return r.Without, nil
+}
+
+// abort ends an init that isn't to be.
+func (p *child) abort() {
+	if p.cmd != nil && p.cmd.Process != nil {
+		_ = p.cmd.Process.Kill()
+	}
+}
+
+func (p *child) release() {
+	for _, f := range p.ends {
+		f.Close()
+	}
+}
+
+// OpenFile is os.OpenFile for a path as the cell's programs see it.
+func (c *Cell) OpenFile(path string, flag int, perm os.FileMode) (*os.File, error) {
+	fail := func(err error) (*os.File, error) { return nil, &os.PathError{Op: "open", Path: path, Err: err} }
+	pid := c.process()
+	if pid < 0 {
+		return fail(unix.ESRCH)
+	}
+	root, err := unix.Open("/proc/"+strconv.Itoa(pid)+"/root", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return fail(err)
+	}
+	defer unix.Close(root)
+	how := &unix.OpenHow{Flags: uint64(flag | unix.O_CLOEXEC), Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
+	if flag&os.O_CREATE != 0 {
+		how.Mode = uint64(perm.Perm())
+	}
+	fd, err := unix.Openat2(root, path, how)
+	if err != nil {
+		return fail(err)
+	}
+	return os.NewFile(uintptr(fd), path), nil
+}
+
+// ToolsFor has the directory of a unit's hook tools in the cell, and is that
+// directory on the host, and inside. Who is outside of hooks finds the tools of
+// the cell's first unit on the PATH.
+func (c *Cell) ToolsFor(unit string) (host, inside string, err error) {
+	tools := filepath.Join(c.Juju(), "tools")
+	host = filepath.Join(tools, unit)
+	if err := os.MkdirAll(host, 0o755); err != nil {
+		return "", "", errors.Trace(err)
+	}
+	first := filepath.Base(c.dir)
+	links := map[string]string{"run.socket": "../agents/" + first + "/agent.socket"}
+	for _, name := range []string{"juju-exec", "juju-run"} {
+		links[name] = first + "/" + name
+	}
+	for name, to := range links {
+		err := os.Symlink(to, filepath.Join(tools, name))
+		if err != nil && !os.IsExist(err) {
+			return "", "", errors.Trace(err)
+		}
+	}
+	return host, filepath.Join(Juju, "tools", unit), nil
+}

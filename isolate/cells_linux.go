@@ -1,0 +1,169 @@
+package isolate
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/model"
+)
+
+// Cells are the cells of one agent. It is safe for use by many goroutines of one
+// process; no two processes may open cells in the same directory at once.
+type Cells struct {
+	// Dir has a directory for each cell, and the record of their network.
+	Dir string
+	// Program is this program, whose main function calls Main.
+	Program string
+
+	mu sync.Mutex
+}
+
+// Open is the cell with that key, a path of two names below Dir: the one that
+// runs, or one made anew over what is left of it. The error is ErrNoRights where
+// this user can't have what the specification asks for.
+func (c *Cells) Open(ctx context.Context, key string, s Spec) (*Cell, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	cell := &Cell{cells: c, key: key, dir: filepath.Join(c.Dir, key)}
+	err := readRecord(cell.recordPath(), &cell.record)
+	if err != nil && !os.IsNotExist(errors.Cause(err)) {
+		return nil, errors.Trace(err)
+	}
+	if err == nil && cell.record.ID != s.ID {
+		if err := c.remove(key); err != nil {
+			return nil, errors.Trace(err)
+		}
+		cell.record = record{}
+	}
+	if cell.record.Ready && cell.alive() {
+		return cell, nil
+	}
+	if err := cell.stop(); err != nil {
+		return nil, errors.Trace(err)
+	}
+	if err := cell.start(ctx, s); err != nil {
+		_ = cell.stop()
+		return nil, errors.Annotatef(err, "cannot isolate %s", s.Name)
+	}
+	return cell, nil
+}
+
+// Remove ends all that runs in a cell and removes what there is of it. Not to be
+// there is no error.
+func (c *Cells) Remove(key string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return errors.Trace(c.remove(key))
+}
+
+func (c *Cells) remove(key string) error {
+	cell := &Cell{cells: c, key: key, dir: filepath.Join(c.Dir, key)}
+	err := readRecord(cell.recordPath(), &cell.record)
+	if err != nil && !os.IsNotExist(errors.Cause(err)) {
+		return errors.Trace(err)
+	}
+	if err == nil {
+		if err := cell.stop(); err != nil {
+			return errors.Trace(err)
+		}
+	}
+	b, err := openBridge(c.Dir)
+	if err != nil {
+		return errors.Trace(err)
+	}
+	if err := b.forget(key); err != nil {
+		return errors.Trace(err)
+	}
+	if err := removeAll(cell.dir); err != nil {
+		return errors.Annotate(err, "cannot remove what a unit has changed")
+	}
+	_ = os.Remove(filepath.Dir(cell.dir)) // once the model has none
+	_ = os.Remove(c.Dir)
+	return nil
+}
+
+// removeAll is os.RemoveAll also for directories that their owner has closed, as
+// overlays do.
+func removeAll(dir string) error {
+	if os.RemoveAll(dir) == nil {
+		return nil
+	}
+	_ = filepath.WalkDir(dir, func(path string, d os.DirEntry, _ error) error {
+		if d != nil && d.IsDir() {
+			_ = os.Chmod(path, 0o700)
+		}
+		return nil
+	})
+	return errors.Trace(os.RemoveAll(dir))
+}
+
+// Keys are those of all cells that there is something of.
+func (c *Cells) Keys() ([]string, error) {
+	paths, err := filepath.Glob(filepath.Join(c.Dir, "*", "*", recordName))
+	var keys []string
+	for _, p := range paths {
+		rel, err := filepath.Rel(c.Dir, filepath.Dir(p))
+		if err != nil {
+			return nil, errors.Trace(err)
+		}
+		keys = append(keys, rel)
+	}
+	return keys, errors.Trace(err)
+}
+
+// Try says whether this user could have a cell, and what it would lack, in a
+// line; it makes one and removes it. The error is ErrNoRights if not.
+func (c *Cells) Try(ctx context.Context, s Spec) (lost string, err error) {
+	dir, err := os.MkdirTemp(filepath.Dir(c.Dir), "try-isolate-")
+	if err != nil {
+		return "", errors.Trace(err)
+	}
+	defer removeAll(dir)
+	mode := s.Mode
+	s.asRoot = mode == model.IsolateOn // who isn't has no network of its own
+	s.Mode, s.Agents, s.Client = model.IsolateFiles, dir, ""
+	trial := &Cells{Dir: filepath.Join(dir, "cells"), Program: c.Program}
+	const key = "try/it"
+	cell, err := trial.Open(ctx, key, s)
+	if err != nil {
+		return "", errors.Trace(err)
+	}
+	lacks := cell.record.Lost
+	if err := trial.Remove(key); err != nil {
+		return "", errors.Trace(err)
+	}
+	if cell.record.User && mode != model.IsolateFiles {
+		lacks = append(lacks, lostNetwork)
+	}
+	return strings.Join(lacks, "; "), nil
+}
+
+// errNoNetwork is the refusal of what only root can have.
+var errNoNetwork = errors.WithType(errors.New("a network of its own for each unit needs an agent that runs as root (--isolate=files goes without)"), ErrNoRights)
+
+// What cells can lack.
+const (
+	lostNetwork = "units share the host's network and its ports"
+	lostIDs     = "files belong to one user inside"
+)
+
+// At is the cell in a directory, for who isn't its agent: to run programs in it.
+// The error is NotFound where there is none.
+func At(dir, program string) (*Cell, error) {
+	c := &Cell{cells: &Cells{Program: program}, dir: dir}
+	if err := readRecord(c.recordPath(), &c.record); err != nil {
+		if os.IsNotExist(errors.Cause(err)) {
+			return nil, errors.NewNotFound(nil, "the unit has no cell")
+		}
+		return nil, errors.Trace(err)
+	}
+	if !c.record.Ready || !c.alive() {
+		return nil, errors.NewNotFound(nil, "the unit's cell has ended: an agent makes it anew when it starts")
+	}
+	return c, nil
+}

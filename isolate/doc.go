@@ -1,0 +1,110 @@
+// Package isolate gives a unit a machine of its own on this host: a cell.
+//
+// A cell is a root directory whose changes stay in the cell (an overlay over
+// the host's root, or over a prepared one), process ids of its own below a small
+// init, a host name, and a network with an address that the host and the other
+// cells reach. Hooks, and whoever looks at the unit, are run inside through
+// the cell's init, so that nobody has to enter name spaces: its init is a
+// server, and each program in the cell is its child.
+//
+// What is there of a cell on the host is one directory, its init, and a cable to
+// a bridge. All mounts are in the cell's own mount name space: the kernel takes
+// them away with the last process. So an agent can be killed at any time: the
+// record in the directory says which process is the init, and Open finds the
+// cell again, or makes it anew over the changes that are there.
+//
+// A cell keeps apart what doesn't know of it. It is no prison: programs in it
+// are root's, as they are outside.
+package isolate
+
+import (
+	"net/netip"
+	"path/filepath"
+	"slices"
+
+	"github.com/juju/errors"
+)
+
+// Where things are inside of a cell. Source: seed 003, "layout"; the field's
+// charms look for their tools and their directory there.
+const (
+	// Juju is the directory of agents and tools.
+	Juju = "/var/lib/juju"
+	// Path is the PATH of programs in a cell, after the hook tools.
+	Path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/snap/bin"
+)
+
+// InitCommand and EnterCommand are the first arguments by which this program is
+// a cell's init, and the program by which others are run in a cell; see Main.
+const (
+	InitCommand  = "--cell-init"
+	EnterCommand = "--cell-enter"
+)
+
+// ErrNoRights is that this user or this system can't have what was asked for.
+// What it says is one line.
+const ErrNoRights = errors.ConstError("no rights to isolate")
+
+// Spec says what a cell is to be.
+type Spec struct {
+	// Name is the unit's, for people; Hostname is that inside.
+	Name, Hostname string
+	// ID tells the unit from a former one of its name, whose changes it must not
+	// find.
+	ID string
+	// Mode is that of model.Isolation, but for model.IsolateOff.
+	Mode string
+	// Root is the directory that is under the overlay; empty is the host's root.
+	Root string
+	// OS is what /etc/os-release says: one of Systems; empty is DefaultOS.
+	OS string
+	// Agents is a directory of the host that is Juju+"/agents" inside.
+	Agents string
+	// Shared are directories of the host that are themselves inside, at the same
+	// path.
+	Shared []string
+	// asRoot: not in a user name space.
+	asRoot bool
+	// Client is the program that is Juju+"/tools/client" inside.
+	Client string
+}
+
+// resolved has the host's paths without links, which would lead elsewhere once
+// the root is another one.
+func (s Spec) resolved() (Spec, error) {
+	s.Shared = slices.Clone(s.Shared)
+	paths := []*string{&s.Root, &s.Agents, &s.Client}
+	for i := range s.Shared {
+		paths = append(paths, &s.Shared[i])
+	}
+	for _, p := range paths {
+		if *p == "" {
+			continue
+		}
+		real, err := filepath.EvalSymlinks(*p)
+		if err != nil {
+			return s, errors.Trace(err)
+		}
+		*p = real
+	}
+	return s, nil
+}
+
+// Network is the address of a cell.
+type Network struct {
+	// Address and Gateway are IPv4 addresses, Bits the length of the network's
+	// prefix; all zero: the cell has the host's network.
+	Address string `json:"address,omitempty"`
+	Gateway string `json:"gateway,omitempty"`
+	Bits    int    `json:"bits,omitempty"`
+}
+
+// Prefix is the network that the address is of. The error is that there is none.
+func (n Network) Prefix() (netip.Prefix, error) {
+	ip, err := netip.ParseAddr(n.Address)
+	if err != nil {
+		return netip.Prefix{}, errors.Trace(err)
+	}
+	p, err := ip.Prefix(n.Bits)
+	return p, errors.Trace(err)
+}

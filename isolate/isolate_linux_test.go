@@ -1,0 +1,262 @@
+package isolate_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/isolate"
+	"github.com/unitd/unitd/model"
+)
+
+// TestMain makes the test's binary a cell's init, and what enters cells, as unitd
+// is.
+func TestMain(m *testing.M) {
+	if code, ok := isolate.Main(os.Args); ok {
+		os.Exit(code)
+	}
+	switch {
+	case len(os.Args) == 4 && os.Args[1] == "as-user":
+		os.Exit(asUser(os.Args[2], os.Args[3]))
+	case len(os.Args) == 2 && os.Args[1] == "listen":
+		os.Exit(listen())
+	case len(os.Args) == 3 && os.Args[1] == "ask":
+		text, err := ask(os.Args[2], 10*time.Second)
+		if err != nil {
+			os.Stderr.WriteString(err.Error())
+			os.Exit(1)
+		}
+		os.Stdout.WriteString(text)
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// world is an agent's directory with cells, as a test has it.
+type world struct {
+	t     *testing.T
+	dir   string
+	cells *isolate.Cells
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	self, err := os.Executable()
+	must(t, err)
+	dir := t.TempDir()
+	must(t, os.Mkdir(filepath.Join(dir, "agents"), 0o700))
+	w := &world{t: t, dir: dir, cells: &isolate.Cells{Dir: filepath.Join(dir, "cells"), Program: self}}
+	t.Cleanup(w.end)
+	return w
+}
+
+// end removes all cells, and looks that nothing is left of them.
+func (w *world) end() {
+	keys, err := w.cells.Keys()
+	must(w.t, err)
+	for _, key := range keys {
+		must(w.t, w.cells.Remove(key))
+	}
+	if _, err := os.Stat(w.cells.Dir); !os.IsNotExist(err) {
+		w.t.Errorf("%s is left: %v", w.cells.Dir, err)
+	}
+}
+
+func (w *world) spec(unit, mode string) isolate.Spec {
+	return isolate.Spec{
+		Name: unit, Hostname: strings.ReplaceAll(unit, "/", "-"), ID: "one", Mode: mode, OS: isolate.DefaultOS,
+		Agents: filepath.Join(w.dir, "agents"), Client: w.cells.Program,
+	}
+}
+
+// open opens the cell of a unit, or ends the test where there can be none.
+func (w *world) open(unit, mode string) *isolate.Cell {
+	w.t.Helper()
+	c, err := w.cells.Open(context.Background(), key(unit), w.spec(unit, mode))
+	if errors.Is(err, isolate.ErrNoRights) {
+		w.t.Skipf("not here: %v", err)
+	}
+	must(w.t, err)
+	return c
+}
+
+func key(unit string) string { return "model/unit-" + strings.ReplaceAll(unit, "/", "-") }
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatalf("%v: %s", err, errors.ErrorStack(err))
+	}
+}
+
+// run runs a shell's commands in a cell.
+func run(c *isolate.Cell, commands string) (string, error) {
+	program, args := c.Command("/", "/bin/sh", "-c", commands)
+	cmd := exec.Command(program, args...)
+	cmd.Env = []string{"PATH=" + isolate.Path}
+	b, err := cmd.CombinedOutput()
+	return strings.TrimSpace(string(b)), err
+}
+
+func want(t *testing.T, c *isolate.Cell, commands, out string) {
+	t.Helper()
+	got, err := run(c, commands)
+	if err != nil || got != out {
+		t.Errorf("%s: got %q, %v; want %q", commands, got, err, out)
+	}
+}
+
+func TestACellIsAMachineOfItsOwn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.open("app/0", model.IsolateFiles)
+	want(t, c, "hostname; id -u; cat /proc/1/comm >/dev/null && ls /dev/pts/ptmx", "app-0\n0\n/dev/pts/ptmx")
+	want(t, c, ". /etc/os-release; echo $ID $VERSION_ID", "ubuntu 22.04")
+	want(t, c, "echo mine >/etc/unitd-isolate-test; rm -f /etc/debian_version; ls /etc/debian_version 2>/dev/null; cat /etc/unitd-isolate-test", "mine")
+	want(t, c, "ls -d /var/lib/juju/*; touch /tmp/x; ls -A /run; exit 0", "/var/lib/juju/agents\n/var/lib/juju/tools\nlock")
+	if _, err := os.Stat("/etc/unitd-isolate-test"); !os.IsNotExist(err) {
+		t.Errorf("the host has it too: %v", err)
+	}
+	if out, err := run(c, "exit 7"); err == nil || err.Error() != "exit status 7" {
+		t.Errorf("got %q, %v", out, err)
+	}
+	if out, err := run(c, "kill -TERM $$"); err == nil || err.Error() != "signal: terminated" {
+		t.Errorf("got %q, %v", out, err)
+	}
+}
+
+func TestCellsReachEachOtherAndTheHostReachesThem(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a, b := w.open("app/0", model.IsolateOn), w.open("app/1", model.IsolateOn)
+	for _, c := range []*isolate.Cell{a, b} {
+		want(t, c, "/var/lib/juju/tools/client listen >/run/listens 2>&1 & until [ -s /run/listens ]; do sleep 0.01; done; cat /run/listens", "listens")
+	}
+	for _, from := range []*isolate.Cell{a, b} {
+		for _, to := range []*isolate.Cell{a, b} {
+			want(t, from, "/var/lib/juju/tools/client ask "+to.Network().Address, to.Network().Address)
+		}
+	}
+	for _, c := range []*isolate.Cell{a, b} {
+		if got, err := ask(c.Network().Address, 10*time.Second); got != c.Network().Address || err != nil {
+			t.Errorf("from the host: %q, %v", got, err)
+		}
+	}
+	want(t, a, "ip -4 route show default 2>/dev/null | grep -c eth0 || grep -c ^eth0 /proc/net/route", "1")
+	// What a program has started stays when that has ended, and goes with the cell.
+	must(t, w.cells.Remove(key("app/0")))
+	if _, err := ask(a.Network().Address, 100*time.Millisecond); err == nil {
+		t.Error("it answers after its end")
+	}
+	want(t, b, "/var/lib/juju/tools/client ask "+b.Network().Address, b.Network().Address)
+	must(t, w.cells.Remove(key("app/1")))
+}
+
+// TestAUserWhoIsNotRootHasCells without a network, and with files that belong to
+// one user.
+func TestAUserWhoIsNotRootHasCells(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("it needs root to become somebody else")
+	}
+	dir, err := os.MkdirTemp("", "unitd-isolate-user-") // others can't see t.TempDir
+	must(t, err)
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	const nobody = 65534
+	must(t, os.Chown(dir, nobody, nobody))
+	self, err := os.Executable()
+	must(t, err)
+	program := filepath.Join(dir, "program") // nor the directory of the test's binary
+	// By another process: whoever is forked meanwhile would keep it open for writing.
+	must(t, exec.Command("cp", self, program).Run())
+	cmd := exec.Command(program, "as-user", dir, `id -u; . /etc/os-release; echo $ID; echo mine >/etc/mine; rm /etc/hostname; echo 1 >>/etc/group
+		mkdir /usr/lib/x; touch /usr/lib/x/y /var/lib/dpkg/x; ls /usr/lib/x /etc/mine; tail -n 1 /etc/group`)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	out, err := cmd.CombinedOutput()
+	if strings.HasPrefix(string(out), "NO RIGHTS") {
+		t.Skipf("not here: %s", out)
+	}
+	if want := "0\nubuntu\n/etc/mine\n\n/usr/lib/x:\ny\n1\n"; err != nil || string(out) != want {
+		t.Errorf("got %q, %v, want %q", out, err, want)
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, "*")); len(left) != 2 {
+		t.Errorf("left %q", left) // but the program and the agents' directory
+	}
+}
+
+// asUser makes a cell and runs commands in it.
+func asUser(dir, commands string) int {
+	fail := func(err error) int {
+		fmt.Println(err)
+		return 1
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return fail(err)
+	}
+	agents := filepath.Join(dir, "agents")
+	if err := os.Mkdir(agents, 0o700); err != nil {
+		return fail(err)
+	}
+	cells := &isolate.Cells{Dir: filepath.Join(dir, "cells"), Program: self}
+	spec := isolate.Spec{Name: "app/0", Hostname: "app-0", ID: "one", Mode: model.IsolateOn, OS: isolate.DefaultOS, Agents: agents}
+	if _, err := cells.Open(context.Background(), key("app/0"), spec); !errors.Is(err, isolate.ErrNoRights) {
+		return fail(errors.Errorf("without root there is no network, but: %v", err))
+	}
+	spec.Mode = model.IsolateAuto
+	c, err := cells.Open(context.Background(), key("app/0"), spec)
+	if errors.Is(err, isolate.ErrNoRights) {
+		fmt.Println("NO RIGHTS", err)
+		return 1
+	}
+	if err != nil {
+		return fail(err)
+	}
+	out, err := run(c, commands)
+	if removed := cells.Remove(key("app/0")); err == nil {
+		err = removed
+	}
+	if err != nil {
+		return fail(errors.Annotate(err, out))
+	}
+	fmt.Println(out)
+	return 0
+}
+
+// listen answers each caller with the address that it has called.
+func listen() int {
+	l, err := net.Listen("tcp", ":8080")
+	if err != nil {
+		return 1
+	}
+	os.Stdout.WriteString("listens\n")
+	for {
+		conn, err := l.Accept()
+		if err != nil {
+			return 1
+		}
+		host, _, _ := net.SplitHostPort(conn.LocalAddr().String())
+		_, _ = conn.Write([]byte(strings.TrimPrefix(host, "::ffff:")))
+		conn.Close()
+	}
+}
+
+func ask(address string, patience time.Duration) (string, error) {
+	conn, err := net.DialTimeout("tcp", net.JoinHostPort(address, "8080"), patience)
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close()
+	b, err := io.ReadAll(conn)
+	return string(b), err
+}

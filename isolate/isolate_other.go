@@ -1,0 +1,63 @@
+//go:build !linux
+
+package isolate
+
+import (
+	"context"
+	"os"
+
+	"github.com/juju/errors"
+)
+
+// errNoLinux is the refusal of all here.
+var errNoLinux = errors.WithType(errors.New("units can be isolated on Linux only"), ErrNoRights)
+
+// Main is nothing here.
+func Main([]string) (code int, ok bool) { return 0, false }
+
+// Cells are none here.
+type Cells struct{ Dir, Program string }
+
+// Open is an error, ErrNoRights.
+func (*Cells) Open(context.Context, string, Spec) (*Cell, error) { return nil, errNoLinux }
+
+// Remove does nothing.
+func (*Cells) Remove(string) error { return nil }
+
+// Keys are none.
+func (*Cells) Keys() ([]string, error) { return nil, nil }
+
+// Try is an error, ErrNoRights.
+func (*Cells) Try(context.Context, Spec) (lost string, err error) { return "", errNoLinux }
+
+// At is an error: there is none.
+func At(string, string) (*Cell, error) { return nil, errors.NewNotFound(nil, "the unit has no cell") }
+
+// Cell is never there.
+type Cell struct{}
+
+// Network is zero.
+func (*Cell) Network() Network { return Network{} }
+
+// Lost is empty.
+func (*Cell) Lost() string { return "" }
+
+// Dir is empty.
+func (*Cell) Dir() string { return "" }
+
+// Tmp is empty.
+func (*Cell) Tmp() string { return "" }
+
+// Juju is empty.
+func (*Cell) Juju() string { return "" }
+
+// Command is the program itself.
+func (*Cell) Command(_, path string, args ...string) (program string, all []string) {
+	return path, args
+}
+
+// OpenFile is an error.
+func (*Cell) OpenFile(string, int, os.FileMode) (*os.File, error) { return nil, errNoLinux }
+
+// ToolsFor is an error.
+func (*Cell) ToolsFor(string) (host, inside string, err error) { return "", "", errNoLinux }

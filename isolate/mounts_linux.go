@@ -1,0 +1,272 @@
+package isolate
+
+import (
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/juju/errors"
+	"golang.org/x/sys/unix"
+)
+
+// The parts of a cell's directory on the host.
+const (
+	layersDir = "layers" // a directory for each overlay, with what has changed
+	rootDir   = "root"   // where the root is put together
+	tmpDir    = "tmp"    // /tmp
+	jujuDir   = "juju"   // Juju
+)
+
+// oldRoot is where the host's root is in the cell until all is made.
+const oldRoot = "/run/host"
+
+// makeRoot puts the cell's root together and goes there; without are the
+// directories of the host that aren't in it.
+func makeRoot(s setUp) (without []string, err error) {
+	// What is mounted here stays here.
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
+		return nil, noRights("cannot part the mounts from the host's", err)
+	}
+	root := filepath.Join(s.Dir, rootDir)
+	switch {
+	case s.Root != "":
+		err = overlay(s, s.Root, root, "")
+	case s.User:
+		without, err = userRoot(s, root)
+	default:
+		without, err = hostRoot(s, root)
+	}
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	if err := tmpfs(filepath.Join(root, "run"), "mode=755"); err != nil {
+		return nil, errors.Trace(err)
+	}
+	if err := os.Mkdir(filepath.Join(root, oldRoot), 0o700); err != nil {
+		return nil, errors.Trace(err)
+	}
+	if err := unix.PivotRoot(root, filepath.Join(root, oldRoot)); err != nil {
+		return nil, noRights("cannot change the root", err)
+	}
+	if err := os.Chdir("/"); err != nil {
+		return nil, errors.Trace(err)
+	}
+	for _, step := range []func(setUp) error{mountSystem, mountDevices, mountShared, furnish} {
+		if err := step(s); err != nil {
+			return nil, errors.Trace(err)
+		}
+	}
+	if err := unix.Unmount(oldRoot, unix.MNT_DETACH); err != nil {
+		return nil, errors.Annotate(err, "cannot leave the host's root")
+	}
+	return without, errors.Trace(os.Remove(oldRoot))
+}
+
+// noRights is an error that is ErrNoRights where the kernel has refused.
+func noRights(what string, err error) error {
+	// An overlay that isn't allowed is "no such device" or "invalid", too, and no
+	// more name spaces than there are may be "no space".
+	if slices.ContainsFunc([]error{unix.EPERM, unix.EACCES, unix.ENODEV, unix.EINVAL, unix.ENOSPC}, func(no error) bool { return errors.Is(err, no) }) {
+		return errors.WithType(errors.Annotate(err, what), ErrNoRights)
+	}
+	return errors.Annotate(err, what)
+}
+
+// overlay mounts at target what is in lower, with its changes in the cell's
+// layer of that name. Between them may be more.
+func overlay(s setUp, lower, target, layer string, between ...string) error {
+	dir := filepath.Join(s.Dir, layersDir, "root"+url.PathEscape(layer))
+	upper, work := filepath.Join(dir, "upper"), filepath.Join(dir, "work")
+	for _, d := range []string{upper, work} {
+		if err := os.MkdirAll(d, 0o755); err != nil {
+			return errors.Trace(err)
+		}
+	}
+	if err := likeIt(lower, upper); err != nil {
+		return errors.Trace(err)
+	}
+	lowers := make([]string, 0, len(between)+1)
+	for _, l := range append(slices.Clone(between), lower) {
+		lowers = append(lowers, escapeOption(l))
+	}
+	options := fmt.Sprintf("lowerdir=%s,upperdir=%s,workdir=%s", strings.Join(lowers, ":"), escapeOption(upper), escapeOption(work))
+	if s.User {
+		options += ",userxattr"
+	}
+	return noRights("cannot mount an overlay over "+lower, unix.Mount("unitd", target, "overlay", 0, options))
+}
+
+// likeIt gives a new upper directory the mode of the one below: an overlay's
+// root shows those of the upper one.
+func likeIt(lower, upper string) error {
+	st, err := os.Stat(lower)
+	if err != nil {
+		return errors.Trace(err)
+	}
+	return errors.Trace(os.Chmod(upper, st.Mode().Perm()|st.Mode()&(os.ModeSticky|os.ModeSetgid)))
+}
+
+// escapeOption is a path as a mount option can have it.
+var escapeOption = strings.NewReplacer(`\`, `\\`, `,`, `\,`, `:`, `\:`).Replace
+
+// hostRoot puts overlays over the host's root and all file systems that are
+// mounted in it, but for those of the system and those that nobody can put one
+// over.
+func hostRoot(s setUp, root string) (without []string, err error) {
+	if err := overlay(s, "/", root, ""); err != nil {
+		return nil, errors.Trace(err)
+	}
+	mounts, err := mountsBelow(s)
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	for _, m := range mounts {
+		target := filepath.Join(root, m)
+		if st, err := os.Lstat(target); err != nil || !st.IsDir() {
+			continue // a file, or under something that isn't there
+		}
+		if err := overlay(s, m, target, m); err != nil {
+			without = append(without, m)
+		}
+	}
+	return without, nil
+}
+
+// noLayer are file systems that have no part in a cell: those of the kernel,
+// and what belongs to other containers and packages.
+var noLayer = []string{
+	"autofs", "binfmt_misc", "bpf", "cgroup", "cgroup2", "configfs", "debugfs", "devpts", "devtmpfs", "efivarfs", "fusectl", "hugetlbfs",
+	"mqueue", "nsfs", "overlay", "proc", "pstore", "rpc_pipefs", "securityfs", "squashfs", "sysfs", "tracefs",
+}
+
+// ownPlaces are directories that a cell has of its own.
+var ownPlaces = []string{"/proc", "/sys", "/dev", "/run", "/tmp"}
+
+// mountsBelow are the places in the host's root at which file systems are
+// mounted that are to be in the cell, in order.
+func mountsBelow(s setUp) ([]string, error) {
+	b, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	leave := append(slices.Clone(ownPlaces), s.Shared...)
+	leave = append(leave, s.Dir)
+	var out []string
+	for line := range strings.Lines(string(b)) {
+		own, rest, ok := strings.Cut(line, " - ")
+		f := strings.Fields(own)
+		kind, _, _ := strings.Cut(rest, " ")
+		if !ok || len(f) < 5 || slices.Contains(noLayer, kind) {
+			continue
+		}
+		at := unescapeMount(f[4])
+		if at != "/" && !slices.ContainsFunc(leave, func(d string) bool { return isBelow(at, d) }) && !slices.Contains(out, at) {
+			out = append(out, at)
+		}
+	}
+	slices.Sort(out)
+	return out, nil
+}
+
+// unescapeMount undoes what the kernel does to blanks in paths.
+var unescapeMount = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace
+
+func isBelow(path, dir string) bool { return path == dir || strings.HasPrefix(path, dir+"/") }
+
+func tmpfs(at, options string) error {
+	if err := os.MkdirAll(at, 0o755); err != nil {
+		return errors.Trace(err)
+	}
+	return errors.Annotatef(unix.Mount("tmpfs", at, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, options), "cannot mount %s", at)
+}
+
+// bind has a directory of the host inside, with what is mounted in it.
+func bind(from, to string) error {
+	return errors.Annotatef(unix.Mount(filepath.Join(oldRoot, from), to, "", unix.MS_BIND|unix.MS_REC, ""), "cannot bind %s", to)
+}
+
+// mountSystem mounts what the kernel tells of itself.
+func mountSystem(s setUp) error {
+	if err := os.MkdirAll("/proc", 0o555); err != nil {
+		return errors.Trace(err)
+	}
+	if err := unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
+		return noRights("cannot mount /proc", err)
+	}
+	if err := os.MkdirAll("/sys", 0o555); err != nil {
+		return errors.Trace(err)
+	}
+	const flags = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC | unix.MS_RDONLY
+	if err := unix.Mount("sysfs", "/sys", "sysfs", flags, ""); err != nil {
+		if err := bind("/sys", "/sys"); err != nil {
+			return errors.Trace(err)
+		}
+	}
+	return nil
+}
+
+// mountDevices makes a /dev with what every program may use.
+func mountDevices(s setUp) error {
+	if err := tmpfs("/dev", "mode=755"); err != nil {
+		return errors.Trace(err)
+	}
+	_ = unix.Mount("", "/dev", "", unix.MS_REMOUNT|unix.MS_NOSUID, "mode=755") // with devices, where that may be
+	for _, name := range []string{"null", "zero", "full", "random", "urandom", "tty"} {
+		path := filepath.Join("/dev", name)
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			return errors.Trace(err)
+		}
+		if err := unix.Mount(filepath.Join(oldRoot, path), path, "", unix.MS_BIND, ""); err != nil {
+			return errors.Annotatef(err, "cannot bind %s", path)
+		}
+	}
+	for _, dir := range []string{"/dev/pts", "/dev/shm", "/dev/mqueue"} {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			return errors.Trace(err)
+		}
+	}
+	if err := unix.Mount("devpts", "/dev/pts", "devpts", unix.MS_NOSUID|unix.MS_NOEXEC, "newinstance,ptmxmode=0666,mode=0620"); err != nil {
+		return errors.Annotate(err, "cannot mount /dev/pts")
+	}
+	if err := tmpfs("/dev/shm", "mode=1777"); err != nil {
+		return errors.Trace(err)
+	}
+	_ = unix.Mount("mqueue", "/dev/mqueue", "mqueue", 0, "") // not every kernel has it
+	for name, to := range map[string]string{
+		"ptmx": "pts/ptmx", "fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2",
+	} {
+		if err := os.Symlink(to, filepath.Join("/dev", name)); err != nil {
+			return errors.Trace(err)
+		}
+	}
+	return nil
+}
+
+// mountShared has inside what the agent and the unit have in common.
+func mountShared(s setUp) error {
+	binds := [][2]string{{filepath.Join(s.Dir, tmpDir), "/tmp"}}
+	for _, d := range s.Shared {
+		binds = append(binds, [2]string{d, d})
+	}
+	binds = append(binds, [2]string{filepath.Join(s.Dir, jujuDir), Juju}, [2]string{s.Agents, Juju + "/agents"})
+	for _, b := range binds {
+		if err := os.MkdirAll(b[1], 0o755); err != nil {
+			return errors.Trace(err)
+		}
+		if err := bind(b[0], b[1]); err != nil {
+			return errors.Trace(err)
+		}
+	}
+	if s.Client == "" {
+		return nil
+	}
+	client := Juju + "/tools/client"
+	if err := unix.Mount(filepath.Join(oldRoot, s.Client), client, "", unix.MS_BIND, ""); err != nil {
+		return errors.Annotate(err, "cannot bind the hook tools' program")
+	}
+	_ = unix.Mount("", client, "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY, "") // where it may be
+	return nil
+}

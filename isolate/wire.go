@@ -1,0 +1,91 @@
+package isolate
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"io"
+
+	"github.com/juju/errors"
+)
+
+// setUp is what an init reads first, as a line of JSON, on its standard input.
+type setUp struct {
+	Spec
+	// Dir is the cell's directory on the host.
+	Dir string `json:"dir"`
+	// User: the init is in a user name space.
+	User bool `json:"user"`
+	// OwnNet: it has a network name space.
+	OwnNet bool `json:"own-net"`
+	// Fresh: nothing was written to the overlay yet.
+	Fresh bool `json:"fresh"`
+	Network
+}
+
+// goAhead is the second line that an init reads, once the host has done its
+// part. An init that doesn't get it ends: the agent was killed.
+type goAhead struct {
+	Link string `json:"link,omitempty"` // the network device that is the cell's
+}
+
+// report is each line that an init writes before it serves.
+type report struct {
+	// Err is why there will be no cell; Rights says that it is for lack of rights.
+	Err    string `json:"err,omitempty"`
+	Rights bool   `json:"rights,omitempty"`
+	// Without are the directories of the host that aren't in the cell.
+	Without []string `json:"without,omitempty"`
+}
+
+// call asks an init to run a program. Its files come with it: standard input,
+// output and error, and the cgroup, where it has one.
+type call struct {
+	Path   string   `json:"path"`
+	Args   []string `json:"args"` // without the program's name
+	Dir    string   `json:"dir"`
+	Env    []string `json:"env"`
+	Files  int      `json:"files"` // how many there are
+	Cgroup bool     `json:"cgroup,omitempty"`
+	// Terminal: it gets a terminal of its own, whose other end comes back.
+	Terminal bool `json:"terminal,omitempty"`
+}
+
+// answer is what an init says of a call: first whether it has started.
+type answer struct {
+	Err      string `json:"err,omitempty"`
+	Exit     int    `json:"exit,omitempty"`
+	Signal   int    `json:"signal,omitempty"`
+	Started  bool   `json:"started,omitempty"`
+	Terminal bool   `json:"terminal,omitempty"` // a file comes with it
+}
+
+// maxMessage bounds what is read at once.
+const maxMessage = 8 << 20
+
+// frame is a message with its length before it.
+func frame(v any) ([]byte, error) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	return append(binary.BigEndian.AppendUint32(nil, uint32(len(b))), b...), nil
+}
+
+// readFrame reads a message of which head has the first bytes.
+func readFrame(r io.Reader, head []byte, v any) error {
+	r = io.MultiReader(bytes.NewReader(head), r)
+	var size [4]byte
+	if _, err := io.ReadFull(r, size[:]); err != nil {
+		return errors.Trace(err)
+	}
+	n := binary.BigEndian.Uint32(size[:])
+	if n > maxMessage {
+		return errors.Errorf("a message of %d bytes is too long", n)
+	}
+	b := make([]byte, n)
+	if _, err := io.ReadFull(r, b); err != nil {
+		return errors.Trace(err)
+	}
+	return errors.Trace(json.Unmarshal(b, v))
+}

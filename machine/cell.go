@@ -1,0 +1,216 @@
+package machine
+
+import (
+	"context"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/juju/errors"
+
+	hookcontext "github.com/unitd/unitd/context"
+	"github.com/unitd/unitd/hooks/runner"
+	"github.com/unitd/unitd/isolate"
+	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/tools"
+	"github.com/unitd/unitd/tools/wire"
+)
+
+// cell is the machine of its own that an isolated unit is in. A subordinate is
+// in its principal's. nil: the unit shares the host.
+type cell struct {
+	*isolate.Cell
+	system string
+	// agents is the directory on the host that has those of the model's units;
+	// toolsDir is that of this unit's hook tools, inside.
+	agents, toolsDir string
+}
+
+// NewCells are the cells of an agent whose directory is dir, Config.Dir; program
+// is unitd.
+func NewCells(dir, program string) *isolate.Cells {
+	return &isolate.Cells{Dir: filepath.Join(dir, "cells"), Program: program}
+}
+
+// CellKey is the key of the cell of a unit that is no subordinate. uuid is that
+// of the model.
+func CellKey(uuid string, unit model.UnitName) string { return uuid + "/" + unit.Tag() }
+
+// inside is a path of an agent's directory as the cell's programs see it.
+func (c *cell) inside(path string) string {
+	if rest, ok := strings.CutPrefix(path, c.agents+"/"); ok {
+		return isolate.Juju + "/agents/" + rest
+	}
+	return path
+}
+
+// host is the host as the unit in the cell sees it.
+func (c *cell) host(h Host) Host {
+	h.Path = isolate.Path
+	if c.system != isolate.HostOS {
+		h.BaseName, h.BaseChannel, _ = strings.Cut(c.system, "@")
+		h.Ubuntu, h.Debian = h.BaseName == "ubuntu", true
+	}
+	n := c.Network()
+	if n.Address == "" {
+		return h
+	}
+	h = h.At(n.Address)
+	h.Network.Interfaces = []hookcontext.Interface{{
+		Name: "eth0", Addresses: []hookcontext.Address{{Value: n.Address, CIDR: network(n)}},
+	}}
+	return h
+}
+
+// network is the address range that a cell's address is of.
+func network(n isolate.Network) string {
+	p, err := n.Prefix()
+	if err != nil {
+		return n.Address + "/" + strconv.Itoa(n.Bits)
+	}
+	return p.String()
+}
+
+// isolate has the unit's cell there, if its application is isolated.
+func (u *unit) isolate(ctx context.Context) error {
+	in := u.name // whose cell it is
+	if u.principal != "" {
+		in = u.principal
+	}
+	app, err := u.model.Application(ctx, in.Application())
+	if err != nil {
+		return errors.Trace(err)
+	}
+	key := CellKey(u.model.UUID(), in)
+	if !app.Isolation.On() {
+		if u.principal != "" {
+			return nil
+		}
+		return errors.Trace(u.cells.Remove(key)) // a former unit's of the same name
+	}
+	doc, err := u.model.Unit(ctx, in)
+	if err != nil {
+		return errors.Trace(err)
+	}
+	system, err := isolate.ParseOS(app.Isolation.OS)
+	if err != nil {
+		return errors.Trace(err)
+	}
+	agents := filepath.Dir(u.dir)
+	c, err := u.cells.Open(ctx, key, isolate.Spec{
+		Name: string(in), Hostname: strings.TrimPrefix(in.Tag(), "unit-"), ID: doc.ID, Mode: app.Isolation.Mode,
+		Root: app.Isolation.Root, OS: system, Agents: agents, Shared: []string{u.shared}, Client: u.client,
+	})
+	if err != nil {
+		return errors.Trace(err)
+	}
+	if lost := c.Lost(); lost != "" {
+		u.log.Warn("the unit is not isolated in all respects", "unit", u.name, "lost", lost)
+	}
+	host, inside, err := c.ToolsFor(u.name.Tag())
+	if err != nil {
+		return errors.Trace(err)
+	}
+	if err := tools.Link(host, "../client"); err != nil {
+		return errors.Trace(err)
+	}
+	u.cell.Store(&cell{Cell: c, system: system, agents: agents, toolsDir: inside})
+	return u.tellMachine(ctx)
+}
+
+// tellMachine tells the model of the machine that an isolated unit is.
+func (u *unit) tellMachine(ctx context.Context) error {
+	err := u.model.SetMachine(ctx, u.hostNow().machine(u.machine))
+	if errors.Is(err, errors.NotFound) {
+		return nil // on its way out
+	}
+	return errors.Trace(err)
+}
+
+// hostNow is what the unit takes for its host.
+func (u *unit) hostNow() Host {
+	h := u.present.now()
+	if c := u.cell.Load(); c != nil {
+		h = c.host(h)
+		h.Hostname = strings.TrimPrefix(u.cellOf().Tag(), "unit-")
+	}
+	return h
+}
+
+// cellOf is the unit whose cell it is in, if it is in one.
+func (u *unit) cellOf() model.UnitName {
+	if u.principal != "" {
+		return u.principal
+	}
+	return u.name
+}
+
+// hostOf is the host as the units on a machine see it.
+func (a *modelAgent) hostOf(machine string) Host {
+	for _, u := range a.units {
+		if u.machine == machine && u.cell.Load() != nil {
+			return u.hostNow()
+		}
+	}
+	return a.present.now()
+}
+
+// listen opens the unit's socket for hook tools, also for those in its cell.
+func (u *unit) listen() (*tools.Server, error) {
+	path := filepath.Join(u.dir, "agent.socket")
+	c := u.cell.Load()
+	if c == nil {
+		return tools.Listen(path, u.log)
+	}
+	s, err := tools.ListenNear(path, u.log)
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	s.OpenBy(c.OpenFile)
+	s.ServeOutside(func(req wire.Request) wire.Reply { return u.outside(u.cellOf(), req) })
+	return s, nil
+}
+
+// command is a program of the charm as it is to be run: in the unit's cell, if it
+// has one.
+func (u *unit) command(path string, args []string, env []string) runner.Cmd {
+	c := u.cell.Load()
+	if c == nil {
+		return runner.Cmd{Path: path, Args: args, Dir: u.charm.Path(), Env: env}
+	}
+	path, args = c.Command(c.inside(u.charm.Path()), c.inside(path), args...)
+	return runner.Cmd{Path: path, Args: args, Dir: "/", Env: env}
+}
+
+// removeCell takes the cell of a unit away that is gone, with all that it has
+// started there.
+func (a *modelAgent) removeCell(tag string) {
+	if err := a.Cells.Remove(a.model.UUID() + "/" + tag); err != nil {
+		a.log.Error("cannot remove the machine of an isolated unit", "unit", tag, "err", err)
+	}
+}
+
+// clearCells takes the cells away of units that aren't there; there has the tags
+// of those that are.
+func (a *modelAgent) clearCells(there map[string]bool) {
+	for _, tag := range cellsOf(a.Config, a.model.UUID()) {
+		if !there[tag] {
+			a.removeCell(tag)
+		}
+	}
+}
+
+// cellsOf are the tags of the units of a model that have cells.
+func cellsOf(c Config, uuid string) []string {
+	keys, err := c.Cells.Keys()
+	if err != nil {
+		c.Log.Error("cannot look for the machines of former units", "err", err)
+	}
+	var tags []string
+	for _, key := range keys {
+		if tag, ok := strings.CutPrefix(key, uuid+"/"); ok {
+			tags = append(tags, tag)
+		}
+	}
+	return tags
+}
