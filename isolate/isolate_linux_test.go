@@ -2,6 +2,7 @@ package isolate_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/juju/errors"
 
+	"github.com/unitd/unitd/hooks/runner"
 	"github.com/unitd/unitd/isolate"
 	"github.com/unitd/unitd/model"
 )
@@ -160,6 +162,82 @@ func TestCellsReachEachOtherAndTheHostReachesThem(t *testing.T) {
 	}
 	want(t, b, "/var/lib/juju/tools/client ask "+b.Network().Address, b.Network().Address)
 	must(t, w.cells.Remove(key("app/1")))
+}
+
+// TestAProgramThatIsStoppedEndsWithAllThatItHasStarted, whatever that does
+// against it, and what others have started goes on.
+func TestAProgramThatIsStoppedEndsWithAllThatItHasStarted(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.open("app/0", model.IsolateFiles)
+	want(t, c, "setsid sleep 100000 >/dev/null 2>&1 & echo $! >/run/other; echo ok", "ok")
+	groups := runner.OpenCgroups(w.dir)
+	defer groups.Close()
+	r := &runner.Runner{Cgroups: groups}
+	defer r.Close()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	var said []string
+	program, args := c.Command("/", "/bin/sh", "-c", `trap '' TERM
+		(setsid sh -c 'trap "" TERM; echo $$ >/run/one; while :; do sleep 60; done' &)
+		until [ -s /run/one ]; do sleep 0.01; done
+		if [ -n "$GROUPED" ]; then (env -i PATH=$PATH setsid sh -c 'echo $$ >/run/two; exec sleep 100000' &); until [ -s /run/two ]; do sleep 0.01; done; fi
+		echo ready; while :; do sleep 60; done`)
+	env := []string{"PATH=" + isolate.Path, runner.MarkVariable + "=" + w.dir}
+	if groups != nil {
+		env = append(env, "GROUPED=yes")
+	}
+	o := r.Run(ctx, runner.Cmd{
+		Path: program, Args: args, Dir: "/", Env: env, Grace: 100 * time.Millisecond,
+		Output: func(_ runner.Stream, line string) {
+			said = append(said, line)
+			cancel()
+		},
+	})
+	if !o.Stopped || o.Left != 0 || strings.Join(said, ",") != "ready" {
+		t.Errorf("got %+v, %q", o, said)
+	}
+	want(t, c, "for f in /run/one /run/two; do [ ! -e $f ] || ! kill -0 $(cat $f) 2>/dev/null || echo $f lives; done; kill -0 $(cat /run/other) && echo on", "on")
+}
+
+// TestAnInitThatIsGoneIsStartedAnew over the changes of the cell, and a cell of
+// a former unit of the same name has none of them.
+func TestAnInitThatIsGoneIsStartedAnew(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.open("app/0", model.IsolateFiles)
+	want(t, c, "echo mine >/etc/mine; echo changed >/etc/hosts; echo gone >/run/x; echo ok", "ok")
+	if again := w.open("app/0", model.IsolateFiles); again.Dir() != c.Dir() {
+		t.Errorf("%s has become %s", c.Dir(), again.Dir())
+	}
+	want(t, c, "cat /run/x", "gone")
+	_, err := run(c, "kill -KILL 1; kill -TERM 1") // which nobody inside can
+	must(t, err)
+	want(t, c, "cat /run/x", "gone")
+	endInit(t, c)
+	if out, err := run(c, "true"); err == nil || !strings.Contains(out, "the cell has ended") {
+		t.Errorf("got %q, %v", out, err)
+	}
+	c = w.open("app/0", model.IsolateFiles)
+	want(t, c, "cat /etc/mine /etc/hosts; ls /run", "mine\nchanged\nlock")
+	former := w.spec("app/0", model.IsolateFiles)
+	former.ID = "two"
+	c, err = w.cells.Open(context.Background(), key("app/0"), former)
+	must(t, err)
+	want(t, c, "ls /etc/mine 2>/dev/null; hostname", "app-0")
+}
+
+// endInit kills a cell's init, as a host that goes down does, and waits for it.
+func endInit(t *testing.T, c *isolate.Cell) {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(c.Dir(), "cell.json"))
+	must(t, err)
+	var record struct{ Pid int }
+	must(t, json.Unmarshal(b, &record))
+	must(t, syscall.Kill(record.Pid, syscall.SIGKILL))
+	for syscall.Kill(record.Pid, 0) == nil {
+		time.Sleep(time.Millisecond)
+	}
 }
 
 // TestAUserWhoIsNotRootHasCells without a network, and with files that belong to
