@@ -28,8 +28,8 @@ func TestMain(m *testing.M) {
 		os.Exit(code)
 	}
 	switch {
-	case len(os.Args) == 4 && os.Args[1] == "as-user":
-		os.Exit(asUser(os.Args[2], os.Args[3]))
+	case len(os.Args) == 5 && os.Args[1] == "as-user":
+		os.Exit(asUser(os.Args[2], os.Args[3], os.Args[4]))
 	case len(os.Args) == 2 && os.Args[1] == "listen":
 		os.Exit(listen())
 	case len(os.Args) == 3 && os.Args[1] == "ask":
@@ -241,9 +241,28 @@ func endInit(t *testing.T, c *isolate.Cell) {
 }
 
 // TestAUserWhoIsNotRootHasCells without a network, and with files that belong to
-// one user.
+// one user: over a prepared root and, in the long run, over the host's.
 func TestAUserWhoIsNotRootHasCells(t *testing.T) {
 	t.Parallel()
+	t.Run("over a root of theirs", func(t *testing.T) {
+		t.Parallel()
+		runAsUser(t, "prepared", `. /etc/os-release; echo $ID; echo mine >/etc/mine; echo $$ >/run/x; read mine </etc/mine; echo $mine; read host </proc/sys/kernel/hostname; echo $host`,
+			"ubuntu\nmine\napp-0\n")
+	})
+	t.Run("over the host's root", func(t *testing.T) {
+		t.Parallel()
+		if os.Getenv("UNITD_TEST_LONG") == "" {
+			t.Skip("for UNITD_TEST_LONG: it looks at all directories of the host")
+		}
+		runAsUser(t, "", `id -u; . /etc/os-release; echo $ID; echo mine >/etc/mine; rm /etc/hostname; echo 1 >>/etc/group
+			mkdir /usr/lib/x; touch /usr/lib/x/y /var/lib/dpkg/x; ls /usr/lib/x /etc/mine; tail -n 1 /etc/group`,
+			"0\nubuntu\n/etc/mine\n\n/usr/lib/x:\ny\n1\n")
+	})
+}
+
+// runAsUser runs commands in a cell of a user who isn't root.
+func runAsUser(t *testing.T, root, commands, want string) {
+	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("it needs root to become somebody else")
 	}
@@ -251,29 +270,56 @@ func TestAUserWhoIsNotRootHasCells(t *testing.T) {
 	must(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	const nobody = 65534
-	must(t, os.Chown(dir, nobody, nobody))
 	self, err := os.Executable()
 	must(t, err)
 	program := filepath.Join(dir, "program") // nor the directory of the test's binary
 	// By another process: whoever is forked meanwhile would keep it open for writing.
 	must(t, exec.Command("cp", self, program).Run())
-	cmd := exec.Command(program, "as-user", dir, `id -u; . /etc/os-release; echo $ID; echo mine >/etc/mine; rm /etc/hostname; echo 1 >>/etc/group
-		mkdir /usr/lib/x; touch /usr/lib/x/y /var/lib/dpkg/x; ls /usr/lib/x /etc/mine; tail -n 1 /etc/group`)
+	if root != "" {
+		prepareRoot(t, filepath.Join(dir, root))
+	}
+	must(t, exec.Command("chown", "-R", "65534:65534", dir).Run())
+	cmd := exec.Command(program, "as-user", dir, root, commands)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 	out, err := cmd.CombinedOutput()
 	if strings.HasPrefix(string(out), "NO RIGHTS") {
 		t.Skipf("not here: %s", out)
 	}
-	if want := "0\nubuntu\n/etc/mine\n\n/usr/lib/x:\ny\n1\n"; err != nil || string(out) != want {
+	if err != nil || string(out) != want {
 		t.Errorf("got %q, %v, want %q", out, err, want)
 	}
-	if left, _ := filepath.Glob(filepath.Join(dir, "*")); len(left) != 2 {
-		t.Errorf("left %q", left) // but the program and the agents' directory
+	for _, left := range []string{"cells", "prepared/etc/mine", "prepared/etc/os-release"} {
+		if _, err := os.Lstat(filepath.Join(dir, left)); !os.IsNotExist(err) {
+			t.Errorf("%s is left", left)
+		}
+	}
+}
+
+// prepareRoot makes a root directory with a shell and nothing else.
+func prepareRoot(t *testing.T, dir string) {
+	t.Helper()
+	out, err := exec.Command("ldd", "/bin/sh").Output()
+	if err != nil {
+		t.Skipf("cannot tell what a shell needs: %v", err)
+	}
+	files := []string{"/bin/sh"}
+	for _, word := range strings.Fields(string(out)) {
+		if strings.HasPrefix(word, "/") {
+			files = append(files, word)
+		}
+	}
+	for _, d := range []string{"etc", "run", "proc"} {
+		must(t, os.MkdirAll(filepath.Join(dir, d), 0o755))
+	}
+	for _, f := range files {
+		to := filepath.Join(dir, f)
+		must(t, os.MkdirAll(filepath.Dir(to), 0o755))
+		must(t, exec.Command("cp", "-L", f, to).Run())
 	}
 }
 
 // asUser makes a cell and runs commands in it.
-func asUser(dir, commands string) int {
+func asUser(dir, root, commands string) int {
 	fail := func(err error) int {
 		fmt.Println(err)
 		return 1
@@ -288,6 +334,9 @@ func asUser(dir, commands string) int {
 	}
 	cells := &isolate.Cells{Dir: filepath.Join(dir, "cells"), Program: self}
 	spec := isolate.Spec{Name: "app/0", Hostname: "app-0", ID: "one", Mode: model.IsolateOn, OS: isolate.DefaultOS, Agents: agents}
+	if root != "" {
+		spec.Root = filepath.Join(dir, root)
+	}
 	if _, err := cells.Open(context.Background(), key("app/0"), spec); !errors.Is(err, isolate.ErrNoRights) {
 		return fail(errors.Errorf("without root there is no network, but: %v", err))
 	}
