@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -233,7 +234,9 @@ func (s *Session) Take() bool {
 	_ = s.conn.SetDeadline(time.Time{})
 	go func() {
 		defer close(s.Gone)
-		_, _ = s.conn.Read(make([]byte, 1)) // the agent says no more: this is its end, or ours
+		// The agent says no more than what may be left of the offer's line: then
+		// comes its end, or ours.
+		_, _ = io.Copy(io.Discard, s.conn)
 	}()
 	return true
 }

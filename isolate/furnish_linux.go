@@ -17,7 +17,7 @@ func furnish(s setUp) error {
 	if err := unix.Sethostname([]byte(s.Hostname)); err != nil {
 		return errors.Annotate(err, "cannot set the host name")
 	}
-	for _, dir := range []string{"/run/lock", "/var/log/juju"} {
+	for _, dir := range []string{"/run/lock", "/usr/bin", "/var/log/juju"} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return errors.Trace(err)
 		}

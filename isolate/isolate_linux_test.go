@@ -2,6 +2,7 @@ package isolate_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/juju/errors"
 
+	"github.com/unitd/unitd/hooks/runner"
 	"github.com/unitd/unitd/isolate"
 	"github.com/unitd/unitd/model"
 )
@@ -26,8 +28,8 @@ func TestMain(m *testing.M) {
 		os.Exit(code)
 	}
 	switch {
-	case len(os.Args) == 4 && os.Args[1] == "as-user":
-		os.Exit(asUser(os.Args[2], os.Args[3]))
+	case len(os.Args) == 5 && os.Args[1] == "as-user":
+		os.Exit(asUser(os.Args[2], os.Args[3], os.Args[4]))
 	case len(os.Args) == 2 && os.Args[1] == "listen":
 		os.Exit(listen())
 	case len(os.Args) == 3 && os.Args[1] == "ask":
@@ -162,10 +164,105 @@ func TestCellsReachEachOtherAndTheHostReachesThem(t *testing.T) {
 	must(t, w.cells.Remove(key("app/1")))
 }
 
+// TestAProgramThatIsStoppedEndsWithAllThatItHasStarted, whatever that does
+// against it, and what others have started goes on.
+func TestAProgramThatIsStoppedEndsWithAllThatItHasStarted(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.open("app/0", model.IsolateFiles)
+	want(t, c, "setsid sleep 100000 >/dev/null 2>&1 & echo $! >/run/other; echo ok", "ok")
+	groups := runner.OpenCgroups(w.dir)
+	defer groups.Close()
+	r := &runner.Runner{Cgroups: groups}
+	defer r.Close()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	var said []string
+	program, args := c.Command("/", "/bin/sh", "-c", `trap '' TERM
+		(setsid sh -c 'trap "" TERM; echo $$ >/run/one; while :; do sleep 60; done' &)
+		until [ -s /run/one ]; do sleep 0.01; done
+		if [ -n "$GROUPED" ]; then (env -i PATH=$PATH setsid sh -c 'echo $$ >/run/two; exec sleep 100000' &); until [ -s /run/two ]; do sleep 0.01; done; fi
+		echo ready; while :; do sleep 60; done`)
+	env := []string{"PATH=" + isolate.Path, runner.MarkVariable + "=" + w.dir}
+	if groups != nil {
+		env = append(env, "GROUPED=yes")
+	}
+	o := r.Run(ctx, runner.Cmd{
+		Path: program, Args: args, Dir: "/", Env: env, Grace: 100 * time.Millisecond,
+		Output: func(_ runner.Stream, line string) {
+			said = append(said, line)
+			cancel()
+		},
+	})
+	if !o.Stopped || o.Left != 0 || strings.Join(said, ",") != "ready" {
+		t.Errorf("got %+v, %q", o, said)
+	}
+	want(t, c, "for f in /run/one /run/two; do [ ! -e $f ] || ! kill -0 $(cat $f) 2>/dev/null || echo $f lives; done; kill -0 $(cat /run/other) && echo on", "on")
+}
+
+// TestAnInitThatIsGoneIsStartedAnew over the changes of the cell, and a cell of
+// a former unit of the same name has none of them.
+func TestAnInitThatIsGoneIsStartedAnew(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.open("app/0", model.IsolateFiles)
+	want(t, c, "echo mine >/etc/mine; echo changed >/etc/hosts; echo gone >/run/x; echo ok", "ok")
+	if again := w.open("app/0", model.IsolateFiles); again.Dir() != c.Dir() {
+		t.Errorf("%s has become %s", c.Dir(), again.Dir())
+	}
+	want(t, c, "cat /run/x", "gone")
+	_, err := run(c, "kill -KILL 1; kill -TERM 1") // which nobody inside can
+	must(t, err)
+	want(t, c, "cat /run/x", "gone")
+	endInit(t, c)
+	if out, err := run(c, "true"); err == nil || !strings.Contains(out, "the cell has ended") {
+		t.Errorf("got %q, %v", out, err)
+	}
+	c = w.open("app/0", model.IsolateFiles)
+	want(t, c, "cat /etc/mine /etc/hosts; ls /run", "mine\nchanged\nlock")
+	former := w.spec("app/0", model.IsolateFiles)
+	former.ID = "two"
+	c, err = w.cells.Open(context.Background(), key("app/0"), former)
+	must(t, err)
+	want(t, c, "ls /etc/mine 2>/dev/null; hostname", "app-0")
+}
+
+// endInit kills a cell's init, as a host that goes down does, and waits for it.
+func endInit(t *testing.T, c *isolate.Cell) {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(c.Dir(), "cell.json"))
+	must(t, err)
+	var record struct{ Pid int }
+	must(t, json.Unmarshal(b, &record))
+	must(t, syscall.Kill(record.Pid, syscall.SIGKILL))
+	for syscall.Kill(record.Pid, 0) == nil {
+		time.Sleep(time.Millisecond)
+	}
+}
+
 // TestAUserWhoIsNotRootHasCells without a network, and with files that belong to
-// one user.
+// one user: over a prepared root and, in the long run, over the host's.
 func TestAUserWhoIsNotRootHasCells(t *testing.T) {
 	t.Parallel()
+	t.Run("over a root of theirs", func(t *testing.T) {
+		t.Parallel()
+		runAsUser(t, "prepared", `. /etc/os-release; echo $ID; echo mine >/etc/mine; echo $$ >/run/x; read mine </etc/mine; echo $mine; read host </proc/sys/kernel/hostname; echo $host`,
+			"ubuntu\nmine\napp-0\n")
+	})
+	t.Run("over the host's root", func(t *testing.T) {
+		t.Parallel()
+		if os.Getenv("UNITD_TEST_LONG") == "" {
+			t.Skip("for UNITD_TEST_LONG: it looks at all directories of the host")
+		}
+		runAsUser(t, "", `id -u; . /etc/os-release; echo $ID; echo mine >/etc/mine; rm /etc/hostname; echo 1 >>/etc/group
+			mkdir /usr/lib/x; touch /usr/lib/x/y /var/lib/dpkg/x; ls /usr/lib/x /etc/mine; tail -n 1 /etc/group`,
+			"0\nubuntu\n/etc/mine\n\n/usr/lib/x:\ny\n1\n")
+	})
+}
+
+// runAsUser runs commands in a cell of a user who isn't root.
+func runAsUser(t *testing.T, root, commands, want string) {
+	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("it needs root to become somebody else")
 	}
@@ -173,29 +270,56 @@ func TestAUserWhoIsNotRootHasCells(t *testing.T) {
 	must(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	const nobody = 65534
-	must(t, os.Chown(dir, nobody, nobody))
 	self, err := os.Executable()
 	must(t, err)
 	program := filepath.Join(dir, "program") // nor the directory of the test's binary
 	// By another process: whoever is forked meanwhile would keep it open for writing.
 	must(t, exec.Command("cp", self, program).Run())
-	cmd := exec.Command(program, "as-user", dir, `id -u; . /etc/os-release; echo $ID; echo mine >/etc/mine; rm /etc/hostname; echo 1 >>/etc/group
-		mkdir /usr/lib/x; touch /usr/lib/x/y /var/lib/dpkg/x; ls /usr/lib/x /etc/mine; tail -n 1 /etc/group`)
+	if root != "" {
+		prepareRoot(t, filepath.Join(dir, root))
+	}
+	must(t, exec.Command("chown", "-R", "65534:65534", dir).Run())
+	cmd := exec.Command(program, "as-user", dir, root, commands)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 	out, err := cmd.CombinedOutput()
 	if strings.HasPrefix(string(out), "NO RIGHTS") {
 		t.Skipf("not here: %s", out)
 	}
-	if want := "0\nubuntu\n/etc/mine\n\n/usr/lib/x:\ny\n1\n"; err != nil || string(out) != want {
+	if err != nil || string(out) != want {
 		t.Errorf("got %q, %v, want %q", out, err, want)
 	}
-	if left, _ := filepath.Glob(filepath.Join(dir, "*")); len(left) != 2 {
-		t.Errorf("left %q", left) // but the program and the agents' directory
+	for _, left := range []string{"cells", "prepared/etc/mine", "prepared/etc/os-release"} {
+		if _, err := os.Lstat(filepath.Join(dir, left)); !os.IsNotExist(err) {
+			t.Errorf("%s is left", left)
+		}
+	}
+}
+
+// prepareRoot makes a root directory with a shell and nothing else.
+func prepareRoot(t *testing.T, dir string) {
+	t.Helper()
+	out, err := exec.Command("ldd", "/bin/sh").Output()
+	if err != nil {
+		t.Skipf("cannot tell what a shell needs: %v", err)
+	}
+	files := []string{"/bin/sh"}
+	for _, word := range strings.Fields(string(out)) {
+		if strings.HasPrefix(word, "/") {
+			files = append(files, word)
+		}
+	}
+	for _, d := range []string{"etc", "run", "proc"} {
+		must(t, os.MkdirAll(filepath.Join(dir, d), 0o755))
+	}
+	for _, f := range files {
+		to := filepath.Join(dir, f)
+		must(t, os.MkdirAll(filepath.Dir(to), 0o755))
+		must(t, exec.Command("cp", "-L", f, to).Run())
 	}
 }
 
 // asUser makes a cell and runs commands in it.
-func asUser(dir, commands string) int {
+func asUser(dir, root, commands string) int {
 	fail := func(err error) int {
 		fmt.Println(err)
 		return 1
@@ -210,6 +334,9 @@ func asUser(dir, commands string) int {
 	}
 	cells := &isolate.Cells{Dir: filepath.Join(dir, "cells"), Program: self}
 	spec := isolate.Spec{Name: "app/0", Hostname: "app-0", ID: "one", Mode: model.IsolateOn, OS: isolate.DefaultOS, Agents: agents}
+	if root != "" {
+		spec.Root = filepath.Join(dir, root)
+	}
 	if _, err := cells.Open(context.Background(), key("app/0"), spec); !errors.Is(err, isolate.ErrNoRights) {
 		return fail(errors.Errorf("without root there is no network, but: %v", err))
 	}

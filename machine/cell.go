@@ -2,6 +2,7 @@ package machine
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -111,7 +112,7 @@ func (u *unit) isolate(ctx context.Context) error {
 	if err != nil {
 		return errors.Trace(err)
 	}
-	if err := tools.Link(host, "../client"); err != nil {
+	if err := tools.Link(host, "../client", "../client"); err != nil {
 		return errors.Trace(err)
 	}
 	u.cell.Store(&cell{Cell: c, system: system, agents: agents, toolsDir: inside})
@@ -180,6 +181,18 @@ func (u *unit) command(path string, args []string, env []string) runner.Cmd {
 	}
 	path, args = c.Command(c.inside(u.charm.Path()), c.inside(path), args...)
 	return runner.Cmd{Path: path, Args: args, Dir: "/", Env: env}
+}
+
+// startable is the error of a program that can't be started in the unit's cell,
+// in the words of one that can't be on the host.
+func (u *unit) startable(path string) error {
+	if u.cell.Load() == nil || !strings.HasPrefix(path, u.dir) {
+		return nil
+	}
+	if st, err := os.Stat(path); err == nil && st.Mode()&0o111 == 0 {
+		return errors.New(StartError(path, os.ErrPermission))
+	}
+	return nil
 }
 
 // removeCell takes the cell of a unit away that is gone, with all that it has

@@ -135,6 +135,9 @@ func (u *unit) execute(ctx context.Context, run uniter.Run, entry *history.Entry
 	if err != nil {
 		return hctx, u.failure(ctx, err)
 	}
+	if err := u.startable(path); err != nil {
+		return hctx, u.failure(ctx, err)
+	}
 	tail, env, task := &outputTail{}, u.environ(run, id, u.departure(callCtx, run.Hook)), u.doing
 	if path != "" {
 		u.taking.start(charm, u.charm.Path(), env)

@@ -153,8 +153,12 @@ func (s *storeroom) serve(ctx context.Context, v state.StorageView) error {
 	case v.Going && !v.Attachment.Ready, unit == v.Unit && v.Attachment.Ready:
 		return nil
 	}
+	wanted, err := s.wanted(ctx, v)
+	if err != nil {
+		return errors.Trace(err)
+	}
 	location, err := s.keeper.Provide(ctx, storage.Volume{
-		ID: v.ID, Provider: v.Provider, Kind: v.Kind, Size: v.Size, ReadOnly: v.ReadOnly, Wanted: v.Attachment.Wanted,
+		ID: v.ID, Provider: v.Provider, Kind: v.Kind, Size: v.Size, ReadOnly: v.ReadOnly, Wanted: wanted,
 	})
 	if err != nil {
 		return errors.Trace(err)
@@ -164,6 +168,18 @@ func (s *storeroom) serve(ctx context.Context, v state.StorageView) error {
 	}
 	s.provided[v.ID] = v.Unit
 	return nil
+}
+
+// wanted is where the charm wants its storage to be on this host. An isolated
+// unit has it where it is made: that place is the unit's own, too, and the
+// host's directories are none of its matter.
+func (s *storeroom) wanted(ctx context.Context, v state.StorageView) (string, error) {
+	app, err := s.model.Application(ctx, v.Unit.Application())
+	switch {
+	case errors.Is(err, errors.NotFound), err == nil && !app.Isolation.On():
+		return v.Attachment.Wanted, nil
+	}
+	return "", errors.Trace(err)
 }
 
 // remove takes an instance off the host and out of the model.

@@ -24,6 +24,9 @@ type Params struct {
 	// that of $UNITD_BIN, else the one on PATH, else it is built, for which the
 	// module must be among the caller's dependencies.
 	Unitd string
+	// Isolate is how applications are isolated for which deploy isn't told, one of
+	// model.IsolationModes; empty: they aren't.
+	Isolate string
 	// Update rewrites the files in scripts that cmp finds different.
 	Update bool
 	// Keep leaves the scripts' directories where they are, and says where.

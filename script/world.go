@@ -17,6 +17,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/unitd/unitd/hooks/runner"
+	"github.com/unitd/unitd/machine"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/script/lab"
 	"github.com/unitd/unitd/state"
@@ -97,6 +98,7 @@ func (e *engine) setUp(env *testscript.Env) error {
 	env.Setenv("HOME", home)
 	env.Setenv("TZ", "UTC")
 	setUpBuilds(env)
+	env.Setenv("UNITD_ISOLATE", e.Isolate)
 	env.Setenv("SCRIPT_DIR", here)
 	env.Setenv("PATH", filepath.Dir(w.unitd)+string(os.PathListSeparator)+env.Getenv("PATH"))
 	env.Setenv(nowVariable, dawn.Format(time.RFC3339Nano))
@@ -263,11 +265,26 @@ func (w *world) end() {
 		for _, info := range infos {
 			runner.EndLeftover(context.WithoutCancel(w.ctx), "JUJU_MODEL_UUID="+info.UUID)
 		}
+		w.removeCells()
 		runner.OpenCgroups(w.dir).Close() // which they were in
 	}
 	w.cancel()
 	if w.store != nil {
 		w.store.Close()
+	}
+}
+
+// removeCells removes the machines of isolated units.
+func (w *world) removeCells() {
+	cells := machine.NewCells(w.dir, "")
+	keys, err := cells.Keys()
+	for _, key := range keys {
+		if removed := cells.Remove(key); err == nil {
+			err = removed
+		}
+	}
+	if err != nil {
+		fmt.Fprintf((*agentLog)(w), "cannot remove isolated units: %v\n", err)
 	}
 }
 

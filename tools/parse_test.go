@@ -74,7 +74,7 @@ func TestSettingsFilesAreFoundWhereTheCallerMeans(t *testing.T) {
 		{"/nosuch", "", "open /nosuch: no such file or directory"},
 		{".", "", "open " + dir + ": not a regular file"},
 	} {
-		got, err := settingsFile(&call{dir: dir}, c.path)
+		got, err := settingsFile(&call{open: os.OpenFile, dir: dir}, c.path)
 		mustBe(t, c.path, got["a"], c.want)
 		mustBe(t, c.path, errText(err), c.wantErr)
 	}

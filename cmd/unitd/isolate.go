@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -12,6 +14,10 @@ import (
 	"github.com/unitd/unitd/machine"
 	"github.com/unitd/unitd/model"
 )
+
+// isolateVariable says how applications are isolated for which nothing else is
+// said; it is there for CI, and for the worlds of scripts.
+const isolateVariable = "UNITD_ISOLATE"
 
 // isolateFlags are the flags of commands that deploy.
 type isolateFlags struct{ mode, root, os string }
@@ -26,7 +32,7 @@ func (f *isolateFlags) declare(cmd *cobra.Command) {
 
 // isolation is what the flags ask for, with what isn't said as it is mostly.
 func (f isolateFlags) isolation() (model.Isolation, error) {
-	i := model.Isolation{Mode: f.mode, Root: f.root, OS: f.os}
+	i := model.Isolation{Mode: cmp.Or(f.mode, os.Getenv(isolateVariable)), Root: f.root, OS: f.os}
 	if i.Root != "" {
 		abs, err := filepath.Abs(i.Root)
 		if err != nil {

@@ -3,10 +3,12 @@ package main
 import (
 	"fmt"
 	"regexp"
+	"strings"
 
 	"github.com/juju/errors"
 	"github.com/spf13/cobra"
 
+	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/script"
 )
 
@@ -20,6 +22,7 @@ type testFlags struct {
 	update   bool
 	keep     bool
 	junit    string
+	isolate  string
 	commands bool
 }
 
@@ -36,6 +39,7 @@ A script is a txtar file: commands first, then the files that they need. "unitd
 test --commands" lists the commands.`,
 		Example: `  unitd test ./tests
   unitd test tests/upgrade.txtar -v
+  unitd test ./tests --isolate
   unitd test ./tests --run 'relation' --junit report.xml`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			return a.test(args, f)
@@ -49,6 +53,8 @@ test --commands" lists the commands.`,
 	fs.BoolVar(&f.json, "json", false, "print one JSON object for each script")
 	fs.BoolVar(&f.update, "update", false, "rewrite the files in scripts that cmp finds different")
 	fs.BoolVar(&f.keep, "keep", false, "leave the scripts' directories where they are")
+	fs.StringVar(&f.isolate, "isolate", "", "isolate units, as deploy does, where a script doesn't say otherwise: "+strings.Join(model.IsolationModes(), ", "))
+	fs.Lookup("isolate").NoOptDefVal = model.IsolateAuto
 	fs.StringVar(&f.junit, "junit", "", "write a JUnit XML file, for CI")
 	fs.BoolVar(&f.commands, "commands", false, "list the commands of scripts")
 	return cmd
@@ -92,7 +98,10 @@ func (a *app) test(args []string, f testFlags) error {
 
 func (a *app) suite(args []string, f testFlags) (*script.Suite, error) {
 	s := &script.Suite{Parallel: f.parallel, Verbose: f.verbose, JSON: f.json, Out: a.stdout}
-	s.Seed, s.Update, s.Keep = f.seed, f.update, f.keep
+	s.Seed, s.Update, s.Keep, s.Isolate = f.seed, f.update, f.keep, f.isolate
+	if err := (model.Isolation{Mode: f.isolate}).Validate(); err != nil {
+		return nil, usagef("--isolate: %v", err)
+	}
 	if len(args) == 0 {
 		args = []string{"."}
 	}
