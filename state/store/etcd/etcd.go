@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"math"
+	"net"
 	"strings"
 	"sync"
 	"time"
@@ -25,7 +26,9 @@ const (
 	patience = 20 * time.Second
 	attempt  = 5 * time.Second
 	// connecting is how long Open waits for the first answer.
-	connecting = 4 * time.Second
+	connecting = 10 * time.Second
+	// knocking is how long it waits for anybody to be there.
+	knocking = 3 * time.Second
 	// again is the pause before a request is made anew.
 	again = 50 * time.Millisecond
 
@@ -102,11 +105,29 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	s := &Store{client: client, prefix: o.Prefix + "/", names: names, log: o.Log, turn: make(chan struct{}, 1)}
 	s.turn <- struct{}{}
 	s.ctx, s.stop = context.WithCancel(context.Background())
-	if err := s.settle(ctx); err != nil {
+	if err = s.knock(ctx, o.Endpoints); err == nil {
+		err = s.settle(ctx)
+	}
+	if err != nil {
 		s.Close()
 		return nil, errors.Annotatef(err, "cannot open the store")
 	}
 	return s, nil
+}
+
+// knock is the error of a store where nobody is: etcd's client would go on
+// trying.
+func (s *Store) knock(ctx context.Context, endpoints []string) error {
+	for _, e := range endpoints {
+		c, err := (&net.Dialer{Timeout: knocking}).DialContext(ctx, "tcp", e)
+		if err == nil {
+			return errors.Trace(c.Close())
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return errors.Trace(err)
+	}
+	return errors.Trace(readable(context.DeadlineExceeded, s.names))
 }
 
 // settle reads which layout the store has, and says so where it is new.
