@@ -136,7 +136,7 @@ func (w *world) dissolve(m interface {
 // units, nor as it has relations or peers.
 func TestNoTransactionGrowsWithTheApplication(t *testing.T) {
 	t.Parallel()
-	n := 100
+	n := 70
 	if long {
 		n = 1000
 	}
