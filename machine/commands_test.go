@@ -70,15 +70,16 @@ func TestAMachineRunsCommandsInTheirOrder(t *testing.T) {
 	one := main.joins()
 	main.place("a", main.charm(ringCharm, countingCharm), state.NewMachine)
 	main.settle()
-	for _, machine := range []string{one.id, "1"} {
+	for machine, count := range map[string]int{one.id: 10, "1": 2} { // task 9 comes before task 10
 		file := filepath.Join(t.TempDir(), "lines")
-		lines := make([]string, 12) // 9 comes before 10
+		lines, want := make([]string, count), ""
 		for i := range lines {
 			lines[i] = fmt.Sprintf("echo %d >>%s", i, file)
+			want += fmt.Sprint(i, " ")
 		}
 		tasks := main.enqueue(machine, append(lines, "tr '\\n' ' ' <"+file+"; echo; echo $JUJU_MACHINE_ID$JUJU_UNIT_NAME; exit 3")...)
 		last := main.task(tasks[len(tasks)-1].ID, ended)
-		if got, want := last.Results["stdout"], "0 1 2 3 4 5 6 7 8 9 10 11 \n"+machine+"\n"; got != want {
+		if got := last.Results["stdout"]; got != want+"\n"+machine+"\n" {
 			t.Errorf("got %q, want %q", got, want)
 		}
 		if last.Status != state.TaskCompleted || last.Results["return-code"] != int64(3) {

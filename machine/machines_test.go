@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -282,7 +283,8 @@ func TestAMachineRemovedByForceIsClearedWhenItsAgentIsBack(t *testing.T) {
 		return !there && unitIn(s, "a/0").Name == ""
 	})
 	main.settle()
-	if got := main.hooks("a/1"); got[len(got)-1] != "ring-relation-departed(a/0)" {
+	// It may have to lead from then on.
+	if got := main.hooks("a/1"); !slices.Contains(got, "ring-relation-departed(a/0)") {
 		t.Errorf("a/1 ran %v", got)
 	}
 	one.begin()
