@@ -36,13 +36,14 @@ type Figures struct {
 	// to find them; Kinds has the bytes by what the keys are of.
 	Keys, Bytes int64
 	Kinds       map[string]int64
+	// KeyBytes are those of the keys alone.
+	KeyBytes int64
 	// Largest is the largest value, in bytes, and of which key.
 	Largest    int
 	LargestKey string
-	// Hot is the key that was written most often, of those that units share, and
-	// how often.
-	Hot       string
-	HotWrites int64
+	// Hot is, by kind of key, how often the one was written that was written most
+	// often, of those that units share.
+	Hot map[string]int64
 }
 
 // per is a total for each unit.
@@ -71,9 +72,8 @@ func (f *Figures) Write(w io.Writer) error {
 		{"keys written", perUnit(f.All.Puts)},
 		{"bytes written", perUnit(f.All.Bytes)},
 		{"keys stored", perUnit(f.Keys)},
-		{"bytes stored", perUnit(f.Bytes)},
-		{"largest value", fmt.Sprintf("%d bytes, %s", f.Largest, f.LargestKey)},
-		{"most written", fmt.Sprintf("%d times, %s", f.HotWrites, f.Hot)},
+		{"bytes stored", fmt.Sprintf("%s, of them in keys %.1f", perUnit(f.Bytes), f.per(f.KeyBytes))},
+		{"largest value", fmt.Sprintf("%d bytes, of %s", f.Largest, f.LargestKey)},
 		{"looks", fmt.Sprintf("%s, of them in vain %s", perUnit(f.Looks), perUnit(f.Vain))},
 		{"reads a look", fmt.Sprintf("%.1f, which return %.1f keys", f.ReadsPerLook(), float64(f.Looking.Keys)/float64(f.Looks-f.Spared))},
 		{"units told to look", fmt.Sprintf("%.2f a transaction", float64(f.Woken)/float64(f.All.Updates))},
@@ -81,6 +81,9 @@ func (f *Figures) Write(w io.Writer) error {
 	}
 	for _, kind := range slices.SortedFunc(maps.Keys(f.Kinds), func(a, b string) int { return int(f.Kinds[b] - f.Kinds[a]) })[:min(6, len(f.Kinds))] {
 		rows = append(rows, [2]string{"bytes of " + kind, perUnit(f.Kinds[kind])})
+	}
+	for _, kind := range slices.Sorted(maps.Keys(f.Hot)) {
+		rows = append(rows, [2]string{"writes of one " + kind, fmt.Sprint(f.Hot[kind], " at most")})
 	}
 	for _, row := range rows {
 		if _, err := fmt.Fprintf(w, "%-24s %s\n", row[0], row[1]); err != nil {
@@ -104,9 +107,10 @@ func (f *Figures) stored(ctx context.Context, s store.Store, before map[string]i
 				size := len(kv.Key) + len(kv.Value)
 				f.Kinds[kindOf(kv.Key)] += int64(size)
 				f.Bytes += int64(size)
+				f.KeyBytes += int64(len(kv.Key))
 				f.Keys++
 				if len(kv.Value) > f.Largest {
-					f.Largest, f.LargestKey = len(kv.Value), kv.Key
+					f.Largest, f.LargestKey = len(kv.Value), kindOf(kv.Key)
 				}
 			}
 			after = page[len(page)-1].Key

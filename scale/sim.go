@@ -114,15 +114,14 @@ func (s *sim) run(ctx context.Context) error {
 		return errors.Trace(err)
 	}
 	s.f.Settled, s.f.All, s.f.Looking = s.clock.now.Sub(began), s.store.Traffic, s.looking
+	s.f.Hot = map[string]int64{}
 	for key, n := range s.store.shared {
-		if n > s.f.HotWrites || n == s.f.HotWrites && key < s.f.Hot {
-			s.f.Hot, s.f.HotWrites = key, n
-		}
+		s.f.Hot[kindOf(key)] = max(s.f.Hot[kindOf(key)], n)
 	}
 	if err := s.f.stored(ctx, s.store.Store, before.Kinds); err != nil {
 		return errors.Trace(err)
 	}
-	s.f.Keys, s.f.Bytes = s.f.Keys-before.Keys, s.f.Bytes-before.Bytes
+	s.f.Keys, s.f.Bytes, s.f.KeyBytes = s.f.Keys-before.Keys, s.f.Bytes-before.Bytes, s.f.KeyBytes-before.KeyBytes
 	return nil
 }
 
