@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/juju/errors"
 
@@ -27,6 +28,8 @@ type Shape struct {
 	// is counted as one that looks, and doesn't. Run with and without it gives
 	// the same figures, but for the reads; so it is for large sizes.
 	Spare bool
+	// Boot is the time within which the machines come up; 0: a minute.
+	Boot time.Duration
 	// Seed is where chance begins.
 	Seed uint64
 }

@@ -1,6 +1,7 @@
 package scale
 
 import (
+	"cmp"
 	"container/heap"
 	"context"
 	"fmt"
@@ -20,8 +21,6 @@ import (
 const (
 	// notice is how long it takes until an agent looks that a change is about.
 	notice = 100 * time.Millisecond
-	// boot is the time within which the machines come up.
-	boot = time.Minute
 	// shortest and longest is what hooks take.
 	shortest, longest = time.Second, 3 * time.Second
 )
@@ -161,7 +160,7 @@ func (s *sim) deployed(ctx context.Context, urls [service]string, awake int) err
 		s.units[u.doc.Name] = u
 	}
 	for _, h := range s.hosts {
-		s.at(time.Duration(s.chance.Int64N(int64(boot))), func(ctx context.Context) error { return s.start(ctx, h) })
+		s.at(time.Duration(s.chance.Int64N(int64(cmp.Or(s.Boot, time.Minute)))), func(ctx context.Context) error { return s.start(ctx, h) })
 	}
 	return nil
 }
@@ -212,6 +211,7 @@ func (s *sim) start(ctx context.Context, h *host) error {
 		if err := u.model.SetDeployed(ctx, u.doc.Name); err != nil {
 			return errors.Trace(err)
 		}
+		u.phase = asleep
 		s.wake(u)
 	}
 	return errors.Trace(s.tell(ctx, nil))

@@ -33,7 +33,8 @@ type unit struct {
 type phase int
 
 const (
-	asleep  phase = iota // it has nothing to do
+	absent  phase = iota // its machine isn't up yet
+	asleep               // it has nothing to do
 	due                  // it is about to look
 	queued               // it waits for its turn to run a hook
 	running              // its hook runs

@@ -190,4 +190,3 @@ func (d *data) commit(was *btree.BTreeG[*store.KV], t *tx) int64 {
 	d.more = make(chan struct{})
 	return d.rev
 }
-

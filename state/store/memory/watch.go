@@ -12,9 +12,6 @@ import (
 	"github.com/unitd/unitd/state/store"
 )
 
-// most is how many commits one batch tells of.
-const most = 256
-
 // Watch is part of store.Store.
 func (s *Store) Watch(ctx context.Context, prefix string, from int64) (<-chan store.Batch, error) {
 	if err := s.usable(ctx); err != nil {
@@ -60,7 +57,8 @@ func (s *Store) tell(ctx context.Context, prefix string, rev int64, out chan<- s
 	}
 }
 
-// after is what a watcher is told next that knows of all up to rev, and what is
+// after is what a watcher is told next that knows of all up to rev, one commit
+// at a time, so that a simulation gets the same batches each time; and what is
 // closed once there is more.
 func (d *data) after(prefix string, rev int64) (store.Batch, <-chan struct{}) {
 	d.mu.Lock()
@@ -69,15 +67,13 @@ func (d *data) after(prefix string, rev int64) (store.Batch, <-chan struct{}) {
 		return store.Batch{Rev: d.forgotten, Resync: true}, d.more
 	}
 	b := store.Batch{Rev: rev}
-	for _, events := range d.history[min(rev-d.forgotten, int64(len(d.history))):] {
-		if b.Rev-rev == most {
-			break
-		}
-		b.Rev++
-		for _, e := range events {
-			if strings.HasPrefix(e.Key, prefix) {
-				b.Events = append(b.Events, e)
-			}
+	if rev >= d.rev {
+		return b, d.more
+	}
+	b.Rev++
+	for _, e := range d.history[rev-d.forgotten] {
+		if strings.HasPrefix(e.Key, prefix) {
+			b.Events = append(b.Events, e)
 		}
 	}
 	return b, d.more
