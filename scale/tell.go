@@ -73,6 +73,7 @@ func (s *sim) concerned(ctx context.Context, c state.Change, by *unit, all, vain
 	if c.Status {
 		return nil
 	}
+	// What is said of a machine is said before its units look for the first time.
 	told := map[*unit]bool{}
 	add := func(units []*unit, to map[*unit]bool) {
 		for _, u := range units {
@@ -99,11 +100,6 @@ func (s *sim) concerned(ctx context.Context, c state.Change, by *unit, all, vain
 	for name := range c.Units {
 		if u, ok := s.units[name]; ok {
 			add([]*unit{u}, all)
-		}
-	}
-	for u := range told {
-		if c.Machines[u.doc.Machine] {
-			all[u] = true
 		}
 	}
 	s.f.Woken += int64(len(told))
