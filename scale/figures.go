@@ -57,9 +57,11 @@ func (f *Figures) ReadsPerLook() float64 {
 	return float64(f.Looking.Reads) / float64(f.Looks-f.Spared)
 }
 
-// Told is how many commits the agents of all machines are told of together: each
-// of them watches the whole model.
-func (f *Figures) Told() int64 { return f.All.Updates * int64(f.Machines) }
+// Told is how many commits the agents of all machines are told of together, once
+// all units are settled: each agent watches the whole model.
+func (f *Figures) Told() float64 {
+	return f.Transactions() * float64(f.Units) * float64(f.Machines)
+}
 
 // Write writes the figures for people, one a line.
 func (f *Figures) Write(w io.Writer) error {
@@ -77,7 +79,7 @@ func (f *Figures) Write(w io.Writer) error {
 		{"looks", fmt.Sprintf("%s, of them in vain %s", perUnit(f.Looks), perUnit(f.Vain))},
 		{"reads a look", fmt.Sprintf("%.1f, which return %.1f keys", f.ReadsPerLook(), float64(f.Looking.Keys)/float64(f.Looks-f.Spared))},
 		{"units told to look", fmt.Sprintf("%.2f a transaction", float64(f.Woken)/float64(f.All.Updates))},
-		{"agents told", fmt.Sprintf("%d a transaction, %d together", f.Machines, f.Told())},
+		{"agents told", fmt.Sprintf("%d a transaction, %.3g together", f.Machines, f.Told())},
 	}
 	for _, kind := range slices.SortedFunc(maps.Keys(f.Kinds), func(a, b string) int { return int(f.Kinds[b] - f.Kinds[a]) })[:min(6, len(f.Kinds))] {
 		rows = append(rows, [2]string{"bytes of " + kind, perUnit(f.Kinds[kind])})
