@@ -73,7 +73,10 @@ var rooms = []room{
 	{"state/store/storetest", anything, []string{"state/store"}},
 	{"state/store/sqlite", anything, []string{"state/store"}},
 	{"state/store/memory", anything, []string{"state/store"}},
+	{"state/store/etcd", anything, []string{"state/store"}},
+	{"state/store/etcd/etcdtest", anything, []string{"state/store", "state/store/etcd", "state/store/sqlite"}},
 	{"state", anything, []string{"model", "state/store"}},
+	{"state/statetest", anything, []string{"model", "state", "state/store"}},
 	{"storage", anything, []string{"charmdir", "durable", "model"}},
 	{"machine", anything, []string{
 		"charmdir", "context", "debugger", "debuglog", "durable", "history", "hooks", "hooks/runner", "model", "recording", "relation",
@@ -90,7 +93,7 @@ var rooms = []room{
 	{"cmd/hooktool", standard, []string{"tools/client"}},
 	{"cmd/unitd", anything, []string{
 		"bundle", "charmbuild", "charmdir", "context", "debugger", "debuglog", "durable", "history", "hooks", "hooks/runner", "machine", "model",
-		"recording", "relation", "script", "script/lab", "sealed", "state", "state/store", "state/store/sqlite", "storage", "tools", "tools/client", "tools/wire",
+		"recording", "relation", "script", "script/lab", "sealed", "state", "state/store", "state/store/etcd", "state/store/sqlite", "storage", "tools", "tools/client", "tools/wire",
 		"uniter", "uniter/journal", "uniter/resolver", "why",
 	}},
 }

@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -330,4 +331,23 @@ func TestWaitingForAnotherProcessEndsWhenToldTo(t *testing.T) {
 		t.Fatal(err)
 	}
 	unlock()
+}
+
+// TestInterruptedItLeavesNothingButItsLock: pip is ended with all that it has
+// started.
+func TestInterruptedItLeavesNothingButItsLock(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "plugin: charm", map[string]string{"requirements.txt": "right\n"})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	w.Step = func(string) { cancel() } // pip has begun
+	if _, err := w.build(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	left, err := os.ReadDir(w.Cache)
+	if err != nil || len(left) != 1 || filepath.Ext(left[0].Name()) != ".lock" {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+	w.Step = nil
+	w.want(2, "left-2.0", "right-1.0")
 }

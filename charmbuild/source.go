@@ -70,7 +70,7 @@ func sources(p *charmdir.Project) (source, error) {
 // relative to it, and trees, which are relative to where pip runs.
 func (s *source) include(root, path string, data []byte) error {
 	for line := range strings.Lines(string(data)) {
-		words := strings.Fields(strings.ReplaceAll(line, "=", " "))
+		words := optionsApart(line)
 		if len(words) == 0 {
 			continue
 		}
@@ -93,18 +93,38 @@ func (s *source) include(root, path string, data []byte) error {
 			if err := s.tree(root, words[1]); err != nil {
 				return err
 			}
-		case strings.HasPrefix(first, ".") || strings.HasPrefix(first, "/"):
-			if err := s.tree(root, first); err != nil {
-				return err
+		default:
+			for i, word := range words {
+				path := i == 0 || words[i-1] == "@"
+				if strings.HasPrefix(word, "file:") || path && (strings.HasPrefix(word, ".") || strings.HasPrefix(word, "/")) {
+					if err := s.tree(root, word); err != nil {
+						return err
+					}
+				}
 			}
 		}
 	}
 	return nil
 }
 
+// optionsApart are the words of a line, an option's name and value apart.
+func optionsApart(line string) []string {
+	words := strings.Fields(line)
+	if len(words) == 0 || words[0][0] != '-' {
+		return words
+	}
+	if name, value, ok := strings.Cut(words[0], "="); ok {
+		return append([]string{name, value}, words[1:]...)
+	}
+	if first := words[0]; len(first) > 2 && first[1] != '-' {
+		return append([]string{first[:2], first[2:]}, words[1:]...)
+	}
+	return words
+}
+
 // tree notes a package that is a tree, or an archive, on this machine.
 func (s *source) tree(root, name string) error {
-	path := strings.TrimPrefix(name, "file://")
+	path := strings.TrimPrefix(strings.TrimPrefix(name, "file:"), "//")
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(root, path)
 	}

@@ -83,18 +83,37 @@ func readProject(dir string) (*Project, error) {
 		}
 		return p.withoutParts(), nil
 	}
+	parts = slices.DeleteFunc(parts, func(e entry) bool { return e.mapping() != nil }) // they say nothing
+	if !slices.ContainsFunc(parts, func(e entry) bool { return builds(e, runs) }) {
+		return nil, nil
+	}
 	for _, e := range parts {
-		if e.mapping() != nil {
-			continue // it says nothing
-		}
 		if err := p.readPart(e, runs); err != nil {
 			return nil, err
 		}
 	}
-	if p.Plugin == "" {
-		return nil, nil
-	}
 	return p, p.check()
+}
+
+// plugin is that of a part; one that names none has charmcraft's of its name.
+func plugin(e entry) (string, error) {
+	name, err := e.get("plugin").text()
+	if name == "" {
+		name = e.key
+	}
+	return name, err
+}
+
+// builds says whether a part makes something without which the charm can't
+// run; what isn't known does so in a charm that has nothing to run.
+func builds(e entry, runs bool) bool {
+	switch name, _ := plugin(e); name {
+	case "charm", "python", "uv":
+		return true
+	case "dump", "nil":
+		return false
+	}
+	return !runs
 }
 
 // withoutParts is a project that says nothing of how it is built.
@@ -109,12 +128,9 @@ func (p *Project) withoutParts() *Project {
 }
 
 func (p *Project) readPart(e entry, runs bool) error {
-	plugin, err := e.get("plugin").text()
+	plugin, err := plugin(e)
 	if err != nil {
 		return err
-	}
-	if plugin == "" {
-		plugin = e.key // as charmcraft has it
 	}
 	pt := part{}
 	if pt.source, err = e.get("source").text(); err != nil {
@@ -146,6 +162,7 @@ func (p *Project) readPart(e entry, runs bool) error {
 		}
 	default:
 		if runs {
+			p.Ignored = append(p.Ignored, e.key+": plugin "+plugin)
 			return nil
 		}
 		return e.errorf("plugin %q isn't known here (charm, dump, nil, python and uv are): pack the charm with charmcraft, and deploy the .charm file", plugin)

@@ -28,6 +28,7 @@ func TestWhatIsATreeThatHasToBeBuilt(t *testing.T) {
 	}{
 		{"no charmcraft.yaml: it is a charm as it is", program.with("metadata.yaml", "name: a"), ""},
 		{"parts that copy", program.with("charmcraft.yaml", craft("x: {plugin: dump, source: .}")), ""},
+		{"parts that copy what isn't here", program.with("charmcraft.yaml", craft("x: {plugin: dump, source: 'https://x', organize: {a: b}}")), ""},
 		{"packed before", program.with("charmcraft.yaml", craft("charm: {}")).with("manifest.yaml", "bases: []"), ""},
 		{"no parts, and a program", program.with("charmcraft.yaml", "name: a"), "charm requirements.txt"},
 		{"no parts, and a dispatch", program.with("charmcraft.yaml", "name: a").with("dispatch*", ""), ""},
@@ -46,6 +47,8 @@ func TestWhatIsATreeThatHasToBeBuilt(t *testing.T) {
 		{"the python plugin", program.with("charmcraft.yaml", craft("x: {plugin: python, python-packages: [six], python-constraints: [c.txt]}")).with("c.txt", ""),
 			"python requirements.txt c.txt six"},
 		{"the uv plugin", program.with("charmcraft.yaml", craft("x: {plugin: uv, uv-extras: [e], uv-groups: [g]}")), "uv e g"},
+		{"a program, and a plugin that isn't known, in a charm that runs", program.with("charmcraft.yaml", craft("charm: {}\nx: {plugin: rust}")).with("hooks/install*", ""),
+			"charm requirements.txt"},
 		{"a plugin that isn't known, of a charm that runs", program.with("charmcraft.yaml", craft("x: {plugin: rust}")).with("dispatch*", ""), ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {

@@ -28,6 +28,8 @@ type Params struct {
 	MayReboot bool
 	// Action is set where the run is that of an action.
 	Action *Action
+	// FailNow is called by unitd-fail, on the same terms as RebootNow.
+	FailNow func()
 	// RebootNow is called by "juju-reboot --now", so that the runner can end
 	// the hook. It must not block nor call the Context; nil: nobody is told.
 	RebootNow func()
@@ -49,14 +51,17 @@ type Context struct {
 	config         answer[map[string]any]
 	bags           map[bag]*answer[model.Settings]
 	bagWrites      map[bag]model.Settings
+	bagTallies     map[bag]*tally
 	ports          answer[map[model.UnitName]model.Ports]
 	wantPorts      model.Ports // the unit's ports after the hook; nil: as they were
 	state          answer[map[string]string]
 	stateWrites    map[string]*string
+	stateTally     tally
 	notLeader      bool  // once false, leadership stays false for the hook
 	epoch          int64 // the epoch under which the hook leads; 0: it hasn't asked
 	leaderSettings answer[model.Settings]
 	leaderWrites   model.Settings
+	leaderTally    tally
 	unitStatus     answer[model.Status]
 	appStatus      answer[ApplicationStatus]
 	networks       map[string]*answer[Network]
@@ -68,6 +73,8 @@ type Context struct {
 	storageAdded   map[string]int
 	version        *string
 	reboot         model.Reboot
+	requeue        *model.Requeue
+	failed         *string
 	action         action
 }
 
@@ -79,6 +86,7 @@ func New(p Params) *Context {
 		relations:   make(map[model.RelationID]Relation, len(p.Relations)),
 		bags:        map[bag]*answer[model.Settings]{},
 		bagWrites:   map[bag]model.Settings{},
+		bagTallies:  map[bag]*tally{},
 		stateWrites: map[string]*string{},
 		networks:    map[string]*answer[Network]{},
 
@@ -114,6 +122,7 @@ func (c *Context) Changes() model.Changes {
 		WorkloadVersion: c.version,
 		Storage:         c.storageChanges(),
 		Reboot:          c.reboot,
+		Requeue:         c.requeue,
 	}
 	if changes.ByLeader() {
 		changes.Epoch = c.epoch

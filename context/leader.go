@@ -72,7 +72,7 @@ func (c *Context) SetLeaderSettings(change model.Settings) error {
 	if !leader {
 		return errors.NewForbidden(nil, "cannot write leadership settings: cannot write settings: not the leader")
 	}
-	writes, err := extended(c.leaderWrites, change, func() (model.Settings, error) {
+	writes, err := extended(c.leaderWrites, change, &c.leaderTally, func() (model.Settings, error) {
 		return c.leaderSettings.get(c.p.View.LeaderSettings)
 	})
 	if err != nil {

@@ -150,7 +150,7 @@ func (c *Context) writeBag(b bag, change model.Settings, ask func() (model.Setti
 	if _, ok := change[""]; ok {
 		return errors.NewNotValid(nil, "empty key in relation settings")
 	}
-	writes, err := extended(c.bagWrites[b], change, func() (model.Settings, error) {
+	writes, err := extended(c.bagWrites[b], change, c.tallyOf(b), func() (model.Settings, error) {
 		return forKey(c.bags, b).get(ask)
 	})
 	if err != nil {

@@ -66,6 +66,9 @@ func (c *Context) SetState(values map[string]string) error {
 
 // checkState refuses values with which the state would be too large.
 func (c *Context) checkState(values map[string]string) error {
+	if c.stateTally.room(values) {
+		return nil
+	}
 	writes := make(map[string]string, len(c.stateWrites)+len(values))
 	for k, v := range c.stateWrites {
 		if v != nil {
@@ -73,7 +76,7 @@ func (c *Context) checkState(values map[string]string) error {
 		}
 	}
 	maps.Copy(writes, values)
-	if !large(writes) {
+	if c.stateTally.small(writes) {
 		return nil
 	}
 	after, err := c.readState()

@@ -1,6 +1,9 @@
 package hookcontext
 
 import (
+	"fmt"
+	"time"
+
 	"github.com/juju/errors"
 
 	"github.com/unitd/unitd/model"
@@ -31,6 +34,42 @@ func (c *Context) Reboot(now bool) error {
 	case c.reboot == model.NoReboot:
 		c.reboot = model.RebootAfter
 	}
+	return nil
+}
+
+// Fail ends the run as one that has failed, for a reason in a line; the first
+// one holds.
+func (c *Context) Fail(reason string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.failed == nil {
+		c.failed = &reason
+	}
+	if c.p.FailNow != nil {
+		c.p.FailNow()
+	}
+}
+
+// Failed says whether Fail was called, and why.
+func (c *Context) Failed() (reason string, failed bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.failed == nil {
+		return "", false
+	}
+	return *c.failed, true
+}
+
+// Requeue asks for the hook to be run again that long after now, once it has
+// succeeded; the last wish is the one that holds. The error is NotSupported
+// where what the hook tells of will be gone by then, and in tasks.
+func (c *Context) Requeue(after time.Duration, reason string) error {
+	if !c.p.Hook.Repeats() {
+		return errors.NewNotSupported(nil, fmt.Sprintf("%s can't be run again", c.p.Hook.Name()))
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.requeue = &model.Requeue{At: c.p.View.Now().Add(after), Reason: reason}
 	return nil
 }
 

@@ -25,9 +25,15 @@ type Place struct {
 	ContextID        string
 	APIAddresses     []string
 	Proxy            Proxy
-	Path             string // the agent's own PATH, put after ToolsDir
-	Debian           bool   // the host is Debian, Ubuntu or derived from them
-	Ubuntu           bool
+	// LegacyProxy is what any program takes for its proxy, if it is set.
+	LegacyProxy Proxy
+	Path        string // the agent's own PATH, put after ToolsDir
+	Debian      bool   // the host is Debian, Ubuntu or derived from them
+	Ubuntu      bool
+	// Run is the run's number; 0: it has none.
+	Run int64
+	// Departure is, for a hook of what goes, why it does.
+	Departure model.Departure
 }
 
 // Proxy has the model's proxy settings for charms; empty means none.
@@ -35,7 +41,8 @@ type Proxy struct{ HTTP, HTTPS, FTP, No string }
 
 // Environ is the whole environment of a hook or task, "NAME=value" each, built from
 // nothing: what isn't listed doesn't pass. Source: spec/uniter-behaviour.md
-// §2; the seed's JUJU_AGENT_SOCKET is kept as well (seed 004).
+// §2; the seed's JUJU_AGENT_SOCKET is kept as well (seed 004), and what begins
+// with UNITD_ is unitd's own.
 func Environ(i Info, p Place) []string {
 	env := []string{
 		"CHARM_DIR=" + p.CharmDir,
@@ -70,6 +77,7 @@ func Environ(i Info, p Place) []string {
 	if p.Debian {
 		env = append(env, "DEBIAN_FRONTEND=noninteractive", "APT_LISTCHANGES_FRONTEND=none")
 	}
+	env = append(env, p.LegacyProxy.environ()...)
 	if path := i.Path(); path != "" {
 		env = append(env, "JUJU_DISPATCH_PATH="+path)
 	}
@@ -100,6 +108,15 @@ func Environ(i Info, p Place) []string {
 	if i.Kind == Action {
 		env = append(env, "JUJU_ACTION_NAME="+i.Action, "JUJU_ACTION_UUID="+i.Task, "JUJU_ACTION_TAG=action-"+i.Task)
 	}
+	if i.Cause != "" {
+		env = append(env, "UNITD_CAUSE="+i.Cause)
+	}
+	if p.Run > 0 {
+		env = append(env, fmt.Sprintf("UNITD_RUN_NUMBER=%d", p.Run))
+	}
+	if i.Departs() {
+		env = append(env, "UNITD_DEPARTURE="+string(p.Departure))
+	}
 	return env
 }
 
@@ -109,4 +126,18 @@ func hookName(i Info) string {
 		return ""
 	}
 	return i.Name()
+}
+
+// environ is what programs look for, in both cases of letters as each looks for
+// its own; nothing of what isn't set.
+func (p Proxy) environ() []string {
+	var env []string
+	for _, v := range []struct{ name, value string }{
+		{"http_proxy", p.HTTP}, {"https_proxy", p.HTTPS}, {"ftp_proxy", p.FTP}, {"no_proxy", p.No},
+	} {
+		if v.value != "" {
+			env = append(env, v.name+"="+v.value, strings.ToUpper(v.name)+"="+v.value)
+		}
+	}
+	return env
 }

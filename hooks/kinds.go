@@ -124,6 +124,9 @@ type Info struct {
 	Storage         model.StorageID `json:"storage,omitempty"`
 	StorageLocation string          `json:"storage-location,omitempty"`
 	StorageKind     string          `json:"storage-kind,omitempty"`
+	// Again: it runs because an earlier run of the same hook, which has committed,
+	// has asked for it.
+	Again bool `json:"again,omitempty"`
 	// Cause says for people why the hook runs: "config changed".
 	Cause string `json:"cause,omitempty"`
 }
@@ -148,6 +151,30 @@ func (i Info) SecretRef() string {
 
 // IsStorage says whether the hook is a storage hook.
 func (i Info) IsStorage() bool { return strings.HasPrefix(string(i.Kind), "storage-") }
+
+// Departs says whether the hook is of something that goes: the unit, a
+// relation, a remote unit, or storage.
+func (i Info) Departs() bool {
+	switch i.Kind {
+	case Stop, Remove, RelationDeparted, RelationBroken, StorageDetaching:
+		return true
+	}
+	return false
+}
+
+// Repeats says whether the hook can be run once more after it has committed, at
+// its own wish: not where what it tells of is gone by then, nor a task.
+func (i Info) Repeats() bool {
+	return !i.Departs() && !i.IsTask()
+}
+
+// Same says whether both are runs of one hook about the same thing, be what
+// they tell of as new as it may.
+func (i Info) Same(other Info) bool {
+	return i.Kind == other.Kind && i.Endpoint == other.Endpoint && i.RelationID == other.RelationID &&
+		i.RemoteApp == other.RemoteApp && i.RemoteUnit == other.RemoteUnit && i.Task == other.Task &&
+		i.Secret == other.Secret && i.SecretRevision == other.SecretRevision && i.Storage == other.Storage
+}
 
 // Name is the name of the hook's file and of its event: "install",
 // "db-relation-joined". That of a task's run is none of a hook:

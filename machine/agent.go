@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"os"
@@ -38,9 +39,12 @@ type Config struct {
 	Disk durable.Disk
 	// Client is the program that hook tool names are linked to.
 	Client string
-	Clock  clock.Clock
-	Log    *slog.Logger
-	Host   Host
+	// ToolClient, where there is one, is linked to instead by what hooks call: one
+	// that starts faster, and knows the hook tools alone.
+	ToolClient string
+	Clock      clock.Clock
+	Log        *slog.Logger
+	Host       Host
 	// Look, where it is set, says how the host is now, instead of Host; the agent
 	// asks at its start and every 20 seconds, so it must be quick. What has
 	// changed is told to the models: units are reached by other addresses, say.
@@ -88,7 +92,7 @@ func Run(ctx context.Context, c Config) error {
 	if err := c.Disk.MkdirAll(toolsDir, 0o700); err != nil {
 		return errors.Annotate(err, "cannot make the tools directory")
 	}
-	if err := tools.Link(toolsDir, c.Client); err != nil {
+	if err := tools.Link(toolsDir, cmp.Or(c.ToolClient, c.Client), c.Client); err != nil {
 		return errors.Annotate(err, "cannot link the hook tools")
 	}
 	c.cgroups = runner.OpenCgroups(c.Dir)

@@ -18,7 +18,7 @@ import (
 	"github.com/unitd/unitd/history"
 	"github.com/unitd/unitd/machine"
 	"github.com/unitd/unitd/state"
-	"github.com/unitd/unitd/state/store/sqlite"
+	"github.com/unitd/unitd/state/store/etcd/etcdtest"
 	"github.com/unitd/unitd/testcharms"
 )
 
@@ -159,7 +159,7 @@ const committerVariable = "UNITD_TEST_COMMITTER"
 
 // commitFor commits a change for each line of input, and prints when it has.
 func commitFor(path string, in io.Reader, out io.Writer) error {
-	s, err := sqlite.Open(path, sqlite.Options{})
+	s, err := etcdtest.Reopen(path)
 	if err != nil {
 		return err
 	}

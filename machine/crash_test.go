@@ -21,7 +21,7 @@ import (
 	"github.com/unitd/unitd/machine"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
-	"github.com/unitd/unitd/state/store/sqlite"
+	"github.com/unitd/unitd/state/store/etcd/etcdtest"
 	"github.com/unitd/unitd/uniter/sim"
 )
 
@@ -222,7 +222,7 @@ func agentIn(dir, client string) error {
 		return err
 	}
 	disk := durable.Disk{Around: steps.around}
-	s, err := sqlite.Open(dir+"/store.db", sqlite.Options{})
+	s, err := etcdtest.Reopen(dir + "/store.db")
 	if err != nil {
 		return err
 	}

@@ -44,6 +44,9 @@ func (u *unit) runHook(ctx context.Context, run uniter.Run) uniter.Result {
 	entry.Duration = u.clock.Now().Sub(entry.Started)
 	if hctx != nil && !res.Stopped {
 		res.Changes = hctx.Changes()
+		if r := res.Changes.Requeue; r != nil {
+			res.Changes.Requeue = &model.Requeue{At: r.At, Reason: u.mask.text(r.Reason)}
+		}
 		entry.Written = history.WrittenBy(res.Changes)
 	}
 	u.running = entry
@@ -56,11 +59,29 @@ func (u *unit) executeAt(ctx context.Context, run uniter.Run, entry *history.Ent
 		return nil, u.failure(ctx, err)
 	}
 	hctx, res := u.execute(ctx, run, entry)
+	res = u.failedByWish(ctx, hctx, res)
 	err := u.at(ctx, PointEnded, run.Number, run.Hook, "")
 	if err != nil && !res.Stopped && res.Failure == nil {
 		res = u.failure(ctx, err)
 	}
 	return hctx, res
+}
+
+// failedByWish is how a run has ended that unitd-fail has ended, if it has: it
+// has failed, whatever it exited with. That the agent was to stop comes first.
+func (u *unit) failedByWish(ctx context.Context, hctx *hookcontext.Context, res uniter.Result) uniter.Result {
+	if hctx == nil || ctx.Err() != nil {
+		return res
+	}
+	reason, failed := hctx.Failed()
+	if !failed {
+		return res
+	}
+	f := resolver.Failure{Message: u.mask.text(reason), Exit: -1}
+	if res.Failure != nil {
+		f.Output = res.Failure.Output
+	}
+	return uniter.Result{Failure: &f}
 }
 
 // calls puts the tool calls of a run into its entry. Those that come after the
@@ -102,7 +123,7 @@ func (u *unit) execute(ctx context.Context, run uniter.Run, entry *history.Entry
 	defer end()
 	hctx := hookcontext.New(hookcontext.Params{
 		Unit: u.name, ModelUUID: u.model.UUID(), Hook: run.Hook, Charm: charm.Charm,
-		Relations: u.relationsOf(run), MayReboot: run.Hook.Kind != hooks.Action, RebootNow: u.rebootNow(run.Hook, end),
+		Relations: u.relationsOf(run), MayReboot: run.Hook.Kind != hooks.Action, RebootNow: u.rebootNow(run.Hook, end), FailNow: end,
 		Action: u.action(run.Hook),
 		View:   liveView{ctx: callCtx, u: u, charm: charm.Charm, machine: u.machine, task: run.Hook.Task},
 	})
@@ -114,7 +135,7 @@ func (u *unit) execute(ctx context.Context, run uniter.Run, entry *history.Entry
 	if err != nil {
 		return hctx, u.failure(ctx, err)
 	}
-	tail, env, task := &outputTail{}, u.environ(run, id), u.doing
+	tail, env, task := &outputTail{}, u.environ(run, id, u.departure(callCtx, run.Hook)), u.doing
 	if path != "" {
 		u.taking.start(charm, u.charm.Path(), env)
 	}
@@ -256,12 +277,33 @@ func (u *unit) relationsOf(run uniter.Run) []hookcontext.Relation {
 	return out
 }
 
-func (u *unit) environ(run uniter.Run, contextID string) []string {
+// departure is why a hook of what goes runs. Without an answer it is empty: the
+// charm can do its work all the same.
+func (u *unit) departure(ctx context.Context, h hooks.Info) model.Departure {
+	if !h.Departs() {
+		return ""
+	}
+	id := model.NoRelation
+	if h.IsRelation() {
+		id = h.RelationID
+	}
+	why, err := u.model.Departure(ctx, u.name, id, h.RemoteUnit)
+	if err != nil {
+		u.log.Warn("cannot tell why something goes", "unit", u.name, "hook", h.Name(), "err", err)
+	}
+	if why == "" && h.Kind == hooks.StorageDetaching {
+		why = model.StorageDetached
+	}
+	return why
+}
+
+func (u *unit) environ(run uniter.Run, contextID string, why model.Departure) []string {
 	env := hooks.Environ(run.Hook, hooks.Place{
 		Unit: u.name, Principal: u.principal, ModelName: u.model.Name(), ModelUUID: u.model.UUID(),
 		MachineID: u.machine, CharmDir: u.charm.Path(), ToolsDir: u.toolsDir,
 		Socket: u.server.Addr(), ContextID: contextID, APIAddresses: []string{"localhost:17070"},
-		Path: u.host.Path, Debian: u.host.Debian, Ubuntu: u.host.Ubuntu, Proxy: u.proxy,
+		Path: u.host.Path, Debian: u.host.Debian, Ubuntu: u.host.Ubuntu, Proxy: u.proxy[0], LegacyProxy: u.proxy[1],
+		Run: run.Number, Departure: why,
 	})
 	return append(env, u.runMark(run))
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/unitd/unitd/machine"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
-	"github.com/unitd/unitd/state/store/sqlite"
+	"github.com/unitd/unitd/state/store/etcd/etcdtest"
 )
 
 // client builds the hook tool client once for all tests.
@@ -59,10 +59,20 @@ func TestMain(m *testing.M) {
 
 func runTests(m *testing.M) int {
 	code := m.Run()
+	etcdtest.Stop()
 	if path, err := client(); err == nil {
 		os.RemoveAll(filepath.Dir(path))
 	}
 	return code
+}
+
+// TestOnEtcd runs the tests of the package on the other engine, but for those
+// that copy the store with its directory or wind its clock.
+func TestOnEtcd(t *testing.T) {
+	if os.Getenv("UNITD_TEST_LONG") == "" {
+		t.Skip("only with UNITD_TEST_LONG=1: package state and the scripts of the command line have the engine's share of it")
+	}
+	etcdtest.Again(t, "etcd3")
 }
 
 // quiet logs nowhere.
@@ -96,10 +106,7 @@ func newWorld(t testing.TB) *world {
 func newWorldWith(t testing.TB, configure func(*machine.Config)) *world {
 	t.Helper()
 	dir := t.TempDir()
-	s, err := sqlite.Open(filepath.Join(dir, "store.db"), sqlite.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := etcdtest.Open(t, filepath.Join(dir, "store.db"))
 	t.Cleanup(func() { s.Close() })
 	t.Cleanup(func() {
 		if err := audit.Dir(dir); err != nil {

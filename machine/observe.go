@@ -21,6 +21,7 @@ func remote(s *state.Snapshot, endpoints []model.Endpoint, now time.Time) resolv
 	r := resolver.Remote{
 		Now:            now,
 		Life:           s.Unit.Life,
+		Lenient:        s.Force >= state.SkipFailing,
 		Orphaned:       s.Orphaned,
 		OrphanReason:   s.OrphanReason,
 		Charm:          s.Application.Charm,
@@ -95,12 +96,13 @@ func LookOut(ctx context.Context, m *state.Model, lookout *state.Lookout, l reso
 	return remote(s, endpoints, now), errors.Trace(err)
 }
 
-// proxyOf are the model's settings for what charms reach through a proxy. Who
+// proxyOf are the model's settings that begin so for what is reached through a
+// proxy: "juju-" are those for charms, "" those for any program. Who
 // is reached without one matters only where there is one.
-func proxyOf(settings map[string]string) hooks.Proxy {
+func proxyOf(settings map[string]string, prefix string) hooks.Proxy {
 	p := hooks.Proxy{
-		HTTP: settings["juju-http-proxy"], HTTPS: settings["juju-https-proxy"],
-		FTP: settings["juju-ftp-proxy"], No: settings["juju-no-proxy"],
+		HTTP: settings[prefix+"http-proxy"], HTTPS: settings[prefix+"https-proxy"],
+		FTP: settings[prefix+"ftp-proxy"], No: settings[prefix+"no-proxy"],
 	}
 	if p.HTTP == "" && p.HTTPS == "" && p.FTP == "" {
 		p.No = ""
@@ -111,7 +113,7 @@ func proxyOf(settings map[string]string) hooks.Proxy {
 func snapshot(v state.RelationView) relation.Snapshot {
 	return relation.Snapshot{
 		ID: v.ID, Endpoint: v.Own.Name, RemoteApp: v.Other.Application, Peer: v.IsPeer(),
-		Implicit: v.Own.Implicit(), Live: v.Life == model.Alive && !v.Suspended,
+		Implicit: v.Own.Implicit(), Live: v.Life == model.Alive && !v.Suspended, Lenient: v.Force >= state.SkipFailing,
 		InScope: v.InScope, NotYet: v.NotYet, Members: v.Members, Application: v.ApplicationVersion,
 	}
 }

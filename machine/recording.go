@@ -69,9 +69,9 @@ func storedState(dir string) (state []byte, note string) {
 	return state, ""
 }
 
-// call notes a hook tool call. It may be called many times at once.
+// call notes a hook tool call, of a batch the whole. It may be called many times at once.
 func (t *taking) call(c tools.Call) {
-	if t == nil {
+	if t == nil || c.Within { // a batch is replayed whole
 		return
 	}
 	t.calls.Add(recording.Call{

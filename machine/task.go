@@ -125,9 +125,16 @@ func (u *unit) taskResult(task *doing, hctx *hookcontext.Context, res uniter.Res
 	o, f := &r.Outcome, res.Failure
 	o.Stdout, o.Stderr = task.printed.take()
 	const cutOff = "terminated"
+	reason, wished := "", false
+	if hctx != nil && !res.Stopped {
+		reason, wished = hctx.Failed()
+		reason = u.mask.text(reason)
+	}
 	switch {
 	case missing:
 		o.Failed, o.Message = true, fmt.Sprintf("action not implemented on unit %q", u.name)
+	case wished:
+		o.Failed, o.Message, o.Code, o.Ran = true, reason, 1, true
 	case res.Stopped:
 		o.Failed, o.Message, o.Code, o.Ran = true, cutOff, -1, true
 	case f == nil:
@@ -148,7 +155,7 @@ func (u *unit) taskResult(task *doing, hctx *hookcontext.Context, res uniter.Res
 func (u *unit) commitTask(ctx context.Context, run uniter.Run, res uniter.TaskResult) error {
 	c := state.TaskCommit{Unit: u.name, Run: run.Number, Task: run.Hook.Task, Changes: res.Changes, Outcome: res.Outcome}
 	var err error
-	if c.Memory, err = json.Marshal(resolver.Remember(run.Local)); err != nil {
+	if c.Memory, err = json.Marshal(resolver.Remember(run.Local, nil)); err != nil {
 		return errors.Trace(err)
 	}
 	if u.rebooter.carryOut != nil {

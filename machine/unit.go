@@ -80,7 +80,7 @@ type unit struct {
 	// seen and proxy are what the model said when it was last looked at, host is
 	// what was known of the host then.
 	seen      resolver.Remote
-	proxy     hooks.Proxy
+	proxy     [2]hooks.Proxy // for charms, for any program
 	host      Host
 	timeout   time.Duration // of its hooks; 0: none
 	lockGroup string
@@ -246,7 +246,7 @@ func (u *unit) observe(ctx context.Context, l resolver.Local) (resolver.Remote, 
 	if err != nil {
 		return resolver.Remote{}, errors.Trace(err)
 	}
-	u.seen, u.proxy = remote(s, endpoints, u.clock.Now()), proxyOf(s.ModelConfig)
+	u.seen, u.proxy = remote(s, endpoints, u.clock.Now()), [2]hooks.Proxy{proxyOf(s.ModelConfig, "juju-"), proxyOf(s.ModelConfig, "")}
 	u.inError = s.Unit.Failed
 	u.host = u.present.now()
 	u.seen.Want.Boot = u.host.Boot
@@ -287,11 +287,11 @@ func (u *unit) commit(ctx context.Context, run uniter.Run, changes model.Changes
 	if run.Hook.Kind == hooks.RelationBroken {
 		c.LeaveScope = run.Hook.RelationID
 	}
-	if run.Hook.Kind == hooks.SecretRotate {
+	if run.Hook.Kind == hooks.SecretRotate && !run.Hook.Again {
 		c.Rotated = run.Hook.Secret
 	}
 	var err error
-	if c.Memory, err = json.Marshal(resolver.Remember(run.Local)); err != nil {
+	if c.Memory, err = json.Marshal(resolver.Remember(run.Local, changes.Requeue)); err != nil {
 		return errors.Trace(err)
 	}
 	if run.Hook.Kind == hooks.StorageDetaching {

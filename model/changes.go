@@ -26,6 +26,8 @@ type Changes struct {
 	Epoch int64 `json:"epoch,omitempty"`
 	// Reboot is the wish of juju-reboot, to be met after the hook.
 	Reboot Reboot `json:"reboot,omitempty"`
+	// Requeue is the wish to be run again later; nil: none.
+	Requeue *Requeue `json:"requeue,omitempty"`
 }
 
 // ByLeader says whether there is something in it that only a leader may write,

@@ -49,6 +49,9 @@ func (c Changes) Writes(unit UnitName, relation func(RelationID) string) []strin
 	if c.Reboot != NoReboot {
 		lines = append(lines, "reboot "+string(c.Reboot))
 	}
+	if c.Requeue != nil {
+		lines = append(lines, "run again "+shown(c.Requeue.Reason))
+	}
 	if more := len(lines) - writesMost; more > 0 {
 		lines = append(lines[:writesMost], fmt.Sprintf("and %d more", more))
 	}

@@ -65,6 +65,12 @@ func TestSecretsAreReplacedWhereverTheyAre(t *testing.T) {
 		{"standard input",
 			[]recording.Call{read("relation-set|--file|-", `{"token": "abcdef"}`)},
 			"relation-set|--file|->{\"token\": \"redacted-1\"}\n"},
+		{"the calls of a batch",
+			[]recording.Call{{Args: []string{"unitd-batch"}, StdinSet: true,
+				Stdin:  []byte("[\"config-get\",\"port\"]\n\n{\"args\":[\"config-get\",\"password\"]}\n[\"relation-set\",\"token=abc\\\"def\"]\n"),
+				Stdout: []byte("{\"code\":0,\"stdout\":\"80\\n\",\"stderr\":\"\"}\n{\"code\":0,\"stdout\":\"hunter2\\n\",\"stderr\":\"\"}\n{\"code\":0}\n")}},
+			"unitd-batch>[\"config-get\",\"port\"]\n\n{\"args\":[\"config-get\",\"password\"]}\n[\"relation-set\",\"token=redacted-2\"]\n" +
+				">{\"code\":0,\"stdout\":\"80\\n\",\"stderr\":\"\"}\n{\"code\":0,\"stdout\":\"redacted-1\\n\",\"stderr\":\"\"}\n{\"code\":0}\n\n"},
 		{"a file",
 			[]recording.Call{{Args: []string{"state-set", "--file", "x"}, File: []byte("auth.token: abcdef\n")}},
 			"state-set|--file|x>auth.token: redacted-1\n\n"},

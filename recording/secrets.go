@@ -52,6 +52,9 @@ func secretsOf(r *Recording) *secrets {
 	}
 	for _, c := range r.Calls {
 		s.call(c)
+		for _, one := range batched(c) {
+			s.call(one)
+		}
 	}
 	s.urls(r.Message)
 	return s

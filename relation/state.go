@@ -40,6 +40,8 @@ type Snapshot struct {
 	Implicit bool
 	// Live: the relation is Alive and not suspended.
 	Live bool
+	// Lenient: it is being removed, and a hook of it that fails is skipped.
+	Lenient bool
 	// InScope: the model has the unit in the relation's scope.
 	InScope bool
 	// NotYet: the model doesn't let the unit into the scope as long as a former

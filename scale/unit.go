@@ -102,7 +102,7 @@ func (s *sim) end(ctx context.Context, u *unit) error {
 		return errors.Trace(err)
 	}
 	c := state.HookCommit{Unit: u.doc.Name, Run: u.op.Run, Changes: changes, LeaveScope: model.NoRelation}
-	if c.Memory, err = json.Marshal(resolver.Remember(u.local)); err != nil {
+	if c.Memory, err = json.Marshal(resolver.Remember(u.local, nil)); err != nil {
 		return errors.Trace(err)
 	}
 	if err := u.model.CommitHook(ctx, c); err != nil {

@@ -121,6 +121,9 @@ func (t *txn) deploy(a DeployArgs) (units int, err error) {
 	if err := app.give(charm.Charm, a.Resources, t.now()); err != nil {
 		return 0, errors.Trace(err)
 	}
+	if err := t.referAll(a.Resources); err != nil {
+		return 0, errors.Trace(err)
+	}
 	for _, ep := range charm.Charm.EndpointsOf(app.Name) {
 		if ep.Role != model.Peer {
 			continue
@@ -130,7 +133,7 @@ func (t *txn) deploy(a DeployArgs) (units int, err error) {
 		}
 		app.Relations++
 	}
-	units = min(a.Units, max(unitsPerTxn(app.Relations*peerWrites, app, charm.Charm), 0))
+	units = min(a.Units, max(unitsPerTxn(app.Relations*peerWrites+len(a.Resources), app, charm.Charm), 0))
 	for range units {
 		if _, err := t.addUnit(&app, ""); err != nil {
 			return 0, errors.Trace(err)

@@ -36,6 +36,9 @@ func (m *Model) AddCharm(ctx context.Context, c model.Charm, sha string, r io.Re
 		if err != nil {
 			return errors.Trace(err)
 		}
+		if err := tx.refer(File{SHA256: sha, Size: size}); err != nil {
+			return errors.Trace(err)
+		}
 		doc.Revision, doc.URL = rev, charmURL(c.Name, rev)
 		return tx.put(charmKey(doc.URL), doc)
 	})
@@ -46,6 +49,10 @@ func (m *Model) AddCharm(ctx context.Context, c model.Charm, sha string, r io.Re
 // document that refers to them, so what is cut off is only wasted: what it has
 // left is taken for true only where it has the content that r has.
 func (m *Model) storeBlob(ctx context.Context, sha string, r io.Reader) (int64, error) {
+	_, err := m.store.Update(ctx, func(tx store.Tx) error { return putBlobMark(tx, sha, blobMark{Stored: m.clock.Now().UTC()}) })
+	if err != nil {
+		return 0, errors.Trace(err)
+	}
 	sum := sha256.New()
 	b := blob{m: m, sha: sha}
 	var size int64

@@ -28,59 +28,70 @@ func (t *txn) queue(work cleanupDoc) error {
 	return t.put(cleanupKey(n), work)
 }
 
+// cleanupsPerPage is how much work is looked at together.
+const cleanupsPerPage = 100
+
 // RunCleanups empties the cleanup queue: the mass of documents that what was
 // removed has left behind, in pages, so that no transaction is large, and
 // destructions of which only the beginning is certain. It can be stopped and
-// run again at any point, and by several agents at once.
+// run again at any point, and by several agents at once: work leaves the queue
+// when it is done, and to do it again changes nothing. What can't be done keeps
+// nothing else from being done; the error is the first.
 func (m *Model) RunCleanups(ctx context.Context) error {
-	var work []store.KV
-	_, err := m.view(ctx, func(r docs) (err error) {
-		work, err = r.Page(m.prefix()+"cleanup/", "", 100)
-		return errors.Trace(err)
-	})
-	if err != nil || len(work) == 0 {
-		return errors.Trace(err)
-	}
-	for _, kv := range work {
-		var doc cleanupDoc
-		key := kv.Key[len(m.prefix()):]
-		_, err := m.view(ctx, func(r docs) error {
-			_, err := r.find(key, &doc)
+	var first error
+	for after := ""; ; {
+		var work []store.KV
+		_, err := m.view(ctx, func(r docs) (err error) {
+			work, err = r.Page(m.prefix()+"cleanup/", after, cleanupsPerPage)
 			return errors.Trace(err)
 		})
 		if err != nil {
 			return errors.Trace(err)
 		}
-		if doc.Prefix != "" {
-			if err := m.deleteBelow(ctx, m.prefix()+doc.Prefix, "", doc.Upto); err != nil {
-				return errors.Trace(err)
-			}
+		if len(work) == 0 {
+			return errors.Trace(first)
 		}
-		if doc.SecretsOf != "" {
-			if err := m.removeSecretsOf(ctx, doc.SecretsOf); err != nil {
-				return errors.Trace(err)
-			}
-		}
-		if doc.Application != "" {
-			if err := m.finishDestroy(ctx, doc.Application); err != nil {
-				return errors.Trace(err)
-			}
-		}
-		if doc.Tasks != "" {
-			if err := m.endTasks(ctx, doc.Tasks); err != nil {
-				return errors.Trace(err)
-			}
-		}
-		if doc.StorageOf != "" {
-			if err := m.addLacking(ctx, doc.StorageOf); err != nil {
-				return errors.Trace(err)
-			}
-		}
-		if _, err := m.update(ctx, func(tx *txn) error { return tx.delete(key) }); err != nil {
+		after = work[len(work)-1].Key
+		docs, err := decode[cleanupDoc](work)
+		if err != nil {
 			return errors.Trace(err)
 		}
+		for i, doc := range docs {
+			err := m.cleanUp(ctx, doc)
+			if err == nil {
+				_, err = m.update(ctx, func(tx *txn) error { return tx.tx.Delete(work[i].Key) })
+			}
+			if err != nil && first == nil {
+				first = err
+			}
+			if ctx.Err() != nil {
+				return errors.Trace(first)
+			}
+		}
 	}
-	return errors.Trace(m.RunCleanups(ctx))
+}
+
+// cleanUp does one piece of work.
+func (m *Model) cleanUp(ctx context.Context, doc cleanupDoc) (err error) {
+	switch {
+	case doc.Prefix != "":
+		err = m.deleteBelow(ctx, m.prefix()+doc.Prefix, "", doc.Upto)
+	case doc.SecretsOf != "":
+		err = m.removeSecretsOf(ctx, doc.SecretsOf)
+	case doc.Application != "":
+		_, err = m.finishDestroy(ctx, doc.Application, nil)
+	case doc.Unit != nil:
+		err = m.finishUnit(ctx, *doc.Unit)
+	case doc.Relation != nil:
+		err = m.abandonRelation(ctx, *doc.Relation, newCounter(0, nil))
+	case doc.Tasks != "":
+		err = m.endTasks(ctx, doc.Tasks)
+	case doc.Blobs:
+		err = m.sweepBlobs(ctx)
+	case doc.StorageOf != "":
+		err = m.addLacking(ctx, doc.StorageOf)
+	}
+	return errors.Trace(err)
 }
 
 // deleteBelow deletes all keys that begin with prefix and sort after the key
@@ -95,7 +106,7 @@ func (m *Model) deleteBelow(ctx context.Context, prefix, after string, upto int6
 			if err != nil {
 				return errors.Trace(err)
 			}
-			done = len(page) == 0
+			done = len(page) < store.MaxWrites
 			for _, kv := range page {
 				last = kv.Key
 				if upto != 0 && kv.Rev > upto {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
@@ -13,6 +14,9 @@ import (
 
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
+	"github.com/unitd/unitd/state/statetest"
+	"github.com/unitd/unitd/state/store"
+	"github.com/unitd/unitd/state/store/sqlite"
 )
 
 // agent does, step by step, what the agents of a unit do: take it on, enter
@@ -139,7 +143,7 @@ func TestAnyOrderOfOperationsIsConsistent(t *testing.T) {
 		lives := map[string]model.Life{}
 		for range rapid.IntRange(1, 60).Draw(rt, "steps") {
 			rt.Log(w.step(pick))
-			problems, err := w.SelfCheck(w.ctx)
+			problems, err := statetest.Problems(w.ctx, w.store, w.UUID(), true)
 			if err != nil || len(problems) > 0 {
 				rt.Fatalf("self-check: %v %v", problems, err)
 			}
@@ -293,4 +297,20 @@ func TestTheLastToLeaveIsOne(t *testing.T) {
 	w.is("relation", w.relationLife(id), "gone")
 	w.is("application", w.appLife("wordpress"), "gone")
 	w.is("the other application", w.appLife("mysql"), "alive")
+}
+
+func TestLifecycles(t *testing.T) {
+	t.Parallel()
+	statetest.Lifecycles(t, func(t testing.TB) store.Store {
+		s, err := sqlite.Open(filepath.Join(t.TempDir(), "model.db"), sqlite.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		return s
+	})
 }

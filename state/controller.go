@@ -232,6 +232,10 @@ func (m *Model) RemoveIfEmpty(ctx context.Context) (bool, error) {
 	if err := m.deleteBelow(ctx, m.prefix(), "", 0); err != nil {
 		return false, errors.Trace(err)
 	}
+	// Before the model's own document goes: who is cut off here comes again.
+	if err := m.sweepBlobs(ctx); err != nil {
+		return false, errors.Trace(err)
+	}
 	_, err = m.store.Update(ctx, func(tx store.Tx) error {
 		// Somebody else may have been faster, and the name be another model's.
 		if _, err := readInfo(tx, m.info); err != nil {

@@ -2,6 +2,7 @@ package state
 
 import (
 	"context"
+	"slices"
 
 	"github.com/juju/errors"
 
@@ -14,30 +15,23 @@ type Removal struct {
 	Relations []string
 }
 
-// DestroyApplication removes an application with its units and relations
-// (seed 000, "remove-application"). If nothing refers to it, it is gone at
-// once; else it is Dying until its last unit or relation goes. Of one that is
-// Dying already it says what is left, and sees to it that the rest is going.
+// DestroyApplication is ForceApplication in order.
 func (m *Model) DestroyApplication(ctx context.Context, name string) (Removal, error) {
-	var gone Removal
-	var left leftOf
+	return m.ForceApplication(ctx, name, Orderly, nil)
+}
+
+// ForceApplication removes an application with its units and relations (seed
+// 000, "remove-application"). If nothing refers to it, it is gone at once; else
+// it is Dying until its last unit or relation goes. Of one that is Dying already
+// it says what is left, and sees to it that the rest is going, with more force
+// if that is more than before. progress may be nil.
+func (m *Model) ForceApplication(ctx context.Context, name string, how Force, progress Progress) (Removal, error) {
 	_, err := m.update(ctx, func(tx *txn) error {
-		gone = Removal{}
 		app, err := tx.application(name)
-		if err != nil {
+		if err != nil || app.Life != model.Alive && app.Force >= how {
 			return errors.Trace(err)
 		}
-		if left, err = tx.leftOf(name); err != nil {
-			return errors.Trace(err)
-		}
-		gone.Units = left.units
-		for _, r := range left.relations {
-			gone.Relations = append(gone.Relations, r.Key)
-		}
-		if app.Life != model.Alive {
-			return nil
-		}
-		app.Life = model.Dying
+		app.Life, app.Force = model.Dying, max(app.Force, how)
 		if app.Units+app.Relations > 0 {
 			// Whoever is cut off after this leaves the rest to the agent.
 			if err := tx.queue(cleanupDoc{Application: name}); err != nil {
@@ -47,54 +41,24 @@ func (m *Model) DestroyApplication(ctx context.Context, name string) (Removal, e
 		return tx.putOrRemove(app)
 	})
 	if err != nil {
-		return gone, errors.Trace(err)
+		return Removal{}, errors.Trace(err)
 	}
-	return gone, errors.Trace(m.destroyLeft(ctx, left))
+	gone, err := m.finishDestroy(ctx, name, progress)
+	return gone, unfinished(err)
 }
 
-// leftOf is what refers to an application.
+// leftOf is what refers to an application that is Dying.
 type leftOf struct {
-	units     []model.UnitName
-	relations []RelationDoc
+	application ApplicationDoc
+	units       []UnitDoc
+	relations   []RelationDoc
 }
 
-func (d docs) leftOf(application string) (leftOf, error) {
+// finishDestroy does the rest of a ForceApplication, if there is any, and says
+// what there was: nothing of a newer application of the same name.
+func (m *Model) finishDestroy(ctx context.Context, name string, progress Progress) (Removal, error) {
 	var left leftOf
-	units, err := d.unitsOf(application)
-	if err != nil {
-		return left, errors.Trace(err)
-	}
-	for _, u := range units {
-		left.units = append(left.units, u.Name)
-	}
-	left.relations, err = d.relationsOf(application)
-	return left, errors.Trace(err)
-}
-
-// destroyLeft has go what refers to an application that is Dying, each in a
-// transaction of its own: there may be many. Being Dying, the application gets
-// no new ones meanwhile; if its name is used again, relations have other ids,
-// and units are left alone with an application that is Alive.
-func (m *Model) destroyLeft(ctx context.Context, left leftOf) error {
-	for _, r := range left.relations {
-		if _, err := m.update(ctx, func(tx *txn) error { return tx.destroyRelation(r.ID) }); err != nil {
-			return errors.Annotatef(err, "cannot remove relation %q", r.Key)
-		}
-	}
-	// Units that no agent has taken on have nobody to take them away.
-	for _, u := range left.units {
-		if _, err := m.update(ctx, func(tx *txn) error { return tx.removeUndeployed(u) }); err != nil {
-			return errors.Annotatef(err, "cannot remove unit %s", u)
-		}
-	}
-	return nil
-}
-
-// finishDestroy does the rest of a DestroyApplication, if there is any: not
-// for a newer application of the same name.
-func (m *Model) finishDestroy(ctx context.Context, name string) error {
-	var left leftOf
-	_, err := m.view(ctx, func(r docs) error {
+	_, err := m.view(ctx, func(r docs) (err error) {
 		left = leftOf{}
 		app, err := r.application(name)
 		if errors.Is(err, errors.NotFound) || err == nil && app.Life == model.Alive {
@@ -103,13 +67,59 @@ func (m *Model) finishDestroy(ctx context.Context, name string) error {
 		if err != nil {
 			return errors.Trace(err)
 		}
-		left, err = r.leftOf(name)
+		left.application = app
+		if left.units, err = r.unitsOf(name); err != nil {
+			return errors.Trace(err)
+		}
+		left.relations, err = r.relationsOf(name)
 		return errors.Trace(err)
 	})
 	if err != nil {
-		return errors.Trace(err)
+		return Removal{}, errors.Trace(err)
 	}
-	return errors.Trace(m.destroyLeft(ctx, left))
+	var gone Removal
+	for _, u := range left.units {
+		gone.Units = append(gone.Units, u.Name)
+	}
+	for _, r := range left.relations {
+		gone.Relations = append(gone.Relations, r.Key)
+	}
+	counted := newCounter(len(left.units)+len(left.relations), progress)
+	if left.application.Force == Abandon {
+		return gone, errors.Trace(m.abandonLeft(ctx, left, counted))
+	}
+	return gone, errors.Trace(m.destroyLeft(ctx, left, counted))
+}
+
+// destroyLeft has go what refers to an application that is Dying, in
+// transactions of a few: there may be many. Being Dying, the application gets
+// no new ones meanwhile; if its name is used again, relations have other ids,
+// and units are left alone with an application that is Alive.
+func (m *Model) destroyLeft(ctx context.Context, left leftOf, counted *counter) error {
+	for some := range slices.Chunk(left.relations, leavesPerTxn) {
+		_, err := m.update(ctx, func(tx *txn) error {
+			for _, r := range some {
+				if err := tx.destroyRelation(r.ID, left.application.Force); err != nil {
+					return errors.Annotatef(err, "cannot remove relation %q", r.Key)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return errors.Trace(err)
+		}
+		counted.add(len(some))
+	}
+	for _, u := range left.units {
+		// Units that no agent has taken on have nobody to take them away.
+		if !u.Deployed {
+			if _, err := m.update(ctx, func(tx *txn) error { return tx.removeUndeployed(u.Name) }); err != nil {
+				return errors.Annotatef(err, "cannot remove unit %s", u.Name)
+			}
+		}
+		counted.add(1)
+	}
+	return nil
 }
 
 // putOrRemove writes the application, or removes it if it is Dying and
@@ -125,6 +135,11 @@ func (t *txn) putOrRemove(app ApplicationDoc) error {
 	}
 	if err := t.ungrant(app.Name); err != nil {
 		return errors.Trace(err)
+	}
+	if len(app.Resources) > 0 {
+		if err := t.queue(cleanupDoc{Blobs: true}); err != nil {
+			return errors.Trace(err)
+		}
 	}
 	if app.Secrets != "" {
 		if err := t.queue(cleanupDoc{SecretsOf: app.Secrets}); err != nil {

@@ -45,6 +45,8 @@ type ApplicationDoc struct {
 	// LockGroup: only units of the same group on a machine run their hooks one
 	// after the other; empty: the machine's own group.
 	LockGroup string `json:"lock-group,omitempty"`
+	// Force is how the application is being removed.
+	Force Force `json:"force,omitempty"`
 	// Units and Relations count what refers to the application.
 	Units     int `json:"units"`
 	Relations int `json:"relations"`
@@ -71,7 +73,8 @@ type UnitDoc struct {
 	// ID tells the unit from former and later ones of the same name: chance.
 	ID           string           `json:"id,omitempty"`
 	Life         model.Life       `json:"life"`
-	Machine      string           `json:"machine"` // a subordinate's is its principal's
+	Force        Force            `json:"force,omitempty"` // how it is being removed
+	Machine      string           `json:"machine"`         // a subordinate's is its principal's
 	Principal    model.UnitName   `json:"principal,omitempty"`
 	Subordinates []model.UnitName `json:"subordinates,omitempty"`
 	// Deployed: an agent has taken the unit on, so it must be taken away by one.
@@ -128,6 +131,7 @@ type RelationDoc struct {
 	Key       string           `json:"key"`
 	Endpoints []model.Endpoint `json:"endpoints"` // one for a peer relation, else two
 	Life      model.Life       `json:"life"`
+	Force     Force            `json:"force,omitempty"` // how it is being removed
 	// Suspended: its units leave it, and enter it again when it is resumed.
 	Suspended bool `json:"suspended,omitempty"`
 	// SuspendedMessage says for people why it is.
@@ -173,7 +177,8 @@ type scopeDoc struct {
 // leftDoc says that a unit has left the scope of a relation. It stays when the
 // unit enters again: what tells is when it was written.
 type leftDoc struct {
-	Unit model.UnitName `json:"unit"`
+	Unit model.UnitName  `json:"unit"`
+	Why  model.Departure `json:"why,omitempty"`
 }
 
 // settingsDoc is a databag. It stays when its unit leaves the scope.
@@ -219,7 +224,8 @@ type consumerDoc struct {
 
 // cleanupDoc is work left for the cleanup queue: all keys below Prefix, or
 // those of them that were last written up to revision Upto; the rest of what
-// refers to Application, which is Dying; the secrets that are listed under
+// refers to Application, which is Dying; a Unit that is Dead; a Relation that
+// nobody is to be in any more; the secrets that are listed under
 // SecretsOf, whose owner is gone, with what it has read; the tasks whose refs are
 // below Tasks, of a unit that is gone; or storage that the units of StorageOf
 // lack since its charm was upgraded.
@@ -230,6 +236,16 @@ type cleanupDoc struct {
 	Upto        int64  `json:"upto,omitempty"`
 	Application string `json:"application,omitempty"`
 	Tasks       string `json:"tasks,omitempty"`
+
+	Unit     *cleanupUnit      `json:"unit,omitempty"`
+	Relation *model.RelationID `json:"relation,omitempty"`
+	// Blobs: content may be stored that nothing refers to any more.
+	Blobs bool `json:"blobs,omitempty"`
+}
+
+type cleanupUnit struct {
+	Name model.UnitName `json:"name"`
+	ID   string         `json:"id"`
 }
 
 // StorageDoc is the document of an instance of storage.

@@ -30,6 +30,13 @@ func containerScope(id model.RelationID, container string) string {
 	return scopesOf(id) + container + "/"
 }
 
+// scopesOfUnit lists the relations that a unit is in the scope of, by id: who
+// asks need not look at all relations of its application.
+func scopesOfUnit(u model.UnitName) string { return "scope-of/" + string(u) + "/" }
+func scopeOfUnit(u model.UnitName, id model.RelationID) string {
+	return scopesOfUnit(u) + strconv.Itoa(int(id))
+}
+
 // global is the container of the one scope of a global relation.
 const global = "-"
 

@@ -133,29 +133,17 @@ func (d docs) side(arg string) (model.Side, error) {
 // DestroyRelation removes the relation between two applications (seed 000,
 // "remove-relation"). The arguments are those of AddRelation.
 func (m *Model) DestroyRelation(ctx context.Context, a, b string) error {
-	_, err := m.update(ctx, func(tx *txn) error {
-		r, err := tx.findRelation(a, b)
-		if err != nil {
-			return errors.Trace(err)
-		}
-		return tx.destroyRelation(r.ID)
-	})
+	r, err := m.FindRelation(ctx, a, b)
+	if err != nil {
+		return errors.Trace(err)
+	}
+	_, err = m.update(ctx, func(tx *txn) error { return tx.destroyRelation(r.ID, Orderly) })
 	return errors.Trace(err)
 }
 
 // DestroyRelationID is DestroyRelation by the relation's id.
 func (m *Model) DestroyRelationID(ctx context.Context, id model.RelationID) error {
-	_, err := m.update(ctx, func(tx *txn) error {
-		r, err := tx.relation(id)
-		if err != nil {
-			return errors.NewNotFound(nil, fmt.Sprintf("relation %d not found (not found)", id))
-		}
-		if r.IsPeer() {
-			return errors.NewNotValid(nil, fmt.Sprintf("cannot remove relation %q: it is a peer relation and goes with its application", r.Key))
-		}
-		return tx.destroyRelation(id)
-	})
-	return errors.Trace(err)
+	return errors.Trace(m.ForceRelation(ctx, id, Orderly, nil))
 }
 
 // findRelation finds the one existing relation that the arguments mean.
@@ -193,20 +181,27 @@ func means(arg string, e model.Endpoint) bool {
 }
 
 // destroyRelation makes an Alive relation Dying; if no unit is in its scope it
-// is gone at once. One that isn't Alive, or isn't there, is left.
-func (t *txn) destroyRelation(id model.RelationID) error {
+// is gone at once. One that isn't Alive, or isn't there, is left, unless there is
+// more force than before.
+func (t *txn) destroyRelation(id model.RelationID, how Force) error {
 	r, err := t.relation(id)
 	if errors.Is(err, errors.NotFound) {
 		return nil
 	}
-	if err != nil || r.Life != model.Alive {
+	if err != nil || r.Life != model.Alive && r.Force >= how {
 		return errors.Trace(err)
 	}
-	r.Life = model.Dying
-	if r.Units > 0 {
-		return t.put(relationKey(id), r)
+	r.Life, r.Force = model.Dying, max(r.Force, how)
+	if r.Units == 0 {
+		return t.removeRelation(r)
 	}
-	return t.removeRelation(r)
+	if how == Abandon {
+		// Whoever is cut off after this leaves the rest to the agent.
+		if err := t.queue(cleanupDoc{Relation: &id}); err != nil {
+			return errors.Trace(err)
+		}
+	}
+	return t.put(relationKey(id), r)
 }
 
 // removeRelation takes the relation away with its last reference; that may be

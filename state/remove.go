@@ -41,22 +41,27 @@ func (m *Model) RemoveUnit(ctx context.Context, name model.UnitName) error {
 // ForceRemoveUnit removes a unit whatever state it is in, with its
 // subordinates, without any hook. It is no error if the unit is gone. All of
 // them are marked Dead first: an agent that saw them on their way out would run
-// their hooks. Who is cut off after that leaves the rest to the agent, for
-// which a Dead unit is one that it takes away.
+// their hooks. Who is cut off after that leaves the rest to the cleanup queue, and
+// to the unit's agent, for which a Dead unit is one that it takes away.
 func (m *Model) ForceRemoveUnit(ctx context.Context, name model.UnitName) error {
-	for more := true; more; {
+	first := true
+	for more := true; more; first = false {
 		_, err := m.update(ctx, func(tx *txn) (err error) {
-			more, err = tx.kill(name)
-			return errors.Trace(err)
+			if more, err = tx.kill(name); err != nil || !first {
+				return errors.Trace(err)
+			}
+			return tx.queueDead(name)
 		})
-		if errors.Is(err, errors.NotFound) {
+		switch {
+		case errors.Is(err, errors.NotFound):
 			return nil
-		}
-		if err != nil {
+		case err != nil && first:
 			return errors.Trace(err)
+		case err != nil:
+			return unfinished(err)
 		}
 	}
-	return errors.Trace(m.RemoveUnit(ctx, name))
+	return unfinished(m.RemoveUnit(ctx, name))
 }
 
 // kill marks a unit Dead and then its subordinates, and says whether there are
@@ -85,6 +90,16 @@ func (t *txn) kill(name model.UnitName) (more bool, err error) {
 		}
 	}
 	return false, nil
+}
+
+// queueDead leaves a unit that was killed to the cleanup queue, for the case that
+// who kills it is cut off, and its own machine is lost.
+func (t *txn) queueDead(name model.UnitName) error {
+	u, err := t.unit(name)
+	if err != nil {
+		return errors.Trace(err)
+	}
+	return t.queue(cleanupDoc{Unit: &cleanupUnit{Name: name, ID: u.ID}})
 }
 
 // removeDead removes a Dead unit in as many transactions as it takes. One that
@@ -118,12 +133,12 @@ func (t *txn) removeStep(of UnitDoc) (gone bool, err error) {
 	if err != nil {
 		return false, errors.Trace(err)
 	}
-	in, err := t.inScopes(u)
+	in, err := t.inScopes(u.Name, leavesPerTxn)
 	if err != nil {
 		return false, errors.Trace(err)
 	}
-	for _, r := range in[:min(len(in), leavesPerTxn)] {
-		if err := t.leaveScope(u, r.ID); err != nil {
+	for _, id := range in {
+		if err := t.leaveScope(u, id); err != nil {
 			return false, errors.Trace(err)
 		}
 	}

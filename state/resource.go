@@ -61,8 +61,21 @@ func (m *Model) SetResources(ctx context.Context, application string, files map[
 		if err != nil {
 			return errors.Trace(err)
 		}
-		return app.give(charm.Charm, files, tx.now())
+		return tx.give(app, charm.Charm, files)
 	})
+}
+
+// give gives an application files, and leaves those that it had to the cleanup
+// queue.
+func (t *txn) give(app *ApplicationDoc, charm model.Charm, files map[string]File) error {
+	before := app.Given
+	if err := app.give(charm, files, t.now()); err != nil || app.Given == before {
+		return errors.Trace(err)
+	}
+	if err := t.referAll(files); err != nil {
+		return errors.Trace(err)
+	}
+	return t.queue(cleanupDoc{Blobs: true})
 }
 
 // give takes files for resources of the application's charm.

@@ -83,6 +83,9 @@ func (m *Model) EnterScope(ctx context.Context, unit model.UnitName, id model.Re
 		if err := tx.put(relationKey(id), r); err != nil {
 			return errors.Trace(err)
 		}
+		if err := tx.put(scopeOfUnit(unit, id), id); err != nil {
+			return errors.Trace(err)
+		}
 		return tx.put(scopeKey(r, u), scopeDoc{Unit: unit, Version: version})
 	})
 	return errors.Trace(err)
@@ -164,42 +167,44 @@ func (t *txn) leaveScope(u UnitDoc, id model.RelationID) error {
 	if err != nil {
 		return errors.Trace(err)
 	}
+	why, err := t.whyLeft(u, r)
+	if err != nil {
+		return errors.Trace(err)
+	}
+	return t.leave(id, container(r, u), u.Name, why)
+}
+
+// leave is leaveScope where the part of the scope is known, and why it is left.
+func (t *txn) leave(id model.RelationID, part string, unit model.UnitName, why model.Departure) error {
 	var s scopeDoc
-	key := scopeKey(r, u)
+	key := containerScope(id, part) + string(unit)
 	if in, err := t.find(key, &s); err != nil || !in {
 		return errors.Trace(err)
 	}
-	if err := t.delete(key); err != nil {
+	if err := t.delete(key, scopeOfUnit(unit, id)); err != nil {
+		return errors.Trace(err)
+	}
+	r, err := t.relation(id)
+	if err != nil {
 		return errors.Trace(err)
 	}
 	r.Units--
 	if r.Life == model.Dying && r.Units == 0 {
 		return t.removeRelation(r)
 	}
-	if err := t.put(leftScope(id, container(r, u))+string(u.Name), leftDoc{u.Name}); err != nil {
+	if err := t.put(leftScope(id, part)+string(unit), leftDoc{unit, why}); err != nil {
 		return errors.Trace(err)
 	}
 	return t.put(relationKey(id), r)
 }
 
-// inScopes are the relations that the unit is in the scope of.
-func (d docs) inScopes(u UnitDoc) ([]RelationDoc, error) {
-	rels, err := d.relationsOf(u.Name.Application())
+// inScopes are at most limit of the relations that the unit is in the scope of.
+func (d docs) inScopes(u model.UnitName, limit int) ([]model.RelationID, error) {
+	page, err := d.Page(d.m.prefix()+scopesOfUnit(u), "", limit)
 	if err != nil {
 		return nil, errors.Trace(err)
 	}
-	var in []RelationDoc
-	for _, r := range rels {
-		var s scopeDoc
-		found, err := d.find(scopeKey(r, u), &s)
-		if err != nil {
-			return nil, errors.Trace(err)
-		}
-		if found {
-			in = append(in, r)
-		}
-	}
-	return in, nil
+	return decode[model.RelationID](page)
 }
 
 // changeSettings lays a change over a databag and returns its version, which

@@ -23,6 +23,9 @@ type Snapshot struct {
 	// Orphaned: the unit has to mark itself Dying; OrphanReason says why.
 	Orphaned     bool
 	OrphanReason string
+	// Force is how the unit is being removed: its own, its application's, or its
+	// principal's, whichever is most.
+	Force Force
 	// ConfigHash changes with whatever config-changed tells of: configuration,
 	// trust, the machine's addresses, and the charm.
 	ConfigHash string
@@ -74,6 +77,7 @@ func (s *Snapshot) read(r docs, unit model.UnitName, known scopes) (err error) {
 	if s.Application, err = r.application(app); err != nil {
 		return errors.Trace(err)
 	}
+	s.Force = max(s.Unit.Force, s.Application.Force)
 	if err = s.readTold(r, app); err != nil {
 		return errors.Trace(err)
 	}
@@ -169,6 +173,7 @@ func (s *Snapshot) findOrphan(r docs) error {
 	case err != nil:
 		return errors.Trace(err)
 	case p.Life != model.Alive:
+		s.Force = max(s.Force, p.Force)
 		s.Orphaned, s.OrphanReason = true, fmt.Sprintf("its principal %s is being removed", p.Name)
 		return nil
 	}

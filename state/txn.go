@@ -40,6 +40,13 @@ func (m *Model) Name() string { return m.info.Name }
 // UUID is the model's unique id.
 func (m *Model) UUID() string { return m.info.UUID }
 
+// Keys is where the model is in its store: the prefix of its documents, the key
+// of its entry in the list of models, the prefix of that list, and that of the
+// files that all models share.
+func (m *Model) Keys() (documents, entry, list, files string) {
+	return m.prefix(), modelsPrefix + m.info.Name, modelsPrefix, "blob/"
+}
+
 func (m *Model) prefix() string { return "m/" + m.info.UUID + "/" }
 
 // Of is the model as the agent of one unit has it: for whom a later unit of the

@@ -36,23 +36,7 @@ func (m *Model) Units(ctx context.Context) ([]UnitDoc, error) {
 // Dying, and so do its subordinates. One that isn't Alive is left as it is,
 // and one that no agent has taken on is gone at once.
 func (m *Model) DestroyUnit(ctx context.Context, name model.UnitName) error {
-	_, err := m.update(ctx, func(tx *txn) error {
-		u, err := tx.unit(name)
-		if errors.Is(err, errors.NotFound) {
-			return errors.NewNotFound(nil, fmt.Sprintf("unit %q does not exist", name))
-		}
-		if err != nil {
-			return errors.Trace(err)
-		}
-		if u.Principal != "" {
-			return errors.NewNotValid(nil, fmt.Sprintf("unit %q is a subordinate, to remove use remove-relation. Note: this will remove all relations to %s", name, name.Application()))
-		}
-		if err := tx.setDying(u); err != nil {
-			return errors.Trace(err)
-		}
-		return tx.removeUndeployed(name)
-	})
-	return errors.Trace(err)
+	return errors.Trace(m.ForceUnit(ctx, name, Orderly))
 }
 
 // SetDying marks a unit Dying, with its subordinates: what an agent does with
@@ -63,30 +47,28 @@ func (m *Model) SetDying(ctx context.Context, name model.UnitName) error {
 		if err != nil {
 			return errors.Trace(err)
 		}
-		return tx.setDying(u)
+		return tx.setDying(u, Orderly)
 	})
 	return errors.Trace(err)
 }
 
-func (t *txn) setDying(u UnitDoc) error {
-	if u.Life != model.Alive {
+// setDying marks a unit and its subordinates. Of very many subordinates it marks
+// some, and the others do it themselves, by findOrphan; what force there is they
+// have from their principal.
+func (t *txn) setDying(u UnitDoc, how Force) error {
+	if u.Life == model.Dead || u.Life == model.Dying && u.Force >= how {
 		return nil
 	}
-	for _, name := range u.Subordinates {
+	for _, name := range u.Subordinates[:min(len(u.Subordinates), deathsPerTxn)] {
 		s, err := t.unit(name)
 		if err != nil {
 			return errors.Trace(err)
 		}
-		if err := t.setDying(s); err != nil {
+		if err := t.setDying(s, how); err != nil {
 			return errors.Trace(err)
 		}
 	}
-	// A subordinate may have gone with its mark, and changed its principal.
-	u, err := t.unit(u.Name)
-	if err != nil {
-		return errors.Trace(err)
-	}
-	u.Life = model.Dying
+	u.Life, u.Force = model.Dying, max(u.Force, how)
 	return t.put(unitKey(u.Name), u)
 }
 
@@ -107,7 +89,7 @@ func (t *txn) removeUndeployed(name model.UnitName) error {
 		}
 	}
 	// Who is in a scope has an agent, even if it hasn't said so.
-	if in, err := t.inScopes(u); err != nil || len(in) > 0 {
+	if in, err := t.inScopes(name, 1); err != nil || len(in) > 0 {
 		return errors.Trace(err)
 	}
 	u.Life = model.Dead
@@ -131,12 +113,16 @@ func (m *Model) SetDead(ctx context.Context, name model.UnitName) error {
 		if u.Storage > 0 {
 			return errors.NewNotValid(nil, fmt.Sprintf("unit %q has storage attached", name))
 		}
-		in, err := tx.inScopes(u)
+		in, err := tx.inScopes(name, 1)
 		if err != nil {
 			return errors.Trace(err)
 		}
 		if len(in) > 0 {
-			return errors.NewNotValid(nil, fmt.Sprintf("unit %q is in the scope of relation %q", name, in[0].Key))
+			r, err := tx.relation(in[0])
+			if err != nil {
+				return errors.Trace(err)
+			}
+			return errors.NewNotValid(nil, fmt.Sprintf("unit %q is in the scope of relation %q", name, r.Key))
 		}
 		u.Life = model.Dead
 		return tx.put(unitKey(name), u)

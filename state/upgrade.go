@@ -33,7 +33,7 @@ func (m *Model) SetCharmAndResources(ctx context.Context, name, url string, forc
 		if err != nil {
 			return errors.Trace(err)
 		}
-		return app.give(charm.Charm, files, tx.now())
+		return tx.give(app, charm.Charm, files)
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -15,8 +16,9 @@ import (
 
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
+	"github.com/unitd/unitd/state/statetest"
 	"github.com/unitd/unitd/state/store"
-	"github.com/unitd/unitd/state/store/sqlite"
+	"github.com/unitd/unitd/state/store/etcd/etcdtest"
 )
 
 // stopped is a clock that moves when told to.
@@ -53,10 +55,26 @@ type tester interface {
 type world struct {
 	tester
 	ctx        context.Context
-	store      *sqlite.Store
+	store      store.Store
 	clock      *stopped
 	controller *state.Controller
 	*state.Model
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	etcdtest.Stop()
+	os.Exit(code)
+}
+
+// TestOnEtcd runs all other tests of the package on the other engine.
+func TestOnEtcd(t *testing.T) {
+	t.Parallel()
+	engine := "etcd"
+	if os.Getenv("UNITD_TEST_LONG") != "" {
+		engine = "etcd3"
+	}
+	etcdtest.Again(t, engine)
 }
 
 func newWorld(t testing.TB) *world {
@@ -67,15 +85,13 @@ func newWorld(t testing.TB) *world {
 // worldIn makes a world with its database in dir.
 func worldIn(t tester, dir string) *world {
 	t.Helper()
-	s, err := sqlite.Open(filepath.Join(dir, "model.db"), sqlite.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := etcdtest.Open(t, filepath.Join(dir, "model.db"))
 	w := &world{
 		tester: t, ctx: context.Background(), store: s,
 		clock: &stopped{Clock: clock.WallClock, now: time.Date(2026, 3, 3, 9, 0, 0, 0, time.UTC)},
 	}
 	w.controller = state.NewController(s, w.clock).WithSealer(backwards())
+	var err error
 	if w.Model, err = w.controller.AddModel(w.ctx, "shop"); err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +107,7 @@ func worldIn(t tester, dir string) *world {
 // check fails the test for every document that contradicts another.
 func (w *world) check() {
 	w.Helper()
-	problems, err := w.SelfCheck(w.ctx)
+	problems, err := statetest.Problems(w.ctx, w.store, w.UUID(), true)
 	if err != nil {
 		w.Errorf("self-check: %v", err)
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/unitd/unitd/machine"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
-	"github.com/unitd/unitd/state/store/sqlite"
+	"github.com/unitd/unitd/state/store/etcd/etcdtest"
 	"github.com/unitd/unitd/testcharms"
 )
 
@@ -59,10 +59,19 @@ func unitd(t *testing.T) string {
 
 func TestMain(m *testing.M) {
 	code := m.Run()
+	etcdtest.Stop()
 	if path, err := client(); err == nil {
 		os.RemoveAll(filepath.Dir(path))
 	}
 	os.Exit(code)
+}
+
+// TestOnEtcd runs the tests of the package on the other engine.
+func TestOnEtcd(t *testing.T) {
+	if os.Getenv("UNITD_TEST_LONG") == "" {
+		t.Skip("only with UNITD_TEST_LONG=1")
+	}
+	etcdtest.Again(t, "etcd3")
 }
 
 func newWorld(t *testing.T) *world {
@@ -72,10 +81,7 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	s, err := sqlite.Open(filepath.Join(dir, "store.db"), sqlite.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := etcdtest.Open(t, filepath.Join(dir, "store.db"))
 	t.Cleanup(func() { s.Close() })
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	c := state.NewController(s, clock.WallClock)

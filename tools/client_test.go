@@ -58,11 +58,35 @@ func exitOf(t testing.TB, cmd *exec.Cmd) outcome {
 	return outcome{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
 }
 
+// buildC builds the client in C, where there is a compiler for it.
+func buildC(t testing.TB) (path string, ok bool) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "hooktool")
+	out, err := exec.Command("make", "-s", "-C", "..", "c-client", "C_CLIENT="+path).CombinedOutput()
+	if _, missing := os.Stat(path); missing != nil {
+		t.Logf("there is no client in C here: %v %s", err, out)
+		return "", false
+	}
+	return path, true
+}
+
 func TestTheClient(t *testing.T) {
 	t.Parallel()
-	binary := buildClient(t, realClient)
+	t.Run("Go", func(t *testing.T) {
+		t.Parallel()
+		testClient(t, buildClient(t, realClient))
+	})
+	t.Run("C", func(t *testing.T) {
+		t.Parallel()
+		if binary, ok := buildC(t); ok {
+			testClient(t, binary)
+		}
+	})
+}
+
+func testClient(t *testing.T, binary string) {
 	links := t.TempDir()
-	if err := Link(links, binary); err != nil {
+	if err := Link(links, binary, binary); err != nil {
 		t.Fatal(err)
 	}
 	s := serve(t, patience)
@@ -174,6 +198,8 @@ func TestTheClient(t *testing.T) {
 		mustBe(t, "outcome", exitOf(t, cmd), outcome{"", "ERROR bad request: permission denied\n", 1})
 	})
 	s.End()
+	mustBe(t, "a process that outlives its hook", exitOf(t, tool("config-get", "title")),
+		outcome{"", "ERROR bad request: the context id is not that of a running hook\n", 1})
 	written := c.Changes().Relations[3].Unit
 	mustBe(t, "a setting that came by standard input", len(written["in"]), 60_000)
 	mustBe(t, "a setting behind two hyphens", written["a"], "b")
@@ -181,7 +207,10 @@ func TestTheClient(t *testing.T) {
 
 func TestTheClientWithoutAnAgent(t *testing.T) {
 	t.Parallel()
-	binary := buildClient(t, realClient)
+	binaries := []string{buildClient(t, realClient)}
+	if binary, ok := buildC(t); ok {
+		binaries = append(binaries, binary)
+	}
 	const id, address, network = "JUJU_CONTEXT_ID=x", "JUJU_AGENT_SOCKET_ADDRESS=/nosuch/socket", "JUJU_AGENT_SOCKET_NETWORK=unix"
 	for _, c := range []struct {
 		name string
@@ -197,9 +226,11 @@ func TestTheClientWithoutAnAgent(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			cmd := exec.Command(binary, "config-get")
-			cmd.Env = c.env
-			mustBe(t, "outcome", exitOf(t, cmd), outcome{"", "ERROR " + c.want + "\n", 1})
+			for _, binary := range binaries {
+				cmd := exec.Command(binary, "config-get")
+				cmd.Env = c.env
+				mustBe(t, "outcome", exitOf(t, cmd), outcome{"", "ERROR " + c.want + "\n", 1})
+			}
 		})
 	}
 }

@@ -1,10 +1,14 @@
 package tools
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/juju/gnuflag"
@@ -164,4 +168,61 @@ func errText(err error) string {
 		return ""
 	}
 	return fmt.Sprint(err)
+}
+
+// FuzzRelationIDs: what names a relation is the number after its last colon, and
+// names one that the unit is in.
+func FuzzRelationIDs(f *testing.F) {
+	for _, s := range []string{"3", "db:3", "x:y:3", ":3", "db:", "", "99", "-1", "+3", "03", "3 ", "9999999999999999999", "\xff:3", "db:3:"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		reply := Run(hookOf(newMemory(), plainHook()), wire.Request{Dir: "/", Args: []string{"relation-list", "-r", s}})
+		n, err := strconv.Atoi(s[strings.LastIndex(s, ":")+1:])
+		want := exitUsage
+		if err == nil && n == 3 {
+			want = exitOK
+		}
+		if reply.Code != want || reply.Code != 0 && !strings.HasPrefix(string(reply.Stderr), "ERROR invalid value ") {
+			t.Errorf("%q: %d %q", s, reply.Code, reply.Stderr)
+		}
+	})
+}
+
+// FuzzBatch: each call that was made has a line that can be read.
+func FuzzBatch(f *testing.F) {
+	for _, s := range []string{
+		`["config-get","title"]`, `{"args":["state-set","--file","-"],"stdin":"a: 1"}`, "[]", "{}", "null", `["unitd-batch"]`,
+		"[\"is-leader\"]\n\n[\"nosuch\"]\n[\"config-get\"]", `[1]`, "\xff", `{"args":["a"]} {"args":["b"]}`, `["config-get","\ud83d"]`,
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, calls []byte) {
+		if bytes.Contains(calls, []byte("-o")) {
+			return // it would write files
+		}
+		reply := Run(hookOf(newMemory(), plainHook()), wire.Request{Dir: "/nosuch", Args: []string{"unitd-batch"}, StdinSet: true, Stdin: calls})
+		if reply.Code == exitUsage && len(reply.Stdout) > 0 {
+			t.Errorf("%q: both %q and %q", calls, reply.Stdout, reply.Stderr)
+		}
+		for line := range bytes.Lines(reply.Stdout) {
+			if a := (answered{}); json.Unmarshal(line, &a) != nil {
+				t.Errorf("%q: %q", calls, line)
+			}
+		}
+	})
+}
+
+// FuzzSecretArgs: what is taken apart has a key that is one, and no value that
+// is lost.
+func FuzzSecretArgs(f *testing.F) {
+	for _, s := range []string{"token=a", "token=", "token==", "token=a=b==", "token#base64=YQ==", "token#file=/x", "#file=x", "to=a", "\xff=\xff"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		a, err := parseSecretArg(s)
+		if err == nil && (a.key == "" || !strings.HasPrefix(s, a.key) || !strings.HasSuffix(s, "="+a.value)) {
+			t.Errorf("%q: %+v", s, a)
+		}
+	})
 }

@@ -34,6 +34,10 @@ type call struct {
 	out, err bytes.Buffer
 	// file is what it has read from the file that --file names; nil: nothing.
 	file []byte
+	// one makes one of the calls that a batch is made of; nil: it is one itself.
+	one func(wire.Request) wire.Reply
+	// code is the exit code where run has no error.
+	code int
 }
 
 // path is a path as the caller means it.
@@ -48,12 +52,16 @@ func (c *call) path(p string) string {
 // of it. Whose request it is has been checked; Request.Context isn't looked at.
 // The reply's code is wire.NeedStdin for a request to be made again.
 func Run(c *hookcontext.Context, req wire.Request) wire.Reply {
-	reply, _ := runTool(c, req)
+	reply, _ := runTool(c, req, func(one wire.Request) wire.Reply {
+		reply, _ := runTool(c, one, nil)
+		return reply
+	})
 	return reply
 }
 
-// runTool is Run, and has what the tool has read from a file.
-func runTool(c *hookcontext.Context, req wire.Request) (_ wire.Reply, file []byte) {
+// runTool is Run, and has what the tool has read from a file. one makes the calls
+// of a batch; nil: there can be none.
+func runTool(c *hookcontext.Context, req wire.Request, one func(wire.Request) wire.Reply) (_ wire.Reply, file []byte) {
 	switch {
 	case len(req.Args) == 0 || req.Args[0] == "":
 		return badRequest("command not specified"), nil
@@ -78,7 +86,7 @@ func runTool(c *hookcontext.Context, req wire.Request) (_ wire.Reply, file []byt
 	if err != nil {
 		return failure(exitUsage, err), nil
 	}
-	in := &call{dir: req.Dir, stdin: req.Stdin, stdinSet: req.StdinSet}
+	in := &call{dir: req.Dir, stdin: req.Stdin, stdinSet: req.StdinSet, one: one}
 	if f.deadFormat != "" {
 		fmt.Fprintf(&in.err, "--format flag deprecated for command %q", tool.Name)
 	}
@@ -93,7 +101,7 @@ func runTool(c *hookcontext.Context, req wire.Request) (_ wire.Reply, file []byt
 		reply.Stderr = append(in.err.Bytes(), reply.Stderr...)
 		return reply, in.file
 	}
-	return wire.Reply{Code: exitOK, Stdout: in.out.Bytes(), Stderr: in.err.Bytes()}, in.file
+	return wire.Reply{Code: in.code, Stdout: in.out.Bytes(), Stderr: in.err.Bytes()}, in.file
 }
 
 func failure(code int, err error) wire.Reply {

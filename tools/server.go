@@ -69,6 +69,8 @@ type Call struct {
 	Began   time.Time
 	Request wire.Request
 	Reply   wire.Reply
+	// Within: it is part of a batch, of which there is a Call after its own ones.
+	Within bool
 	// File is what the tool has read from the file that --file names; nil:
 	// nothing.
 	File []byte
@@ -251,6 +253,11 @@ func (s *Server) answer(conn *net.UnixConn) (wire.Reply, bool) {
 
 // call runs the tool and tells of it. A tool that panics fails alone.
 func (s *Server) call(c *hookcontext.Context, req wire.Request) (reply wire.Reply) {
+	return s.callIn(c, req, func(one wire.Request) wire.Reply { return s.callIn(c, one, nil) })
+}
+
+// callIn is call; one makes the calls of a batch, and is nil for these.
+func (s *Server) callIn(c *hookcontext.Context, req wire.Request, one func(wire.Request) wire.Reply) (reply wire.Reply) {
 	began := time.Now()
 	var file []byte
 	defer func() {
@@ -258,9 +265,9 @@ func (s *Server) call(c *hookcontext.Context, req wire.Request) (reply wire.Repl
 			s.log.Error("hook tool panicked", "panic", p, "stack", string(debug.Stack()))
 			reply = failure(exitFailed, errors.New("hook tool panicked; see the agent's log"))
 		}
-		s.tell(Call{Code: reply.Code, Duration: time.Since(began), Began: began, Request: req, Reply: reply, File: file})
+		s.tell(Call{Code: reply.Code, Duration: time.Since(began), Began: began, Request: req, Reply: reply, File: file, Within: one == nil})
 	}()
-	reply, file = runTool(c, req)
+	reply, file = runTool(c, req, one)
 	return reply
 }
 

@@ -84,6 +84,9 @@ func Table() []Tool {
 		actionLogTool(),
 		jujuLogTool(),
 		jujuRebootTool(),
+		unitdRequeueTool(),
+		unitdFailTool(),
+		unitdBatchTool(),
 	}
 }
 

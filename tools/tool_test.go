@@ -97,7 +97,7 @@ func TestLinkMakesAllNamesOnceAndRefreshesThem(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "tools")
 	first, second := "/opt/unitd/hooktool", "/opt/unitd-2/hooktool"
 	for _, client := range []string{first, first, second} {
-		if err := Link(dir, client); err != nil {
+		if err := Link(dir, client, client); err != nil {
 			t.Fatal(err)
 		}
 		names := Outside()
@@ -126,7 +126,7 @@ func TestLinkReplacesWhatIsNoLinkAndWhatAKilledAgentLeft(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := Link(dir, "client"); err != nil {
+	if err := Link(dir, "client", "client"); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"config-get", "is-leader"} {

@@ -86,6 +86,12 @@ func TestSessions(t *testing.T) {
 			want:  "True\n",
 		},
 		{
+			name:  "unitd-requeue takes how long to wait, and why",
+			lines: []string{"unitd-requeue", "unitd-requeue --after 5m not-ready", "unitd-requeue --after 500ms", "unitd-requeue --after soon", "unitd-requeue a b"},
+			want: "ERROR invalid value \"500ms\" for option --after: it must be between 1s and 720h0m0s\nexit 2\n" +
+				"ERROR invalid value \"soon\" for option --after: time: invalid duration \"soon\"\nexit 2\nERROR unrecognized args: [\"b\"]\nexit 2\n",
+		},
+		{
 			name:  "help right of an error isn't given, and after two hyphens it is an argument",
 			lines: []string{"config-get --bogus --help", "config-get -- --help"},
 			want:  "ERROR option provided but not defined: --bogus\nexit 2\n",

@@ -135,7 +135,7 @@ func (a *agent) do(ctx context.Context, op resolver.Op) error {
 	switch op.Verb {
 	case resolver.Forget:
 		a.Log.Warn(string(op.Verb), "unit", a.Unit, "reason", op.Reason, "relations", op.Relations)
-	case resolver.Skip, resolver.Discard, resolver.Interrupt, resolver.Requeue, resolver.AbortTask, resolver.Recall:
+	case resolver.Skip, resolver.Discard, resolver.Interrupt, resolver.Requeue, resolver.AbortTask, resolver.Recall, resolver.Unqueue:
 		a.Log.Warn(string(op.Verb), "unit", a.Unit, "hook", op.Hook.Name(), "reason", op.Reason)
 	}
 	if err := a.become(op, a.event(resolver.Done), true); err != nil {
@@ -210,7 +210,9 @@ func (a *agent) runHook(ctx context.Context, op resolver.Op) error {
 		return a.fail(ctx, op, resolver.Failure{Message: "cannot commit what the hook wrote: " + err.Error(), Exit: -1}, res.Changes)
 	}
 	// The run's stamp in the model stands for this record on disk.
-	if err := a.become(op, a.event(resolver.Done), false); err != nil {
+	done := a.event(resolver.Done)
+	done.Requeue = res.Changes.Requeue
+	if err := a.become(op, done, false); err != nil {
 		return errors.Trace(err)
 	}
 	a.Report(ctx, Report{Kind: Committed, Hook: op.Hook, Run: op.Run, Local: a.local, Reason: op.Reason})

@@ -47,6 +47,9 @@ func (a *app) agent(allowReboot bool) error {
 	if err != nil {
 		return err
 	}
+	if err := a.rememberStore(c.Dir); err != nil {
+		return err
+	}
 	if allowReboot {
 		c.Reboot = reboot
 	}
@@ -101,8 +104,12 @@ func (a *app) agentConfigIn(dir string, controller *state.Controller) (machine.C
 	if err != nil {
 		return machine.Config{}, err
 	}
+	fast, err := fastClient(dir)
+	if err != nil {
+		return machine.Config{}, err
+	}
 	return machine.Config{
-		Controller: controller, Dir: dir, Client: client, Clock: clock.WallClock,
+		Controller: controller, Dir: dir, Client: client, ToolClient: fast, Clock: clock.WallClock,
 		Log:  newLog(a.stderr),
 		Look: machine.LocalHost, Version: unitdVersion(),
 	}, nil

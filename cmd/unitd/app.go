@@ -16,7 +16,7 @@ import (
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/script/lab"
 	"github.com/unitd/unitd/state"
-	"github.com/unitd/unitd/state/store/sqlite"
+	"github.com/unitd/unitd/state/store"
 )
 
 // app is one run of the command line.
@@ -25,9 +25,10 @@ type app struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	modelFlag      string
+	storeFlag      string
 	printErr       atomic.Pointer[error] // the first of printf
 
-	store      *sqlite.Store
+	store      store.Store
 	controller *state.Controller
 	clock      clock.Clock // the store's
 }
@@ -90,10 +91,14 @@ func (a *app) open() (*state.Controller, error) {
 	case ok:
 		c = lab.NewClock(now)
 	}
-	a.store, err = sqlite.Open(filepath.Join(dir, "store.db"), sqlite.Options{Log: newLog(a.stderr), Clock: c})
-	if err != nil {
-		return nil, errors.Trace(err)
+	if err := checkPrivate(dir); err != nil {
+		return nil, err
 	}
+	s, err := a.openStore(dir, c)
+	if err != nil {
+		return nil, err
+	}
+	a.store = s
 	a.controller, a.clock = state.NewController(a.store, c).WithSealer(sealer(dir)), c
 	return a.controller, nil
 }

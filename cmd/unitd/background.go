@@ -138,8 +138,15 @@ func holder(path string) (int, error) {
 // ensureAgent starts an agent in the background if none runs, and says so.
 func (a *app) ensureAgent() error {
 	pid, err := runningAgent()
-	if err != nil || pid != 0 {
+	if err != nil {
 		return errors.Trace(err)
+	}
+	if pid != 0 {
+		dir, err := dataDir()
+		if err != nil {
+			return errors.Trace(err)
+		}
+		return a.sameStore(dir)
 	}
 	if _, inLab, err := labTime(); err != nil || inLab {
 		return errors.Trace(err) // the script has its own
@@ -162,9 +169,13 @@ func (a *app) ensureAgent() error {
 		return errors.Annotate(err, "cannot start an agent")
 	}
 	defer ready.Close()
+	store, err := a.storeName()
+	if err != nil {
+		return err
+	}
 	cmd := exec.Command(self, "agent")
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "UNITD_DATA="+dir, readyVariable+"=3")
+	cmd.Env = append(os.Environ(), "UNITD_DATA="+dir, storeVariable+"="+store, readyVariable+"=3")
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.ExtraFiles = []*os.File{tell}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -252,6 +263,28 @@ func toolClient(dir string) (string, error) {
 		}
 	}
 	return self, nil
+}
+
+// fastClient is the client in C beside unitd, where there is one that runs here;
+// empty: there is none. What says nothing that it should is none: it may have
+// been built for another machine.
+func fastClient(dir string) (string, error) {
+	self, err := stableSelf(dir)
+	if err != nil {
+		return "", errors.Trace(err)
+	}
+	path := filepath.Join(filepath.Dir(self), "unitd-hooktool-c")
+	if st, err := os.Stat(path); err != nil || !st.Mode().IsRegular() {
+		return "", nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, path)
+	cmd.Env = []string{}
+	if out, _ := cmd.CombinedOutput(); string(out) != "ERROR JUJU_CONTEXT_ID not set\n" {
+		return "", nil
+	}
+	return path, nil
 }
 
 // waitForEnd waits until no agent holds the lock.

@@ -2,8 +2,6 @@ package main
 
 import (
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -44,7 +42,7 @@ func (a *app) completing() *state.FullStatus {
 	if err != nil {
 		return none
 	}
-	if _, err := os.Stat(filepath.Join(dir, "store.db")); err != nil {
+	if !a.hasStore(dir) {
 		return none
 	}
 	c, err := a.open()

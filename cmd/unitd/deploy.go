@@ -174,7 +174,7 @@ func (a *app) nameTaken(m *state.Model, name string, err error) error {
 // name is on its way out.
 func stillThere(name string) error {
 	return errors.NewAlreadyExists(nil, fmt.Sprintf(`application %q is still being removed: "unitd wait" waits until it is gone, `+
-		`"unitd remove-application %[1]s --force" runs no more hooks of it; or deploy under another name`, name))
+		`"unitd remove-application %[1]s --force --no-wait" runs no more hooks of it; or deploy under another name`, name))
 }
 
 // readCharm reads the charm that a person has named by path.

@@ -132,6 +132,7 @@ on this machine alone and with nothing to set up.`,
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usagef("%s", flagError(err)) })
 	root.PersistentFlags().StringVarP(&a.modelFlag, "model", "m", "", "the model to work on, instead of the current one")
+	root.PersistentFlags().StringVar(&a.storeFlag, "store", "", "the store with the models, like etcd://host:2379/prefix, instead of the one in the data directory")
 	for _, verb := range []func() *cobra.Command{
 		a.upCmd, a.watchCmd, a.testCmd, a.packCmd, a.deployCmd, a.refreshCmd, a.rollbackCmd, a.addUnitCmd, a.removeUnitCmd, a.removeApplicationCmd,
 		a.addSecretCmd, a.updateSecretCmd, a.removeSecretCmd, a.grantSecretCmd, a.revokeSecretCmd, a.secretsCmd, a.showSecretCmd, a.rotateSecretKeyCmd,
@@ -140,7 +141,7 @@ on this machine alone and with nothing to set up.`,
 		a.storageCmd, a.showStorageCmd, a.addStorageCmd, a.attachStorageCmd, a.detachStorageCmd, a.removeStorageCmd,
 		a.storagePoolsCmd, a.createStoragePoolCmd,
 		a.statusCmd, a.showUnitCmd, a.rulesCmd, a.waitCmd, a.whyCmd, a.debugLogCmd, a.historyCmd, a.debugHooksCmd, a.debugCodeCmd, a.debugWindowCmd, a.recordCmd, a.replayCmd,
-		a.addModelCmd, a.destroyModelCmd, a.modelsCmd, a.switchCmd, a.modelConfigCmd,
+		a.addModelCmd, a.destroyModelCmd, a.modelsCmd, a.modelCmd, a.storeUserCmd, a.switchCmd, a.modelConfigCmd,
 		a.agentCmd, a.shutdownCmd, a.completionCmd, a.versionCmd, a.labCmd,
 	} {
 		root.AddCommand(verb())

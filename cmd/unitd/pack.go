@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -57,6 +58,12 @@ func (a *app) packTo(dir, output, base string) error {
 	charm, err := charmdir.Read(dir)
 	if err != nil {
 		return err
+	}
+	// Nothing here needs these, but Juju refuses charms that lack one.
+	for _, must := range [][2]string{{"summary", charm.Summary}, {"description", charm.Description}} {
+		if strings.TrimSpace(must[1]) == "" {
+			return errors.NewNotValid(nil, fmt.Sprintf("cannot pack charm %s: it has no %s, and Juju's tools want one", dir, must[0]))
+		}
 	}
 	if output == "" {
 		output = charm.Name + ".charm"

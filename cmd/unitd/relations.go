@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/state"
 )
 
 func (a *app) integrateCmd() *cobra.Command {
@@ -71,33 +73,62 @@ func alreadyRelated(err error) error {
 }
 
 func (a *app) removeRelationCmd() *cobra.Command {
-	var force bool
+	var force forceFlags
 	cmd := &cobra.Command{
-		Use:               "remove-relation APPLICATION[:ENDPOINT] APPLICATION[:ENDPOINT] | ID",
-		Short:             "Remove a relation, after its departed and broken hooks",
-		Example:           "  unitd remove-relation shop ledger\n  unitd remove-relation 3",
+		Use:   "remove-relation APPLICATION[:ENDPOINT] APPLICATION[:ENDPOINT] | ID",
+		Short: "Remove a relation, after its departed and broken hooks",
+		Long: `Remove a relation: the units of both sides run departed and broken, and it is gone.
+Subordinate units that were in it go too, if they have no other to their principal.
+` + forceHelp,
+		Example:           "  unitd remove-relation shop ledger\n  unitd remove-relation 3 --force",
 		Args:              args(1, 2, "a relation must involve two applications"),
 		ValidArgsFunction: a.completeEndpoints,
 		RunE: func(_ *cobra.Command, args []string) error {
+			how, err := force.level()
+			if err != nil {
+				return err
+			}
 			m, err := a.model()
 			if err != nil {
 				return err
 			}
-			if len(args) == 1 {
-				id, nerr := strconv.Atoi(args[0])
-				if nerr != nil {
-					return usagef("a relation must involve two applications, or be given by its id")
-				}
-				err = m.DestroyRelationID(a.ctx, model.RelationID(id))
-			} else {
-				err = m.DestroyRelation(a.ctx, args[0], args[1])
-			}
-			if err != nil {
-				return err
-			}
-			return a.ensureAgent()
+			return a.removeRelation(m, args, how)
 		},
 	}
-	cmd.Flags().BoolVar(&force, "force", false, "noted: a relation always goes once its units' hooks have run or were resolved")
+	force.declare(cmd.Flags())
 	return cmd
+}
+
+// removeRelation removes the relation that is given by its two sides, or its id.
+func (a *app) removeRelation(m *state.Model, args []string, how state.Force) error {
+	r, err := a.relationOf(m, args)
+	if err != nil {
+		return err
+	}
+	if r.IsPeer() {
+		return m.DestroyRelationID(a.ctx, r.ID) // which says what is wrong
+	}
+	if err := a.warnRelation(m, r, how); err != nil {
+		return err
+	}
+	err = a.removing(r.Key, how, func(ctx context.Context) error { return m.ForceRelation(ctx, r.ID, how, a.tellOf(r.Key)) })
+	if err != nil {
+		return err
+	}
+	return a.ensureAgent()
+}
+
+func (a *app) relationOf(m *state.Model, args []string) (state.RelationDoc, error) {
+	if len(args) == 2 {
+		return m.FindRelation(a.ctx, args[0], args[1])
+	}
+	id, err := strconv.Atoi(args[0])
+	if err != nil {
+		return state.RelationDoc{}, usagef("a relation must involve two applications, or be given by its id")
+	}
+	r, err := m.Relation(a.ctx, model.RelationID(id))
+	if errors.Is(err, errors.NotFound) {
+		err = errors.NewNotFound(nil, fmt.Sprintf("relation %d not found (not found)", id))
+	}
+	return r, err
 }

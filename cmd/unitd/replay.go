@@ -145,7 +145,7 @@ func (a *app) newReplay(r *recording.Recording, f replayFlags) (_ *replay, err e
 
 // linkTools makes the hook tools, those included that only the recording knows.
 func (p *replay) linkTools(client string) error {
-	if err := tools.Link(p.tools, client); err != nil {
+	if err := tools.Link(p.tools, client, client); err != nil {
 		return err
 	}
 	for _, c := range p.rec.Calls {

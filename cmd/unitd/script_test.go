@@ -1,14 +1,16 @@
 package main_test
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"sync"
 	"testing"
 
+	"github.com/juju/errors"
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/unitd/unitd/state/store/etcd/etcdtest"
 )
 
 // TestScripts runs what a user can type: each script in testdata/script is a
@@ -29,17 +31,77 @@ import (
 //	mkfifo NAMES...       make named pipes, by which hooks and scripts wait for
 //	                      each other
 //	zip FILE ENTRIES...   make an archive, with any entry names; see cmdZip
+//	[etcd]                is true where the script's models are in etcd
 func TestScripts(t *testing.T) {
 	t.Parallel()
+	runScripts(t, scriptDir, nil, nil)
+}
+
+const scriptDir = "script"
+
+// TestScriptsWithUsers runs those in testdata/secured with an etcd that wants
+// certificates and users: $ROOT is its store for who may do everything,
+// $SOMEBODY for who has a certificate and is yet to name its user.
+func TestScriptsWithUsers(t *testing.T) {
+	t.Parallel()
+	runScripts(t, "secured", nil, func(t testing.TB, e *testscript.Env) {
+		ca, base := etcdtest.Secured(t, e.WorkDir)
+		root := ca.As(t, base, "root")
+		etcdtest.EnableUsers(t, root)
+		e.Setenv("ROOT", root)
+		e.Setenv("SOMEBODY", ca.As(t, base, "somebody"))
+	})
+}
+
+// onEtcd are the scripts that run on etcd too whenever tests run: what commands
+// read and write, what agents watch, and what becomes of one that is killed.
+// With UNITD_TEST_LONG all do.
+var onEtcd = []string{
+	"agent-killed-after-the-commit-runs-nothing-again",
+	"application-removed-leaves-an-empty-model",
+	"commands-at-once-do-not-lose-anything",
+	"leader-removed-makes-another-one",
+	"model-made-chosen-and-destroyed",
+	"relation-exchanges-settings",
+	"secrets-are-added-granted-and-kept",
+	"storage-is-listed-moved-and-removed",
+	"unit-subordinate-comes-and-goes-with-its-principal",
+	"up-runs-the-shop-in-the-written-order",
+}
+
+// TestScriptsOnEtcd runs the scripts with UNITD_STORE set to a store in a real
+// etcd, a prefix for each.
+func TestScriptsOnEtcd(t *testing.T) {
+	t.Parallel()
+	var files []string
+	if os.Getenv("UNITD_TEST_LONG") == "" {
+		for _, name := range onEtcd {
+			files = append(files, filepath.Join("testdata", scriptDir, name+".txtar"))
+		}
+	}
+	runScripts(t, scriptDir, files, func(t testing.TB, e *testscript.Env) { e.Setenv("UNITD_STORE", etcdtest.URL(t)) })
+}
+
+// runScripts runs the files, or all scripts of a folder if there are none, after
+// another preparation of each.
+func runScripts(t *testing.T, folder string, files []string, prepare func(testing.TB, *testscript.Env)) {
 	bin, err := programs()
 	if err != nil {
 		t.Fatal(err)
 	}
+	dir := filepath.Join("testdata", folder)
+	if files != nil {
+		dir = ""
+	}
 	testscript.Run(t, testscript.Params{
-		Dir: filepath.Join("testdata", "script"),
+		Dir: dir, Files: files,
 		Setup: func(e *testscript.Env) error {
+			if t, ok := e.T().(testing.TB); ok && prepare != nil {
+				prepare(t, e)
+			}
 			return setUp(e, bin)
 		},
+		Condition: condition(prepare != nil),
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"unitd":  cmdUnitd,
 			"refuse": cmdRefuse,
@@ -50,14 +112,22 @@ func TestScripts(t *testing.T) {
 			"mkfifo": cmdMkfifo,
 			"zip":    cmdZip,
 		},
-		Condition: func(cond string) (bool, error) {
-			if cond != "pip" {
-				return false, fmt.Errorf("there is no condition %q", cond)
-			}
-			return exec.Command("python3", "-m", "pip", "--version").Run() == nil, nil
-		},
 		RequireUniqueNames: true,
 	})
+}
+
+// condition says what scripts can ask for: whether the store is in etcd, and
+// whether there is pip.
+func condition(etcd bool) func(string) (bool, error) {
+	return func(name string) (bool, error) {
+		switch name {
+		case "etcd":
+			return etcd, nil
+		case "pip":
+			return exec.Command("python3", "-m", "pip", "--version").Run() == nil, nil
+		}
+		return false, errors.NotFoundf("condition %q", name)
+	}
 }
 
 // programs builds unitd and, beside it, the hook tool client, once for all
@@ -79,6 +149,7 @@ var programs = sync.OnceValues(func() (string, error) {
 
 func TestMain(m *testing.M) {
 	code := m.Run()
+	etcdtest.Stop()
 	if dir, err := programs(); err == nil {
 		os.RemoveAll(dir)
 	}

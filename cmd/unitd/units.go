@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/juju/errors"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/unitd/unitd/bundle"
 	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/state"
 )
 
 func (a *app) addUnitCmd() *cobra.Command {
@@ -43,30 +45,31 @@ func (a *app) addUnitCmd() *cobra.Command {
 }
 
 func (a *app) removeUnitCmd() *cobra.Command {
-	var noPrompt, destroyStorage, force, noWait bool
+	var noPrompt, destroyStorage bool
+	var force forceFlags
 	cmd := &cobra.Command{
 		Use:   "remove-unit UNIT …",
 		Short: "Remove units, after their stop and remove hooks",
-		Long: `Remove units. Each leaves its relations, runs stop and remove, and is gone. With
---force a unit is taken away at once, whatever its hooks would have done.`,
-		Example:           "  unitd remove-unit ledger/2\n  unitd remove-unit ledger/1 ledger/2",
+		Long: `Remove units. Each leaves its relations, runs stop and remove, and is gone.
+` + forceHelp,
+		Example:           "  unitd remove-unit ledger/2\n  unitd remove-unit ledger/1 ledger/2 --force",
 		Args:              args(1, -1, "no units specified"),
 		ValidArgsFunction: a.completeUnits,
 		RunE: func(_ *cobra.Command, args []string) error {
-			if noWait && !force {
-				return usagef("--no-wait without --force not valid")
+			how, err := force.level()
+			if err != nil {
+				return err
 			}
-			return a.removeUnits(args, force, destroyStorage)
+			return a.removeUnits(args, how, destroyStorage)
 		},
 	}
 	cmd.Flags().BoolVar(&noPrompt, "no-prompt", false, "for scripts; there is no question here")
 	cmd.Flags().BoolVar(&destroyStorage, "destroy-storage", false, "remove the units' storage too")
-	cmd.Flags().BoolVar(&force, "force", false, "take the unit away at once, running no hook")
-	cmd.Flags().BoolVar(&noWait, "no-wait", false, "with --force: the same as --force alone")
+	force.declare(cmd.Flags())
 	return cmd
 }
 
-func (a *app) removeUnits(args []string, force, destroyStorage bool) error {
+func (a *app) removeUnits(args []string, how state.Force, destroyStorage bool) error {
 	names, err := unitNames(args)
 	if err != nil {
 		return err
@@ -77,17 +80,7 @@ func (a *app) removeUnits(args []string, force, destroyStorage bool) error {
 	}
 	failed := false
 	for _, name := range names {
-		remove := m.DestroyUnit
-		if force {
-			if _, err := m.Unit(a.ctx, name); err == nil {
-				a.note("%s is taken away at once: no departed, broken, stop or remove hook of it runs, and what it started is left running", name)
-				remove = m.ForceRemoveUnit
-			}
-		}
-		storage, err := a.goesWith(m, name, destroyStorage)
-		if err == nil {
-			err = remove(a.ctx, name)
-		}
+		storage, err := a.removeUnit(m, name, how, destroyStorage)
 		if err != nil {
 			failed = true
 			a.failure(fmt.Errorf("removing unit %s failed: %w", name, err))
@@ -99,6 +92,21 @@ func (a *app) removeUnits(args []string, force, destroyStorage bool) error {
 		return silentError{exitFailed}
 	}
 	return a.ensureAgent()
+}
+
+// removeUnit removes a unit, and says in lines what becomes of its storage.
+func (a *app) removeUnit(m *state.Model, name model.UnitName, how state.Force, destroyStorage bool) (string, error) {
+	if _, err := m.Unit(a.ctx, name); err != nil {
+		return "", m.DestroyUnit(a.ctx, name) // which says what is wrong
+	}
+	if err := a.warnUnit(m, name, how); err != nil {
+		return "", err
+	}
+	storage, err := a.goesWith(m, name, destroyStorage)
+	if err != nil {
+		return "", err
+	}
+	return storage, a.removing(string(name), how, func(ctx context.Context) error { return m.ForceUnit(ctx, name, how) })
 }
 
 // failure prints one of several errors.
@@ -119,28 +127,32 @@ func unitNames(args []string) ([]model.UnitName, error) {
 }
 
 func (a *app) removeApplicationCmd() *cobra.Command {
-	var noPrompt, destroyStorage, force, noWait bool
+	var noPrompt, destroyStorage bool
+	var force forceFlags
 	cmd := &cobra.Command{
-		Use:               "remove-application APPLICATION …",
-		Short:             "Remove applications with their units and relations",
-		Example:           "  unitd remove-application ledger\n  unitd remove-application ledger shop",
+		Use:   "remove-application APPLICATION …",
+		Short: "Remove applications with their units and relations",
+		Long: `Remove applications. Their units leave their relations, run stop and remove, and
+are gone; then the application is.
+` + forceHelp,
+		Example:           "  unitd remove-application ledger\n  unitd remove-application ledger shop --force",
 		Args:              args(1, -1, "no application specified"),
 		ValidArgsFunction: a.completeApplications(-1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if noWait && !force {
-				return usagef("--no-wait without --force not valid")
+			how, err := force.level()
+			if err != nil {
+				return err
 			}
-			return a.removeApplications(args, force, destroyStorage)
+			return a.removeApplications(args, how, destroyStorage)
 		},
 	}
 	cmd.Flags().BoolVar(&noPrompt, "no-prompt", false, "for scripts; there is no question here")
 	cmd.Flags().BoolVar(&destroyStorage, "destroy-storage", false, "remove the units' storage too")
-	cmd.Flags().BoolVar(&force, "force", false, "take the units away at once, running no hook")
-	cmd.Flags().BoolVar(&noWait, "no-wait", false, "with --force: the same as --force alone")
+	force.declare(cmd.Flags())
 	return cmd
 }
 
-func (a *app) removeApplications(args []string, force, destroyStorage bool) error {
+func (a *app) removeApplications(args []string, how state.Force, destroyStorage bool) error {
 	for _, name := range args {
 		if !model.ValidApplication(name) {
 			return usagef("invalid application name %q", name)
@@ -152,11 +164,7 @@ func (a *app) removeApplications(args []string, force, destroyStorage bool) erro
 	}
 	failed := false
 	for _, name := range args {
-		storage, err := a.goesWithUnitsOf(m, name, destroyStorage)
-		if err != nil {
-			return err
-		}
-		gone, err := m.DestroyApplication(a.ctx, name)
+		gone, storage, err := a.removeApplication(m, name, how, destroyStorage)
 		if err != nil {
 			failed = true
 			a.failure(fmt.Errorf("removing application %s failed: %w", name, err))
@@ -165,11 +173,6 @@ func (a *app) removeApplications(args []string, force, destroyStorage bool) erro
 		a.printf("will remove application %s\n", name)
 		for _, u := range gone.Units {
 			a.printf("- will remove unit %s\n", u)
-			if force {
-				if err := m.ForceRemoveUnit(a.ctx, u); err != nil {
-					return err
-				}
-			}
 		}
 		a.printf("%s", storage)
 	}
@@ -177,6 +180,25 @@ func (a *app) removeApplications(args []string, force, destroyStorage bool) erro
 		return silentError{exitFailed}
 	}
 	return a.ensureAgent()
+}
+
+// removeApplication removes an application, and says in lines what becomes of
+// its units' storage.
+func (a *app) removeApplication(m *state.Model, name string, how state.Force, destroyStorage bool) (gone state.Removal, storage string, err error) {
+	if _, err := m.Application(a.ctx, name); err != nil {
+		return gone, "", err
+	}
+	if err := a.warnApplication(m, name, how); err != nil {
+		return gone, "", err
+	}
+	if storage, err = a.goesWithUnitsOf(m, name, destroyStorage); err != nil {
+		return gone, "", err
+	}
+	err = a.removing(name, how, func(ctx context.Context) (err error) {
+		gone, err = m.ForceApplication(ctx, name, how, a.tellOf(name))
+		return err
+	})
+	return gone, storage, err
 }
 
 func (a *app) exposeCmd() *cobra.Command {

@@ -32,11 +32,18 @@ const (
 	// MaxWrites is how many keys one transaction may write; etcd takes 128
 	// operations in one transaction.
 	MaxWrites = 120
+	// MaxBytes is how many bytes the keys and values may have that one
+	// transaction writes; etcd's request limit of 1.5 MiB less room for what it
+	// compares.
+	MaxBytes = 1408 << 10
+	// MaxKey is the longest key in bytes.
+	MaxKey = 300
 
 	// ErrClosed is what every method of a closed store returns.
 	ErrClosed = errors.ConstError("store is closed")
-	// ErrTooLarge is returned by an Update that writes a value over MaxValue
-	// or more keys than MaxWrites. Nothing of it was committed.
+	// ErrTooLarge is returned by an Update that writes a value over MaxValue,
+	// more keys than MaxWrites or more bytes than MaxBytes. Nothing of it was
+	// committed.
 	ErrTooLarge = errors.ConstError("transaction too large")
 	// ErrContention is returned by an Update that was retried many times and
 	// always found that somebody else had changed what it had read.
@@ -66,7 +73,8 @@ type Reader interface {
 	// Page returns at most limit keys that begin with prefix and sort after
 	// the key after ("" for the first page), in order.
 	Page(prefix, after string, limit int) ([]KV, error)
-	// Keys is Page without the values, which are nil.
+	// Keys is Page without the values, which are nil, and the leases, which
+	// are 0.
 	Keys(prefix, after string, limit int) ([]KV, error)
 	// Since returns the keys that begin with prefix and were written after
 	// revision rev, in order. Of keys that were deleted it tells nothing. It
@@ -85,7 +93,8 @@ type Tx interface {
 	// Put writes the key, without a lease.
 	Put(key string, value []byte) error
 	// PutLease writes the key so that it vanishes, as by Delete, when the
-	// lease expires or is revoked. errors.NotFound if there is no such lease.
+	// lease expires or is revoked. If there is no such lease, errors.NotFound is
+	// returned by it or by the Update.
 	PutLease(key string, value []byte, lease LeaseID) error
 	// Delete removes the key; it is no error if there is none.
 	Delete(key string) error
@@ -133,7 +142,8 @@ type Store interface {
 	// closed. Several changes to one key may come as one event with the newest
 	// revision. A slow reader loses nothing.
 	Watch(ctx context.Context, prefix string, from int64) (<-chan Batch, error)
-	// Grant makes a lease that expires ttl after it was last kept alive.
+	// Grant makes a lease that expires ttl after it was last kept alive, by the
+	// engine's time. An engine may round ttl up to whole seconds.
 	Grant(ctx context.Context, ttl time.Duration) (LeaseID, error)
 	// KeepAlive puts the lease's expiry at its full ttl from now.
 	// errors.NotFound once it has expired or was revoked.
@@ -142,8 +152,25 @@ type Store interface {
 	// as there never is one with the id 0.
 	Revoke(ctx context.Context, id LeaseID) error
 	// Compact forgets the history of changes up to rev: a Watch from before it
-	// begins with Resync. Keys and values are not touched.
+	// begins with Resync. Keys and values are not touched. A View that has taken
+	// so long that what it reads was forgotten may end with an error.
 	Compact(ctx context.Context, rev int64) error
 	// Close ends all watches and releases what the engine holds.
 	Close() error
+}
+
+// CheckKey is NotValid for what can't be a key.
+func CheckKey(key string) error {
+	if key == "" {
+		return errors.NotValidf("empty key")
+	}
+	if len(key) > MaxKey {
+		return errors.NotValidf("key %.40q…: one of %d bytes, more than %d,", key, len(key), MaxKey)
+	}
+	for i := range len(key) {
+		if key[i] < ' ' || key[i] > '~' {
+			return errors.NotValidf("key %q: only printable ASCII is", key)
+		}
+	}
+	return nil
 }

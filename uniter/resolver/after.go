@@ -50,7 +50,12 @@ func After(l Local, op Op, e Event) Local {
 			delete(l.Storage, id)
 		}
 	case Finish:
-		return committed(l, *l.Current, e)
+		l = committed(l, *l.Current, e)
+		if op.Memory.Run == op.Run {
+			l.Again = op.Memory.Again
+		}
+	case Unqueue:
+		l.Again = without(l.Again, op.Hook)
 	case Skip:
 		l.Ended = answered(l, EndedSkipped, op.Reason)
 		return told(l, *l.Current, e)
@@ -134,6 +139,10 @@ func committed(l Local, c Current, e Event) Local {
 func told(l Local, c Current, e Event) Local {
 	l.Current = nil
 	l.Seen = c.Seen
+	l.Again = askedAgain(without(l.Again, c.Hook), c.Hook, e.Requeue)
+	if c.Hook.Again {
+		return l // when it began, the charm had been told of all that is
+	}
 	switch c.Hook.Kind {
 	case hooks.Install:
 		l.Installed = true

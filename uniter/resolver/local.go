@@ -52,6 +52,9 @@ type Local struct {
 	// Storage has the instances of which the charm was told that they are
 	// attached, and not that they are going.
 	Storage map[model.StorageID]bool `json:"storage,omitempty"`
+	// Again are the hooks that have asked to be run again, in the order of their
+	// times; of each hook there is one.
+	Again []Again `json:"again,omitempty"`
 	// StatusAt is when update-status last ran, or start did; StatusJitter
 	// spreads the next one.
 	StatusAt     time.Time `json:"status-at,omitzero"`

@@ -28,25 +28,28 @@ type Memory struct {
 	// Created are the relations whose created has run and whose broken has not,
 	// sorted.
 	Created []model.RelationID `json:"created,omitempty"`
+	// Again is Local.Again.
+	Again []Again `json:"again,omitempty"`
 }
 
 // Remember is the memory that goes with the commit of l's task or pending run;
-// the zero one where there is neither. A task tells the charm of nothing.
-func Remember(l Local) Memory {
+// the zero one where there is neither. A task tells the charm of nothing. again
+// is the hook's wish to be run again; nil: none.
+func Remember(l Local, again *model.Requeue) Memory {
 	m := Memory{}
 	switch {
 	case l.Task != nil:
 		m.Run, m.Hook = l.Task.Run, l.Task.Hook
 	case l.Current != nil:
 		m.Run, m.Hook = l.Current.Run, l.Current.Hook
-		l = told(l.clone(), *l.Current, Event{})
+		l = told(l.clone(), *l.Current, Event{Requeue: again})
 	default:
 		return m
 	}
 	m = Memory{
 		Run: m.Run, Hook: m.Hook, Seen: l.Seen,
 		Installed: l.Installed, Configured: l.Configured, Started: l.Started, Stopped: l.Stopped, Removed: l.Removed,
-		Leader: l.Leader,
+		Leader: l.Leader, Again: l.Again,
 	}
 	for id, s := range l.Relations {
 		if s.Created {
@@ -92,14 +95,16 @@ func recalled(l Local, op Op, e Event) Local {
 	}
 	l.Current = nil
 	if known {
-		return committed(l, Current{Hook: m.Hook, Run: m.Run, Seen: m.Seen}, e)
+		l = committed(l, Current{Hook: m.Hook, Run: m.Run, Seen: m.Seen}, e)
+		l.Again = m.Again
+		return l
 	}
 	l.Installed = true // nothing is committed before it
 	l.Configured, l.Started = l.Configured || m.Configured, l.Started || m.Started
 	l.Stopped, l.Removed = l.Stopped || m.Stopped, l.Removed || m.Removed
 	l.Leader = m.Leader
 	if m.Run > 0 {
-		l.Seen = m.Seen
+		l.Seen, l.Again = m.Seen, m.Again
 	}
 	if !l.Stopped && !l.Removed {
 		l.Upgraded, l.Forgotten, l.Seen.Config = true, true, ""

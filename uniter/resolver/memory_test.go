@@ -24,7 +24,7 @@ func TestTheLostRecordOfATaskIsNoLostDisk(t *testing.T) {
 		}
 		began := resolver.After(before, op, resolver.Event{Kind: resolver.Began})
 		r = r.After(op)
-		r.Memory = resolver.Remember(began)
+		r.Memory = resolver.Remember(began, nil)
 
 		recall := resolver.Next(before, r)
 		if recall.Verb != resolver.Recall {

@@ -57,6 +57,8 @@ const (
 	Forget Verb = "forget"
 	// Resign takes note that the unit leads no more.
 	Resign Verb = "resign"
+	// Unqueue drops the wish of Hook to be run again: what it is about is gone.
+	Unqueue Verb = "unqueue"
 	// Recall takes over what the model knows of runs that the journal has lost.
 	Recall Verb = "recall"
 )
@@ -75,8 +77,8 @@ type Op struct {
 	// Entering are, for EnterScope, the relations as the model has them; for
 	// Recall, those that have the unit in their scope.
 	Entering []relation.Snapshot
-	// Memory and Leaving are for Recall: what the model knows, and that the unit
-	// is on its way out.
+	// Memory is, for Finish and Recall, what the model knows. Leaving is for
+	// Recall: the unit is on its way out.
 	Memory  Memory
 	Leaving bool
 	// Reason says why in a line for people.
@@ -109,6 +111,8 @@ type Event struct {
 	Kind    EventKind
 	At      time.Time
 	Failure Failure // Broke
+	// Requeue is, for Done, the wish of a hook to be run again; nil: none.
+	Requeue *model.Requeue
 	// Jitter is a random number from -1 to 1 that spreads what is timed.
 	Jitter float64
 }

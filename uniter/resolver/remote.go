@@ -15,6 +15,8 @@ type Remote struct {
 	// Gone: the model has no such unit.
 	Gone bool
 	Life model.Life
+	// Lenient: a hook that fails while the unit is Dying is skipped.
+	Lenient bool
 	// Orphaned: the application is Dying, or the unit is a subordinate with
 	// nothing left to be subordinate to; it has to mark itself Dying.
 	Orphaned bool

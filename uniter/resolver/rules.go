@@ -30,7 +30,7 @@ func Rules() []Rule {
 		{"orphaned", "the application is Dying, or a subordinate has no principal left: the unit marks itself Dying", orphaned},
 		{"stray", "a relation or storage is remembered that the model doesn't have: it is forgotten", stray},
 		{"tasks", "an action or commands were asked for: the next one runs, in a unit that is installed or in error, and not within start, an upgrade or after stop", tasks},
-		{"failed", "a run has failed: nothing but its resolution, a forced upgrade, or its retry, which a change of configuration, of the deployed charm or of the hook's relation brings forward", failed},
+		{"failed", "a run has failed: nothing but its resolution, a forced upgrade, or its retry, which a change of configuration, of the deployed charm or of the hook's relation brings forward; where the unit or the relation is removed with --force, it is skipped", failed},
 		{"stillborn", "Dying before install ran: detaching of the storage that was attached, and Dead without any other hook", stillborn},
 		{"start", "config-changed has run for the first time: start, with nothing between", start},
 		{"reconfigure", "upgrade-charm has run: config-changed, with nothing between", reconfigure},
@@ -49,6 +49,7 @@ func Rules() []Rule {
 		{"secrets", "started: a revision has expired, a secret is to be rotated, one that was read has changed, a revision is read by nobody, in this order", secrets},
 		{"config", "configuration, trust, addresses or the charm differ: config-changed", config},
 		{"relations", "members or settings of a relation differ: its next hook", relations},
+		{"requeued", "a hook asked by unitd-requeue to be run again: it runs when its time has come, unless what it tells of is gone", requeued},
 		{"update-status", "the interval is over: update-status", updateStatus},
 	}
 }
@@ -65,6 +66,9 @@ func Next(l Local, r Remote) Op {
 		op.Until = statusDue(l, r)
 	}
 	if at := secretsDue(l, r); !at.IsZero() && (op.Until.IsZero() || at.Before(op.Until)) {
+		op.Until = at
+	}
+	if at := requeueDue(l); !at.IsZero() && (op.Until.IsZero() || at.Before(op.Until)) {
 		op.Until = at
 	}
 	return op
@@ -117,7 +121,7 @@ func pending(l Local, r Remote) (Op, bool) {
 	op := Op{Hook: l.Current.Hook, Run: l.Current.Run}
 	switch {
 	case r.Committed >= l.Current.Run:
-		op.Verb, op.Reason = Finish, "the model has the run's stamp"
+		op.Verb, op.Memory, op.Reason = Finish, r.Memory, "the model has the run's stamp"
 	case l.Current.Over:
 		op.Verb, op.Reason = Requeue, "the agent was stopped before the hook could be committed"
 	default:
@@ -169,6 +173,9 @@ func failed(l Local, r Remote) (Op, bool) {
 	if _, there := r.storage(c.Hook.Storage); c.Hook.IsStorage() && !there {
 		return Op{Verb: Discard, Hook: c.Hook, Run: c.Run, Reason: "the storage of the failed hook is gone"}, true
 	}
+	if why := letPass(c.Hook, r); why != "" {
+		return Op{Verb: Skip, Hook: c.Hook, Run: c.Run, Reason: why}, true
+	}
 	answered := r.Resolved.Run == c.Run
 	if answered && r.Resolved.Mode == SkipIt {
 		return Op{Verb: Skip, Hook: c.Hook, Run: c.Run, Reason: "resolved without running it again"}, true
@@ -194,6 +201,17 @@ func failed(l Local, r Remote) (Op, bool) {
 	return op, true
 }
 
+// letPass says why a failed hook holds nobody up; empty: it does.
+func letPass(h hooks.Info, r Remote) string {
+	if r.Lenient && r.Life != model.Alive {
+		return "the unit is removed with --force"
+	}
+	if snap, ok := r.relation(h.RelationID); ok && h.IsRelation() && snap.Lenient && !snap.Live {
+		return "the relation is removed with --force"
+	}
+	return ""
+}
+
 // rerun runs the failed hook again, with what is to be told now.
 func rerun(l Local, r Remote, why string) (Op, bool) {
 	h := l.Current.Hook
@@ -204,6 +222,11 @@ func rerun(l Local, r Remote, why string) (Op, bool) {
 	if h.IsSecret() && !currentSecret(&h, r) {
 		return Op{Verb: Discard, Hook: h, Run: l.Current.Run, Reason: "the secret isn't the unit's any more"}, true
 	}
+	return run(l, r, upToDate(h, r))
+}
+
+// upToDate is a hook that has run before, with what it tells of now.
+func upToDate(h hooks.Info, r Remote) hooks.Info {
 	if s, ok := r.storage(h.Storage); ok {
 		h.StorageLocation = s.Location
 	}
@@ -215,7 +238,7 @@ func rerun(l Local, r Remote, why string) (Op, bool) {
 			h.Version = snap.Application
 		}
 	}
-	return run(l, r, h)
+	return h
 }
 
 func stillborn(l Local, r Remote) (Op, bool) {

@@ -90,6 +90,13 @@ var situations = []struct{ rule, name, situation, want string }{
 	{"failed", "leader-elected is not run again without leadership", "settled failed:leader-elected answer:retry", "discard leader-elected"},
 	{"failed", "leader-elected is run again with leadership", "settled failed:leader-elected answer:retry leader", "run-hook leader-elected"},
 	{"failed", "the charm directory is lost in error", "settled failed:start lost", "deploy ch:1"},
+	{"failed", "the unit is removed with --force", "settled dying lenient failed:stop", "skip stop: the unit is removed with --force"},
+	{"failed", "the unit is removed with --force, whatever was answered", "settled dying lenient failed:stop answer:retry", "skip stop"},
+	{"failed", "force is for a unit that is going", "settled lenient failed:start", "idle start"},
+	{"failed", "the relation is removed with --force", "settled rel:db told:db suspended:db lenient:db failed:db-relation-joined", "skip db-relation-joined: the relation is removed with --force"},
+	{"failed", "force is for a relation that is going", "settled rel:db told:db lenient:db failed:db-relation-joined", "idle db-relation-joined"},
+	{"failed", "another relation is removed with --force", "settled rel:db told:db rel:web told:web suspended:web lenient:web failed:db-relation-joined", "idle db-relation-joined"},
+	{"failed", "a relation is removed with --force, and another hook has failed", "settled rel:db told:db suspended:db lenient:db failed:config-changed", "idle config-changed"},
 	{"stillborn", "Dying, and never installed", "dying", "mark-dead"},
 	{"stillborn", "Dying, and the charm is there", "charm dying", "mark-dead"},
 	{"stillborn", "Dying, and waits for storage", "charm dying initial:data/0 going:data/0", "detach"},
@@ -179,6 +186,21 @@ var situations = []struct{ rule, name, situation, want string }{
 	{"relations", "a member that is first seen", "settled rel:db told:db scope:db member:db", "run-hook db-relation-joined"},
 	{"relations", "what is going goes first", "settled rel:db told:db scope:db member:db rel:web told:web suspended:web", "run-hook web-relation-broken"},
 	{"relations", "before update-status", "settled interval late rel:db told:db scope:db member:db", "run-hook db-relation-joined"},
+	{"requeued", "the time of a hook has come", "settled again:update-status late", "run-hook update-status: it asked to run again: not ready"},
+	{"requeued", "the time hasn't come", "settled again:update-status", "idle"},
+	{"requeued", "all else comes first", "settled again:update-status late config2", "run-hook config-changed"},
+	{"requeued", "before update-status", "settled again:config-changed late interval", "run-hook config-changed: it asked to run again: not ready"},
+	{"requeued", "not before the failed hook is resolved", "settled again:config-changed late failed:start", "idle start"},
+	{"requeued", "not in a unit that goes", "settled again:config-changed late dying", "run-hook stop"},
+	{"requeued", "a hook of a relation", "settled rel:db told:db scope:db member:db joined:db again:db-relation-joined late", "run-hook db-relation-joined"},
+	{"requeued", "the remote unit has left", "settled rel:db told:db scope:db again:db-relation-joined", "unqueue db-relation-joined"},
+	{"requeued", "the relation is gone", "settled again:db-relation-joined", "unqueue db-relation-joined"},
+	{"requeued", "a hook of storage", "settled ready:data/0 attached:data/0 again:storage-attached late", "run-hook data-storage-attached"},
+	{"requeued", "the storage is gone", "settled again:storage-attached", "unqueue data-storage-attached"},
+	{"requeued", "leadership is gone", "settled again:leader-elected", "unqueue leader-elected"},
+	{"requeued", "leadership is there", "settled leads leader again:leader-elected late", "run-hook leader-elected"},
+	{"requeued", "leader settings change, and the unit leads", "settled leads leader again:leader-settings-changed", "unqueue leader-settings-changed"},
+	{"requeued", "a secret is gone", "settled again:secret-rotate", "unqueue secret-rotate"},
 	{"update-status", "the interval is over", "settled interval late", "run-hook update-status"},
 	{"update-status", "the interval isn't over", "settled interval", "idle"},
 	{"update-status", "switched off", "settled late", "idle"},
@@ -280,6 +302,11 @@ func localWord(l *resolver.Local, word, about string) bool {
 		l.Leader = true
 	case "pending":
 		l.Run, l.Current = 7, &resolver.Current{Hook: hook, Run: 7, Step: resolver.Pending}
+	case "again":
+		l.Again = append(l.Again, resolver.Again{Hook: hook, Requeue: model.Requeue{At: noon.Add(time.Minute), Reason: "not ready"}})
+	case "joined":
+		l.Relations[1] = l.Relations[1].After(hooks.Info{Kind: hooks.RelationJoined, RemoteUnit: "mysql/0", Version: 1}).
+			After(hooks.Info{Kind: hooks.RelationChanged, RemoteUnit: "mysql/0", Version: 1})
 	case "running-task":
 		l.Run, l.Task = 7, &resolver.TaskRun{Hook: task, Run: 7}
 	case "over":
@@ -331,6 +358,11 @@ func remoteWord(r *resolver.Remote, word, about string) bool {
 		r.Charm = "ch:2"
 	case "forced":
 		r.Forced = true
+	case "lenient":
+		if about != "" {
+			return false
+		}
+		r.Lenient = true
 	case "retry":
 		r.Retry = true
 	case "early":
@@ -411,6 +443,8 @@ func relationWord(l *resolver.Local, r *resolver.Remote, word, endpoint string) 
 		r.Relations[i].NotYet = true
 	case "suspended":
 		r.Relations[i].Live = false
+	case "lenient":
+		r.Relations[i].Lenient = true
 	case "member":
 		r.Relations[i].Members = model.Members{{Unit: "mysql/0", Version: 1}}
 	default:

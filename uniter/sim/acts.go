@@ -68,6 +68,7 @@ func acts() []act {
 		{"retry", func(w *World, _ []string) (bool, error) { w.Model.Retry = true; return true, nil }},
 		{"ask-task", ask},
 		{"cancel-task", drop},
+		{"ask-again", askAgain},
 		{"status-interval DURATION", statusInterval},
 		{"wait DURATION", wait},
 		{"lose-disk", loseDisk(true)},

@@ -168,6 +168,10 @@ func (w *World) asked(op resolver.Op) error {
 		if w.Local.Task == nil && !w.seen.Task.Begun {
 			why = "a task is taken as interrupted that nobody began"
 		}
+	case resolver.Unqueue:
+		if w.worthwhile(op.Hook) {
+			why = fmt.Sprintf("%s is not run again, though what it tells of is there", op.Hook)
+		}
 	case resolver.EnterScope:
 		for _, s := range op.Entering {
 			if s.NotYet {

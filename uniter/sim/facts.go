@@ -69,6 +69,9 @@ func (w *World) untold() string {
 	if why := w.untoldStorage(); why != "" {
 		return why
 	}
+	if why := w.overdue(); why != "" {
+		return why
+	}
 	known := maps.Clone(m.told)
 	for _, s := range w.Model.Relations {
 		told, ok := known[s.ID]

@@ -14,7 +14,8 @@ import (
 func (n *node) key() string {
 	w := &n.world
 	var b strings.Builder
-	fmt.Fprint(&b, n.at, n.left, w.Dir, w.forced, w.ending, w.setting, w.charm, w.tasks, "|")
+	fmt.Fprint(&b, n.at, n.left, w.Dir, w.forced, w.ending, w.setting, w.charm, w.tasks, w.asks, "|")
+	againKey(&b, w.wishes)
 	w.Monitor.key(&b)
 	base := max(w.Local.Run, w.Model.Committed)
 	localKey(&b, w.Local, base)
@@ -33,7 +34,7 @@ func (n *node) key() string {
 }
 
 func hookKey(h hooks.Info) string {
-	return fmt.Sprint(h.Kind, h.RelationID, h.RemoteUnit, h.Version, h.Departing, h.Storage, h.StorageLocation)
+	return fmt.Sprint(h.Kind, h.RelationID, h.RemoteUnit, h.Version, h.Departing, h.Storage, h.StorageLocation, h.Again)
 }
 
 func (m *Monitor) key(b *strings.Builder) {
@@ -47,6 +48,7 @@ func (m *Monitor) key(b *strings.Builder) {
 func localKey(b *strings.Builder, l resolver.Local, base int64) {
 	fmt.Fprint(b, l.Run-base, l.Charm, l.Installed, l.Configured, l.Started, l.Upgraded, l.Stopped, l.Removed, l.Leader,
 		l.Seen, l.StatusAt.Unix(), l.Storage)
+	againKey(b, l.Again)
 	for _, s := range l.InOrder() {
 		fmt.Fprint(b, s)
 	}

@@ -83,7 +83,11 @@ func (m *Monitor) Hook(h hooks.Info, o Outcome) error {
 			return &Broken{Guarantee{"only a failed run is skipped or dropped", "spec/uniter-behaviour.md §4", nil}, h, "and had not failed"}
 		}
 	} else if !m.unsure[h.RelationID] || !h.IsRelation() {
-		for _, g := range Guarantees() {
+		all := Guarantees()
+		if h.Again {
+			all = againGuarantees()
+		}
+		for _, g := range all {
 			if why := g.broken(m, h); why != "" {
 				return &Broken{g, h, why}
 			}
@@ -157,6 +161,9 @@ func (m *Monitor) End() error {
 // tell moves on what the charm knows. Maps are replaced, never written to, so
 // that copies of a Monitor can share them.
 func (m *Monitor) tell(h hooks.Info) {
+	if h.Again {
+		return // there was nothing new to tell
+	}
 	m.last = h.Kind
 	switch h.Kind {
 	case hooks.Install:

@@ -67,7 +67,7 @@ func (w *World) runTask(op resolver.Op, how How) error {
 		return err
 	}
 	if how != KilledWithin {
-		w.Model.Committed, w.Model.Memory = op.Run, resolver.Remember(w.Local)
+		w.Model.Committed, w.Model.Memory = op.Run, resolver.Remember(w.Local, nil)
 		w.endTask(op.Hook)
 	}
 	if how == KilledWithin || how == KilledAfter {

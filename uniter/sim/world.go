@@ -34,9 +34,11 @@ type World struct {
 	setting int             // the value of the configuration
 	charm   charm           // what the charm knows
 	tasks   queue
-	begun   string // what the newest run was begun on
-	lost    bool   // the journal was lost, and nothing made up for it yet
-	forced  bool   // the unit was made Dead, or taken away, by force
+	asks    bool             // the next hook that can will ask to run again
+	wishes  []resolver.Again // of hooks that have asked
+	begun   string           // what the newest run was begun on
+	lost    bool             // the journal was lost, and nothing made up for it yet
+	forced  bool             // the unit was made Dead, or taken away, by force
 }
 
 // charm is what the hooks that ran have shown to the charm besides relations.
@@ -138,6 +140,7 @@ func (w *World) Do(how How) error {
 	case resolver.Skip:
 		err = w.Monitor.Hook(op.Hook, Skipped)
 		w.show(op.Hook)
+		w.wished(op.Hook, nil)
 	case resolver.Discard:
 		err = w.Monitor.Hook(op.Hook, Dropped)
 	case resolver.Forget:
@@ -149,6 +152,8 @@ func (w *World) Do(how How) error {
 		}
 	case resolver.Resign:
 		w.charm.leads = false
+	case resolver.Unqueue:
+		w.wished(op.Hook, nil)
 	}
 	w.become(op, resolver.Event{Kind: resolver.Done, At: w.Model.Now}, true)
 	if op.Verb == resolver.Recall {
@@ -173,8 +178,8 @@ func (w *World) runHook(op resolver.Op, how How) error {
 	event := resolver.Event{At: w.Model.Now}
 	switch how {
 	case Well, KilledAfter:
-		event.Kind = resolver.Done
-		w.commit(op)
+		event.Kind, event.Requeue = resolver.Done, w.wish(op.Hook)
+		w.commit(op, event.Requeue)
 	case Badly:
 		event.Kind = resolver.Broke
 		event.Failure = resolver.Failure{Message: "exit status 1", Exit: 1, At: w.Model.Now}
@@ -209,7 +214,11 @@ func (w *World) look(h hooks.Info) error {
 	case hooks.Start:
 		w.charm.next.Boot = w.seen.Want.Boot
 	}
-	for _, f := range facts() {
+	about := facts()
+	if h.Again {
+		about = againFacts()
+	}
+	for _, f := range about {
 		if why := f.broken(w, h); why != "" {
 			return &Broken{f.Guarantee, h, why}
 		}
@@ -220,6 +229,9 @@ func (w *World) look(h hooks.Info) error {
 // show takes what the charm saw in a run as known to it.
 func (w *World) show(h hooks.Info) {
 	w.charm.now = w.charm.next
+	if h.Again {
+		return
+	}
 	switch h.Kind {
 	case hooks.LeaderElected:
 		w.charm.leads = true
@@ -234,9 +246,10 @@ func (w *World) show(h hooks.Info) {
 
 // commit is the model transaction of a run: its stamp, and with broken the
 // leaving of the scope.
-func (w *World) commit(op resolver.Op) {
+func (w *World) commit(op resolver.Op, again *model.Requeue) {
 	w.show(op.Hook)
-	w.Model.Committed, w.Model.Memory = op.Run, resolver.Remember(w.Local)
+	w.Model.Committed, w.Model.Memory = op.Run, resolver.Remember(w.Local, again)
+	w.wished(op.Hook, again)
 	if op.Hook.Kind == hooks.RelationBroken {
 		w.leaveScope(op.Hook.RelationID)
 	}

@@ -121,6 +121,24 @@ func worlds() []row {
 			{"operator", []string{"destroy"}}, {"host", []string{"provide data/1"}}}},
 		{"the charm directory is lost with storage while the unit boots", true, []string{"storage data/0", "provide data/0", "storage data/1"}, []Actor{
 			{"chance", []string{"lose-charm"}}, {"operator", []string{"destroy"}}}},
+		{"hooks ask to run again while configuration changes", true, []string{"settle"}, []Actor{
+			{"charm", []string{"ask-again", "ask-again"}}, {"operator", []string{"config 2", "config 1"}}, {"clock", []string{"wait 1m"}}}},
+		{"hooks ask to run again while the unit boots", true, nil, []Actor{
+			{"charm", []string{"ask-again"}}, {"clock", []string{"wait 1m"}}}},
+		{"a hook of a relation asks to run again while its unit leaves", true, []string{"relate db:1 mysql", "settle"}, []Actor{
+			{"charm", []string{"ask-again"}}, {"mysql/0", []string{"join db:1 mysql/0", "leave db:1 mysql/0"}}, {"clock", []string{"wait 1m"}}}},
+		{"a hook of a relation asks to run again while the relation goes", true, append(settledMember, "ask-again"), []Actor{
+			{"mysql/0", []string{"write db:1 mysql/0"}}, {"operator", []string{"suspend db:1"}}, {"clock", []string{"wait 1m"}}}},
+		{"a hook asks to run again while leadership comes and goes", false, []string{"settle"}, []Actor{
+			{"charm", []string{"ask-again"}}, {"lease", []string{"lead", "depose"}}, {"leader", []string{"leader-settings"}}, {"clock", []string{"wait 1m"}}}},
+		{"a hook asks to run again while the charm is upgraded", true, []string{"settle"}, []Actor{
+			{"charm", []string{"ask-again"}}, {"operator", []string{"charm ch:app-2", "force-charm ch:app-3"}}, {"clock", []string{"wait 1m"}}}},
+		{"a hook asks to run again while the unit is removed", true, settledMember, []Actor{
+			{"charm", []string{"ask-again"}}, {"mysql/0", []string{"write db:1 mysql/0"}}, {"operator", []string{"destroy"}}, {"clock", []string{"wait 1m"}}}},
+		{"a hook asks to run again while storage comes and goes", true, []string{"settle", "add-storage data/0", "ask-again"}, []Actor{
+			{"host", []string{"provide data/0", "detach data/0"}}, {"clock", []string{"wait 1m"}}}},
+		{"a hook asks to run again, and the newest record of the journal is lost", true, []string{"settle"}, []Actor{
+			{"charm", []string{"ask-again"}}, {"operator", []string{"config 2"}}, {"chance", []string{"lose-record"}}, {"clock", []string{"wait 1m"}}}},
 		{"time passes with retries and update-status", true,
 			[]string{"retry", "status-interval 5m", "settle"},
 			[]Actor{{"clock", []string{"wait 4s", "wait 1s", "wait 5m", "wait 5m"}}, {"operator", []string{"config 2"}}}},

@@ -117,7 +117,7 @@ func (s *Store) Update(ctx context.Context, fn func(store.Tx) error, _ ...store.
 	if err := s.usable(ctx); err != nil {
 		return 0, err
 	}
-	t := &tx{reader: s.newest(), data: s.data, touched: map[string]bool{}}
+	t := &tx{reader: s.newest(), data: s.data, touched: map[string]int{}}
 	was := t.tree
 	t.tree = was.Clone()
 	if err := fn(t); err != nil {

@@ -64,7 +64,7 @@ func (r reader) Page(prefix, after string, limit int) ([]store.KV, error) {
 func (r reader) Keys(prefix, after string, limit int) ([]store.KV, error) {
 	kvs, err := r.Page(prefix, after, limit)
 	for i := range kvs {
-		kvs[i].Value = nil
+		kvs[i].Value, kvs[i].Lease = nil, 0
 	}
 	return kvs, err
 }
@@ -86,8 +86,10 @@ func (r reader) Since(prefix string, rev int64) ([]store.KV, error) {
 type tx struct {
 	reader
 	data *data
-	// touched are the keys that were written.
-	touched map[string]bool
+	// touched are the keys that were written, with the bytes of each and its
+	// value, and size is their sum.
+	touched map[string]int
+	size    int
 	// err is what keeps the transaction from being committed.
 	err error
 }
@@ -107,13 +109,13 @@ func (t *tx) PutLease(key string, value []byte, id store.LeaseID) error {
 }
 
 func (t *tx) put(key string, value []byte, id store.LeaseID) error {
-	if !printable(key) {
-		return t.fail(errors.NotValidf("key %q", key))
+	if err := store.CheckKey(key); err != nil {
+		return t.fail(errors.Trace(err))
 	}
 	if len(value) > store.MaxValue {
 		return t.fail(errors.Annotatef(store.ErrTooLarge, "value of %s", key))
 	}
-	if err := t.touch(key); err != nil {
+	if err := t.touch(key, len(value)); err != nil {
 		return err
 	}
 	// Who reads within the transaction sees revisions that it may not get.
@@ -130,17 +132,22 @@ func (t *tx) Delete(key string) error {
 	if _, ok := t.tree.Get(&store.KV{Key: key}); !ok {
 		return nil
 	}
-	if err := t.touch(key); err != nil {
+	if err := t.touch(key, 0); err != nil {
 		return err
 	}
 	t.tree.Delete(&store.KV{Key: key})
 	return nil
 }
 
-func (t *tx) touch(key string) error {
-	t.touched[key] = true
-	if len(t.touched) > store.MaxWrites {
+// touch notes that a key is written, with a value of so many bytes.
+func (t *tx) touch(key string, value int) error {
+	t.size += len(key) + value - t.touched[key]
+	t.touched[key] = len(key) + value
+	switch {
+	case len(t.touched) > store.MaxWrites:
 		return t.fail(errors.Annotatef(store.ErrTooLarge, "more than %d keys", store.MaxWrites))
+	case t.size > store.MaxBytes:
+		return t.fail(errors.Annotatef(store.ErrTooLarge, "more than %d bytes", store.MaxBytes))
 	}
 	return nil
 }
@@ -150,16 +157,6 @@ func (t *tx) fail(err error) error {
 		t.err = err
 	}
 	return err
-}
-
-// printable says whether a key may be stored.
-func printable(key string) bool {
-	for i := range len(key) {
-		if key[i] < ' ' || key[i] > '~' {
-			return false
-		}
-	}
-	return key != ""
 }
 
 // commit makes what t has written the newest revision, if it has written

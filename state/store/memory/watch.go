@@ -132,7 +132,7 @@ func (d *data) end(id store.LeaseID) {
 	}
 	for keys := range slices.Chunk(d.lent(id), store.MaxWrites) {
 		r := d.newest()
-		t := &tx{reader: reader{r.tree.Clone(), r.rev}, data: d, touched: map[string]bool{}}
+		t := &tx{reader: reader{r.tree.Clone(), r.rev}, data: d, touched: map[string]int{}}
 		for _, key := range keys {
 			_ = t.Delete(key) // there are no more of them than it may write
 		}

@@ -48,23 +48,23 @@ func (r *reader) List(prefix string) ([]store.KV, error) { return r.Page(prefix,
 
 // Page is part of store.Reader.
 func (r *reader) Page(prefix, after string, limit int) ([]store.KV, error) {
-	return r.page("value", prefix, after, limit)
+	return r.page("value", "lease", prefix, after, limit)
 }
 
 // Keys is part of store.Reader.
 func (r *reader) Keys(prefix, after string, limit int) ([]store.KV, error) {
-	return r.page("NULL", prefix, after, limit)
+	return r.page("NULL", "0", prefix, after, limit)
 }
 
-// page reads a page with an expression for its values.
-func (r *reader) page(value, prefix, after string, limit int) ([]store.KV, error) {
+// page reads a page with expressions for its values and leases.
+func (r *reader) page(value, lease, prefix, after string, limit int) ([]store.KV, error) {
 	// One lower bound, as SQLite would look up one of two and then read all
 	// between them. The first key after another has a space more.
 	first := prefix
 	if after >= prefix && after != "" {
 		first = after + " "
 	}
-	return r.list(prefix, "SELECT key, "+value+", rev, created, lease FROM kv WHERE key >= ? AND key < ?"+live+" ORDER BY key LIMIT ?",
+	return r.list(prefix, "SELECT key, "+value+", rev, created, "+lease+" FROM kv WHERE key >= ? AND key < ?"+live+" ORDER BY key LIMIT ?",
 		first, prefixEnd(prefix), r.now, limit)
 }
 
@@ -108,9 +108,10 @@ func (r *reader) Rev() int64 { return r.rev }
 type transaction struct {
 	reader
 	w       *writer
-	touched map[string]bool // the keys that fn wrote
-	ended   bool            // whether keys of leases were removed
-	err     error           // the first that a statement gave; nothing is committed then
+	touched map[string]int // the keys that fn wrote, by what that has of bytes
+	size    int            // of all of them
+	ended   bool           // whether keys of leases were removed
+	err     error          // the first that a statement gave; nothing is committed then
 }
 
 func (t *transaction) exec(query string, args ...any) error {
@@ -159,7 +160,7 @@ func (t *transaction) PutLease(key string, value []byte, lease store.LeaseID) er
 			return errors.NotFoundf("lease %d", lease)
 		}
 	}
-	if err := t.touch(key, false); err != nil {
+	if err := t.touch(key, len(key)+len(value), false); err != nil {
 		return errors.Trace(err)
 	}
 	if value == nil {
@@ -176,22 +177,21 @@ func (t *transaction) Delete(key string) error {
 	if err != nil || n == 0 {
 		return errors.Trace(err)
 	}
-	return t.touch(key, true)
+	return t.touch(key, len(key), true)
 }
 
-// touch records the change for those who watch.
-func (t *transaction) touch(key string, deleted bool) error {
-	if key == "" {
-		return t.failed(errors.NotValidf("empty key"))
+// touch records the change for those who watch, and its size in bytes.
+func (t *transaction) touch(key string, size int, deleted bool) error {
+	if err := store.CheckKey(key); err != nil {
+		return t.failed(err)
 	}
-	for i := range len(key) {
-		if key[i] < ' ' || key[i] > '~' {
-			return t.failed(errors.NotValidf("key %q: only printable ASCII is", key))
-		}
-	}
-	t.touched[key] = true
+	t.size += size - t.touched[key]
+	t.touched[key] = size
 	if len(t.touched) > store.MaxWrites {
 		return t.failed(errors.Annotatef(store.ErrTooLarge, "more than %d keys written", store.MaxWrites))
+	}
+	if t.size > store.MaxBytes {
+		return t.failed(errors.Annotatef(store.ErrTooLarge, "more than %d bytes written", store.MaxBytes))
 	}
 	return t.exec("INSERT INTO change VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET deleted = excluded.deleted", t.rev+1, key, deleted)
 }

@@ -225,7 +225,7 @@ func (w *writer) update(ctx context.Context, c clock.Clock, relaxed bool, fn fun
 	}()
 	// The time is that of the transaction, not of when its waiting began, lest
 	// a lease be kept alive that others already saw expired.
-	t := &transaction{w: w, touched: map[string]bool{}, reader: reader{ctx: context.WithoutCancel(ctx), tx: prepared{w}, now: c.Now().UnixNano()}}
+	t := &transaction{w: w, touched: map[string]int{}, reader: reader{ctx: context.WithoutCancel(ctx), tx: prepared{w}, now: c.Now().UnixNano()}}
 	if err := t.head(); err != nil {
 		return 0, false, errors.Annotate(err, "cannot write to the store")
 	}

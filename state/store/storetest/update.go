@@ -3,6 +3,7 @@ package storetest
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -267,8 +268,9 @@ func mixedDurability(k *kit) {
 var limitTests = []test{
 	{"a value may have MaxValue bytes and no more", valueLimit},
 	{"a transaction may write MaxWrites keys and no more", writesLimit},
+	{"a transaction may write MaxBytes of keys and values and no more", bytesLimit},
 	{"a transaction that was too large is not committed though its function says so", ignoredError},
-	{"a key that isn't printable ASCII is refused", badKeys},
+	{"a key that isn't printable ASCII, or longer than MaxKey, is refused", badKeys},
 	{"every method of a closed store returns ErrClosed", closed},
 }
 
@@ -304,6 +306,21 @@ func writesLimit(k *kit) {
 	same(k, "content", k.all(), before)
 }
 
+func bytesLimit(k *kit) {
+	write := func(bytes int) error {
+		_, err := k.Update(k.ctx, func(tx store.Tx) error {
+			half := make([]byte, store.MaxBytes/2-1)
+			// What was written before in its place doesn't count.
+			return firstError(tx.Put("a", half), tx.Put("b", half), tx.Put("b", nil), tx.Put("b", make([]byte, bytes-len(half)-2)))
+		})
+		return err
+	}
+	k.ok(write(store.MaxBytes))
+	before := k.head()
+	k.is(write(store.MaxBytes+1), store.ErrTooLarge)
+	same(k, "revision", k.head(), before)
+}
+
 func ignoredError(k *kit) {
 	_, err := k.Update(k.ctx, func(tx store.Tx) error {
 		_ = tx.Put("a", nil)
@@ -322,12 +339,13 @@ func ignoredError(k *kit) {
 }
 
 func badKeys(k *kit) {
-	for _, key := range []string{"", "a\x00", "a\nb", "\x7f", "caf\xc3\xa9", "\xff"} {
+	for _, key := range []string{"", "a\x00", "a\nb", "\x7f", "caf\xc3\xa9", "\xff", strings.Repeat("k", store.MaxKey+1)} {
 		if _, err := k.Update(k.ctx, func(tx store.Tx) error { return tx.Put(key, nil) }); err == nil {
 			k.Errorf("key %q was taken", key)
 		}
 	}
 	same(k, "content", k.all(), "")
+	k.put(strings.Repeat("k", store.MaxKey))
 }
 
 func closed(k *kit) {

@@ -1,46 +1,67 @@
-package state
+package statetest
 
 import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/juju/errors"
 
 	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/state"
+	"github.com/unitd/unitd/state/store"
 )
 
 // checker holds every document of a model, to compare them with each other.
 type checker struct {
-	apps      map[string]ApplicationDoc
-	units     map[model.UnitName]UnitDoc
-	machines  map[string]MachineDoc
-	relations map[model.RelationID]RelationDoc
-	inScope   map[model.RelationID]int
-	storage   map[model.StorageID]StorageDoc
-	attached  map[model.StorageID]AttachmentDoc
+	apps      map[string]state.ApplicationDoc
+	units     map[model.UnitName]state.UnitDoc
+	machines  map[string]state.MachineDoc
+	relations map[model.RelationID]state.RelationDoc
+	inScope   map[model.RelationID][]model.UnitName
+	storage   map[model.StorageID]state.StorageDoc
+	attached  map[model.StorageID]state.AttachmentDoc
 	keys      []string
 	problems  []string
+	rest      bool
 }
 
-// SelfCheck lists what contradicts the rules of seed 000: wrong counts,
-// references to what isn't there, and documents that nothing refers to.
-func (m *Model) SelfCheck(ctx context.Context) ([]string, error) {
+// Problems lists what contradicts the rules of seed 000 in the model with that
+// UUID: wrong counts, references to what isn't there, and documents that nothing
+// refers to. rest says that nobody is in the middle of removing something.
+func Problems(ctx context.Context, s store.Store, uuid string, rest bool) ([]string, error) {
+	c, err := load(ctx, s, uuid)
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	c.rest = rest
+	c.applications()
+	c.unitsAndMachines()
+	c.relationDocs()
+	c.storageDocs()
+	c.orphans()
+	return c.problems, nil
+}
+
+// load reads all of a model in one view.
+func load(ctx context.Context, s store.Store, uuid string) (*checker, error) {
 	var c *checker
-	_, err := m.view(ctx, func(r docs) error {
+	_, err := s.View(ctx, func(r store.Reader) error {
 		c = &checker{
-			apps: map[string]ApplicationDoc{}, units: map[model.UnitName]UnitDoc{},
-			machines: map[string]MachineDoc{}, relations: map[model.RelationID]RelationDoc{},
-			inScope: map[model.RelationID]int{}, storage: map[model.StorageID]StorageDoc{}, attached: map[model.StorageID]AttachmentDoc{},
+			apps: map[string]state.ApplicationDoc{}, units: map[model.UnitName]state.UnitDoc{},
+			machines: map[string]state.MachineDoc{}, relations: map[model.RelationID]state.RelationDoc{},
+			inScope: map[model.RelationID][]model.UnitName{}, storage: map[model.StorageID]state.StorageDoc{}, attached: map[model.StorageID]state.AttachmentDoc{},
 		}
-		kvs, err := r.List(m.prefix())
+		prefix := "m/" + uuid + "/"
+		kvs, err := r.List(prefix)
 		if err != nil {
 			return errors.Trace(err)
 		}
 		for _, kv := range kvs {
-			key := strings.TrimPrefix(kv.Key, m.prefix())
+			key := strings.TrimPrefix(kv.Key, prefix)
 			c.keys = append(c.keys, key)
 			if err := c.load(key, kv.Value); err != nil {
 				return errors.Annotatef(err, "document %s", key)
@@ -48,15 +69,7 @@ func (m *Model) SelfCheck(ctx context.Context) ([]string, error) {
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, errors.Trace(err)
-	}
-	c.applications()
-	c.unitsAndMachines()
-	c.relationDocs()
-	c.storageDocs()
-	c.orphans()
-	return c.problems, nil
+	return c, errors.Trace(err)
 }
 
 func (c *checker) bad(format string, args ...any) {
@@ -76,21 +89,22 @@ func (c *checker) load(key string, value []byte) error {
 	kind, rest := splitKey(key)
 	switch kind {
 	case "app":
-		return loadInto(c.apps, value, func(d ApplicationDoc) string { return d.Name })
+		return loadInto(c.apps, value, func(d state.ApplicationDoc) string { return d.Name })
 	case "unit":
-		return loadInto(c.units, value, func(d UnitDoc) model.UnitName { return d.Name })
+		return loadInto(c.units, value, func(d state.UnitDoc) model.UnitName { return d.Name })
 	case "machine":
-		return loadInto(c.machines, value, func(d MachineDoc) string { return d.ID })
+		return loadInto(c.machines, value, func(d state.MachineDoc) string { return d.ID })
 	case "relation":
-		return loadInto(c.relations, value, func(d RelationDoc) model.RelationID { return d.ID })
+		return loadInto(c.relations, value, func(d state.RelationDoc) model.RelationID { return d.ID })
 	case "storage":
-		return loadInto(c.storage, value, func(d StorageDoc) model.StorageID { return d.ID })
+		return loadInto(c.storage, value, func(d state.StorageDoc) model.StorageID { return d.ID })
 	case "attachment":
-		return loadInto(c.attached, value, func(d AttachmentDoc) model.StorageID { return d.Storage })
+		return loadInto(c.attached, value, func(d state.AttachmentDoc) model.StorageID { return d.Storage })
 	case "scope":
-		id, _ := splitKey(rest)
+		id, member := splitKey(rest)
 		n, err := strconv.Atoi(id)
-		c.inScope[model.RelationID(n)]++
+		_, unit := splitKey(member) // after the part of the scope
+		c.inScope[model.RelationID(n)] = append(c.inScope[model.RelationID(n)], model.UnitName(unit))
 		return errors.Trace(err)
 	}
 	return nil
@@ -130,10 +144,10 @@ func (c *checker) unitsAndMachines() {
 		if !ok {
 			c.bad("unit %s is on machine %q, which isn't there", name, u.Machine)
 		}
-		if u.Principal == "" && !contains(m.Units, name) {
+		if u.Principal == "" && !slices.Contains(m.Units, name) {
 			c.bad("unit %s is not among the units of machine %s: %v", name, u.Machine, m.Units)
 		}
-		if p, ok := c.units[u.Principal]; u.Principal != "" && (!ok || !contains(p.Subordinates, name)) {
+		if p, ok := c.units[u.Principal]; u.Principal != "" && (!ok || !slices.Contains(p.Subordinates, name)) {
 			c.bad("unit %s is not among the subordinates of %s: %v", name, u.Principal, p.Subordinates)
 		}
 		for _, s := range u.Subordinates {
@@ -158,8 +172,13 @@ func (c *checker) unitsAndMachines() {
 // relation is seen Dead, or Dying with nobody in scope.
 func (c *checker) relationDocs() {
 	for id, r := range c.relations {
-		if r.Units != c.inScope[id] {
-			c.bad("relation %d counts %d units in scope, there are %d", id, r.Units, c.inScope[id])
+		if r.Units != len(c.inScope[id]) {
+			c.bad("relation %d counts %d units in scope, there are %d", id, r.Units, len(c.inScope[id]))
+		}
+		for _, u := range c.inScope[id] {
+			if !slices.Contains(c.keys, fmt.Sprintf("scope-of/%s/%d", u, id)) {
+				c.bad("unit %s is in the scope of relation %d, which is not among its own", u, id)
+			}
 		}
 		if r.Life == model.Dead || r.Life == model.Dying && r.Units == 0 {
 			c.bad("relation %d is %s with nobody in scope", id, r.Life)
@@ -168,7 +187,7 @@ func (c *checker) relationDocs() {
 			a, ok := c.apps[e.Application]
 			if !ok {
 				c.bad("relation %d refers to application %s, which isn't there", id, e.Application)
-			} else if a.Life != model.Alive && r.Life == model.Alive {
+			} else if c.rest && a.Life != model.Alive && r.Life == model.Alive {
 				c.bad("relation %d is alive, its application %s is %s", id, e.Application, a.Life)
 			}
 		}
@@ -206,8 +225,10 @@ func (c *checker) orphans() {
 		switch kind {
 		case "config", "leader", "last-leader", "leader-settings":
 			_, ok = c.apps[rest]
-		case "charm-state":
+		case "charm-state", "failure":
 			_, ok = c.units[model.UnitName(rest)]
+		case "scope-of":
+			ok = c.isIn(rest)
 		case "ports", "presence":
 			_, ok = c.machines[rest]
 		case "scope":
@@ -219,7 +240,7 @@ func (c *checker) orphans() {
 			ok = err == nil && part
 		case "status":
 			k, name := splitKey(rest)
-			if StatusKind(k) == ApplicationStatus {
+			if state.StatusKind(k) == state.ApplicationStatus {
 				_, ok = c.apps[name]
 			} else {
 				_, ok = c.units[model.UnitName(name)]
@@ -229,6 +250,13 @@ func (c *checker) orphans() {
 			c.bad("document %s is about what isn't there", key)
 		}
 	}
+}
+
+// isIn: "app/n/id" names a unit, and a relation in whose scope it is.
+func (c *checker) isIn(rest string) bool {
+	i := strings.LastIndexByte(rest, '/')
+	n, err := strconv.Atoi(rest[i+1:])
+	return err == nil && i > 0 && slices.Contains(c.inScope[model.RelationID(n)], model.UnitName(rest[:i]))
 }
 
 // scopeFits: "id/container/app/n" names a relation and a unit of one of its
@@ -249,11 +277,8 @@ func (c *checker) scopeFits(rest string) bool {
 	return there && part
 }
 
-func contains(units []model.UnitName, u model.UnitName) bool {
-	for _, v := range units {
-		if v == u {
-			return true
-		}
-	}
-	return false
+// splitKey takes a key apart: "unit/mysql/0" is "unit" and "mysql/0".
+func splitKey(key string) (kind, rest string) {
+	kind, rest, _ = strings.Cut(key, "/")
+	return kind, rest
 }

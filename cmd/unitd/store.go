@@ -1,0 +1,180 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/juju/clock"
+	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/state/store"
+	"github.com/unitd/unitd/state/store/etcd"
+	"github.com/unitd/unitd/state/store/sqlite"
+)
+
+const (
+	// storeVariable names the store where --store doesn't.
+	storeVariable = "UNITD_STORE"
+	// storeFile is SQLite's, in the data directory.
+	storeFile = "store.db"
+	// localStore is what --store says for it.
+	localStore = "sqlite"
+	// agentStoreFile says in the data directory which store its agent works on.
+	agentStoreFile = "agent.store"
+)
+
+// storeName says which store this command works on: the URL of one in etcd, as
+// etcd.Options.URL writes it, or localStore.
+func (a *app) storeName() (string, error) {
+	name := cmp.Or(a.storeFlag, os.Getenv(storeVariable), localStore)
+	if _, inLab, err := labTime(); err != nil || inLab || name == localStore {
+		return localStore, err // worlds of tests are private
+	}
+	o, err := etcdOptions(name)
+	if err != nil {
+		return "", err
+	}
+	return o.URL(), nil
+}
+
+func etcdOptions(name string) (etcd.Options, error) {
+	if !strings.HasPrefix(name, etcd.Scheme) {
+		return etcd.Options{}, usagef("%q is not a store: name one like etcd://host:2379/prefix, or %q", name, localStore)
+	}
+	o, err := etcd.ParseURL(name, os.Getenv)
+	if errors.Is(err, errors.NotValid) {
+		return o, usagef("%s", err)
+	}
+	if err != nil {
+		return o, errors.Trace(err)
+	}
+	for _, path := range o.SecretFiles() {
+		if err := checkSecret(path); err != nil {
+			return o, err
+		}
+	}
+	return o, nil
+}
+
+// openStore opens the store that the command names, else the one in the data
+// directory.
+func (a *app) openStore(dir string, c clock.Clock) (store.Store, error) {
+	name, err := a.storeName()
+	if err != nil {
+		return nil, err
+	}
+	if name == localStore {
+		s, err := sqlite.Open(filepath.Join(dir, storeFile), sqlite.Options{Log: newLog(a.stderr), Clock: c})
+		if err != nil {
+			return nil, errors.Trace(err)
+		}
+		return s, nil
+	}
+	o, err := etcdOptions(name)
+	if err != nil {
+		return nil, err
+	}
+	o.Log = newLog(a.stderr)
+	s, err := etcd.Open(a.ctx, o)
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	return s, nil
+}
+
+// hasStore says whether there is a store to look into that needn't be made.
+func (a *app) hasStore(dir string) bool {
+	name, err := a.storeName()
+	if err != nil {
+		return false
+	}
+	_, err = os.Stat(filepath.Join(dir, storeFile))
+	return name != localStore || err == nil
+}
+
+// rememberStore notes which store the agent of the data directory works on.
+func (a *app) rememberStore(dir string) error {
+	name, err := a.storeName()
+	if err != nil {
+		return err
+	}
+	err = os.WriteFile(filepath.Join(dir, agentStoreFile), []byte(name+"\n"), 0o600)
+	return errors.Annotate(err, "cannot note which store the agent works on")
+}
+
+// sameStore is the error of a command whose store isn't that of the agent that
+// runs: nobody would do what it asks for.
+func (a *app) sameStore(dir string) error {
+	name, err := a.storeName()
+	if err != nil {
+		return err
+	}
+	b, err := os.ReadFile(filepath.Join(dir, agentStoreFile))
+	if os.IsNotExist(err) {
+		return nil
+	}
+	if err != nil {
+		return errors.Annotate(err, "cannot tell which store the agent works on")
+	}
+	place := func(name string) string {
+		place, _, _ := strings.Cut(strings.TrimSpace(name), "?")
+		return place
+	}
+	if has := place(string(b)); has != place(name) {
+		return errors.Errorf("the agent of %s works on the store %s, not on %s: name that one, or another data directory (UNITD_DATA)", dir, has, place(name))
+	}
+	return nil
+}
+
+// privateFiles are those of the data directory that nobody else may read or
+// write.
+var privateFiles = []string{storeFile, storeFile + "-wal", storeFile + "-shm", storeFile + "-rev", "secret.key", "agent.lock", agentStoreFile}
+
+// checkPrivate is the error of a data directory, or of a file in it, that isn't
+// for its owner alone: its secrets are then no secrets, and whoever may write
+// decides what is run here.
+func checkPrivate(dir string) error {
+	for _, name := range append([]string{""}, privateFiles...) {
+		if err := checkSecret(filepath.Join(dir, name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkSecret is the error of a file or directory that others have a part in.
+// What isn't there is nobody's.
+func checkSecret(path string) error {
+	info, err := os.Stat(path)
+	if os.IsNotExist(err) {
+		return nil
+	}
+	if err != nil {
+		return errors.Annotate(err, "cannot see whether it is private")
+	}
+	why := public(info)
+	if why == "" {
+		return nil
+	}
+	mode := 0o600
+	if info.IsDir() {
+		mode = 0o700
+	}
+	return errors.Errorf("%s %s, and has secrets: \"chmod %o %s\" as its owner", path, why, mode, path)
+}
+
+// public is what is wrong with a file that isn't private.
+func public(info fs.FileInfo) string {
+	if s, ok := info.Sys().(*syscall.Stat_t); ok && os.Geteuid() != 0 && int(s.Uid) != os.Geteuid() {
+		return "belongs to another user"
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		return fmt.Sprintf("is open to others (%v)", info.Mode())
+	}
+	return ""
+}

@@ -1,0 +1,218 @@
+package state
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"io"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/juju/errors"
+)
+
+// exportFormat is the version of what Export writes.
+const exportFormat = 1
+
+// An exported model is lines of JSON: a header, what each revision wrote of what
+// is still there, in their order, the files of charms and resources, which the
+// store has by their hashes, and a trailer.
+//
+// The order is kept since documents are compared by it, as statuses with their
+// entity: what was written before is so in the new store, and what was written
+// at once is. So a document that was written again after it was made comes
+// twice, without its value the first time.
+type (
+	exportHeader struct {
+		Format int       `json:"unitd-model"`
+		Model  ModelInfo `json:"model"`
+	}
+	exportGroup struct {
+		Rev  int64       `json:"rev,omitempty"`
+		Docs []exportDoc `json:"docs,omitempty"`
+		// Blob is the hash of a file that documents refer to; lines with its Parts
+		// follow, up to an empty one.
+		Blob string `json:"blob,omitempty"`
+		Part []byte `json:"part,omitempty"`
+		exportTrailer
+	}
+	exportDoc struct {
+		Key   string `json:"key"`
+		Value []byte `json:"value,omitempty"` // none: it comes later
+		Later bool   `json:"later,omitempty"`
+	}
+	exportTrailer struct {
+		Documents int    `json:"documents,omitempty"`
+		Digest    string `json:"digest,omitempty"` // of all keys with their values
+		End       bool   `json:"end,omitempty"`
+	}
+)
+
+// ofAgents says whether a document is about agents that run, who write it anew:
+// its leases and marks mean nothing elsewhere.
+func ofAgents(key string) bool {
+	kind, _ := splitKey(key)
+	return slices.Contains([]string{"leader", "presence", markKey, askKey, settledKey}, kind)
+}
+
+// contentDigest is a digest of documents, in whichever order they come.
+type contentDigest struct {
+	sum [sha256.Size]byte
+	n   int
+}
+
+func (c *contentDigest) add(key string, value []byte) {
+	h := sha256.New()
+	_, _ = io.WriteString(h, key+"\x00")
+	_, _ = h.Write(value)
+	for i, b := range h.Sum(nil) {
+		c.sum[i] ^= b
+	}
+	c.n++
+}
+
+func (c *contentDigest) trailer() exportTrailer {
+	return exportTrailer{Documents: c.n, Digest: hex.EncodeToString(c.sum[:]), End: true}
+}
+
+// Export writes the whole model as it is at one revision, for Import. Secrets
+// stay sealed. What is only about agents that run isn't in it.
+func (m *Model) Export(ctx context.Context, w io.Writer) error {
+	out := bufio.NewWriter(w)
+	lines := json.NewEncoder(out)
+	_, err := m.view(ctx, func(d docs) error {
+		info, err := readInfo(d, m.info)
+		if err != nil {
+			return errors.Trace(err)
+		}
+		if err := lines.Encode(exportHeader{exportFormat, info}); err != nil {
+			return errors.Trace(err)
+		}
+		writes, err := d.writes()
+		if err != nil {
+			return errors.Trace(err)
+		}
+		var digest contentDigest
+		files := map[string]bool{}
+		for len(writes) > 0 {
+			n := slices.IndexFunc(writes, func(w written) bool { return w.rev != writes[0].rev })
+			if n < 0 {
+				n = len(writes)
+			}
+			group, err := d.group(writes[:n], &digest)
+			if err != nil {
+				return errors.Trace(err)
+			}
+			for _, doc := range group.Docs {
+				for _, found := range fileOf.FindAllSubmatch(doc.Value, -1) {
+					files[string(found[1])] = true
+				}
+			}
+			if err := lines.Encode(group); err != nil {
+				return errors.Trace(err)
+			}
+			writes = writes[n:]
+		}
+		for _, sha := range slices.Sorted(maps.Keys(files)) {
+			if err := lines.Encode(exportGroup{Blob: sha}); err != nil {
+				return errors.Trace(err)
+			}
+			if err := m.FileContent(ctx, File{SHA256: sha}, partWriter{lines}); err != nil {
+				return errors.Annotatef(err, "file %s", sha)
+			}
+			if err := lines.Encode(exportGroup{}); err != nil {
+				return errors.Trace(err)
+			}
+		}
+		return errors.Trace(lines.Encode(exportGroup{exportTrailer: digest.trailer()}))
+	})
+	if err != nil {
+		return errors.Annotatef(err, "cannot export model %q", m.info.Name)
+	}
+	return errors.Annotatef(out.Flush(), "cannot export model %q", m.info.Name)
+}
+
+// fileOf finds the files that a document refers to.
+var fileOf = regexp.MustCompile(`"sha256":"([0-9a-f]{64})"`)
+
+// partWriter writes a file as lines.
+type partWriter struct{ lines *json.Encoder }
+
+// Write is part of io.Writer.
+func (w partWriter) Write(b []byte) (int, error) {
+	if len(b) == 0 {
+		return 0, nil
+	}
+	return len(b), errors.Trace(w.lines.Encode(exportGroup{Part: b}))
+}
+
+// written is that a key was made or last written.
+type written struct {
+	key  string
+	rev  int64
+	last bool
+}
+
+// writes are the model's documents by when they were made and last written.
+func (d docs) writes() ([]written, error) {
+	var out []written
+	for after := ""; ; {
+		page, err := d.Keys(d.m.prefix(), after, 1000)
+		if err != nil {
+			return nil, errors.Trace(err)
+		}
+		if len(page) == 0 {
+			break
+		}
+		after = page[len(page)-1].Key
+		for _, kv := range page {
+			if ofAgents(strings.TrimPrefix(kv.Key, d.m.prefix())) {
+				continue
+			}
+			if kv.CreateRev != kv.Rev {
+				out = append(out, written{kv.Key, kv.CreateRev, false})
+			}
+			out = append(out, written{kv.Key, kv.Rev, true})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b written) int { return cmp.Compare(a.rev, b.rev) })
+	return out, nil
+}
+
+// group reads what one revision wrote.
+func (d docs) group(writes []written, digest *contentDigest) (exportGroup, error) {
+	g := exportGroup{Rev: writes[0].rev}
+	for _, w := range writes {
+		doc := exportDoc{Key: strings.TrimPrefix(w.key, d.m.prefix()), Later: !w.last}
+		if w.last {
+			kv, err := d.Get(w.key)
+			if err != nil {
+				return g, errors.Trace(err)
+			}
+			doc.Value = kv.Value
+			digest.add(doc.Key, kv.Value)
+		}
+		g.Docs = append(g.Docs, doc)
+	}
+	return g, nil
+}
+
+// contentOf is the digest of the documents that a store has of a model.
+func (d docs) contentOf() (contentDigest, error) {
+	var digest contentDigest
+	for after := ""; ; {
+		page, err := d.Page(d.m.prefix(), after, 20)
+		if err != nil || len(page) == 0 {
+			return digest, errors.Trace(err)
+		}
+		after = page[len(page)-1].Key
+		for _, kv := range page {
+			digest.add(strings.TrimPrefix(kv.Key, d.m.prefix()), kv.Value)
+		}
+	}
+}

@@ -1,0 +1,111 @@
+package etcdtest
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/state/store"
+	"github.com/unitd/unitd/state/store/etcd"
+	"github.com/unitd/unitd/state/store/sqlite"
+)
+
+// Variable is the environment variable that says on which engine a package's
+// tests run: "etcd" with one member, "etcd3" with three, or else SQLite.
+const Variable = "UNITD_TEST_STORE"
+
+// OnEtcd says whether these tests are to run on etcd.
+func OnEtcd() bool { return strings.HasPrefix(os.Getenv(Variable), "etcd") }
+
+// members is how many members a cluster for a test has.
+func members() int {
+	if os.Getenv(Variable) == "etcd3" {
+		return 3
+	}
+	return 1
+}
+
+// Open opens an empty store on the engine that tests are to run on: a new
+// SQLite file at path, or a cluster that the test has alone. The caller closes
+// it.
+func Open(t TB, path string) store.Store {
+	t.Helper()
+	if !OnEtcd() {
+		s, err := sqlite.Open(path, sqlite.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	url := Alone(t)
+	if err := os.WriteFile(path+".url", []byte(url), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return OpenURL(t, url)
+}
+
+// Reopen opens a store that Open has made, for another process. The caller
+// closes it.
+func Reopen(path string) (store.Store, error) {
+	url, err := os.ReadFile(path + ".url")
+	if os.IsNotExist(err) {
+		s, err := sqlite.Open(path, sqlite.Options{})
+		if err != nil {
+			return nil, errors.Trace(err)
+		}
+		return s, nil
+	}
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	o, err := etcd.ParseURL(string(url), nil)
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	s, err := etcd.Open(context.Background(), o)
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	return s, nil
+}
+
+// OpenURL opens the store that a URL names. The caller closes it.
+func OpenURL(t TB, url string) *etcd.Store {
+	t.Helper()
+	o, err := etcd.ParseURL(url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := etcd.Open(context.Background(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// Again runs the tests of this package once more, on the engine that is named as
+// in Variable, in a process of their own. The test that calls it isn't run there.
+func Again(t *testing.T, engine string) {
+	t.Helper()
+	if OnEtcd() {
+		t.Skip("these tests run on etcd already")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"-test.count=1", "-test.timeout=20m"}
+	if testing.Short() {
+		args = append(args, "-test.short")
+	}
+	cmd := exec.CommandContext(t.Context(), self, args...)
+	cmd.Env = append(os.Environ(), Variable+"="+engine)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Errorf("on %s: %v\n%s", engine, err, out)
+	}
+}

@@ -1,0 +1,26 @@
+package etcdtest
+
+import (
+	"os/exec"
+	"runtime"
+	"syscall"
+)
+
+// runTied starts the process so that it ends when this one does, even if that
+// is killed. gone is closed when it has ended.
+func runTied(cmd *exec.Cmd, gone chan<- struct{}) error {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	started := make(chan error, 1)
+	go func() {
+		defer close(gone)
+		// The signal is sent when the thread ends that started the process.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			_ = cmd.Wait()
+		}
+	}()
+	return <-started
+}

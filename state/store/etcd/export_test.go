@@ -1,0 +1,35 @@
+package etcd
+
+import "context"
+
+// SetFormat writes the layout that a store has.
+func SetFormat(ctx context.Context, s *Store, format string) {
+	if _, err := s.client.Put(ctx, s.prefix+"format", format); err != nil {
+		panic(err)
+	}
+}
+
+// LateCommit has a commit that writes a key reach etcd only after it was found
+// not to have been made, and says what was found before and after.
+func LateCommit(ctx context.Context, s *Store, key string) (before, made, after bool, err error) {
+	t := newTransaction(ctx, s)
+	if err := t.begin(); err != nil {
+		return false, false, false, err
+	}
+	if err := t.Put(key, nil); err != nil {
+		return false, false, false, err
+	}
+	slot, number, err := t.draw()
+	if err != nil {
+		return false, false, false, err
+	}
+	if _, before, err = t.find(slot, number); err != nil {
+		return false, false, false, err
+	}
+	resp, err := t.send(slot, number)
+	if err != nil {
+		return false, false, false, err
+	}
+	_, after, err = t.find(slot, number)
+	return before, resp.Succeeded, after, err
+}
