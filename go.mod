@@ -11,6 +11,7 @@ require (
 	filippo.io/age v1.3.2
 	github.com/fsnotify/fsnotify v1.10.1
 	github.com/google/nftables v0.3.0
+	github.com/google/btree v1.1.3
 	github.com/google/uuid v1.6.0
 	github.com/juju/clock v1.1.1
 	github.com/juju/errors v1.0.0

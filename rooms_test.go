@@ -73,6 +73,7 @@ var rooms = []room{
 	{"state/store", anything, nil},
 	{"state/store/storetest", anything, []string{"state/store"}},
 	{"state/store/sqlite", anything, []string{"state/store"}},
+	{"state/store/memory", anything, []string{"state/store"}},
 	{"state/store/etcd", anything, []string{"state/store"}},
 	{"state/store/etcd/etcdtest", anything, []string{"state/store", "state/store/etcd", "state/store/sqlite"}},
 	{"state", anything, []string{"model", "state/store"}},
@@ -82,6 +83,7 @@ var rooms = []room{
 		"charmdir", "context", "debugger", "debuglog", "durable", "history", "hooks", "hooks/runner", "isolate", "model", "recording", "relation",
 		"state", "state/store", "storage", "tools", "tools/wire", "uniter", "uniter/journal", "uniter/resolver",
 	}},
+	{"scale", anything, []string{"hooks", "machine", "model", "state", "state/store", "state/store/memory", "uniter/resolver"}},
 	{"script/lab", anything, []string{"machine", "model", "state/store"}},
 	{"why", anything, []string{"hooks", "hooks/runner", "machine", "model", "state", "uniter/journal", "uniter/resolver"}},
 	{"script", anything, []string{

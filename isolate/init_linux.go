@@ -60,11 +60,12 @@ func initMain() int {
 	if out.Encode(report{}) != nil {
 		return 1
 	}
-	listener, err := net.FileListener(os.NewFile(listenerFile, "listener"))
+	given := os.NewFile(listenerFile, "listener")
+	listener, err := net.FileListener(given)
 	if err != nil {
 		return 1
 	}
-	unix.Close(listenerFile)
+	given.Close() // its finalizer would close whatever has the number by then
 	letGo()
 	i := &cellInit{waiting: map[int]chan syscall.WaitStatus{}}
 	go i.reap()

@@ -81,11 +81,18 @@ func endpointsOf(ctx context.Context, m *state.Model, unit model.UnitName, charm
 // time: for those who want to know what it will do. The error is NotFound where
 // there is no such unit.
 func Look(ctx context.Context, m *state.Model, unit model.UnitName, l resolver.Local, now time.Time) (resolver.Remote, error) {
-	s, err := m.Snapshot(ctx, unit)
+	remote, err := LookOut(ctx, m, m.Lookout(unit), l, now)
+	return remote, errors.Trace(err)
+}
+
+// LookOut is Look for whoever looks time and again: by the unit's Lookout, of
+// the same model, a look costs what has changed since the last one.
+func LookOut(ctx context.Context, m *state.Model, lookout *state.Lookout, l resolver.Local, now time.Time) (resolver.Remote, error) {
+	s, err := lookout.Snapshot(ctx)
 	if err != nil {
 		return resolver.Remote{}, errors.Trace(err)
 	}
-	endpoints, err := endpointsOf(ctx, m, unit, l.Charm)
+	endpoints, err := endpointsOf(ctx, m, s.Unit.Name, l.Charm)
 	return remote(s, endpoints, now), errors.Trace(err)
 }
 

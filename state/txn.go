@@ -44,7 +44,7 @@ func (m *Model) UUID() string { return m.info.UUID }
 // of its entry in the list of models, the prefix of that list, and that of the
 // files that all models share.
 func (m *Model) Keys() (documents, entry, list, files string) {
-	return m.prefix(), modelsPrefix + m.info.Name, modelsPrefix, "blob/"
+	return m.prefix(), modelsPrefix + m.info.Name, modelsPrefix, "blob" // and their marks
 }
 
 func (m *Model) prefix() string { return "m/" + m.info.UUID + "/" }

@@ -78,7 +78,7 @@ func (r *joinRecord) keep(dir string) error {
 // joinedStore is the store of the models that the agent of this data directory
 // has joined, as storeName has it; empty where it has joined none.
 func joinedStore() (string, error) {
-	dir, err := dataDir()
+	dir, err := dataDirPath()
 	if err != nil {
 		return "", err
 	}
