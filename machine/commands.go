@@ -46,8 +46,10 @@ type command struct {
 }
 
 func (a *modelAgent) newCommands() *commands {
+	config := a.Config
+	config.Log = a.log // the model's
 	c := &commands{
-		Config: a.Config, model: a.model, debugLog: a.debugLog, turns: &a.turns, present: a.present,
+		Config: config, model: a.model, debugLog: a.debugLog, turns: &a.turns, present: a.present,
 		runner:  &runner.Runner{Disk: a.Disk, Cgroups: a.cgroups, Reaper: a.Reaper},
 		changed: make(chan struct{}, 1), idle: a.tellIdle, running: map[string]*command{},
 	}
