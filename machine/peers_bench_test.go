@@ -108,7 +108,7 @@ func newRing(b *testing.B) *ring {
 	relations, err := r.model.RelationsOf(r.ctx, "ring")
 	r.must(err)
 	r.peers = relations[0].ID
-	r.agent = newModelAgent(Config{Dir: dir, Clock: clock.WallClock, Observer: func(e Event) {
+	r.agent = newModelAgent(Config{Dir: dir, Cells: NewCells(dir, ""), Clock: clock.WallClock, Observer: func(e Event) {
 		if e.Kind == HookRun {
 			r.hooks++
 		}
