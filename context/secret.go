@@ -89,6 +89,10 @@ func secretNotFound(ref string) error {
 	return errors.NewNotFound(nil, fmt.Sprintf("secret %q not found", ref))
 }
 
+// Hide says that values are secrets though no call has come to write them; they
+// are in base64, by their keys.
+func (c *Context) Hide(content model.SecretContent) { c.p.View.Hide(content) }
+
 // AddSecret makes a secret of the unit's application, which only the leader can,
 // or of the unit; the id is the secret's for good once the hook has succeeded.
 // The error is AlreadyExists for a label that another one has.

@@ -62,9 +62,29 @@ func (a *agent) serveCommands(ctx context.Context) (end func(), err error) {
 // jujuExec is a call of juju-exec. Source: spec/hook-tools.md §8.
 type jujuExec struct {
 	unit, model, relation, remoteUnit, remoteApp string
-	force, noContext                             bool
+	force, noContext, help                       bool
 	commands                                     []string
 }
+
+const jujuExecHelp = `Usage: juju-exec [options] [UNIT] COMMAND
+
+Summary:
+Run commands in the context of a unit, when it is the unit's turn.
+
+Options:
+-m, --model (= "")
+    the model of the unit, where it isn't the caller's
+-r, --relation (= "")
+    the relation to run in, by its id
+--remote-unit (= "")
+    the remote unit to run with
+--remote-app (= "")
+    the remote application to run with
+--force-remote-unit (= false)
+    run also if the remote unit has left the relation
+-u (= "-")
+    the unit, instead of the first argument
+`
 
 func parseJujuExec(args []string) (jujuExec, error) {
 	var c jujuExec
@@ -82,11 +102,16 @@ func parseJujuExec(args []string) (jujuExec, error) {
 	f.BoolVar(&c.force, "force-remote-unit", false, "")
 	f.BoolVar(&c.noContext, "no-context", false, "")
 	f.BoolVar(&operator, "operator", false, "")
+	// Left to gnuflag, help is an error that it keeps and lengthens every time.
+	f.BoolVar(&c.help, "help", false, "")
+	f.BoolVar(&c.help, "h", false, "")
 	if err := f.Parse(false, args[1:]); err != nil {
 		return c, errors.Trace(err)
 	}
 	c.commands = f.Args()
 	switch {
+	case c.help:
+		return c, nil
 	case c.noContext || operator:
 		return c, errors.New("--no-context and --operator are not supported: every command here is run in the context of a unit")
 	case c.unit != "-":
@@ -129,6 +154,9 @@ func (a *agent) command(ctx context.Context, req wire.Request, from caller) wire
 	c, err := parseJujuExec(req.Args)
 	if err != nil {
 		return tools.Failed(2, err)
+	}
+	if c.help {
+		return wire.Reply{Stdout: []byte(jujuExecHelp)}
 	}
 	if c.unit == "" && c.model == "" {
 		c.unit, c.model = string(from.unit), from.modelName()

@@ -89,6 +89,7 @@ func runTool(c *hookcontext.Context, req wire.Request, open Opener, one func(wir
 		err = cmd.parse(args)
 	}
 	if err != nil {
+		hideRefused(c, tool.Name, req.Args[1:])
 		return failure(exitUsage, err), nil
 	}
 	in := &call{open: open, dir: req.Dir, stdin: req.Stdin, stdinSet: req.StdinSet, one: one}
@@ -104,6 +105,9 @@ func runTool(c *hookcontext.Context, req wire.Request, open Opener, one func(wir
 	case err != nil:
 		reply := failure(exitFailed, err)
 		reply.Stderr = append(in.err.Bytes(), reply.Stderr...)
+		if writesSecrets(tool.Name) {
+			return reply, nil // what was refused may not have been read as secrets
+		}
 		return reply, in.file
 	}
 	return wire.Reply{Code: in.code, Stdout: in.out.Bytes(), Stderr: in.err.Bytes()}, in.file

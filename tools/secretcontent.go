@@ -76,6 +76,28 @@ func parseSecretArg(arg string) (secretArg, error) {
 	return a, model.CheckSecretKey(a.key)
 }
 
+// writesSecrets says whether the tool's arguments can be secrets.
+func writesSecrets(tool string) bool { return tool == "secret-add" || tool == "secret-set" }
+
+// hideRefused hides the values in the arguments of a call that is refused before
+// it is known what they are: they are in its recording all the same.
+func hideRefused(c *hookcontext.Context, tool string, args []string) {
+	if !writesSecrets(tool) {
+		return
+	}
+	for _, arg := range args {
+		key, value, ok := strings.Cut(arg, "=")
+		if !ok || strings.HasPrefix(key, "--") {
+			continue
+		}
+		key, encoded := strings.CutSuffix(key, "#base64")
+		if !encoded {
+			value = base64.StdEncoding.EncodeToString([]byte(value))
+		}
+		c.Hide(model.SecretContent{key: value})
+	}
+}
+
 // change is what the flags say, without the content.
 func (s *secretFlags) change() (model.SecretChange, error) {
 	c := model.SecretChange{}
