@@ -84,18 +84,28 @@ func (l *lease) lasts(ctx context.Context, id store.LeaseID, more time.Duration)
 	if id != l.id {
 		return false, nil
 	}
-	// A machine that sleeps may stop one of its clocks, and one that is set anew
-	// turns the other back: the one that has gone farther is believed.
-	now := l.clock.Now()
-	passed := max(now.Sub(l.kept), now.Round(0).Sub(l.kept.Round(0)))
-	if passed+more <= l.ttl {
+	more = min(more, l.ttl/2) // a shorter lease can't promise more
+	if l.left() >= more {
 		return true, nil
 	}
 	err := l.extend(ctx)
-	if errors.Is(err, errors.NotFound) {
+	switch {
+	case errors.Is(err, errors.NotFound):
 		return false, nil
+	case err != nil:
+		return false, errors.Trace(err)
+	case l.left() < more:
+		return false, errors.New("the store has taken too long to keep the lease")
 	}
-	return err == nil, errors.Trace(err)
+	return true, nil
+}
+
+// left is how long the lease lives at least; l.mu is held. A machine that sleeps
+// may stop one of its clocks, and one that is set anew turns the other back: the
+// one that has gone farther is believed.
+func (l *lease) left() time.Duration {
+	now := l.clock.Now()
+	return l.ttl - max(now.Sub(l.kept), now.Round(0).Sub(l.kept.Round(0)))
 }
 
 // keep keeps the lease alive. Where it was lost, as on a laptop that slept, a

@@ -20,6 +20,7 @@ type deaf struct {
 	store.Store
 	asked int
 	away  bool
+	slow  func() // called before it answers; nil: it is quick
 }
 
 func (d *deaf) KeepAlive(ctx context.Context, id store.LeaseID) error {
@@ -27,7 +28,11 @@ func (d *deaf) KeepAlive(ctx context.Context, id store.LeaseID) error {
 	if d.away {
 		return errors.New("the store is out of reach")
 	}
-	return d.Store.KeepAlive(ctx, id)
+	err := d.Store.KeepAlive(ctx, id)
+	if d.slow != nil {
+		d.slow()
+	}
+	return err
 }
 
 // still is a clock that shows what it is set to.
@@ -58,6 +63,7 @@ func TestALeaseIsKnownToLastOrIsAskedFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	mine := l.current()
+	pass := func(d time.Duration) { shown.set(shown.Now().Add(d)) }
 	for _, step := range []struct {
 		what   string
 		pass   time.Duration
@@ -74,10 +80,14 @@ func TestALeaseIsKnownToLastOrIsAskedFor(t *testing.T) {
 		{"somebody else's", 0, false, mine + 1, false, false, 1},
 		{"with too little left and nobody to ask", 2 * time.Second, true, mine, false, true, 2},
 		{"once there is somebody again", 0, false, mine, true, false, 3},
-		{"when it is over", 2 * leaseTime, false, mine, false, false, 4},
+		{"by an answer that comes late", 31 * time.Second, false, mine, false, true, 4},
+		{"when it is over", 2 * leaseTime, false, mine, false, false, 5},
 	} {
-		shown.set(shown.Now().Add(step.pass))
-		d.away = step.away
+		pass(step.pass)
+		d.away, d.slow = step.away, nil
+		if step.what == "by an answer that comes late" {
+			d.slow = func() { pass(31 * time.Second) }
+		}
 		lasts, err := l.lasts(t.Context(), step.of, leaderTime)
 		if lasts != step.lasts || (err != nil) != step.fails || d.asked != step.asking {
 			t.Errorf("%s: lasts %v, %v, asked %d times", step.what, lasts, err, d.asked)
