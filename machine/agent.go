@@ -70,6 +70,8 @@ type Config struct {
 	// Cells are the machines of isolated units; nil: those of Dir, for an agent
 	// whose units can't be isolated. See NewCells.
 	Cells *isolate.Cells
+	// Shared are directories that isolated units see at the same path, beside Dir.
+	Shared []string
 	// Mounts says whether storage may be mounted; see package storage.
 	Mounts bool
 	// At is called at each Point of each hook run, on the goroutine of the

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/script"
 )
 
@@ -23,7 +24,7 @@ func run(t *testing.T, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	script.RunFiles(t, script.Params{Files: files, Unitd: program(t)})
+	script.RunFiles(t, script.Params{Files: files, Unitd: program(t), Isolate: model.IsolateOff})
 }
 
 // programs builds unitd and the hook tool client once for all tests.

@@ -36,10 +36,12 @@ type world struct {
 	name   string
 	file   string // of the script
 	dir    string // UNITD_DATA
-	env    []string
-	clock  *lab.Clock
-	store  *sqlite.Store
-	models *state.Controller
+	// isolated: units are, where the script doesn't say otherwise.
+	isolated bool
+	env      []string
+	clock    *lab.Clock
+	store    *sqlite.Store
+	models   *state.Controller
 
 	// box is the machine that the agent runs on.
 	box box
@@ -79,7 +81,7 @@ func (e *engine) setUp(env *testscript.Env) error {
 	if err := makeExecutable(env.WorkDir); err != nil {
 		return err
 	}
-	w := &world{unitd: e.Unitd, name: name, file: e.files[name], dir: filepath.Join(env.WorkDir, ".unitd"), clock: lab.NewClock(dawn)}
+	w := &world{unitd: e.Unitd, isolated: e.Isolate != model.IsolateOff, name: name, file: e.files[name], dir: filepath.Join(env.WorkDir, ".unitd"), clock: lab.NewClock(dawn)}
 	w.ctx, w.cancel = context.WithCancel(e.ctx)
 	home := filepath.Join(env.WorkDir, ".home")
 	for _, dir := range []string{w.dir, home} {
@@ -98,11 +100,11 @@ func (e *engine) setUp(env *testscript.Env) error {
 	env.Setenv("HOME", home)
 	env.Setenv("TZ", "UTC")
 	setUpBuilds(env)
-	env.Setenv("UNITD_ISOLATE", e.Isolate)
+	env.Setenv(isolateVariable, e.Isolate)
 	env.Setenv("SCRIPT_DIR", here)
 	env.Setenv("PATH", filepath.Dir(w.unitd)+string(os.PathListSeparator)+env.Getenv("PATH"))
 	env.Setenv(nowVariable, dawn.Format(time.RFC3339Nano))
-	w.env = append(os.Environ(), "UNITD_DATA="+w.dir, "HOME="+home, "TZ=UTC")
+	w.env = append(os.Environ(), "UNITD_DATA="+w.dir, "HOME="+home, "TZ=UTC", lab.SharedVariable+"="+env.WorkDir)
 	// What "exec" has started knows nothing of ctx, and would be waited for.
 	mine := "WORK=" + env.WorkDir
 	unwatch := context.AfterFunc(e.ctx, func() { runner.EndLeftover(context.Background(), mine) })

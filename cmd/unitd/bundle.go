@@ -254,7 +254,7 @@ func (a *app) deployBundle(path, name string, f deployFlags) error {
 	if p.isolation, err = f.isolate.isolation(); err != nil {
 		return err
 	}
-	if err := a.checkIsolation(p.isolation); err != nil {
+	if err := a.checkIsolation(f.isolate, p.isolation); err != nil {
 		return err
 	}
 	m, err := a.model()

@@ -148,7 +148,7 @@ func (a *app) deploy(path, name string, f deployFlags) error {
 	if err != nil {
 		return err
 	}
-	if err := a.checkIsolation(isolation); err != nil {
+	if err := a.checkIsolation(f.isolate, isolation); err != nil {
 		return err
 	}
 	if todo.Charm, err = a.addCharm(m, charm); err != nil {
