@@ -31,6 +31,10 @@ type Params struct {
 	// model.IsolationModes; empty: as $UNITD_ISOLATE says, else they aren't. That it
 	// can be had isn't checked.
 	Isolate string
+	// Store gives each script, by its name, the URL of a store in etcd for its
+	// world, which nobody else has; nil: each has a file. Such a world has no
+	// snapshots.
+	Store func(name string) string
 	// Update rewrites the files in scripts that cmp finds different.
 	Update bool
 	// Keep leaves the scripts' directories where they are, and says where.
