@@ -31,7 +31,8 @@ type Params struct {
 	// FailNow is called by unitd-fail, on the same terms as RebootNow.
 	FailNow func()
 	// RebootNow is called by "juju-reboot --now", so that the runner can end
-	// the hook. It must not block nor call the Context; nil: nobody is told.
+	// the hook. It must not block nor call the Context; nil: nobody is told, and
+	// the hook goes on.
 	RebootNow func()
 }
 
@@ -75,6 +76,7 @@ type Context struct {
 	reboot         model.Reboot
 	requeue        *model.Requeue
 	failed         *string
+	over           bool
 	action         action
 }
 

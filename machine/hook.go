@@ -116,7 +116,8 @@ func (u *unit) execute(ctx context.Context, run uniter.Run, entry *history.Entry
 	if err != nil {
 		return nil, u.failure(ctx, errors.Annotate(err, "cannot read the charm"))
 	}
-	runCtx, end := context.WithCancel(ctx)
+	runCtx, cancel := context.WithCancelCause(ctx)
+	end := func() { cancel(runner.AtOnce) }
 	callCtx, endCalls := outlive(runCtx, lastCalls)
 	defer endCalls()
 	defer u.server.End()

@@ -75,8 +75,7 @@ func (t *unitdBatch) run(c *call) error {
 		if reply.Code != exitOK {
 			c.code = exitFailed
 		}
-		_, over := t.ctx.Failed()
-		if over || reply.Code != exitOK && !t.keepGoing {
+		if t.ctx.Over() || reply.Code != exitOK && !t.keepGoing {
 			break
 		}
 	}
