@@ -70,6 +70,7 @@ type Context struct {
 	goals          answer[GoalState]
 	owned          answer[[]model.SecretInfo]
 	secrets        []model.SecretChange
+	latest         map[model.SecretID]*answer[model.SecretContent]
 	storage        answer[[]Storage]
 	storageAdded   map[string]int
 	version        *string
@@ -91,6 +92,7 @@ func New(p Params) *Context {
 		bagTallies:  map[bag]*tally{},
 		stateWrites: map[string]*string{},
 		networks:    map[string]*answer[Network]{},
+		latest:      map[model.SecretID]*answer[model.SecretContent]{},
 
 		storageAdded: map[string]int{},
 	}

@@ -146,6 +146,8 @@ func (m *memory) Secret(ref hookcontext.SecretRef) (model.SecretContent, error) 
 	return model.SecretContent{"token": "czNjcmV0", "num": "MTIz"}, nil
 }
 
+func (m *memory) SecretPinned(model.SecretID) (int, error) { return 1, nil }
+
 func (m *memory) Hide(model.SecretContent) {}
 
 func (m *memory) OwnSecrets() ([]model.SecretInfo, error) {
