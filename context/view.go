@@ -89,7 +89,8 @@ type Relation struct {
 	Peer      bool
 	RemoteApp string // for a peer relation the unit's own application
 	Members   model.Members
-	// Broken: dying or suspended, and without members; relation-ids leaves it out.
+	// Broken: dying or suspended, and without members, as in its broken hook;
+	// relation-ids leaves it out, though by its id it can be read and written.
 	Broken bool
 }
 
