@@ -252,7 +252,7 @@ func (c *commands) carryOut(ctx context.Context, end func(), t state.MachineTask
 		Linger: (&doing{}).linger(),
 	})
 	o := model.TaskOutcome{Code: out.Exit, Ran: true}
-	o.Stdout, o.Stderr = p.take()
+	p.take(&o)
 	switch {
 	case out.Err != nil:
 		o.Failed, o.Ran, o.Message = true, false, out.Err.Error()
