@@ -312,6 +312,9 @@ func (s *Server) callIn(c *hookcontext.Context, req wire.Request, one func(wire.
 	open := s.open
 	s.mu.Unlock()
 	reply, file = runTool(c, req, open, one)
+	if reply.Code == exitUsage && req.Args[0] == batchName {
+		req.Stdin = nil // it wasn't read as calls, so nobody knows what secrets are in it
+	}
 	return reply
 }
 
