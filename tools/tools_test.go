@@ -86,10 +86,14 @@ func TestSessions(t *testing.T) {
 			want:  "True\n",
 		},
 		{
-			name:  "unitd-requeue takes how long to wait, and why",
-			lines: []string{"unitd-requeue", "unitd-requeue --after 5m not-ready", "unitd-requeue --after 500ms", "unitd-requeue --after soon", "unitd-requeue a b"},
-			want: "ERROR invalid value \"500ms\" for option --after: it must be between 1s and 720h0m0s\nexit 2\n" +
-				"ERROR invalid value \"soon\" for option --after: time: invalid duration \"soon\"\nexit 2\nERROR unrecognized args: [\"b\"]\nexit 2\n",
+			name: "unitd-requeue takes how long to wait, and why",
+			lines: []string{"unitd-requeue", "unitd-requeue --after 5m not-ready", "unitd-requeue --after 500ms", "unitd-requeue --after 31d",
+				"unitd-requeue --after 30d", "unitd-requeue --after 1d12h", "unitd-requeue --after soon", "unitd-requeue --after xd", "unitd-requeue --after -1d", "unitd-requeue a b"},
+			want: "ERROR invalid value \"500ms\" for option --after: it must be between 1s and 30d\nexit 2\n" +
+				"ERROR invalid value \"31d\" for option --after: it must be between 1s and 30d\nexit 2\n" +
+				"ERROR invalid value \"soon\" for option --after: expected it as 30s, 5m, 2h or 7d\nexit 2\n" +
+				"ERROR invalid value \"xd\" for option --after: expected it as 30s, 5m, 2h or 7d\nexit 2\n" +
+				"ERROR invalid value \"-1d\" for option --after: expected it as 30s, 5m, 2h or 7d\nexit 2\nERROR unrecognized args: [\"b\"]\nexit 2\n",
 		},
 		{
 			name:  "help right of an error isn't given, and after two hyphens it is an argument",
