@@ -315,6 +315,9 @@ func taskInfo(t state.NextTask) hooks.Info {
 	case state.ExecTask:
 		h.Kind = hooks.Exec
 		h.Endpoint, h.RemoteUnit = t.Endpoint, t.RemoteUnit
+		if t.RemoteUnit != "" {
+			h.RemoteApp = t.RemoteUnit.Application()
+		}
 		if t.Endpoint != "" {
 			h.RelationID = t.Relation
 		}
