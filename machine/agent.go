@@ -11,6 +11,7 @@ import (
 
 	"github.com/juju/clock"
 	"github.com/juju/errors"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/unitd/unitd/charmdir"
 	"github.com/unitd/unitd/durable"
@@ -121,7 +122,7 @@ func Run(ctx context.Context, c Config) error {
 	if c.Provisioners == nil {
 		c.Provisioners = provisioners()
 	}
-	a := &agent{Config: c, toolsDir: toolsDir, models: map[string]*hosted{}, gone: make(chan error, 1), rebooter: &rebooter{carryOut: c.Reboot, log: c.Log}, present: newPresent(c)}
+	a := &agent{Config: c, toolsDir: toolsDir, models: map[string]*hosted{}, gone: make(chan error, 1), rebooter: &rebooter{carryOut: c.Reboot, log: c.Log}, present: newPresent(c), turns: semaphore.NewWeighted(allTurns)}
 	a.lease = &lease{store: c.Controller.Store(), ttl: c.LeaseTime, clock: c.Clock, log: c.Log, holders: map[chan struct{}]bool{}}
 	if err := a.lease.grant(ctx); err != nil {
 		return errors.Trace(err)
@@ -145,6 +146,7 @@ type agent struct {
 	rebooter *rebooter
 	present  *present
 	models   map[string]*hosted // by uuid
+	turns    *semaphore.Weighted
 	// cleared: what former agents have left of models that are gone is cleared.
 	cleared bool
 	// gone gets the error of the agent whose machine is gone; it has room for it.
@@ -266,7 +268,7 @@ func (a *agent) host(ctx context.Context, m *state.Model) {
 		defer forget()
 		for ctx.Err() == nil {
 			ma := newModelAgent(a.Config, m, a.toolsDir, a.lease, leases, a.rebooter)
-			ma.present, ma.moved = a.present, h.moved
+			ma.present, ma.moved, ma.turns.host = a.present, h.moved, a.turns
 			ma.outside = func(unit model.UnitName, req wire.Request) wire.Reply {
 				return a.command(ctx, req, caller{m, unit})
 			}
