@@ -170,7 +170,7 @@ func (a *app) sameStore(dir string) error {
 
 // privateFiles are those of the data directory that nobody else may read or
 // write.
-var privateFiles = []string{storeFile, storeFile + "-wal", storeFile + "-shm", storeFile + "-rev", "secret.key", "agent.lock", agentStoreFile}
+var privateFiles = []string{storeFile, storeFile + "-wal", storeFile + "-shm", storeFile + "-rev", "secret.key", "agent.lock", "agent.id", agentStoreFile}
 
 // checkPrivate is the error of a data directory, or of a file in it, that isn't
 // for its owner alone: its secrets are then no secrets, and whoever may write

@@ -65,7 +65,7 @@ func (a *app) up(path string, f upFlags) error {
 	if err != nil {
 		return err
 	}
-	lock, err := takeLock()
+	lock, err := a.lockHere()
 	if errors.Is(err, errors.AlreadyExists) {
 		a.note("%v; it runs the hooks: \"unitd debug-log\" shows them", err)
 		if err := a.apply(m, p); err != nil {
@@ -83,19 +83,51 @@ func (a *app) up(path string, f upFlags) error {
 	return a.upHere(m, p, f)
 }
 
+// lockHere takes the lock for an agent in this process. The error is AlreadyExists
+// where none is needed, as there is one: in this data directory, or on the host of
+// another one that manages the models.
+func (a *app) lockHere() (*agentLock, error) {
+	lock, err := takeLock()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := dataDir()
+	var managed *state.ManagedError
+	if err == nil {
+		managed, err = a.managedElsewhere(dir)
+	}
+	switch {
+	case err != nil:
+	case managed != nil && managed.Alive:
+		a.elsewhere = true
+		err = errors.NewAlreadyExists(nil, managed.Error())
+	case managed != nil:
+		err = a.toDo(managed)
+	default:
+		return lock, nil
+	}
+	lock.release()
+	return nil, err
+}
+
 // upHere is up with the agent in this process.
 func (a *app) upHere(m *state.Model, p *plan, f upFlags) error {
+	joined, err := a.join(joinFlags{})
+	if err != nil {
+		return err
+	}
 	c, err := a.agentConfig()
 	if err != nil {
 		return err
 	}
+	joined.configure(&c)
 	show := &hookLines{app: a, model: m.Name(), logs: f.logs}
 	show.fit(p)
 	c.Observer = show.event
 	ctx, stop := context.WithCancel(a.ctx)
 	defer stop()
 	ended := make(chan error, 1)
-	go func() { ended <- runAgent(ctx, c) }()
+	go func() { ended <- a.toDo(runAgent(ctx, c)) }()
 	err = a.untilSettled(m, f.timeout, ended)
 	if f.exit || err != nil && a.ctx.Err() == nil {
 		stop()
