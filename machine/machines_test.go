@@ -2,6 +2,7 @@ package machine_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"os"
 	"os/exec"
@@ -55,6 +56,7 @@ type host struct {
 	// reachable: it tells the address by which others reach it.
 	reachable bool
 	takeOver  bool
+	lease     time.Duration // 0: shortLease
 	cmd       *exec.Cmd
 	said      *bytes.Buffer
 }
@@ -130,7 +132,7 @@ func (h *host) prepare(by ...string) (start func()) {
 	}
 	by = append(by, self)
 	h.cmd, h.said = exec.Command(by[0], by[1:]...), &bytes.Buffer{}
-	h.cmd.Env = append(os.Environ(), agentVariable+"="+h.dir, clientVariable+"="+client, storeVariable+"="+h.store, leaseVariable+"="+shortLease.String())
+	h.cmd.Env = append(os.Environ(), agentVariable+"="+h.dir, clientVariable+"="+client, storeVariable+"="+h.store, leaseVariable+"="+cmp.Or(h.lease, shortLease).String())
 	if h.id != "" {
 		h.cmd.Env = append(h.cmd.Env, machineVariable+"="+strings.Join([]string{h.model.UUID(), h.id, h.agent}, "/"))
 	}

@@ -112,8 +112,8 @@ func (a *modelAgent) manage(ctx context.Context) error {
 		_, err := a.model.Manage(ctx, *a.manager, l, state.Stay)
 		return errors.Trace(err)
 	})
-	if errors.Is(err, errors.NotFound) {
-		return nil // the model goes
+	if errors.Is(err, errors.NotFound) || errors.Is(err, errors.Unauthorized) {
+		return nil // the model goes; it isn't this agent's to see, which its log says
 	}
 	return errors.Trace(err)
 }
