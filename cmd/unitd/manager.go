@@ -67,7 +67,7 @@ func (a *app) toDo(err error) error {
 	case managed.Copy:
 		return errors.Annotatef(errors.New("one data directory is one agent's: give this host one of its own, and join"), "%v", managed)
 	case name == localStore:
-		return err // it ends by itself, or within its lease
+		return fmt.Errorf("%w: if that agent has ended without saying so, or the file is a copy of its store, try again in a minute", managed)
 	case managed.Alive:
 		return fmt.Errorf("%w, and one agent alone does: have this host join by %s", managed, join)
 	case !strings.HasPrefix(name, etcd.Scheme):
