@@ -84,10 +84,10 @@ var rooms = []room{
 		"state", "state/store", "storage", "tools", "tools/wire", "uniter", "uniter/journal", "uniter/resolver",
 	}},
 	{"scale", anything, []string{"hooks", "machine", "model", "state", "state/store", "state/store/memory", "uniter/resolver"}},
-	{"script/lab", anything, []string{"machine", "model", "state/store"}},
+	{"script/lab", anything, []string{"machine", "model", "state/store", "state/store/etcd", "state/store/sqlite"}},
 	{"why", anything, []string{"hooks", "hooks/runner", "machine", "model", "state", "uniter/journal", "uniter/resolver"}},
 	{"script", anything, []string{
-		"audit", "charmdir", "debuglog", "durable", "history", "hooks", "hooks/runner", "machine", "model", "script/lab", "state", "state/store/sqlite", "why",
+		"audit", "charmdir", "debuglog", "durable", "history", "hooks", "hooks/runner", "machine", "model", "script/lab", "state", "state/store", "state/store/etcd/etcdtest", "why",
 	}},
 	{"testcharms", anything, nil},
 	{"testcharms/...", standard, nil},

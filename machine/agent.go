@@ -195,10 +195,10 @@ func (a *agent) loop(ctx context.Context) error {
 			}
 		case <-alive:
 			alive = a.Clock.After(a.LeaseTime / 3)
+			a.lookAround() // first: it waits for nobody, and the store can be slow
 			if err := a.lease.keep(ctx); err != nil && ctx.Err() == nil {
 				a.Log.Error("cannot keep presence and leadership", "err", err)
 			}
-			a.lookAround()
 		}
 	}
 }

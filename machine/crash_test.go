@@ -45,7 +45,7 @@ status-set active "after $n hooks"
 // count of its hooks, which is in the model, agrees with it.
 func TestAnAgentThatIsKilledAnywhereLosesNothing(t *testing.T) {
 	t.Parallel()
-	rounds := 25
+	rounds := 12
 	if os.Getenv("UNITD_TEST_LONG") != "" {
 		rounds = 250
 	}

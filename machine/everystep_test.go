@@ -151,7 +151,7 @@ func TestAnAgentThatIsKilledAtAnyStepLosesNothing(t *testing.T) {
 			if hooks := len(slices.Concat(slices.Collect(maps.Values(l.hooks[len(life)-1]))...)); hooks < 30 {
 				t.Errorf("the life has only %d hooks", hooks)
 			}
-			every := len(l.deaths) / 12
+			every := len(l.deaths) / 6
 			if os.Getenv("UNITD_TEST_LONG") != "" {
 				every = workers
 			}

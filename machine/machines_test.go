@@ -23,7 +23,7 @@ import (
 // What makes an agent of its own process one that has joined: the store's file,
 // "UUID/ID/AGENT", and for how long its leases are.
 const (
-	storeVariable   = "UNITD_TEST_STORE"
+	storeVariable   = "UNITD_TEST_HOST_STORE"
 	machineVariable = "UNITD_TEST_MACHINE"
 	leaseVariable   = "UNITD_TEST_LEASE"
 	// reachableVariable has the agent tell the address by which others reach it.

@@ -31,7 +31,7 @@ import (
 // lost, repeated and out of order, or not.
 func TestNoticesThatAreLostChangeNothing(t *testing.T) {
 	t.Parallel()
-	checks, steps := "4", 15
+	checks, steps := "2", 15
 	if os.Getenv("UNITD_TEST_LONG") != "" {
 		checks, steps = "60", 40
 	}

@@ -27,6 +27,10 @@ type Params struct {
 	// Isolate is how applications are isolated for which deploy isn't told, one of
 	// model.IsolationModes; empty: they aren't.
 	Isolate string
+	// Store gives each script, by its name, the URL of a store in etcd for its
+	// world, which nobody else has; nil: each has a file. Such a world has no
+	// snapshots.
+	Store func(name string) string
 	// Update rewrites the files in scripts that cmp finds different.
 	Update bool
 	// Keep leaves the scripts' directories where they are, and says where.

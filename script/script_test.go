@@ -4,10 +4,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 
 	"github.com/unitd/unitd/script"
+	"github.com/unitd/unitd/state/store/etcd/etcdtest"
 )
 
 // TestScripts runs unitd's own behaviour as scripts.
@@ -16,6 +19,19 @@ func TestScripts(t *testing.T) {
 	run(t, filepath.Join("testdata", "script"))
 }
 
+// TestOnEtcd runs the tests of the package, among them all scripts, with worlds
+// whose stores are in etcd.
+func TestOnEtcd(t *testing.T) {
+	if os.Getenv("UNITD_TEST_LONG") == "" {
+		t.Skip("only with UNITD_TEST_LONG=1")
+	}
+	etcdtest.Again(t, "etcd3")
+}
+
+// notOnEtcd are the scripts that don't run there: of a world in etcd there is no
+// snapshot.
+var notOnEtcd = []string{"snapshot-keeps-what-is-still-to-happen", "snapshot-serves-many-branches"}
+
 // run runs the scripts in a directory as tests.
 func run(t *testing.T, dir string) {
 	t.Helper()
@@ -23,7 +39,14 @@ func run(t *testing.T, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	script.RunFiles(t, script.Params{Files: files, Unitd: program(t)})
+	p := script.Params{Files: files, Unitd: program(t)}
+	if etcdtest.OnEtcd() {
+		p.Files = slices.DeleteFunc(files, func(file string) bool {
+			return slices.Contains(notOnEtcd, strings.TrimSuffix(filepath.Base(file), ".txtar"))
+		})
+		p.Store = func(string) string { return etcdtest.URL(t) }
+	}
+	script.RunFiles(t, p)
 }
 
 // programs builds unitd and the hook tool client once for all tests.
@@ -54,6 +77,7 @@ func program(t *testing.T) string {
 
 func TestMain(m *testing.M) {
 	code := m.Run()
+	etcdtest.Stop()
 	if dir, err := programs(); err == nil {
 		os.RemoveAll(dir)
 	}

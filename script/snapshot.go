@@ -1,6 +1,7 @@
 package script
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"os"
@@ -85,11 +86,17 @@ func (c *call) keep(k *kept) error {
 	if err := os.MkdirAll(k.dir, 0o700); err != nil {
 		return errors.Trace(err)
 	}
-	if err := c.store.CopyTo(c.ctx, filepath.Join(k.dir, storeName)); err != nil {
+	file, ok := c.store.(interface {
+		CopyTo(ctx context.Context, path string) error
+	})
+	if !ok {
+		return errors.New("the world's store is no file, and can't be kept")
+	}
+	if err := file.CopyTo(c.ctx, filepath.Join(k.dir, lab.StoreName)); err != nil {
 		return err
 	}
 	c.stop(syscall.SIGTERM)
-	if err := copyTree(c.dir, k.dir, func(name string) bool { return strings.HasPrefix(name, storeName) }); err != nil {
+	if err := copyTree(c.dir, k.dir, func(name string) bool { return strings.HasPrefix(name, lab.StoreName) }); err != nil {
 		return errors.Annotate(err, "cannot copy the world's files")
 	}
 	return c.goBack(k)

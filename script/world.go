@@ -21,7 +21,7 @@ import (
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/script/lab"
 	"github.com/unitd/unitd/state"
-	"github.com/unitd/unitd/state/store/sqlite"
+	"github.com/unitd/unitd/state/store"
 )
 
 // dawn is the time at which every world begins.
@@ -38,7 +38,9 @@ type world struct {
 	dir    string // UNITD_DATA
 	env    []string
 	clock  *lab.Clock
-	store  *sqlite.Store
+	// url names the store that isn't a file in dir.
+	url    string
+	store  store.Store
 	models *state.Controller
 
 	// box is the machine that the agent runs on.
@@ -81,6 +83,9 @@ func (e *engine) setUp(env *testscript.Env) error {
 	}
 	w := &world{unitd: e.Unitd, name: name, file: e.files[name], dir: filepath.Join(env.WorkDir, ".unitd"), clock: lab.NewClock(dawn)}
 	w.ctx, w.cancel = context.WithCancel(e.ctx)
+	if e.Store != nil {
+		w.url = e.Store(name)
+	}
 	home := filepath.Join(env.WorkDir, ".home")
 	for _, dir := range []string{w.dir, home} {
 		if err := os.Mkdir(dir, 0o700); err != nil {
@@ -100,9 +105,10 @@ func (e *engine) setUp(env *testscript.Env) error {
 	setUpBuilds(env)
 	env.Setenv("UNITD_ISOLATE", e.Isolate)
 	env.Setenv("SCRIPT_DIR", here)
+	env.Setenv(lab.StoreVariable, w.url)
 	env.Setenv("PATH", filepath.Dir(w.unitd)+string(os.PathListSeparator)+env.Getenv("PATH"))
 	env.Setenv(nowVariable, dawn.Format(time.RFC3339Nano))
-	w.env = append(os.Environ(), "UNITD_DATA="+w.dir, "HOME="+home, "TZ=UTC")
+	w.env = append(os.Environ(), "UNITD_DATA="+w.dir, "HOME="+home, "TZ=UTC", lab.StoreVariable+"="+w.url)
 	// What "exec" has started knows nothing of ctx, and would be waited for.
 	mine := "WORK=" + env.WorkDir
 	unwatch := context.AfterFunc(e.ctx, func() { runner.EndLeftover(context.Background(), mine) })
@@ -124,13 +130,9 @@ func (e *engine) setUp(env *testscript.Env) error {
 	return w.start()
 }
 
-// storeName is the file that has a world's store.
-const storeName = "store.db"
-
 // open opens the store.
 func (w *world) open() (err error) {
-	w.store, err = sqlite.Open(filepath.Join(w.dir, storeName), sqlite.Options{Clock: w.clock})
-	if err != nil {
+	if w.store, err = lab.OpenStore(w.ctx, w.dir, w.url, w.clock); err != nil {
 		return errors.Trace(err)
 	}
 	w.models = state.NewController(w.store, w.clock)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/juju/errors"
@@ -13,7 +12,6 @@ import (
 	"github.com/unitd/unitd/machine"
 	"github.com/unitd/unitd/script/lab"
 	"github.com/unitd/unitd/state"
-	"github.com/unitd/unitd/state/store/sqlite"
 )
 
 // labCmd is the agent of a test world; see package script/lab. It is not for
@@ -47,7 +45,7 @@ func (a *app) lab(socket string) error {
 		return err
 	}
 	clock := lab.NewClock(now)
-	s, err := sqlite.Open(filepath.Join(dir, "store.db"), sqlite.Options{Clock: clock})
+	s, err := lab.OpenStore(a.ctx, dir, os.Getenv(lab.StoreVariable), clock)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"os/exec"
@@ -204,6 +205,7 @@ func setUp(e *testscript.Env, bin string) error {
 	e.Setenv("PATH", bin+string(os.PathListSeparator)+e.Getenv("PATH"))
 	e.Setenv("TZ", "UTC")
 	e.Setenv("BIN", bin)
+	e.Setenv("STORE", cmp.Or(e.Getenv("UNITD_STORE"), e.Getenv("UNITD_DATA"))) // for other hosts
 	charms, err := filepath.Abs(filepath.Join("..", "..", "testcharms"))
 	if err != nil {
 		return err

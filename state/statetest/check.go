@@ -24,6 +24,7 @@ type checker struct {
 	inScope   map[model.RelationID][]model.UnitName
 	storage   map[model.StorageID]state.StorageDoc
 	attached  map[model.StorageID]state.AttachmentDoc
+	next      map[string]int // what numbers come next, by kind
 	keys      []string
 	problems  []string
 	rest      bool
@@ -54,6 +55,7 @@ func load(ctx context.Context, s store.Store, uuid string) (*checker, error) {
 			apps: map[string]state.ApplicationDoc{}, units: map[model.UnitName]state.UnitDoc{},
 			machines: map[string]state.MachineDoc{}, relations: map[model.RelationID]state.RelationDoc{},
 			inScope: map[model.RelationID][]model.UnitName{}, storage: map[model.StorageID]state.StorageDoc{}, attached: map[model.StorageID]state.AttachmentDoc{},
+			next: map[string]int{},
 		}
 		prefix := "m/" + uuid + "/"
 		kvs, err := r.List(prefix)
@@ -100,6 +102,11 @@ func (c *checker) load(key string, value []byte) error {
 		return loadInto(c.storage, value, func(d state.StorageDoc) model.StorageID { return d.ID })
 	case "attachment":
 		return loadInto(c.attached, value, func(d state.AttachmentDoc) model.StorageID { return d.Storage })
+	case "sequence":
+		var n int
+		err := json.Unmarshal(value, &n)
+		c.next[rest] = n
+		return errors.Trace(err)
 	case "scope":
 		id, member := splitKey(rest)
 		n, err := strconv.Atoi(id)

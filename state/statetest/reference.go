@@ -180,7 +180,7 @@ func (r *reference) unitsOf(app string) []model.UnitName {
 
 // String is the whole of it in lines, to compare with what the store has.
 func (r *reference) String() string {
-	var lines []string
+	lines := []string{nextLine(r.nextRelation, r.nextMachine)}
 	for name, a := range r.apps {
 		lines = append(lines, appLine(name, a.life, a.next))
 	}
@@ -192,6 +192,10 @@ func (r *reference) String() string {
 	}
 	slices.Sort(lines)
 	return strings.Join(lines, "\n")
+}
+
+func nextLine(relation, machine int) string {
+	return fmt.Sprintf("next relation %d, next machine %d", relation, machine)
 }
 
 func appLine(name string, life model.Life, next int) string {
@@ -210,7 +214,7 @@ func relationLine(id model.RelationID, key string, life model.Life, members []mo
 
 // String is what the store has, in the lines of a reference.
 func (c *checker) String() string {
-	var lines []string
+	lines := []string{nextLine(c.next["relation"], c.next["machine"])}
 	for name, a := range c.apps {
 		lines = append(lines, appLine(name, a.Life, a.NextUnit))
 	}

@@ -88,21 +88,19 @@ func OpenURL(t TB, url string) *etcd.Store {
 }
 
 // Again runs the tests of this package once more, on the engine that is named as
-// in Variable, in a process of their own. The test that calls it isn't run there.
+// in Variable, in a process of their own, without the race detector: the
+// package's own code has been watched by then. The test that calls it isn't run
+// there.
 func Again(t *testing.T, engine string) {
 	t.Helper()
 	if OnEtcd() {
 		t.Skip("these tests run on etcd already")
 	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	args := []string{"-test.count=1", "-test.timeout=20m"}
+	args := []string{"test", "-count=1", "-timeout=25m"}
 	if testing.Short() {
-		args = append(args, "-test.short")
+		args = append(args, "-short")
 	}
-	cmd := exec.CommandContext(t.Context(), self, args...)
+	cmd := exec.CommandContext(t.Context(), "go", args...)
 	cmd.Env = append(os.Environ(), Variable+"="+engine)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
