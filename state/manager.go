@@ -146,49 +146,71 @@ func (m *Model) Manager(ctx context.Context) (doc ManagerDoc, alive bool, err er
 }
 
 // Manage makes an agent the one that manages the model, for as long as its lease
-// lives, and first says whether nobody ever has. What it hangs on is the store's
+// lives, and says whether nobody ever has before. What it hangs on is the store's
 // lease, so the clocks of hosts may differ. The error is ErrManaged where another
 // one does: one that is there can't be taken over, one that is gone by TakeOver
 // alone.
 func (m *Model) Manage(ctx context.Context, by ManagerDoc, lease store.LeaseID, c Claim) (first bool, err error) {
+	// Mostly there is nothing to write; then no writer need be waited for.
+	done := false
+	_, err = m.view(ctx, func(d docs) (err error) {
+		done, err = d.manages(by.Run, lease)
+		return errors.Trace(err)
+	})
+	if err != nil || done {
+		return false, errors.Trace(err)
+	}
 	own := *m
 	own.managed = nil // it decides that itself
-	_, err = own.update(ctx, func(tx *txn) error {
-		doc, there, err := tx.manager()
-		if err != nil {
-			return errors.Trace(err)
-		}
-		alive, err := tx.managerAlive()
-		if err != nil {
-			return errors.Trace(err)
-		}
-		if first = !there; first {
-			// What is left of one that is being taken away stays away.
-			info, err := readInfo(tx.tx, m.info)
-			if err != nil || info.Life != model.Alive {
-				return errors.Trace(err)
-			}
-		}
-		if there && doc.Run != by.Run {
-			mine := doc.Agent == by.Agent
-			if !(mine && c != Stay || c == TakeOver && !alive) {
-				return errors.Trace(&ManagedError{ManagerDoc: doc, Alive: alive, Copy: mine})
-			}
-			if mine && doc.Host == by.Host {
-				by.Since = doc.Since
-			}
-		}
-		if by.Since.IsZero() {
-			by.Since = tx.now()
-		}
-		if !there || doc.Run != by.Run {
-			if err := tx.put(managerKey, by); err != nil {
-				return errors.Trace(err)
-			}
-		}
-		return tx.tx.PutLease(m.prefix()+managerAliveKey, []byte(`true`), lease)
+	_, err = own.update(ctx, func(tx *txn) (err error) {
+		first, err = tx.manage(by, lease, c)
+		return errors.Trace(err)
 	})
 	return first, errors.Trace(err)
+}
+
+// manages says whether the agent with that Run manages the model, on that lease.
+func (d docs) manages(run string, lease store.LeaseID) (bool, error) {
+	doc, _, err := d.manager()
+	if err != nil || doc.Run != run {
+		return false, errors.Trace(err)
+	}
+	kv, err := d.Get(d.m.prefix() + managerAliveKey)
+	if errors.Is(err, errors.NotFound) {
+		return false, nil
+	}
+	return kv.Lease == lease, errors.Trace(err)
+}
+
+func (t *txn) manage(by ManagerDoc, lease store.LeaseID, c Claim) (first bool, err error) {
+	doc, there, err := t.manager()
+	if err != nil {
+		return false, errors.Trace(err)
+	}
+	if !there {
+		// What is left of one that is being taken away stays away.
+		info, err := readInfo(t.tx, t.m.info)
+		if err != nil || info.Life != model.Alive {
+			return false, errors.Trace(err)
+		}
+	}
+	alive, err := t.managerAlive()
+	if err != nil {
+		return false, errors.Trace(err)
+	}
+	mine := there && doc.Agent == by.Agent
+	if there && doc.Run != by.Run && !(mine && c != Stay || c == TakeOver && !alive) {
+		return false, errors.Trace(&ManagedError{ManagerDoc: doc, Alive: alive, Copy: mine})
+	}
+	if by.Since = t.now(); mine && doc.Host == by.Host {
+		by.Since = doc.Since
+	}
+	if by != doc {
+		if err := t.put(managerKey, by); err != nil {
+			return false, errors.Trace(err)
+		}
+	}
+	return !there, errors.Trace(t.tx.PutLease(t.m.prefix()+managerAliveKey, []byte(`true`), lease))
 }
 
 // Unmanage has nobody manage the model, as before the agent with that Run began
