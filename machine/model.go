@@ -40,8 +40,8 @@ type modelAgent struct {
 	// were changes since.
 	rev, mark int64
 	dirty     bool
-	// still is the revision at which the agent said that all was settled.
-	still     int64
+	// looked is the newest revision when all was looked at for the last time.
+	looked    int64
 	turns     turns
 	storeroom *storeroom
 	commands  *commands
@@ -223,7 +223,7 @@ func (a *modelAgent) tellSettled(ctx context.Context) (err error) {
 		a.mark, a.dirty = 0, true
 		a.letIn(waiting)
 	case a.mark > 0 && a.rev >= a.mark && a.allSettled():
-		a.still, err = a.model.SetSettled(ctx, a.joined(), a.mark)
+		err = a.model.SetSettled(ctx, a.joined(), a.mark)
 		a.mark = 0
 	case a.mark > 0 && a.rev >= a.mark && a.Still != nil:
 		a.Still(a.mark)

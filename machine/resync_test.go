@@ -1,6 +1,12 @@
 package machine_test
 
 import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -58,4 +64,73 @@ func TestAModelInWhichNothingHappensIsLeftAlone(t *testing.T) {
 		}
 	}
 	w.wantHooks("app/0", boot...)
+}
+
+// muffled is a store of which a watch loses the next batch that has a key with
+// that end.
+type muffled struct {
+	store.Store
+	lose atomic.Pointer[string]
+	lost chan struct{}
+}
+
+// Watch is part of store.Store.
+func (m *muffled) Watch(ctx context.Context, prefix string, from int64) (<-chan store.Batch, error) {
+	in, err := m.Store.Watch(ctx, prefix, from)
+	if err != nil {
+		return nil, err
+	}
+	out := make(chan store.Batch)
+	go func() {
+		defer close(out)
+		for b := range in {
+			end := m.lose.Load()
+			if end != nil && slices.ContainsFunc(b.Events, func(e store.Event) bool { return strings.HasSuffix(e.Key, *end) }) &&
+				m.lose.CompareAndSwap(end, nil) {
+				m.lost <- struct{}{}
+				continue
+			}
+			select {
+			case out <- b:
+			case <-ctx.Done(): // in is closed then
+			}
+		}
+	}()
+	return out, nil
+}
+
+// TestALostNoticeIsMadeUpForThoughTheModelHasSettledSince: what it was about lies
+// before the revision at which the agent says that nothing is left to do.
+func TestALostNoticeIsMadeUpForThoughTheModelHasSettledSince(t *testing.T) {
+	t.Parallel()
+	clock := bell{lab.NewClock(time.Now()), make(chan struct{}, 100)}
+	var store *muffled
+	w := newWorldWith(t, func(c *machine.Config) {
+		store = &muffled{Store: c.Controller.Store(), lost: make(chan struct{}, 1)}
+		c.Clock, c.Controller = clock, state.NewController(store, clock)
+	})
+	if err := w.model.SetModelConfig(w.ctx, map[string]string{state.UpdateStatusInterval: "0"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for name, body := range map[string]string{"metadata.yaml": plain, "config.yaml": "options: {n: {type: int}}", "dispatch": "#!/bin/sh\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(body), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.deploy("app", w.add(dir), 1)
+	w.settle()
+	<-clock.armed
+	end := "/config/app"
+	store.lose.Store(&end)
+	if err := w.model.SetConfig(w.ctx, "app", map[string]string{"n": "2"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	<-store.lost
+	w.settle()
+	w.wantHooks("app/0", boot...)
+	clock.Set(clock.Now().Add(machine.ResyncInterval))
+	<-clock.armed
+	w.settle()
+	w.wantHooks("app/0", append(slices.Clone(boot), "config-changed")...)
 }

@@ -20,14 +20,35 @@ func settledOf(machine string) string { return settledKey + "/" + machine }
 
 // SetSettled says that all that the model asked the agent for up to a revision
 // is done, or waits for a person. machine is that of an agent that has joined,
-// else empty. It returns the revision at which that is said.
-func (m *Model) SetSettled(ctx context.Context, machine string, rev int64) (int64, error) {
+// else empty.
+func (m *Model) SetSettled(ctx context.Context, machine string, rev int64) error {
 	key := settledKey
 	if machine != "" {
 		key = settledOf(machine)
 	}
-	at, err := m.update(ctx, func(tx *txn) error { return tx.put(key, settledDoc{rev}) }, store.Relaxed)
-	return at, errors.Trace(err)
+	_, err := m.update(ctx, func(tx *txn) error { return tx.put(key, settledDoc{rev}) }, store.Relaxed)
+	return errors.Trace(err)
+}
+
+// Unsettled says whether something was written since the agent, named as for
+// SetSettled, said that all was settled, because of which it may have had
+// something to do, or was asked to say so anew.
+func (m *Model) Unsettled(ctx context.Context, machine string) (bool, error) {
+	key := settledKey
+	if machine != "" {
+		key = settledOf(machine)
+	}
+	unsettled := false
+	_, err := m.view(ctx, func(r docs) error {
+		var said settledDoc
+		if _, err := r.find(key, &said); err != nil {
+			return errors.Trace(err)
+		}
+		last, err := r.lastAsked(said.Rev)
+		unsettled = last > said.Rev
+		return errors.Trace(err)
+	})
+	return unsettled, errors.Trace(err)
 }
 
 // AskSettled asks the agents to say anew when all is settled. It returns the
