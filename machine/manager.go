@@ -85,8 +85,8 @@ func (a *agent) manageAll(ctx context.Context) error {
 		m := a.Controller.Open(info)
 		first, err := m.Manage(ctx, *a.manager, a.lease.current(), claim)
 		switch {
-		case errors.Is(err, errors.Unauthorized), errors.Is(err, errors.NotFound):
-			continue // it isn't this agent's to see; it has just gone
+		case errors.Is(err, errors.Unauthorized):
+			continue // it isn't this agent's to see
 		case err != nil:
 			for _, m := range begun {
 				if err := m.Unmanage(ctx, a.manager.Run); err != nil {
@@ -112,8 +112,8 @@ func (a *modelAgent) manage(ctx context.Context) error {
 		_, err := a.model.Manage(ctx, *a.manager, l, state.Stay)
 		return errors.Trace(err)
 	})
-	if errors.Is(err, errors.NotFound) || errors.Is(err, errors.Unauthorized) {
-		return nil // the model goes; it isn't this agent's to see, which its log says
+	if errors.Is(err, errors.Unauthorized) {
+		return nil // it isn't this agent's to see, which its log says
 	}
 	return errors.Trace(err)
 }

@@ -149,7 +149,8 @@ func (m *Model) Manager(ctx context.Context) (doc ManagerDoc, alive bool, err er
 // lives, and says whether nobody ever has before. What it hangs on is the store's
 // lease, so the clocks of hosts may differ. The error is ErrManaged where another
 // one does: one that is there can't be taken over, one that is gone by TakeOver
-// alone.
+// alone; and NotFound where the lease has ended. Nobody manages a model that is
+// gone, or whose manager's document went as it was taken away.
 func (m *Model) Manage(ctx context.Context, by ManagerDoc, lease store.LeaseID, c Claim) (first bool, err error) {
 	// Mostly there is nothing to write; then no writer need be waited for.
 	done := false
@@ -190,7 +191,10 @@ func (t *txn) manage(by ManagerDoc, lease store.LeaseID, c Claim) (first bool, e
 	if !there {
 		// What is left of one that is being taken away stays away.
 		info, err := readInfo(t.tx, t.m.info)
-		if err != nil || info.Life != model.Alive {
+		if errors.Is(err, errors.NotFound) || err == nil && info.Life != model.Alive {
+			return false, nil
+		}
+		if err != nil {
 			return false, errors.Trace(err)
 		}
 	}

@@ -121,7 +121,8 @@ func TestWhoManagesAModelIsForgottenWithIt(t *testing.T) {
 	if gone, err := a.model.RemoveIfEmpty(w.ctx); err != nil || !gone {
 		t.Errorf("gone: %v, %v", gone, err)
 	}
-	if err := a.manage(state.Stay); err == nil {
+	w.ok(a.manage(state.Stay))
+	if _, _, err := w.Manager(w.ctx); err == nil {
 		t.Error("a model that is gone is managed")
 	}
 }
