@@ -170,7 +170,7 @@ func newReader(t *testing.T) *reader {
 		}
 		r.env = append(r.env, name+"="+strings.TrimSpace(string(out)))
 	}
-	r.env = append(r.env, "HOME="+home, "TMPDIR="+temp, "TZ=UTC", "PWD="+r.dir, "GOPROXY=off", "GOWORK=",
+	r.env = append(r.env, "HOME="+home, "TMPDIR="+temp, "TZ=UTC", "UNITD_ISOLATE=off", "PWD="+r.dir, "GOPROXY=off", "GOWORK=",
 		"PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
 	standIn := strings.NewReplacer("$GO", program, "$ROOT", root, "$BIN", bin, "$HOME", home).Replace(goStandIn)
 	if err := os.WriteFile(filepath.Join(bin, "go"), []byte(standIn), 0o755); err != nil {

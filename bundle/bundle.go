@@ -10,9 +10,10 @@
 //	relations:
 //	- [shop:db, ledger:db]
 //
-// Charms are paths, relative to the bundle's directory. What a bundle may say
-// of a cloud (placement, bases, constraints, spaces, storage pools) is read and
-// reported as not followed; what is unknown is an error that names the line.
+// Charms are paths, relative to the bundle's directory. Units can be placed: on
+// machines that the bundle has, with each other, or alone. What else a bundle may
+// say of a cloud (bases, constraints, spaces, storage pools) is read and reported as not
+// followed; what is unknown is an error that names the line.
 package bundle
 
 import (
@@ -41,8 +42,12 @@ type Bundle struct {
 	Applications []Application
 	// Relations are pairs of "application" or "application:endpoint".
 	Relations [][2]string
+	// Machines are the keys of the machines that units are placed on.
+	Machines []string
 	// Ignored names what the bundle asks for that is not followed here.
 	Ignored []string
+
+	file string // for errors
 }
 
 // Application is one application of a bundle.
@@ -57,6 +62,8 @@ type Application struct {
 	Constraints    string
 	// Resources are the absolute paths of files, by the resource's name.
 	Resources map[string]string
+
+	to []placement
 }
 
 // Read reads the bundle at path, a file or a directory with a bundle.yaml.
@@ -80,7 +87,7 @@ func Read(path string) (*Bundle, error) {
 // directory is what charms' paths start from. Several YAML documents, as
 // overlays are, are refused.
 func Parse(path string, content []byte) (*Bundle, error) {
-	p := &parser{file: filepath.Base(path), dir: filepath.Dir(path), b: &Bundle{Path: path}}
+	p := &parser{file: filepath.Base(path), dir: filepath.Dir(path), b: &Bundle{Path: path, file: filepath.Base(path)}}
 	var doc yaml.Node
 	if err := yaml.Unmarshal(content, &doc); err != nil {
 		return nil, errors.NewNotValid(nil, fmt.Sprintf("%s: %s", p.file, strings.ReplaceAll(strings.TrimPrefix(err.Error(), "yaml: "), "\n", " ")))
@@ -97,6 +104,7 @@ func Parse(path string, content []byte) (*Bundle, error) {
 type parser struct {
 	file, dir string
 	b         *Bundle
+	machineAt []*yaml.Node // of b.Machines
 }
 
 func (p *parser) errorf(n *yaml.Node, key, format string, args ...any) error {
@@ -142,7 +150,9 @@ func (p *parser) bundle(n *yaml.Node) error {
 		case "relations":
 			return p.relations(v)
 		case "name", "description", "tags", "docs", "issues", "source", "website", "assumes", "type", "bundle":
-		case "machines", "series", "default-base", "variables":
+		case "machines":
+			return p.machines(v)
+		case "series", "default-base", "variables":
 			p.ignore(key)
 		default:
 			return p.errorf(v, key, "not known in a bundle here")
@@ -158,12 +168,12 @@ func (p *parser) bundle(n *yaml.Node) error {
 	for _, r := range p.b.Relations {
 		for _, end := range r {
 			name, _, _ := strings.Cut(end, ":")
-			if !slices.ContainsFunc(p.b.Applications, func(a Application) bool { return a.Name == name }) {
+			if p.b.application(name) == nil {
 				return errors.NewNotValid(nil, fmt.Sprintf("%s: relations: %s: the bundle has no application %q", p.file, end, name))
 			}
 		}
 	}
-	return nil
+	return p.checkPlaces()
 }
 
 func (p *parser) ignore(what string) {
@@ -220,7 +230,9 @@ func (p *parser) applicationKey(app *Application, key string, v *yaml.Node) (err
 	case "resources":
 		return p.pairs(v, path, func(name string, v *yaml.Node) error { return p.resource(app, name, v) })
 	case "annotations", "revision", "channel":
-	case "to", "base", "series", "bindings", "storage", "devices", "exposed-endpoints", "placement", "plan", "offers":
+	case "to":
+		return p.to(app, path, v)
+	case "base", "series", "bindings", "storage", "devices", "exposed-endpoints", "placement", "plan", "offers":
 		p.ignore(key)
 	default:
 		return p.errorf(v, path, "not known in a bundle here")

@@ -30,7 +30,7 @@ applications:
     expose: true
     trust: true
     constraints: mem=4G
-    to: [lxd:0]
+    bindings: {"": alpha}
     options: {port: 8080, title: "Shop", rate: 1e3, on: true, none: null, motd: include-file://motd, enc: include-base64://motd}
   ledger: {charm: /srv/ledger.charm, scale: 0}
   logger: {charm: local:../logger}
@@ -69,7 +69,7 @@ relations:
 	if want := [][2]string{{"shop:db", "ledger:db"}, {"logger", "shop"}, {"logger", "ledger"}}; !slices.Equal(b.Relations, want) {
 		t.Errorf("relations %v, want %v", b.Relations, want)
 	}
-	if want := []string{"default-base", "constraints", "to"}; !slices.Equal(b.Ignored, want) {
+	if want := []string{"default-base", "constraints", "bindings"}; !slices.Equal(b.Ignored, want) {
 		t.Errorf("ignored %v, want %v", b.Ignored, want)
 	}
 }
@@ -123,6 +123,16 @@ func TestBadBundlesSayWhatIsWrongAndWhere(t *testing.T) {
 		{"a relation of one", "applications:\n  a: {charm: ./a}\nrelations: [[a]]", `b.yaml:3: relations: expected pairs, as ["shop:db", "ledger:db"]`},
 		{"relations that are a map", "applications:\n  a: {charm: ./a}\nrelations: {a: b}", "b.yaml:3: relations: expected a list"},
 		{"a relation of a stranger", "applications:\n  a: {charm: ./a}\nrelations: [[a, b:x]]", `b.yaml: relations: b:x: the bundle has no application "b"`},
+		{"a place in a container", "applications:\n  a: {charm: ./a, to: [lxd:0]}\nmachines: {0: }", `b.yaml:2: a.to: "lxd:0": there are no containers (lxd) here; name a machine of the bundle, "new", or a unit`},
+		{"a container on a new machine", "applications:\n  a: {charm: ./a, to: lxd}", `b.yaml:2: a.to: "lxd": there are no containers (lxd) here; name a machine of the bundle, "new", or a unit`},
+		{"a place in a zone", "applications:\n  a: {charm: ./a, to: zone=b}", `b.yaml:2: a.to: "zone=b" is not a machine of the bundle, "new", an application or a unit`},
+		{"places that are a map", "applications:\n  a: {charm: ./a, to: {b: c}}", `b.yaml:2: a.to: expected places, as ["0", new, ledger/0]`},
+		{"a machine that isn't there", "applications:\n  a: {charm: ./a, to: 1}\nmachines: {0: }", `b.yaml:2: a.to: the bundle's machines have no "1"`},
+		{"a place with a stranger", "applications:\n  a: {charm: ./a, to: b/0}", `b.yaml:2: a.to: b/0: the bundle has no application "b"`},
+		{"a place with itself", "applications:\n  a: {charm: ./a, to: a/0}", `b.yaml:2: a.to: "a/0" is of the same application`},
+		{"a machine for nobody", "applications:\n  a: {charm: ./a}\nmachines:\n  0: {}", `b.yaml:4: machines.0: no application is placed there`},
+		{"a machine with a name", "applications:\n  a: {charm: ./a}\nmachines: {one: }", `b.yaml:3: machines.one: expected a number as the machine's key`},
+		{"an unknown key of a machine", "applications:\n  a: {charm: ./a, to: 0}\nmachines: {0: {size: 3}}", `b.yaml:3: machines.0.size: not known in a bundle here`},
 		{"a file that isn't there", "applications:\n  a: {charm: ./a, options: {o: include-file:///nowhere/x}}", "b.yaml:2: a.options.o: open /nowhere/x: no such file or directory"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -156,8 +166,21 @@ func TestReadFindsTheBundleInADirectory(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	f.Add("applications: {a: {charm: ./a, options: {o: 1}}}\nrelations: [[a, a]]")
 	f.Add("applications: &x\n  a: *x")
+	f.Add("applications: {a: {charm: ./a, num_units: 3, to: [0, new, b/1]}, b: {charm: ./b, to: 0}}\nmachines: {0: {constraints: mem=1G, annotations: {x: y}}}")
+	f.Add("applications: {a: {charm: ./a, to: b}, b: {charm: ./b, to: a}}")
+	f.Add("applications: {a: {charm: ./a, to: \"lxd:0, 99999999999, b/007\"}}")
 	f.Fuzz(func(t *testing.T, content string) {
-		_, err := bundle.Parse("b.yaml", []byte(content))
+		b, err := bundle.Parse("b.yaml", []byte(content))
+		if err == nil {
+			units := map[string]int{}
+			for _, app := range b.Applications {
+				units[app.Name] = max(app.Units, 1)
+			}
+			_, err = b.Places(units)
+			if _, oerr := b.Order(); err == nil {
+				err = oerr
+			}
+		}
 		if err != nil && strings.Contains(err.Error(), "\n") {
 			t.Errorf("an error of several lines: %q", err)
 		}

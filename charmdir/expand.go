@@ -2,6 +2,7 @@ package charmdir
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/juju/errors"
 	"gopkg.in/yaml.v3"
@@ -90,6 +91,11 @@ func (x *expander) mapping(v *yaml.Node, depth int) (*yaml.Node, error) {
 		val, err := x.expand(v.Content[i+1], depth+1)
 		if err != nil {
 			return nil, err
+		}
+		if v.Style&yaml.FlowStyle != 0 && val.Tag == "!!null" && key.Kind == yaml.ScalarNode && key.Style == 0 {
+			// "{amd64:}": the library takes the colon for a part of the word, which
+			// other readers of YAML don't.
+			key.Value = strings.TrimSuffix(key.Value, ":")
 		}
 		switch {
 		case key.Kind != yaml.ScalarNode:

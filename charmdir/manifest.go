@@ -35,7 +35,8 @@ func ParseBase(text string, architectures ...string) (Base, error) {
 // on those that its charmcraft.yaml names, for arch where that says none. It
 // has no time in it, so that the same tree makes the same archive. Errors are
 // NotFound for a charm that says no base where none is given, and NotValid for
-// bases that can't be, and for one that is given where the tree says it.
+// bases that can't be, for one that is given where the tree says it, and for a
+// tree that gives the charm two names.
 func (c *Charm) AddManifest(arch string, bases ...Base) error {
 	if !c.Dir || isFile(c.Path, "manifest.yaml") {
 		if len(bases) > 0 {
@@ -46,6 +47,10 @@ func (c *Charm) AddManifest(arch string, bases ...Base) error {
 	craft, _, err := readYAML(os.DirFS(c.Path), "charmcraft.yaml")
 	if err != nil {
 		return err
+	}
+	// charmcraft makes no charm of such a tree either.
+	if name, err := craft.get("name").text(); err == nil && name != "" && name != c.Name {
+		return errors.NewNotValid(nil, fmt.Sprintf("cannot pack charm %s: its name is %q in metadata.yaml and %q in charmcraft.yaml", c.Path, c.Name, name))
 	}
 	if len(bases) == 0 {
 		if bases, err = readBases(craft, arch); err != nil {

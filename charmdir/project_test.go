@@ -199,11 +199,24 @@ func TestALinkThatIsMovedOutOfTheCharmIsRefused(t *testing.T) {
 	}
 }
 
+func TestATreeThatNamesTheCharmTwiceIsNotPacked(t *testing.T) {
+	t.Parallel()
+	dir := files{"metadata.yaml": "name: a\n", "charmcraft.yaml": "name: b\nbase: ubuntu@24.04\n"}.dir(t)
+	c, err := ReadDir(dir)
+	must(t, err)
+	want := "cannot pack charm " + dir + `: its name is "a" in metadata.yaml and "b" in charmcraft.yaml`
+	if err := c.AddManifest("amd64"); err == nil || err.Error() != want || !errors.Is(err, errors.NotValid) {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestManifestsHaveTheBases(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ name, craft, want string }{
 		{"a base", "base: ubuntu@24.04", "ubuntu 24.04 [amd64]"},
 		{"a base and platforms", "base: ubuntu@24.04\nplatforms: {amd64: , arm64: {build-on: [amd64], build-for: [arm64]}}", "ubuntu 24.04 [amd64 arm64]"},
+		{"platforms without blanks", "base: ubuntu@24.04\nplatforms: {amd64:, arm64:}", "ubuntu 24.04 [amd64 arm64]"},
+		{"a platform with a base, without blanks", "platforms: {ubuntu@22.04:amd64:}", "ubuntu 22.04 [amd64]"},
 		{"platforms with bases", "platforms: {'ubuntu@22.04:amd64': , 'ubuntu@24.04:arm64': }", "ubuntu 22.04 [amd64] ubuntu 24.04 [arm64]"},
 		{"a platform with a name", "platforms: {noble: {build-on: ['ubuntu@24.04:amd64'], build-for: ['ubuntu@24.04:riscv64']}}", "ubuntu 24.04 [riscv64]"},
 		{"build-for as a word", "base: ubuntu@24.04\nplatforms: {any: {build-on: amd64, build-for: all}}", "ubuntu 24.04 [all]"},

@@ -31,7 +31,8 @@ type Params struct {
 	// FailNow is called by unitd-fail, on the same terms as RebootNow.
 	FailNow func()
 	// RebootNow is called by "juju-reboot --now", so that the runner can end
-	// the hook. It must not block nor call the Context; nil: nobody is told.
+	// the hook. It must not block nor call the Context; nil: nobody is told, and
+	// the hook goes on.
 	RebootNow func()
 }
 
@@ -69,12 +70,14 @@ type Context struct {
 	goals          answer[GoalState]
 	owned          answer[[]model.SecretInfo]
 	secrets        []model.SecretChange
+	latest         map[model.SecretID]*answer[model.SecretContent]
 	storage        answer[[]Storage]
 	storageAdded   map[string]int
 	version        *string
 	reboot         model.Reboot
 	requeue        *model.Requeue
 	failed         *string
+	over           bool
 	action         action
 }
 
@@ -89,6 +92,7 @@ func New(p Params) *Context {
 		bagTallies:  map[bag]*tally{},
 		stateWrites: map[string]*string{},
 		networks:    map[string]*answer[Network]{},
+		latest:      map[model.SecretID]*answer[model.SecretContent]{},
 
 		storageAdded: map[string]int{},
 	}

@@ -110,6 +110,8 @@ func (v *changing) Secret(ref hookcontext.SecretRef) (model.SecretContent, error
 	return model.SecretContent{"key": s}, err
 }
 
+func (v *changing) SecretPinned(model.SecretID) (int, error) { return 1, v.err }
+
 func (v *changing) Hide(model.SecretContent) {}
 
 func (v *changing) OwnSecrets() ([]model.SecretInfo, error) {

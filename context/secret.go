@@ -2,6 +2,7 @@ package hookcontext
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -21,9 +22,9 @@ type SecretRef struct {
 func (c *Context) Now() time.Time { return c.p.View.Now() }
 
 // Secret is the content of a secret. What the hook has written to one of the
-// unit's own is seen by those who peek or refresh, and by all if the hook has
-// made the secret. Errors: NotFound, and Forbidden "permission denied". Source:
-// spec/hook-tools.md §6.
+// unit's own is seen by peeking, by refreshing and from then on, and by who reads
+// the secret for the first time. Errors: NotFound, and Forbidden "permission
+// denied". Source: spec/hook-tools.md §6.
 func (c *Context) Secret(ref SecretRef) (model.SecretContent, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -35,11 +36,16 @@ func (c *Context) Secret(ref SecretRef) (model.SecretContent, error) {
 		switch {
 		case p.RemoveAll:
 			return nil, secretNotFound(string(p.ID))
-		case p.Content != nil && (p.Make != nil || ref.Peek || ref.Refresh):
-			// Which revision that is gets known by the commit.
-			p.Track = p.Track || ref.Refresh
-			return p.Content, nil
-		case ref.ID == "":
+		case p.Content != nil:
+			pinned, err := c.pinned(p, ref)
+			if err != nil {
+				return nil, errors.Trace(err)
+			}
+			if !pinned {
+				return p.Content, nil
+			}
+		}
+		if ref.ID == "" {
 			ref.ID, ref.Label = p.ID, ""
 		}
 	}
@@ -47,8 +53,22 @@ func (c *Context) Secret(ref SecretRef) (model.SecretContent, error) {
 	return content, errors.Trace(err)
 }
 
+// pinned says whether a read gets what it got before, and not the content that
+// the hook has written. Which revision that is gets known by the commit, which
+// pins it.
+func (c *Context) pinned(p *model.SecretChange, ref SecretRef) (bool, error) {
+	if p.Make != nil || ref.Peek || ref.Refresh || p.Track {
+		p.Track = p.Track || ref.Refresh
+		return false, nil
+	}
+	revision, err := c.p.View.SecretPinned(p.ID)
+	p.Track = err == nil && revision == 0
+	return !p.Track, errors.Trace(err)
+}
+
 // pendingRead is what the hook has done to a secret that is read, which may be
-// found by a label that it had before the hook.
+// found by a label that it had before the hook. The error is NotFound for a label
+// that the hook has taken from its secret.
 func (c *Context) pendingRead(ref SecretRef) (*model.SecretChange, error) {
 	if p := c.pendingSecret(ref); p != nil || ref.ID != "" || len(c.secrets) == 0 {
 		return p, nil
@@ -58,7 +78,11 @@ func (c *Context) pendingRead(ref SecretRef) (*model.SecretChange, error) {
 		return nil, errors.Trace(err)
 	}
 	for _, s := range own {
-		if p := c.pendingSecret(SecretRef{ID: s.ID}); s.Label == ref.Label && p != nil && p.Label == nil {
+		switch p := c.pendingSecret(SecretRef{ID: s.ID}); {
+		case s.Label != ref.Label || p == nil:
+		case p.Label != nil:
+			return nil, errors.NewNotFound(nil, fmt.Sprintf("consumer label %q not found", ref.Label))
+		default:
 			return p, nil
 		}
 	}
@@ -216,7 +240,8 @@ func (c *Context) SetSecret(change model.SecretChange) error {
 func (c *Context) RemoveSecret(id model.SecretID, revision int) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if _, err := c.ownSecret(id); err != nil {
+	s, err := c.ownSecret(id)
+	if err != nil {
 		return errors.Trace(err)
 	}
 	p := c.changeOf(id)
@@ -227,78 +252,11 @@ func (c *Context) RemoveSecret(id model.SecretID, revision int) error {
 		*p = model.SecretChange{ID: id, RemoveAll: true}
 	default:
 		p.Remove = append(p.Remove, revision)
-	}
-	return nil
-}
-
-// GrantSecret lets the remote application of a relation, or one of its units,
-// read one of the unit's secrets, for as long as the relation is there. The
-// error is NotValid where the units were granted it one by one.
-func (c *Context) GrantSecret(id model.SecretID, relation model.RelationID, unit model.UnitName) error {
-	r, err := c.Relation(relation)
-	if err != nil {
-		return errors.Trace(err)
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	s, err := c.ownSecret(id)
-	if err != nil {
-		return errors.Trace(err)
-	}
-	grants := c.grants(s)
-	g := model.SecretGrant{Target: r.RemoteApp, Relation: relation}
-	// A grant ends with its relation: one through another relation is none for
-	// this one.
-	if slices.Contains(grants, g) {
-		return nil
-	}
-	if unit != "" {
-		g.Target = string(unit)
-	} else if slices.ContainsFunc(grants, func(o model.SecretGrant) bool {
-		return o.Relation == relation && o.Target != r.RemoteApp && model.UnitName(o.Target).Application() == r.RemoteApp
-	}) {
-		return errors.NewNotValid(nil, "any unit level grants need to be revoked before granting access to the corresponding application")
-	}
-	if slices.Contains(grants, g) {
-		return nil
-	}
-	p := c.changeOf(id)
-	p.Grant = append(p.Grant, g)
-	p.Revoke = slices.DeleteFunc(p.Revoke, func(o model.SecretGrant) bool { return o == g })
-	return nil
-}
-
-// RevokeSecret takes grants back: those of a unit, of an application with its
-// units, or of whoever has it through a relation.
-func (c *Context) RevokeSecret(id model.SecretID, target string, relation model.RelationID) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	s, err := c.ownSecret(id)
-	if err != nil {
-		return errors.Trace(err)
-	}
-	for _, g := range c.grants(s) {
-		switch {
-		case target != "" && g.Target != target && model.UnitName(g.Target).Application() != target:
-			continue
-		case relation != model.NoRelation && g.Relation != relation:
-			continue
+		if p.Make == nil && len(c.changed(s, p).Revisions) == 0 {
+			*p = model.SecretChange{ID: id, RemoveAll: true} // it goes with its last revision
 		}
-		p := c.changeOf(id)
-		p.Grant = slices.DeleteFunc(p.Grant, func(o model.SecretGrant) bool { return o == g })
-		p.Revoke = append(p.Revoke, g)
 	}
 	return nil
-}
-
-// grants are a secret's with what the hook did.
-func (c *Context) grants(s model.SecretInfo) []model.SecretGrant {
-	grants := slices.Clone(s.Grants)
-	if p := c.pendingSecret(SecretRef{ID: s.ID}); p != nil {
-		grants = slices.DeleteFunc(grants, func(g model.SecretGrant) bool { return slices.Contains(p.Revoke, g) })
-		grants = append(grants, p.Grant...)
-	}
-	return grants
 }
 
 // Secrets are those that the unit can change, as the hook has left them: its
@@ -323,9 +281,7 @@ func (c *Context) Secrets() ([]model.SecretInfo, error) {
 			if p.RemoveAll {
 				continue
 			}
-			if s = c.changed(s, p); len(s.Revisions) == 0 {
-				continue // it goes with its last revision
-			}
+			s = c.changed(s, p)
 		}
 		out = append(out, s)
 	}
@@ -351,7 +307,7 @@ func (c *Context) changed(s model.SecretInfo, p *model.SecretChange) model.Secre
 	if p.Rotate != nil && *p.Rotate != s.Rotate {
 		s.Rotate, s.NextRotate = *p.Rotate, p.Rotate.Next(c.p.View.Now())
 	}
-	if p.Content != nil {
+	if p.Content != nil && !c.says(p) {
 		s.Revisions = append(s.Revisions, model.SecretRevision{Revision: s.Next(), Created: c.p.View.Now()})
 	}
 	if p.Expires != nil && len(s.Revisions) > 0 {
@@ -359,4 +315,16 @@ func (c *Context) changed(s model.SecretInfo, p *model.SecretChange) model.Secre
 	}
 	s.Revisions = slices.DeleteFunc(s.Revisions, func(r model.SecretRevision) bool { return slices.Contains(p.Remove, r.Revision) })
 	return s
+}
+
+// says whether a secret's latest revision has the content that the hook has
+// written: then there will be no other.
+func (c *Context) says(p *model.SecretChange) bool {
+	if p.Make != nil {
+		return false
+	}
+	latest, err := forKey(c.latest, p.ID).get(func() (model.SecretContent, error) {
+		return c.p.View.Secret(SecretRef{ID: p.ID, Peek: true})
+	})
+	return err == nil && maps.Equal(latest, p.Content) // one that can't be read is replaced
 }

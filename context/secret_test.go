@@ -24,6 +24,7 @@ type vault struct {
 	asked  []hookcontext.SecretRef
 	hidden int
 	made   int
+	unread bool // the unit has read none so far
 }
 
 const (
@@ -45,6 +46,13 @@ func (v *vault) OwnSecrets() ([]model.SecretInfo, error) { return slices.Clone(v
 func (v *vault) Secret(ref hookcontext.SecretRef) (model.SecretContent, error) {
 	v.asked = append(v.asked, ref)
 	return model.SecretContent{"token": "stored"}, nil
+}
+
+func (v *vault) SecretPinned(model.SecretID) (int, error) {
+	if v.unread {
+		return 0, nil
+	}
+	return 1, nil
 }
 
 func (v *vault) Hide(model.SecretContent) { v.hidden++ }
@@ -96,6 +104,9 @@ func TestAHookReadsWhatItHasWrittenToASecret(t *testing.T) {
 	mustBe(t, "tracked before it is asked for", c.Changes().Secrets[0].Track, false)
 	mustBe(t, "by refresh", readToken(t, c, hookcontext.SecretRef{Label: "one", Refresh: true}), "new")
 	mustBe(t, "tracked", c.Changes().Secrets[0].Track, true)
+	mustBe(t, "after refresh", readToken(t, c, hookcontext.SecretRef{ID: secretOne}), "new")
+	must(t, c.SetSecret(model.SecretChange{ID: secretOne, Content: token("newer")}))
+	mustBe(t, "after refresh, and another call", readToken(t, c, hookcontext.SecretRef{Label: "one"}), "newer")
 	for _, ref := range v.asked {
 		if ref.Refresh || ref.Peek || ref.ID != "" && ref.Label != "" {
 			t.Errorf("the model was asked for %+v", ref)
@@ -110,6 +121,58 @@ func TestAHookReadsWhatItHasWrittenToASecret(t *testing.T) {
 	must(t, c.RemoveSecret(secretOne, 0))
 	mustBe(t, "removed", readToken(t, c, hookcontext.SecretRef{ID: secretOne}), `secret "9m4e2mr0ui3e8a215n4g" not found`)
 	mustBe(t, "the list", listed(t, c), "two@1 three@1")
+}
+
+func TestTheFirstReadOfASecretIsOfWhatTheHookHasWritten(t *testing.T) {
+	t.Parallel()
+	v := newVault()
+	v.unread = true
+	c := newContext(v)
+	must(t, c.SetSecret(model.SecretChange{ID: secretOne, Content: token("new")}))
+	mustBe(t, "peeked", readToken(t, c, hookcontext.SecretRef{ID: secretOne, Peek: true}), "new")
+	mustBe(t, "pinned by a look", c.Changes().Secrets[0].Track, false)
+	mustBe(t, "read", readToken(t, c, hookcontext.SecretRef{ID: secretOne}), "new")
+	mustBe(t, "pinned", c.Changes().Secrets[0].Track, true)
+}
+
+func TestALabelIsWhatTheHookHasMadeOfIt(t *testing.T) {
+	t.Parallel()
+	c := newContext(newVault())
+	must(t, c.SetSecret(model.SecretChange{ID: secretOne, Label: text("uno")}))
+	mustBe(t, "by the old one", readToken(t, c, hookcontext.SecretRef{Label: "one"}), `consumer label "one" not found`)
+	mustBe(t, "by the new one", readToken(t, c, hookcontext.SecretRef{Label: "uno"}), "stored")
+	must(t, c.SetSecret(model.SecretChange{ID: secretTwo, Label: text("one"), Content: token("x")}))
+	mustBe(t, "by one that is another's now", readToken(t, c, hookcontext.SecretRef{Label: "one", Peek: true}), "x")
+}
+
+func TestASecretIsGoneWithItsLastRevision(t *testing.T) {
+	t.Parallel()
+	gone := fmt.Sprintf("secret %q not found", secretOne)
+	c := newContext(newVault())
+	must(t, c.RemoveSecret(secretOne, 2))
+	mustBe(t, "with one left", listed(t, c), "one@1 two@1")
+	must(t, c.RemoveSecret(secretOne, 1))
+	mustBe(t, "with none", listed(t, c), "two@1")
+	mustBe(t, "read", readToken(t, c, hookcontext.SecretRef{ID: secretOne}), gone)
+	mustBe(t, "read by label", readToken(t, c, hookcontext.SecretRef{Label: "one"}), gone)
+	mustFail(t, "to set", c.SetSecret(model.SecretChange{ID: secretOne, Content: token("x")}), errors.NotFound, gone)
+	mustFail(t, "to remove", c.RemoveSecret(secretOne, 1), errors.NotFound, gone)
+	mustFail(t, "to grant", c.GrantSecret(secretOne, 3, ""), errors.NotFound, gone)
+	mustBe(t, "the secret goes", c.Changes().Secrets[0].RemoveAll, true)
+
+	c = newContext(newVault())
+	must(t, c.SetSecret(model.SecretChange{ID: secretTwo, Content: token("x")}))
+	must(t, c.RemoveSecret(secretTwo, 1))
+	mustBe(t, "with a new one", listed(t, c), "one@2 two@2")
+}
+
+func TestTheSameContentAgainIsNoRevision(t *testing.T) {
+	t.Parallel()
+	c := newContext(newVault())
+	must(t, c.SetSecret(model.SecretChange{ID: secretOne, Content: token("stored"), Label: text("uno")}))
+	mustBe(t, "the same", listed(t, c), "uno@2 two@1")
+	must(t, c.SetSecret(model.SecretChange{ID: secretOne, Content: token("other")}))
+	mustBe(t, "another", listed(t, c), "uno@5 two@1")
 }
 
 func TestSecretsAreListedAsTheHookLeavesThem(t *testing.T) {

@@ -48,6 +48,9 @@ type View interface {
 	// Secret is the content of a secret, and keeps which revision of it the unit
 	// reads. errors.NotFound, and errors.Forbidden "permission denied".
 	Secret(SecretRef) (model.SecretContent, error)
+	// SecretPinned is the revision of a secret that the unit reads; 0: it hasn't
+	// read it so far.
+	SecretPinned(model.SecretID) (revision int, err error)
 	// Hide is told of what the hook writes into secrets, which is to be seen by
 	// nobody else.
 	Hide(model.SecretContent)
@@ -86,7 +89,8 @@ type Relation struct {
 	Peer      bool
 	RemoteApp string // for a peer relation the unit's own application
 	Members   model.Members
-	// Broken: dying or suspended, and without members; relation-ids leaves it out.
+	// Broken: dying or suspended, and without members, as in its broken hook;
+	// relation-ids leaves it out, though by its id it can be read and written.
 	Broken bool
 }
 

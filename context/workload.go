@@ -29,6 +29,7 @@ func (c *Context) Reboot(now bool) error {
 	case now:
 		c.reboot = model.RebootNow
 		if c.p.RebootNow != nil {
+			c.over = true
 			c.p.RebootNow()
 		}
 	case c.reboot == model.NoReboot:
@@ -45,6 +46,7 @@ func (c *Context) Fail(reason string) {
 	if c.failed == nil {
 		c.failed = &reason
 	}
+	c.over = true
 	if c.p.FailNow != nil {
 		c.p.FailNow()
 	}
@@ -58,6 +60,14 @@ func (c *Context) Failed() (reason string, failed bool) {
 		return "", false
 	}
 	return *c.failed, true
+}
+
+// Over says whether a tool has ended the run, by Fail or Reboot: no call of the
+// hook counts any more, and it is to see no answer, by which it could go on.
+func (c *Context) Over() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.over
 }
 
 // Requeue asks for the hook to be run again that long after now, once it has

@@ -32,6 +32,10 @@ type record struct {
 	// User: it is in a user name space.
 	User bool    `json:"user,omitempty"`
 	Net  Network `json:"net"`
+	// Boots counts how often it was started. Paused: it was ended so that the next
+	// start doesn't count.
+	Boots  int  `json:"boots,omitempty"`
+	Paused bool `json:"paused,omitempty"`
 	// Lost is what it lacks, and Without which directories of the host.
 	Lost    []string `json:"lost,omitempty"`
 	Without []string `json:"without,omitempty"`
@@ -49,6 +53,10 @@ func (c *Cell) recordPath() string { return filepath.Join(c.dir, recordName) }
 
 // Network is the cell's; zero: it has the host's.
 func (c *Cell) Network() Network { return c.record.Net }
+
+// Boots says how often the cell was started; another number is another boot of
+// the unit's machine.
+func (c *Cell) Boots() int { return c.record.Boots }
 
 // Lost says in a line what the cell lacks; empty: nothing.
 func (c *Cell) Lost() string {
@@ -173,7 +181,11 @@ func (c *Cell) start(ctx context.Context, s Spec) error {
 			return errors.Trace(err)
 		}
 	}
-	c.record = record{ID: s.ID, Furnished: c.record.Furnished, User: c.record.User}
+	boots := c.record.Boots
+	if !c.record.Paused {
+		boots++
+	}
+	c.record = record{ID: s.ID, Furnished: c.record.Furnished, User: c.record.User, Boots: boots}
 	ways := []bool{true} // in a user name space
 	switch {
 	case c.record.Furnished:

@@ -116,31 +116,64 @@ func (c *Cells) Keys() ([]string, error) {
 	return keys, errors.Trace(err)
 }
 
-// Try says whether this user could have a cell, and what it would lack, in a
-// line; it makes one and removes it. The error is ErrNoRights if not.
+// Halt ends all that runs in the cells, as if their host were shut down, and
+// takes their network away. What units have changed stays, and Open starts a cell
+// again: another boot of it. Nobody may open cells in the same directory
+// meanwhile.
+func (c *Cells) Halt() error { return c.halt(false) }
+
+// Pause is Halt with the promise that what has run is nobody's loss: when a cell
+// is started again, that is no other boot.
+func (c *Cells) Pause() error { return c.halt(true) }
+
+func (c *Cells) halt(paused bool) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	keys, err := c.Keys()
+	if err != nil || len(keys) == 0 {
+		return errors.Trace(err)
+	}
+	for _, key := range keys {
+		cell := &Cell{cells: c, key: key, dir: filepath.Join(c.Dir, key)}
+		if err := readRecord(cell.recordPath(), &cell.record); err != nil {
+			return errors.Trace(err)
+		}
+		if err := cell.stop(); err != nil {
+			return errors.Trace(err)
+		}
+		cell.record.Paused = paused
+		if err := cell.save(); err != nil {
+			return errors.Trace(err)
+		}
+	}
+	b, err := openBridge(c.Dir)
+	if err != nil {
+		return errors.Trace(err)
+	}
+	return errors.Trace(b.takeDown())
+}
+
+// Try says whether this user could have a cell of that mode, and what it would
+// lack, in a line; it makes one, with its network, and removes it. The error is
+// ErrNoRights if not.
 func (c *Cells) Try(ctx context.Context, s Spec) (lost string, err error) {
 	dir, err := os.MkdirTemp(filepath.Dir(c.Dir), "try-isolate-")
 	if err != nil {
 		return "", errors.Trace(err)
 	}
 	defer removeAll(dir)
-	mode := s.Mode
-	s.asRoot = mode == model.IsolateOn // who isn't has no network of its own
-	s.Mode, s.Agents, s.Client = model.IsolateFiles, dir, ""
+	s.asRoot = s.Mode == model.IsolateOn // who isn't has no network of its own
+	s.Agents, s.Client = dir, ""
 	trial := &Cells{Dir: filepath.Join(dir, "cells"), Program: c.Program}
 	const key = "try/it"
 	cell, err := trial.Open(ctx, key, s)
+	if removed := trial.Remove(key); err == nil { // also what a failure has left
+		err = removed
+	}
 	if err != nil {
 		return "", errors.Trace(err)
 	}
-	lacks := cell.record.Lost
-	if err := trial.Remove(key); err != nil {
-		return "", errors.Trace(err)
-	}
-	if cell.record.User && mode != model.IsolateFiles {
-		lacks = append(lacks, lostNetwork)
-	}
-	return strings.Join(lacks, "; "), nil
+	return strings.Join(cell.record.Lost, "; "), nil
 }
 
 // errNoNetwork is the refusal of what only root can have.

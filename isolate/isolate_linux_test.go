@@ -227,6 +227,38 @@ func TestAnInitThatIsGoneIsStartedAnew(t *testing.T) {
 	want(t, c, "ls /etc/mine 2>/dev/null; hostname", "app-0")
 }
 
+// TestCellsAreHaltedAndPaused: nothing runs and no network is there until they are
+// opened again, with what was changed; which is another boot only after a halt.
+func TestCellsAreHaltedAndPaused(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.open("app/0", model.IsolateOn)
+	address := c.Network().Address
+	want(t, c, "echo mine >/etc/mine; (exec sleep 600 >/dev/null 2>&1 &); echo ok", "ok")
+	for _, step := range []struct {
+		end  func() error
+		more int // boots
+	}{{w.cells.Pause, 0}, {w.cells.Halt, 1}, {w.cells.Pause, 0}, {w.cells.Halt, 1}} {
+		was := c.Boots()
+		must(t, step.end())
+		must(t, step.end()) // what is halted stays so
+		if out, err := run(c, "true"); err == nil || !strings.Contains(out, "the cell has ended") {
+			t.Errorf("it runs on: %q, %v", out, err)
+		}
+		if route, err := exec.Command("ip", "route", "show", "to", "match", address).CombinedOutput(); strings.Contains(string(route), "unitd") {
+			t.Errorf("its network is there: %s, %v", route, err)
+		}
+		c = w.open("app/0", model.IsolateOn)
+		if got := c.Boots() - was; got != step.more {
+			t.Errorf("%d boots more, want %d", got, step.more)
+		}
+		if c.Network().Address != address {
+			t.Errorf("its address is %s, was %s", c.Network().Address, address)
+		}
+		want(t, c, "cat /etc/mine; ls /run", "mine\nlock")
+	}
+}
+
 // endInit kills a cell's init, as a host that goes down does, and waits for it.
 func endInit(t *testing.T, c *isolate.Cell) {
 	t.Helper()
@@ -255,8 +287,9 @@ func TestAUserWhoIsNotRootHasCells(t *testing.T) {
 			t.Skip("for UNITD_TEST_LONG: it looks at all directories of the host")
 		}
 		runAsUser(t, "", `id -u; . /etc/os-release; echo $ID; echo mine >/etc/mine; rm /etc/hostname; echo 1 >>/etc/group
-			mkdir /usr/lib/x; touch /usr/lib/x/y /var/lib/dpkg/x; ls /usr/lib/x /etc/mine; tail -n 1 /etc/group`,
-			"0\nubuntu\n/etc/mine\n\n/usr/lib/x:\ny\n1\n")
+			mkdir /usr/lib/x; touch /usr/lib/x/y /var/lib/dpkg/x; ls /usr/lib/x /etc/mine; tail -n 1 /etc/group
+			find /var/lib/apt/lists /var/cache/apt -type f; ls -d /var/lib/apt/lists`,
+			"0\nubuntu\n/etc/mine\n\n/usr/lib/x:\ny\n1\n/var/lib/apt/lists\n")
 	})
 }
 

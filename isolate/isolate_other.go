@@ -27,6 +27,12 @@ func (*Cells) Remove(string) error { return nil }
 // Keys are none.
 func (*Cells) Keys() ([]string, error) { return nil, nil }
 
+// Halt does nothing.
+func (*Cells) Halt() error { return nil }
+
+// Pause does nothing.
+func (*Cells) Pause() error { return nil }
+
 // Try is an error, ErrNoRights.
 func (*Cells) Try(context.Context, Spec) (lost string, err error) { return "", errNoLinux }
 
@@ -38,6 +44,9 @@ type Cell struct{}
 
 // Network is zero.
 func (*Cell) Network() Network { return Network{} }
+
+// Boots is 0.
+func (*Cell) Boots() int { return 0 }
 
 // Lost is empty.
 func (*Cell) Lost() string { return "" }

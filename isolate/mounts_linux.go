@@ -96,7 +96,18 @@ func overlay(s setUp, lower, target, layer string, between ...string) error {
 	if s.User {
 		options += ",userxattr"
 	}
-	return noRights("cannot mount an overlay over "+lower, unix.Mount("unitd", target, "overlay", 0, options))
+	err := unix.Mount("unitd", target, "overlay", 0, options)
+	if err != nil && onOverlay(upper) {
+		return errors.WithType(errors.New("the directory for what units change is on an overlay itself, as a container's files are: it has to be on a volume, or a tmpfs"), ErrNoRights)
+	}
+	return noRights("cannot mount an overlay over "+lower, err)
+}
+
+// onOverlay says whether a directory is on an overlay: it can't have the changes
+// of another one.
+func onOverlay(dir string) bool {
+	var st unix.Statfs_t
+	return unix.Statfs(dir, &st) == nil && st.Type == unix.OVERLAYFS_SUPER_MAGIC
 }
 
 // likeIt gives a new upper directory the mode of the one below: an overlay's

@@ -255,8 +255,23 @@ func (b *bridge) forget(key string) error {
 	return errors.Trace(b.down())
 }
 
-// down takes the network away.
+// down takes the network away, and forgets it.
 func (b *bridge) down() error {
+	if err := b.takeDown(); err != nil {
+		return errors.Trace(err)
+	}
+	err := os.Remove(filepath.Join(b.dir, networkFile))
+	if os.IsNotExist(err) {
+		err = nil
+	}
+	return errors.Trace(err)
+}
+
+// takeDown takes the network away until a cell needs it again.
+func (b *bridge) takeDown() error {
+	if b.Subnet == "" {
+		return nil // there was none
+	}
 	if err := noWayOut(b.device()); err != nil {
 		return errors.Trace(err)
 	}
@@ -265,11 +280,7 @@ func (b *bridge) down() error {
 			return errors.Annotate(err, "cannot remove the units' network")
 		}
 	}
-	err := os.Remove(filepath.Join(b.dir, networkFile))
-	if os.IsNotExist(err) {
-		err = nil
-	}
-	return errors.Trace(err)
+	return nil
 }
 
 // setUpNetwork is the cell's part: its devices, address and routes. Without a

@@ -23,7 +23,10 @@ var (
 	grown  = []string{"/etc", "/opt", "/srv", "/usr", "/var"}
 	copied = []string{"/etc", "/var/cache/debconf", "/var/cache/ldconfig", "/var/lib/apt", "/var/lib/dpkg", "/var/lib/pam", "/var/lib/systemd", "/var/lib/ucf"}
 	// emptied have files that are the host's alone: a cell begins with empty ones.
-	emptied = []string{"/var/log", "/var/lib/apt/lists", "/var/cache/apt"}
+	emptied = []string{"/var/log"}
+	// hidden have files for which a cell begins with none, as whoever reads them
+	// would take empty ones for damaged: apt does.
+	hidden = []string{"/var/lib/apt/lists", "/var/cache/apt"}
 )
 
 // userRoot puts the root together of what the host's root has, for who isn't
@@ -93,20 +96,28 @@ func grow(dir, skeleton string) error {
 		switch {
 		case errors.Is(err, fs.ErrPermission):
 			// Its directory was made before: of those below it nothing is known.
-			_ = unix.Setxattr(to, "user.overlay.opaque", []byte("y"), 0)
+			hide(to)
 			return fs.SkipDir
 		case errors.Is(err, fs.ErrNotExist):
 			return nil // gone meanwhile
 		case err != nil:
 			return err
+		case d.IsDir() && below(path, hidden):
+			defer hide(to)
+			return growDir(path, to)
 		case d.IsDir():
 			return growDir(path, to)
+		case below(path, hidden):
+			return nil
 		case !d.Type().IsRegular() || !below(path, copied) && !below(path, emptied):
 			return nil
 		}
 		return growFile(path, to)
 	})
 }
+
+// hide has a directory of the skeleton hide what the host's has.
+func hide(dir string) { _ = unix.Setxattr(dir, "user.overlay.opaque", []byte("y"), 0) }
 
 func below(path string, dirs []string) bool {
 	return slices.ContainsFunc(dirs, func(d string) bool { return isBelow(path, d) })

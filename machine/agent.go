@@ -11,6 +11,7 @@ import (
 
 	"github.com/juju/clock"
 	"github.com/juju/errors"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/unitd/unitd/charmdir"
 	"github.com/unitd/unitd/durable"
@@ -73,6 +74,8 @@ type Config struct {
 	// Cells are the machines of isolated units; nil: those of Dir, for an agent
 	// whose units can't be isolated. See NewCells.
 	Cells *isolate.Cells
+	// Shared are directories that isolated units see at the same path, beside Dir.
+	Shared []string
 	// Mounts says whether storage may be mounted; see package storage.
 	Mounts bool
 	// At is called at each Point of each hook run, on the goroutine of the
@@ -125,7 +128,7 @@ func Run(ctx context.Context, c Config) error {
 	if c.Provisioners == nil {
 		c.Provisioners = provisioners()
 	}
-	a := &agent{Config: c, toolsDir: toolsDir, models: map[string]*hosted{}, gone: make(chan error, 1), rebooter: &rebooter{carryOut: c.Reboot, log: c.Log}, present: newPresent(c)}
+	a := &agent{Config: c, toolsDir: toolsDir, models: map[string]*hosted{}, gone: make(chan error, 1), rebooter: &rebooter{carryOut: c.Reboot, log: c.Log}, present: newPresent(c), turns: semaphore.NewWeighted(allTurns)}
 	if c.Machine == nil {
 		if err := a.beManager(); err != nil {
 			return errors.Trace(err)
@@ -157,6 +160,7 @@ type agent struct {
 	rebooter *rebooter
 	present  *present
 	models   map[string]*hosted // by uuid
+	turns    *semaphore.Weighted
 	// cleared: what former agents have left of models that are gone is cleared.
 	cleared bool
 	// gone gets why the agent ends by itself; it has room for one.
@@ -278,7 +282,7 @@ func (a *agent) host(ctx context.Context, m *state.Model) {
 		defer forget()
 		for ctx.Err() == nil {
 			ma := newModelAgent(a.Config, m, a.toolsDir, a.lease, leases, a.rebooter)
-			ma.present, ma.moved = a.present, h.moved
+			ma.present, ma.moved, ma.turns.host = a.present, h.moved, a.turns
 			ma.outside = func(unit model.UnitName, req wire.Request) wire.Reply {
 				return a.command(ctx, req, caller{m, unit})
 			}

@@ -100,7 +100,7 @@ func (u *unit) isolate(ctx context.Context) error {
 	agents := filepath.Dir(u.dir)
 	c, err := u.cells.Open(ctx, key, isolate.Spec{
 		Name: string(in), Hostname: strings.TrimPrefix(in.Tag(), "unit-"), ID: doc.ID, Mode: app.Isolation.Mode,
-		Root: app.Isolation.Root, OS: system, Agents: agents, Shared: []string{u.shared}, Client: u.client,
+		Root: app.Isolation.Root, OS: system, Agents: agents, Shared: u.shared, Client: u.client,
 	})
 	if err != nil {
 		return errors.Trace(err)
@@ -136,6 +136,16 @@ func (u *unit) hostNow() Host {
 		h.Hostname = strings.TrimPrefix(u.cellOf().Tag(), "unit-")
 	}
 	return h
+}
+
+// boot names the time since the unit's machine was last booted, this host or its
+// cell: then start runs again, which may bring back what ran there.
+func (u *unit) boot() string {
+	c := u.cell.Load()
+	if c == nil || u.host.Boot == "" {
+		return u.host.Boot
+	}
+	return u.host.Boot + "/" + strconv.Itoa(c.Boots())
 }
 
 // cellOf is the unit whose cell it is in, if it is in one.
@@ -186,11 +196,24 @@ func (u *unit) command(path string, args []string, env []string) runner.Cmd {
 // startable is the error of a program that can't be started in the unit's cell,
 // in the words of one that can't be on the host.
 func (u *unit) startable(path string) error {
-	if u.cell.Load() == nil || !strings.HasPrefix(path, u.dir) {
+	c := u.cell.Load()
+	if c == nil || !strings.HasPrefix(path, u.dir) {
 		return nil
 	}
 	if st, err := os.Stat(path); err == nil && st.Mode()&0o111 == 0 {
 		return errors.New(StartError(path, os.ErrPermission))
+	}
+	line, err := firstLine(path)
+	interpreter, script := interpreterOf(line)
+	if err != nil || !script {
+		return nil
+	}
+	f, err := c.OpenFile(interpreter, os.O_RDONLY, 0)
+	if os.IsNotExist(err) {
+		return errors.New(StartError(path, os.ErrNotExist))
+	}
+	if err == nil {
+		f.Close()
 	}
 	return nil
 }

@@ -234,17 +234,13 @@ func (c *commands) carryOut(ctx context.Context, end func(), t state.MachineTask
 		})
 		defer timer.Stop()
 	}
-	home, err := os.UserHomeDir()
-	if _, serr := os.Stat(home); err != nil || serr != nil {
-		home = "/"
-	}
+	home := homeDir()
 	p := &printed{}
 	out := c.runner.Run(ctx, runner.Cmd{
 		Path: "/bin/bash", Args: []string{"-c", doc.Command}, Dir: home,
-		Env: []string{
-			"PATH=" + c.present.now().Path, "HOME=" + home, "LANG=C.UTF-8", "TERM=dumb",
-			"JUJU_MACHINE_ID=" + t.Machine, "JUJU_MODEL_NAME=" + c.model.Name(), "JUJU_MODEL_UUID=" + c.model.UUID(), c.mark(t),
-		},
+		Env: append(outsideEnviron(c.present.now().Path, home),
+			"JUJU_MACHINE_ID="+t.Machine, "JUJU_MODEL_NAME="+c.model.Name(), "JUJU_MODEL_UUID="+c.model.UUID(), c.mark(t),
+		),
 		Output: func(s runner.Stream, line string) {
 			p.add(s, line)
 			c.logLine(t.Machine, line)
@@ -252,7 +248,7 @@ func (c *commands) carryOut(ctx context.Context, end func(), t state.MachineTask
 		Linger: (&doing{}).linger(),
 	})
 	o := model.TaskOutcome{Code: out.Exit, Ran: true}
-	o.Stdout, o.Stderr = p.take()
+	p.take(&o)
 	switch {
 	case out.Err != nil:
 		o.Failed, o.Ran, o.Message = true, false, out.Err.Error()
@@ -264,6 +260,20 @@ func (c *commands) carryOut(ctx context.Context, end func(), t state.MachineTask
 		o.Failed, o.Code, o.Message = true, -1, fmt.Sprintf("ended by the signal %s", out.Signal)
 	}
 	return o
+}
+
+// homeDir is that of this process's user, where there is one.
+func homeDir() string {
+	home, err := os.UserHomeDir()
+	if _, serr := os.Stat(home); err != nil || serr != nil {
+		return "/"
+	}
+	return home
+}
+
+// outsideEnviron is the environment of commands that are in no unit's context.
+func outsideEnviron(path, home string) []string {
+	return []string{"PATH=" + path, "HOME=" + home, "LANG=C.UTF-8", "TERM=dumb"}
 }
 
 // logLine writes what commands print into the model's log.

@@ -151,6 +151,7 @@ type outcome struct {
 func (s *playhouse) replay(o observation, env []string) outcome {
 	cmd := exec.Command(s.client)
 	for _, arg := range o.Argv {
+		arg = strings.ReplaceAll(arg, recordedModel, s.model.UUID())
 		cmd.Args = append(cmd.Args, strings.ReplaceAll(arg, recordedSecret, string(s.secret)))
 	}
 	cmd.Args = cmd.Args[1:] // the tool's name is that by which the client is called
@@ -166,6 +167,7 @@ func (s *playhouse) replay(o observation, env []string) outcome {
 
 // What the recordings have where this model has chance, or its own directory.
 const (
+	recordedModel    = "5c35d46b-5c2c-4dc8-85ff-48c7a0f1c0d1"
 	recordedSecret   = "9m4e2mr0ui3e8a215n4g"
 	recordedStorage  = "/srv/data"
 	recordedResource = "/var/lib/juju/agents/unit-app-0/resources/foo/f.tgz"

@@ -116,7 +116,8 @@ func (u *unit) execute(ctx context.Context, run uniter.Run, entry *history.Entry
 	if err != nil {
 		return nil, u.failure(ctx, errors.Annotate(err, "cannot read the charm"))
 	}
-	runCtx, end := context.WithCancel(ctx)
+	runCtx, cancel := context.WithCancelCause(ctx)
+	end := func() { cancel(runner.AtOnce) }
 	callCtx, endCalls := outlive(runCtx, lastCalls)
 	defer endCalls()
 	defer u.server.End()
@@ -272,9 +273,13 @@ func (u *unit) relationsOf(run uniter.Run) []hookcontext.Relation {
 	var out []hookcontext.Relation
 	for _, s := range run.Local.InOrder() {
 		members := s.During(run.Hook)
+		broken := (!live[int(s.ID)] || leaving) && len(members) == 0
+		if run.Hook.IsRelation() && run.Hook.RelationID == s.ID {
+			// The one that departs is a member until that hook has succeeded.
+			broken = run.Hook.Kind == hooks.RelationBroken
+		}
 		out = append(out, hookcontext.Relation{
-			ID: s.ID, Endpoint: s.Endpoint, Peer: s.Peer, RemoteApp: s.RemoteApp, Members: members,
-			Broken: (!live[int(s.ID)] || leaving) && len(members) == 0 && run.Hook.RelationID != s.ID,
+			ID: s.ID, Endpoint: s.Endpoint, Peer: s.Peer, RemoteApp: s.RemoteApp, Members: members, Broken: broken,
 		})
 	}
 	return out

@@ -78,6 +78,10 @@ Options:
     the relation to run in, by its id
 --remote-unit (= "")
     the remote unit to run with
+--no-context (= false)
+    run the command on the host, in no unit's context, while no hook runs there
+--operator (= false)
+    nothing: it is for Kubernetes
 --remote-app (= "")
     the remote application to run with
 --force-remote-unit (= false)
@@ -101,7 +105,7 @@ func parseJujuExec(args []string) (jujuExec, error) {
 	f.StringVar(&c.remoteApp, "remote-app", "", "")
 	f.BoolVar(&c.force, "force-remote-unit", false, "")
 	f.BoolVar(&c.noContext, "no-context", false, "")
-	f.BoolVar(&operator, "operator", false, "")
+	f.BoolVar(&operator, "operator", false, "") // there is nowhere else to run it
 	// Left to gnuflag, help is an error that it keeps and lengthens every time.
 	f.BoolVar(&c.help, "help", false, "")
 	f.BoolVar(&c.help, "h", false, "")
@@ -112,8 +116,9 @@ func parseJujuExec(args []string) (jujuExec, error) {
 	switch {
 	case c.help:
 		return c, nil
-	case c.noContext || operator:
-		return c, errors.New("--no-context and --operator are not supported: every command here is run in the context of a unit")
+	case c.noContext && c.unit != "-" && c.unit != "":
+		return c, errors.New("--no-context is for no unit: -u can't be given as well")
+	case c.noContext:
 	case c.unit != "-":
 	case len(c.commands) > 0 && unitOf(c.commands[0]) != "":
 		c.unit, c.commands = c.commands[0], c.commands[1:]
@@ -157,6 +162,9 @@ func (a *agent) command(ctx context.Context, req wire.Request, from caller) wire
 	}
 	if c.help {
 		return wire.Reply{Stdout: []byte(jujuExecHelp)}
+	}
+	if c.noContext {
+		return a.alone(ctx, req.Dir, c.commands, from)
 	}
 	if c.unit == "" && c.model == "" {
 		c.unit, c.model = string(from.unit), from.modelName()

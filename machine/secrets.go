@@ -50,6 +50,11 @@ func (v liveView) Secret(ref hookcontext.SecretRef) (model.SecretContent, error)
 	return content, errors.Trace(err)
 }
 
+// SecretPinned is part of hookcontext.View.
+func (v liveView) SecretPinned(id model.SecretID) (int, error) {
+	return v.u.model.SecretPinned(v.ctx, v.u.name, id)
+}
+
 // OwnSecrets is part of hookcontext.View.
 func (v liveView) OwnSecrets() ([]model.SecretInfo, error) {
 	return v.u.model.OwnedSecrets(v.ctx, v.u.name)

@@ -35,20 +35,26 @@ func missing(path string) string {
 	if os.IsNotExist(err) {
 		return "it is gone"
 	}
-	interpreter, script := strings.CutPrefix(line, "#!")
+	interpreter, script := interpreterOf(line)
 	if err != nil || !script {
 		return "the program that is to load it is not on this machine"
-	}
-	// As the system reads the line: up to the first blank.
-	interpreter = strings.TrimLeft(interpreter, " \t")
-	if i := strings.IndexAny(interpreter, " \t"); i >= 0 {
-		interpreter = interpreter[:i]
 	}
 	why := fmt.Sprintf("its interpreter %q is not on this machine", interpreter)
 	if strings.HasSuffix(interpreter, "\r") {
 		why += ` (\r: end its lines with LF, not CR LF)`
 	}
 	return why
+}
+
+// interpreterOf is the program that a script's first line names, as the system
+// reads it: up to the first blank. false: it is no script's.
+func interpreterOf(line string) (string, bool) {
+	interpreter, script := strings.CutPrefix(line, "#!")
+	interpreter = strings.TrimLeft(interpreter, " \t")
+	if i := strings.IndexAny(interpreter, " \t"); i >= 0 {
+		interpreter = interpreter[:i]
+	}
+	return interpreter, script
 }
 
 // firstLine is the first line of a file, as much of it as the system looks at.

@@ -1,10 +1,10 @@
 package machine
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -123,7 +123,7 @@ func (u *unit) taskResult(task *doing, hctx *hookcontext.Context, res uniter.Res
 		r.Outcome = hctx.ActionOutcome()
 	}
 	o, f := &r.Outcome, res.Failure
-	o.Stdout, o.Stderr = task.printed.take()
+	task.printed.take(o)
 	const cutOff = "terminated"
 	reason, wished := "", false
 	if hctx != nil && !res.Stopped {
@@ -200,12 +200,19 @@ func (u *unit) action(h hooks.Info) *hookcontext.Action {
 // printed is what a task prints. It is safe for use by many goroutines.
 type printed struct {
 	mu       sync.Mutex
-	out, err strings.Builder
+	out, err ended
 	taken    bool
 }
 
-// maxPrinted is how much of each stream is kept in bytes; the log has all.
-const maxPrinted = 4 << 20
+// maxPrinted is how much of the end of each stream is kept, in bytes: more than a
+// task can keep.
+const maxPrinted = 1 << 20
+
+// ended is the end of a text, after so many bytes that are lost.
+type ended struct {
+	text []byte
+	lost int
+}
 
 func (p *printed) add(s runner.Stream, line string) {
 	p.mu.Lock()
@@ -214,19 +221,23 @@ func (p *printed) add(s runner.Stream, line string) {
 	if s == runner.Stderr {
 		b = &p.err
 	}
-	if p.taken || b.Len()+len(line) > maxPrinted {
+	if p.taken {
 		return
 	}
-	b.WriteString(line)
-	b.WriteByte('\n')
+	b.text = append(append(b.text, line...), '\n')
+	if more := len(b.text) - maxPrinted; more > maxPrinted {
+		b.text, b.lost = bytes.Clone(b.text[more:]), b.lost+more
+	}
 }
 
-// take is what was printed; what comes later, of daemons, is no part of it.
-func (p *printed) take() (stdout, stderr string) {
+// take puts what was printed into the outcome; what comes later, of daemons, is no
+// part of it.
+func (p *printed) take(o *model.TaskOutcome) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.taken = true
-	return p.out.String(), p.err.String()
+	o.Stdout, o.StdoutLost = string(p.out.text), p.out.lost
+	o.Stderr, o.StderrLost = string(p.err.text), p.err.lost
 }
 
 // ending is by whom a task that runs can be ended. It is safe for use by many
@@ -304,6 +315,9 @@ func taskInfo(t state.NextTask) hooks.Info {
 	case state.ExecTask:
 		h.Kind = hooks.Exec
 		h.Endpoint, h.RemoteUnit = t.Endpoint, t.RemoteUnit
+		if t.RemoteUnit != "" {
+			h.RemoteApp = t.RemoteUnit.Application()
+		}
 		if t.Endpoint != "" {
 			h.RelationID = t.Relation
 		}

@@ -1,6 +1,7 @@
 package machine_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -210,8 +211,19 @@ func TestWhatATaskPrintsIsKeptWhateverItIs(t *testing.T) {
 	if odd.Results["stdout-encoding"] != "base64" || odd.Results["stdout"] != "Yf9iCg==" || odd.Results["stderr"] != "no end\n" {
 		t.Errorf("got %+v", odd.Results)
 	}
+	// One line is more than is kept: its end is there all the same, whole characters of it.
+	long := w.untilEnded(w.ask(state.TaskSpec{Kind: state.ExecTask, Command: `printf 'ä%.0s' $(seq 150000); echo 'the end'; seq 700000 >&2`}))
+	text, _ := long.Results["stdout"].(string)
+	first, rest, _ := strings.Cut(text, "\n")
+	if first != fmt.Sprintf("[the first %d bytes are left out]", 300008-len(rest)) || len(rest) < 100<<10 || !strings.HasSuffix(rest, "äthe end\n") {
+		t.Errorf("got %d bytes: %.60q", len(text), text)
+	}
+	text, _ = long.Results["stderr"].(string)
+	if first, rest, _ = strings.Cut(text, "\n"); first != fmt.Sprintf("[the first %d bytes are left out]", 4788895-len(rest)) || !strings.HasSuffix(rest, "\n700000\n") {
+		t.Errorf("got %d bytes: %.60q", len(text), text)
+	}
 	much := w.untilEnded(w.ask(state.TaskSpec{Kind: state.ExecTask, Command: `seq 200000; exit 3`}))
-	text, _ := much.Results["stdout"].(string)
+	text, _ = much.Results["stdout"].(string)
 	if much.Status != state.TaskCompleted || much.Results["return-code"] != int64(3) ||
 		!strings.HasPrefix(text, "[the first ") || !strings.HasSuffix(text, "\n199999\n200000\n") || len(text) > 200<<10 {
 		t.Errorf("got %d bytes, %+v", len(text), much.Status)

@@ -5,12 +5,17 @@ import (
 	"sync"
 
 	"github.com/juju/errors"
+	"golang.org/x/sync/semaphore"
 )
 
 // turns are the locks that units take one after the other to run a hook: units
 // of one machine and one lock group share one. It is safe for use by many
 // goroutines; the zero value is ready.
 type turns struct {
+	// host has one for each turn of each model of this host, or all for commands
+	// that are to be alone; nil: there are no such.
+	host *semaphore.Weighted
+
 	mu    sync.Mutex
 	locks map[place]*turn
 }
@@ -26,7 +31,10 @@ type turn struct {
 	holder *unit
 }
 
-// take waits until no other unit has the turn. waited says whether that took
+// allTurns is more than there can be at a time.
+const allTurns = 1 << 40
+
+// take waits until no other unit has the turn, nor commands all of them. waited says whether that took
 // time; queued is called before it does.
 func (t *turns) take(ctx context.Context, p place, u *unit, queued func(*turn)) (give func(), waited bool, err error) {
 	one := t.want(p)
@@ -42,9 +50,20 @@ func (t *turns) take(ctx context.Context, p place, u *unit, queued func(*turn)) 
 			return nil, false, errors.Trace(ctx.Err())
 		}
 	}
+	if t.host != nil && !t.host.TryAcquire(1) {
+		waited = true
+		if err := t.host.Acquire(ctx, 1); err != nil {
+			<-one.held
+			t.leave(p, one)
+			return nil, false, errors.Trace(err)
+		}
+	}
 	t.hold(one, u)
 	return func() {
 		t.hold(one, nil)
+		if t.host != nil {
+			t.host.Release(1)
+		}
 		<-one.held
 		t.leave(p, one)
 	}, waited, nil

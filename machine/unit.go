@@ -51,25 +51,26 @@ type unit struct {
 	dir       string // agents/unit-x-0
 	toolsDir  string
 	// cells are the agent's; cell is the unit's own, or its principal's. client is
-	// the program of hook tools, shared the directory that all units see;
+	// the program of hook tools, shared the directories that all units see;
 	// outside answers callers in the cell that are in no hook.
-	cells          *isolate.Cells
-	cell           atomic.Pointer[cell]
-	client, shared string
-	outside        func(model.UnitName, wire.Request) wire.Reply
-	history        string
-	charm          *charmdir.Deployer
-	runner         *runner.Runner
-	former         former
-	server         *tools.Server
-	turns          *turns
-	gate           gate
-	gated          bool // there is a Config.Gate
-	runTwice       func() bool
-	changed        chan struct{} // has room for one
-	rebooter       *rebooter
-	observer       func(Event)
-	atPoint        func(context.Context, Point) error
+	cells    *isolate.Cells
+	cell     atomic.Pointer[cell]
+	client   string
+	shared   []string
+	outside  func(model.UnitName, wire.Request) wire.Reply
+	history  string
+	charm    *charmdir.Deployer
+	runner   *runner.Runner
+	former   former
+	server   *tools.Server
+	turns    *turns
+	gate     gate
+	gated    bool // there is a Config.Gate
+	runTwice func() bool
+	changed  chan struct{} // has room for one
+	rebooter *rebooter
+	observer func(Event)
+	atPoint  func(context.Context, Point) error
 
 	// pokes counts the pokes; idleAt is how many of them the agent had heard
 	// of when it last found nothing to do. idle is told then.
@@ -261,7 +262,7 @@ func (u *unit) observe(ctx context.Context, l resolver.Local) (resolver.Remote, 
 	u.seen, u.proxy = remote(s, endpoints, u.clock.Now()), [2]hooks.Proxy{proxyOf(s.ModelConfig, "juju-"), proxyOf(s.ModelConfig, "")}
 	u.inError = s.Unit.Failed
 	u.host = u.hostNow()
-	u.seen.Want.Boot = u.host.Boot
+	u.seen.Want.Boot = u.boot()
 	u.timeout, u.lockGroup = s.HookTimeout, s.Application.LockGroup
 	u.causes.look(s, l.Seen.Config)
 	return u.seen, nil

@@ -147,7 +147,7 @@ func (a *modelAgent) add(doc state.UnitDoc) *running {
 		keeper: recording.NewKeeper(a.Disk, recording.Dir(RecordingsDir(a.Dir, a.model.UUID()), doc.Name)),
 		turns:  &a.turns, changed: make(chan struct{}, 1), observer: a.Observer, atPoint: a.At, gated: a.Gate != nil, runTwice: a.Twice, rebooter: a.rebooter,
 		idle:  a.tellIdle,
-		cells: a.Cells, client: a.Client, shared: a.Dir, outside: a.outside,
+		cells: a.Cells, client: a.Client, shared: append([]string{a.Dir}, a.Shared...), outside: a.outside,
 	}}
 	u.idleAt.Store(-1)
 	u.until.Store(math.MaxInt64)

@@ -40,8 +40,8 @@ func (o *ConfigOption) UnmarshalJSON(b []byte) error {
 }
 
 // Coerce turns v, as YAML or JSON decoded it, into a value of the option's
-// type: string, int64, float64 or bool. The error is NotValid and says
-// `option "n" expected int, got "abc"`.
+// type: string, int64, float64 or bool; a secret is the text that names one. The
+// error is NotValid and says `option "n" expected int, got "abc"`.
 func (o ConfigOption) Coerce(name string, v any) (any, error) {
 	if n, ok := v.(json.Number); ok {
 		if o.Type != "int" && o.Type != "float" {
@@ -54,8 +54,13 @@ func (o ConfigOption) Coerce(name string, v any) (any, error) {
 		}
 	}
 	switch o.Type {
-	case "string", "secret":
+	case "string":
 		if s, ok := v.(string); ok {
+			return s, nil
+		}
+	case "secret":
+		// That there is one isn't asked for: it may come later.
+		if s, ok := v.(string); ok && (s == "" || isSecretURI(s)) {
 			return s, nil
 		}
 	case "boolean":
@@ -88,6 +93,11 @@ func (o ConfigOption) Coerce(name string, v any) (any, error) {
 	return nil, o.mismatch(name, v)
 }
 
+func isSecretURI(s string) bool {
+	_, _, err := ParseSecretURI(s)
+	return err == nil
+}
+
 func (o ConfigOption) mismatch(name string, v any) error {
 	return errors.NewNotValid(nil, fmt.Sprintf("option %q expected %s, got %#v", name, o.Type, v))
 }
@@ -99,7 +109,9 @@ func (o ConfigOption) Parse(name, text string) (any, error) {
 	var v any
 	var err error
 	switch o.Type {
-	case "string", "secret":
+	case "secret":
+		return o.Coerce(name, text)
+	case "string":
 		if !utf8.ValidString(text) {
 			return nil, errors.NewNotValid(nil, fmt.Sprintf("value for option %q contains non-UTF-8 sequences", name))
 		}

@@ -202,6 +202,7 @@ func TestConfigFromJSONKeepsEveryDigit(t *testing.T) {
 		{"int", json.Number("9007199254740993"), big}, {"int", json.Number("3.0"), int64(3)}, {"int", json.Number("3.5"), nil},
 		{"float", json.Number("3"), 3.0}, {"float", json.Number("1e400"), nil}, {"string", json.Number("3"), nil}, {"boolean", json.Number("1"), nil},
 		{"float", math.NaN(), nil}, {"float", math.Inf(1), nil},
+		{"secret", "secret:9m4e2mr0ui3e8a215n4g", "secret:9m4e2mr0ui3e8a215n4g"}, {"secret", "", ""}, {"secret", "hunter2", nil}, {"secret", 1, nil},
 	} {
 		got, err := model.ConfigOption{Type: c.option}.Coerce("o", c.value)
 		if got != c.want || (err == nil) != (c.want != nil) {

@@ -20,18 +20,18 @@ func (id SecretID) URI() string { return "secret:" + string(id) }
 var secretID = regexp.MustCompile(`^[0-9a-v]{19}[0g]$`)
 
 // ParseSecretURI takes "ID", "secret:ID", "secret:/ID" and
-// "secret://MODEL-UUID/ID". The error is NotValid. Source:
-// spec/hook-tools.md §6.
-func ParseSecretURI(s string) (SecretID, error) {
-	id := strings.TrimPrefix(s, "secret:")
-	if rest, ok := strings.CutPrefix(id, "//"); ok {
-		_, id, _ = strings.Cut(rest, "/")
+// "secret://MODEL-UUID/ID", and gives the UUID as well, empty if there is none:
+// ids are a model's own. The error is NotValid. Source: spec/hook-tools.md §6.
+func ParseSecretURI(s string) (id SecretID, uuid string, err error) {
+	text := strings.TrimPrefix(s, "secret:")
+	if rest, ok := strings.CutPrefix(text, "//"); ok {
+		uuid, text, _ = strings.Cut(rest, "/")
 	}
-	id = strings.TrimPrefix(id, "/")
-	if !secretID.MatchString(id) {
-		return "", errors.NewNotValid(nil, fmt.Sprintf("secret URI %q not valid", s))
+	text = strings.TrimPrefix(text, "/")
+	if !secretID.MatchString(text) {
+		return "", "", errors.NewNotValid(nil, fmt.Sprintf("secret URI %q not valid", s))
 	}
-	return SecretID(id), nil
+	return SecretID(text), uuid, nil
 }
 
 // OwnerKind says what kind of thing owns a secret.

@@ -12,8 +12,10 @@ type TaskOutcome struct {
 	// Code is the exit code; -1 where a signal ended it. Ran: there is one.
 	Code int
 	Ran  bool
-	// Stdout and Stderr are what it printed, each line with its end.
-	Stdout, Stderr string
+	// Stdout and Stderr are what it printed, each line with its end; of more than
+	// a task can keep, only the end of it, after so many bytes that are left out.
+	Stdout, Stderr         string
+	StdoutLost, StderrLost int
 	// Results are what action-set was given: text, or a map of such.
 	Results map[string]any
 }

@@ -24,7 +24,8 @@ type Server struct {
 	listener net.Listener
 	onCall   func(Answered)
 
-	mu      sync.Mutex // for the player and onCall
+	mu      sync.Mutex // for the player, onCall and over
+	over    bool       // a call has ended the run
 	serving sync.WaitGroup
 	conns   sync.Map // of net.Conn
 }
@@ -36,6 +37,9 @@ type Answered struct {
 	// Recorded is the number of the recorded call that had the answer; 0: there
 	// was none.
 	Recorded int
+	// Ends: by unitd-fail the run is over, and whoever runs the hook has to kill
+	// it. Neither this call nor a later one gets an answer.
+	Ends bool
 }
 
 // Serve answers calls of that context id until Close. onCall, which may be nil,
@@ -77,7 +81,11 @@ func (s *Server) accept() {
 			defer s.conns.Delete(conn)
 			defer conn.Close()
 			_ = conn.SetDeadline(time.Now().Add(patience))
-			if reply, ok := s.answer(conn); ok {
+			reply, ok := s.answer(conn)
+			switch {
+			case ok && s.ended():
+				_, _ = io.Copy(io.Discard, conn) // until the caller is gone, as its hook
+			case ok:
 				_, _ = conn.Write(wire.AppendReply(nil, reply)) // a caller that has gone needs none
 			}
 		}()
@@ -103,12 +111,22 @@ func (s *Server) answer(from io.Reader) (wire.Reply, bool) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.over {
+		return wire.Reply{}, true
+	}
 	reply, number, recorded := s.player.Answer(c)
+	s.over = c.Args[0] == "unitd-fail" && reply.Code == 0
 	if s.onCall != nil && number > 0 {
 		c.Code, c.Stdout, c.Stderr = reply.Code, reply.Stdout, reply.Stderr
-		s.onCall(Answered{Number: number, Call: c, Recorded: recorded})
+		s.onCall(Answered{Number: number, Call: c, Recorded: recorded, Ends: s.over})
 	}
 	return reply, true
+}
+
+func (s *Server) ended() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.over
 }
 
 func refusal(text string) wire.Reply {

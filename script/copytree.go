@@ -12,13 +12,17 @@ import (
 )
 
 // copyTree copies what is below the directory from into the directory to, with
-// modes and times, as a language's caches go by these. What but names, by its
-// path below from, is left out, and so are sockets and devices, which are
-// somebody's that runs.
+// modes and times, as a language's caches go by these, with owners where this
+// user may set them, and with what overlays note of their changes. What but
+// names, by its path below from, is left out, and so are sockets and devices,
+// which are somebody's that runs.
 func copyTree(from, to string, but func(name string) bool) error {
 	// A directory's mode and time are set once all is in it.
 	var dirs []func() error
 	err := filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+		if closed(d, err) {
+			return fs.SkipDir
+		}
 		if err != nil || path == from {
 			return err
 		}
@@ -34,7 +38,7 @@ func copyTree(from, to string, but func(name string) bool) error {
 		if !d.IsDir() {
 			return copyEntry(path, target, info)
 		}
-		dirs = append(dirs, func() error { return likeInfo(target, info) })
+		dirs = append(dirs, func() error { return likeInfo(path, target, info) })
 		return os.Mkdir(target, 0o700)
 	})
 	if err != nil {
@@ -48,6 +52,16 @@ func copyTree(from, to string, but func(name string) bool) error {
 	return nil
 }
 
+// closed says whether an error is that of a directory that nobody may read, as
+// overlays have them for themselves; it stays empty.
+func closed(d fs.DirEntry, err error) bool {
+	if d == nil || !errors.Is(err, fs.ErrPermission) {
+		return false
+	}
+	info, err := d.Info()
+	return err == nil && info.IsDir() && info.Mode().Perm() == 0
+}
+
 func copyEntry(from, to string, info fs.FileInfo) error {
 	switch info.Mode().Type() {
 	case fs.ModeSymlink:
@@ -55,17 +69,22 @@ func copyEntry(from, to string, info fs.FileInfo) error {
 		if err != nil {
 			return err
 		}
-		return os.Symlink(target, to)
+		if err := os.Symlink(target, to); err != nil {
+			return err
+		}
+		return likeOwner(from, to, info)
 	case fs.ModeNamedPipe:
 		if err := unix.Mkfifo(to, 0o600); err != nil {
 			return err
 		}
-		return likeInfo(to, info)
+		return likeInfo(from, to, info)
+	case fs.ModeDevice | fs.ModeCharDevice:
+		return copyWhiteout(from, to, info)
 	case 0:
 		if err := copyFile(from, to); err != nil {
 			return err
 		}
-		return likeInfo(to, info)
+		return likeInfo(from, to, info)
 	}
 	return nil
 }
@@ -87,8 +106,11 @@ func copyFile(from, to string) error {
 	return out.Close()
 }
 
-// likeInfo gives a path the mode and the time of another one.
-func likeInfo(path string, info fs.FileInfo) error {
+// likeInfo gives a path the owner, the mode and the time of another one.
+func likeInfo(from, path string, info fs.FileInfo) error {
+	if err := likeOwner(from, path, info); err != nil {
+		return err
+	}
 	if err := os.Chtimes(path, info.ModTime(), info.ModTime()); err != nil {
 		return err
 	}

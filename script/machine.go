@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"syscall"
 
+	"github.com/unitd/unitd/machine"
 	"github.com/unitd/unitd/script/lab"
 )
 
@@ -33,6 +34,9 @@ func (c *call) reboot() error {
 		return err
 	}
 	c.stop(syscall.SIGTERM)
+	if err := machine.NewCells(c.dir, "").Halt(); err != nil {
+		return err
+	}
 	c.box.boot++
 	return c.start()
 }
@@ -42,6 +46,9 @@ func (c *call) reboot() error {
 func (w *world) rebooted(a *agent) (*agent, error) {
 	if a.cmd.ProcessState.ExitCode() != lab.Rebooting {
 		return nil, nil
+	}
+	if err := machine.NewCells(w.dir, "").Halt(); err != nil {
+		return nil, err
 	}
 	w.box.boot++
 	if err := w.start(); err != nil {

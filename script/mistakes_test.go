@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/script"
 )
 
@@ -29,7 +30,7 @@ options: {k: {type: int}}
 func suite(t *testing.T, scripts map[string]string, with func(*script.Suite)) []script.Outcome {
 	t.Helper()
 	dir := t.TempDir()
-	s := &script.Suite{Params: script.Params{Unitd: program(t)}, Out: io.Discard}
+	s := &script.Suite{Params: script.Params{Unitd: program(t), Isolate: model.IsolateOff}, Out: io.Discard}
 	for name, text := range scripts {
 		path := filepath.Join(dir, name+".txtar")
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {

@@ -56,6 +56,9 @@ func (w *world) report() string {
 		fmt.Fprintf(&b, "\nthe agent says:\n  %s\n", strings.ReplaceAll(tail(said, lastLines), "\n", "\n  "))
 	}
 	fmt.Fprintf(&b, "\nrun it alone: unitd test -v %s\n", w.file)
+	if w.isolated {
+		b.WriteString("its units were isolated: --isolate=off has them share the host\n")
+	}
 	return b.String()
 }
 

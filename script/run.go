@@ -1,6 +1,7 @@
 package script
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -14,6 +15,8 @@ import (
 	"github.com/juju/errors"
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/unitd/unitd/model"
 )
 
 // Params says what is to be run, and how.
@@ -25,7 +28,8 @@ type Params struct {
 	// module must be among the caller's dependencies.
 	Unitd string
 	// Isolate is how applications are isolated for which deploy isn't told, one of
-	// model.IsolationModes; empty: they aren't.
+	// model.IsolationModes; empty: as $UNITD_ISOLATE says, else they aren't. That it
+	// can be had isn't checked.
 	Isolate string
 	// Store gives each script, by its name, the URL of a store in etcd for its
 	// world, which nobody else has; nil: each has a file. Such a world has no
@@ -74,15 +78,28 @@ func RunT(ctx context.Context, t testscript.T, p Params) {
 			t.Fatal(err)
 		}
 	}
+	p.Isolate = cmp.Or(p.Isolate, os.Getenv(isolateVariable), model.IsolateOff)
 	e := &engine{Params: p, ctx: ctx, files: named(p.Files)}
 	testscript.RunT(watched{T: t, engine: e}, testscript.Params{
 		Files:              p.Files,
 		Setup:              e.setUp,
 		Cmds:               e.commands(),
+		Condition:          e.condition,
 		UpdateScripts:      p.Update,
 		TestWork:           p.Keep,
 		RequireUniqueNames: true,
 	})
+}
+
+// isolateVariable tells unitd how units are isolated where no flag does.
+const isolateVariable = "UNITD_ISOLATE"
+
+// condition is what scripts can ask for beside testscript's conditions.
+func (e *engine) condition(name string) (bool, error) {
+	if name == "isolated" {
+		return e.Isolate != model.IsolateOff, nil
+	}
+	return false, errors.NotFoundf("condition %q", name)
 }
 
 // readable says whether a file can be read as a txtar archive. The package that

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/script"
 	"github.com/unitd/unitd/state/store/etcd/etcdtest"
 )
@@ -39,7 +40,7 @@ func run(t *testing.T, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := script.Params{Files: files, Unitd: program(t)}
+	p := script.Params{Files: files, Unitd: program(t), Isolate: model.IsolateOff}
 	if etcdtest.OnEtcd() {
 		p.Files = slices.DeleteFunc(files, func(file string) bool {
 			return slices.Contains(notOnEtcd, strings.TrimSuffix(filepath.Base(file), ".txtar"))

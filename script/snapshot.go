@@ -16,6 +16,7 @@ import (
 
 	"github.com/unitd/unitd/charmdir"
 	"github.com/unitd/unitd/durable"
+	"github.com/unitd/unitd/machine"
 	"github.com/unitd/unitd/script/lab"
 )
 
@@ -96,6 +97,9 @@ func (c *call) keep(k *kept) error {
 		return err
 	}
 	c.stop(syscall.SIGTERM)
+	if err := machine.NewCells(c.dir, "").Pause(); err != nil {
+		return err
+	}
 	if err := copyTree(c.dir, k.dir, func(name string) bool { return strings.HasPrefix(name, lab.StoreName) }); err != nil {
 		return errors.Annotate(err, "cannot copy the world's files")
 	}
@@ -121,6 +125,9 @@ func (c *call) restore() error {
 // goBack makes the world, whose agent has ended, what was kept.
 func (c *call) goBack(k *kept) error {
 	err := c.store.Close()
+	if err == nil {
+		err = machine.NewCells(c.dir, "").Pause() // nobody knows of them once their records are others
+	}
 	if err == nil {
 		err = charmdir.RemoveTree(durable.Disk{}, c.dir)
 	}

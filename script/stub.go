@@ -57,7 +57,7 @@ func (c *call) stub() error {
 	if err := os.WriteFile(filepath.Join(dir, "metadata.yaml"), []byte(metadata), 0o600); err != nil {
 		return errors.Trace(err)
 	}
-	return c.unitd([]string{"deploy", dir, name})
+	return c.unitd([]string{"deploy", dir, name, "--isolate=" + model.IsolateOff}) // nothing of it runs
 }
 
 // stubOf is the application, which has to be a stub.

@@ -16,12 +16,15 @@ func taskCommands() []Cmd {
 		{Name: "run", Args: "UNIT… ACTION [KEY=VALUE…]", Summary: "run an action, and let the world go on until nothing is left to do; with --background: only ask for it", run: func(c *call) error {
 			return c.task(append([]string{"run"}, c.args...))
 		}},
-		{Name: "unit-exec", Args: "UNIT COMMAND…", Summary: "run commands in a unit's context, as \"unitd exec\" does, and let the world go on as run does", run: func(c *call) error {
+		{Name: "unit-exec", Args: "UNIT COMMAND…", Summary: "run commands in the context of a unit, or of APPLICATION/leader, as \"unitd exec\" does, and let the world go on as run does", run: func(c *call) error {
 			if len(c.args) < 2 {
 				return c.usagef("expected a unit and a command")
 			}
-			if _, err := c.unit(); err != nil {
-				return err
+			// Who leads is known when the commands are asked for.
+			if !strings.HasSuffix(c.args[0], "/leader") {
+				if _, err := c.unit(); err != nil {
+					return err
+				}
 			}
 			return c.task(append([]string{"exec", "--unit", c.args[0], "--"}, c.args[1:]...))
 		}},

@@ -36,8 +36,10 @@ type world struct {
 	name   string
 	file   string // of the script
 	dir    string // UNITD_DATA
-	env    []string
-	clock  *lab.Clock
+	// isolated: units are, where the script doesn't say otherwise.
+	isolated bool
+	env      []string
+	clock    *lab.Clock
 	// url names the store that isn't a file in dir.
 	url    string
 	store  store.Store
@@ -81,7 +83,7 @@ func (e *engine) setUp(env *testscript.Env) error {
 	if err := makeExecutable(env.WorkDir); err != nil {
 		return err
 	}
-	w := &world{unitd: e.Unitd, name: name, file: e.files[name], dir: filepath.Join(env.WorkDir, ".unitd"), clock: lab.NewClock(dawn)}
+	w := &world{unitd: e.Unitd, isolated: e.Isolate != model.IsolateOff, name: name, file: e.files[name], dir: filepath.Join(env.WorkDir, ".unitd"), clock: lab.NewClock(dawn)}
 	w.ctx, w.cancel = context.WithCancel(e.ctx)
 	if e.Store != nil {
 		w.url = e.Store(name)
@@ -103,12 +105,12 @@ func (e *engine) setUp(env *testscript.Env) error {
 	env.Setenv("HOME", home)
 	env.Setenv("TZ", "UTC")
 	setUpBuilds(env)
-	env.Setenv("UNITD_ISOLATE", e.Isolate)
+	env.Setenv(isolateVariable, e.Isolate)
 	env.Setenv("SCRIPT_DIR", here)
 	env.Setenv(lab.StoreVariable, w.url)
 	env.Setenv("PATH", filepath.Dir(w.unitd)+string(os.PathListSeparator)+env.Getenv("PATH"))
 	env.Setenv(nowVariable, dawn.Format(time.RFC3339Nano))
-	w.env = append(os.Environ(), "UNITD_DATA="+w.dir, "HOME="+home, "TZ=UTC", lab.StoreVariable+"="+w.url)
+	w.env = append(os.Environ(), "UNITD_DATA="+w.dir, "HOME="+home, "TZ=UTC", lab.StoreVariable+"="+w.url, lab.SharedVariable+"="+env.WorkDir)
 	// What "exec" has started knows nothing of ctx, and would be waited for.
 	mine := "WORK=" + env.WorkDir
 	unwatch := context.AfterFunc(e.ctx, func() { runner.EndLeftover(context.Background(), mine) })

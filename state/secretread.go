@@ -54,6 +54,22 @@ func (m *Model) ReadSecret(ctx context.Context, unit model.UnitName, ref SecretR
 	return read.content, errors.Trace(err)
 }
 
+// SecretPinned is the revision of a secret that a unit reads; 0: it hasn't read
+// it so far.
+func (m *Model) SecretPinned(ctx context.Context, unit model.UnitName, id model.SecretID) (revision int, err error) {
+	_, err = m.view(ctx, func(r docs) error {
+		u, err := r.unit(unit)
+		if err != nil {
+			return errors.Trace(err)
+		}
+		var reads consumerDoc
+		_, err = r.find(secretsReadBy(u.ID)+string(id), &reads)
+		revision = reads.Revision
+		return errors.Trace(err)
+	})
+	return revision, errors.Trace(err)
+}
+
 // track has the unit read the latest revision of a secret from now on, where its
 // hook has asked for that.
 func (t *txn) track(u UnitDoc, c model.SecretChange) error {

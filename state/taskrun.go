@@ -134,18 +134,18 @@ func (t *txn) endTask(id string, o model.TaskOutcome) error {
 	if o.Ran {
 		doc.Results["return-code"] = o.Code
 	}
-	addOutput(doc.Results, "stdout", o.Stdout)
-	addOutput(doc.Results, "stderr", o.Stderr)
+	addOutput(doc.Results, "stdout", o.Stdout, o.StdoutLost)
+	addOutput(doc.Results, "stderr", o.Stderr, o.StderrLost)
 	return t.putTask(doc)
 }
 
 // addOutput adds what a task has printed to its results: as text, or in base64
-// where it is none. Source: spec/cli-juju.md §2.3.
-func addOutput(results map[string]any, key, text string) {
+// where it is none; lost are the bytes before it. Source: spec/cli-juju.md §2.3.
+func addOutput(results map[string]any, key, text string, lost int) {
 	if text == "" {
 		return
 	}
-	text = cut(text)
+	text = cut(text, lost)
 	if !utf8.ValidString(text) {
 		results[key+"-encoding"] = "base64"
 		text = base64.StdEncoding.EncodeToString([]byte(text))
@@ -153,9 +153,15 @@ func addOutput(results map[string]any, key, text string) {
 	results[key] = text
 }
 
-// cut is the end of a text, where it is larger than a task can keep.
-func cut(text string) string {
-	whole := len(text)
+// cut is the end of a text, where it is larger than a task can keep: of whole
+// lines, and of the last one what there is room for. lost are the bytes that were
+// before it.
+func cut(text string, lost int) string {
+	whole := len(text) + lost
+	if lost > 0 {
+		text = fromRune(text)
+	}
+	valid := utf8.ValidString(text)
 	for {
 		b, _ := json.Marshal(text) // of a string there is no error
 		if len(b) <= maxOutput {
@@ -166,10 +172,23 @@ func cut(text string) string {
 	if len(text) == whole {
 		return text
 	}
-	if _, rest, ok := strings.Cut(text, "\n"); ok {
+	if _, rest, ok := strings.Cut(text, "\n"); ok && len(rest) >= len(text)/2 {
 		text = rest
 	}
+	if valid {
+		text = fromRune(text)
+	}
 	return fmt.Sprintf("[the first %d bytes are left out]\n%s", whole-len(text), text)
+}
+
+// fromRune is a text without the rest of a character that it begins with.
+func fromRune(text string) string {
+	for range utf8.UTFMax - 1 {
+		if text != "" && !utf8.RuneStart(text[0]) {
+			text = text[1:]
+		}
+	}
+	return text
 }
 
 // CancelTask cancels a task: one that waits won't be run, one that runs is ended

@@ -40,9 +40,10 @@ func (m *Model) FindSecret(ctx context.Context, ref string) (model.SecretInfo, e
 	if err != nil {
 		return model.SecretInfo{}, errors.Trace(err)
 	}
-	id, bad := model.ParseSecretURI(ref)
+	id, uuid, bad := model.ParseSecretURI(ref)
+	mine := bad == nil && (uuid == "" || uuid == m.UUID())
 	for _, s := range all {
-		if bad == nil && s.ID == id || s.Owner.Kind == model.OwnedByModel && s.Label == ref {
+		if mine && s.ID == id || s.Owner.Kind == model.OwnedByModel && s.Label == ref {
 			return s, nil
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/script"
 )
 
@@ -47,7 +48,7 @@ func play(t *testing.T, file, name string, words map[string]string) {
 	if err := os.WriteFile(path, []byte(strings.NewReplacer(pairs...).Replace(string(data))), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	script.RunFiles(t, script.Params{Files: []string{path}, Unitd: unitd(t)})
+	script.RunFiles(t, script.Params{Files: []string{path}, Unitd: unitd(t), Isolate: model.IsolateOff})
 }
 
 // TestLifeOfCharmsWithLinkedHooks: a charm written with charm-helpers and an

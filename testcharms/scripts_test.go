@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/script"
 	"github.com/unitd/unitd/testcharms"
 )
@@ -27,7 +28,7 @@ func TestScriptsBesideTheCharms(t *testing.T) {
 	if charms < 5 {
 		t.Fatalf("only %d charms have scripts: %v", charms, files)
 	}
-	script.RunFiles(t, script.Params{Files: files, Unitd: unitd(t)})
+	script.RunFiles(t, script.Params{Files: files, Unitd: unitd(t), Isolate: model.IsolateOff})
 }
 
 // TestScriptsBesideACharmAreHarmlessInIt: they are part of the charm, as any

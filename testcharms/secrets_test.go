@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/script"
 )
 
@@ -20,6 +21,6 @@ func TestSecretsWithOps(t *testing.T) {
 		t.Fatal(err)
 	}
 	script.RunFiles(t, script.Params{
-		Files: []string{filepath.Join("testdata", "ops-secrets.txtar")}, Unitd: unitd(t), Here: packages,
+		Files: []string{filepath.Join("testdata", "ops-secrets.txtar")}, Unitd: unitd(t), Here: packages, Isolate: model.IsolateOff,
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/tools/wire"
 )
 
@@ -34,7 +35,17 @@ func TestABatch(t *testing.T) {
 			`{"code":1,"stdout":"","stderr":"ERROR bad request: unknown command: nosuch\n"}` + "\n" + `{"code":0,"stdout":"<a&b>\n","stderr":""}` + "\n", ""},
 		{"has bytes as base64", `["config-get","bytes"]`, "", 0, `{"code":0,"stdout-base64":"Yf9iCg==","stderr":""}` + "\n", ""},
 		{"is no part of a batch", `["unitd-batch"]`, "", 1,
-			`{"code":2,"stdout":"","stderr":"ERROR hook tool requires stdin, none supplied\n"}` + "\n", ""},
+			`{"code":1,"stdout":"","stderr":"ERROR a batch can't be part of a batch\n"}` + "\n", ""},
+		{"with an unknown key makes no call", `["state-set","bad=x"]` + "\n" + `{"args":["state-get"],"input":"hunter2"}`, "", 2, "",
+			"ERROR line 2 of standard input is no call: unknown key \"input\", and there are args and stdin\n"},
+		{"with two calls in a line makes none", `["state-set","bad=x"] ["state-get"]`, "", 2, "",
+			"ERROR line 1 of standard input is no call: expected [\"TOOL\", \"ARGUMENT\", …]\n"},
+		{"with half a surrogate pair makes no call", `["state-set","bad=\ud83d"]`, "", 2, "",
+			"ERROR line 1 of standard input is no call: it has bytes or half a surrogate pair that are no UTF-8\n"},
+		{"with other bytes makes no call", "[\"state-set\",\"bad=\xff\"]", "", 2, "",
+			"ERROR line 1 of standard input is no call: it has bytes or half a surrogate pair that are no UTF-8\n"},
+		{"has emojis and what stands for what can't be shown", `["state-set","a=\ud83d\ude00\ufffd"]` + "\n" + `["state-get","a"]`, "", 0,
+			`{"code":0,"stdout":"","stderr":""}` + "\n" + `{"code":0,"stdout":"😀�\n","stderr":""}` + "\n", ""},
 		{"is no part of a batch with standard input either", `{"args":["unitd-batch"],"stdin":""}`, "", 1,
 			`{"code":1,"stdout":"","stderr":"ERROR a batch can't be part of a batch\n"}` + "\n", ""},
 		{"ends after unitd-fail", `["unitd-fail","no"]` + "\n" + `["config-get","title"]`, "--keep-going", 0,
@@ -69,4 +80,39 @@ func TestABatchIsToldOf(t *testing.T) {
 	s.End()
 	mustBe(t, "calls", strings.Join(told, "\n"),
 		"relation-set [\"password=…\"] 0 true\nconfig-get [\"a\" \"b\"] 2 true\nunitd-batch [] 1 false")
+}
+
+// TestSecretsInABatchAreHidden though no call has written them.
+func TestSecretsInABatchAreHidden(t *testing.T) {
+	t.Parallel()
+	s := serve(t, patience)
+	var told []Call
+	s.OnCall(func(c Call) { told = append(told, c) })
+	view := &hiding{memory: newMemory()}
+	hook := hookOf(view, plainHook())
+	id := s.Begin(hook)
+	for _, lines := range []string{
+		`["config-get","a","b"]` + "\n" + `["secret-add","token=hunter2"]`,
+		`["secret-add","token=hunter2"]` + "\n" + `{"args": ["secret-add"`,
+	} {
+		req := batchOf(lines)
+		req.Context = id
+		ask(t, s, req)
+	}
+	s.End()
+	mustBe(t, "hidden", fmt.Sprint(view.hidden), "[aHVudGVyMg==]")
+	last := told[len(told)-1]
+	mustBe(t, "what is told of a batch that can't be read", fmt.Sprint(last.Code, last.Request.StdinSet, len(last.Request.Stdin)), "2 true 0")
+}
+
+// hiding is a View that notes what is to be hidden.
+type hiding struct {
+	*memory
+	hidden []string
+}
+
+func (v *hiding) Hide(content model.SecretContent) {
+	for _, value := range content {
+		v.hidden = append(v.hidden, value)
+	}
 }

@@ -146,6 +146,8 @@ func (m *memory) Secret(ref hookcontext.SecretRef) (model.SecretContent, error) 
 	return model.SecretContent{"token": "czNjcmV0", "num": "MTIz"}, nil
 }
 
+func (m *memory) SecretPinned(model.SecretID) (int, error) { return 1, nil }
+
 func (m *memory) Hide(model.SecretContent) {}
 
 func (m *memory) OwnSecrets() ([]model.SecretInfo, error) {
@@ -222,7 +224,7 @@ func hookOf(view hookcontext.View, hook hooks.Info) *hookcontext.Context {
 func paramsOf(view hookcontext.View, hook hooks.Info) hookcontext.Params {
 	return hookcontext.Params{
 		Unit:      "app/0",
-		ModelUUID: "9f484882-2f18-4fd2-967d-db9663db7bea",
+		ModelUUID: "5c35d46b-5c2c-4dc8-85ff-48c7a0f1c0d1",
 		Hook:      hook,
 		Charm: model.Charm{
 			Name:      "app",

@@ -27,6 +27,10 @@ const errNeedStdin = errors.ConstError("hook tool requires stdin, none supplied"
 // anything was changed.
 const errMisuse = errors.ConstError("wrong usage")
 
+// errNotThere marks what is wrong with no call but with what it is about, and is
+// known before the tool runs.
+const errNotThere = errors.ConstError("not there")
+
 // call is what a running tool has of its caller.
 type call struct {
 	open     Opener
@@ -90,6 +94,9 @@ func runTool(c *hookcontext.Context, req wire.Request, open Opener, one func(wir
 	}
 	if err != nil {
 		hideRefused(c, tool.Name, req.Args[1:])
+		if errors.Is(err, errNotThere) {
+			return failure(exitFailed, err), nil
+		}
 		return failure(exitUsage, err), nil
 	}
 	in := &call{open: open, dir: req.Dir, stdin: req.Stdin, stdinSet: req.StdinSet, one: one}

@@ -32,7 +32,7 @@ func (t *secretGrant) declare(f *flags) {
 }
 
 func (t *secretGrant) parse(args []string) (err error) {
-	if t.id, args, err = secretURI(args); err != nil {
+	if t.id, args, err = secretURI(t.ctx, args); err != nil {
 		return err
 	}
 	if t.unit != "" && !validUnit(t.unit) {

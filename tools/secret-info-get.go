@@ -44,7 +44,7 @@ func (t *secretInfoGet) parse(args []string) (err error) {
 	case t.label != "":
 		return errors.New("specify either a secret URI or label but not both")
 	}
-	if t.id, args, err = secretURI(args); err != nil {
+	if t.id, args, err = secretURI(t.ctx, args); err != nil {
 		return err
 	}
 	return noMore(args)

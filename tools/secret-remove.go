@@ -27,7 +27,7 @@ func (t *secretRemove) declare(f *flags) {
 }
 
 func (t *secretRemove) parse(args []string) (err error) {
-	if t.id, args, err = secretURI(args); err != nil {
+	if t.id, args, err = secretURI(t.ctx, args); err != nil {
 		return err
 	}
 	return noMore(args)

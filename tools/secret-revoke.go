@@ -33,7 +33,7 @@ func (t *secretRevoke) declare(f *flags) {
 }
 
 func (t *secretRevoke) parse(args []string) (err error) {
-	if t.id, args, err = secretURI(args); err != nil {
+	if t.id, args, err = secretURI(t.ctx, args); err != nil {
 		return err
 	}
 	switch {

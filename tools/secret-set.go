@@ -24,7 +24,7 @@ type secretSet struct {
 }
 
 func (t *secretSet) parse(args []string) (err error) {
-	if t.id, args, err = secretURI(args); err != nil {
+	if t.id, args, err = secretURI(t.ctx, args); err != nil {
 		return err
 	}
 	return t.secretFlags.parse(args)

@@ -213,12 +213,16 @@ func misusef(format string, args ...any) error {
 	return errors.WithType(fmt.Errorf(format, args...), errMisuse)
 }
 
-// secretURI takes the URI that a tool needs.
-func secretURI(args []string) (model.SecretID, []string, error) {
+// secretURI takes the URI that a tool needs. A secret of another model isn't
+// found, whether that model has one of that id or this one has.
+func secretURI(c *hookcontext.Context, args []string) (model.SecretID, []string, error) {
 	if len(args) == 0 {
 		return "", nil, errors.New("missing secret URI")
 	}
-	id, err := model.ParseSecretURI(args[0])
+	id, uuid, err := model.ParseSecretURI(args[0])
+	if err == nil && uuid != "" && uuid != c.ModelUUID() {
+		err = errors.WithType(fmt.Errorf("secret %q not found", args[0]), errNotThere)
+	}
 	return id, args[1:], err
 }
 

@@ -56,6 +56,7 @@ type run struct {
 	id    string
 	ctx   *hookcontext.Context
 	calls sync.WaitGroup
+	ended chan struct{} // closed by End
 }
 
 // Call tells of one tool call. Tool, Args, Code and Duration, for history, have
@@ -167,7 +168,7 @@ func (s *Server) Begin(c *hookcontext.Context) (contextID string) {
 	id := string(c.Unit()) + "-" + c.Hook().Name() + "-" + hex.EncodeToString(secret)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.run = &run{id: id, ctx: c}
+	s.run = &run{id: id, ctx: c, ended: make(chan struct{})}
 	return id
 }
 
@@ -180,6 +181,7 @@ func (s *Server) End() {
 	s.run = nil
 	s.mu.Unlock()
 	if ended != nil {
+		close(ended.ended)
 		ended.calls.Wait()
 	}
 }
@@ -263,11 +265,32 @@ func (s *Server) answer(conn *net.UnixConn) (wire.Reply, bool) {
 	}
 	current := s.join(req.Context)
 	if current == nil {
-		return badRequest("the context id is not that of a running hook"), true
+		return notRunning(), true
 	}
-	defer current.calls.Done()
-	return s.call(current.ctx, req), true
+	return s.answerIn(current, req), true
 }
+
+// answerIn is the answer to a call in a run. One that has ended the run has none
+// before all that the hook has started is gone, and no further call is made:
+// else the hook would go on for as long as it takes to end it.
+func (s *Server) answerIn(r *run, req wire.Request) wire.Reply {
+	if reply, ok := s.callUnlessOver(r, req); ok {
+		return reply
+	}
+	<-r.ended
+	return notRunning()
+}
+
+func (s *Server) callUnlessOver(r *run, req wire.Request) (reply wire.Reply, ok bool) {
+	defer r.calls.Done()
+	if r.ctx.Over() {
+		return reply, false
+	}
+	reply = s.call(r.ctx, req)
+	return reply, !r.ctx.Over()
+}
+
+func notRunning() wire.Reply { return badRequest("the context id is not that of a running hook") }
 
 // call runs the tool and tells of it. A tool that panics fails alone.
 func (s *Server) call(c *hookcontext.Context, req wire.Request) (reply wire.Reply) {
@@ -289,6 +312,9 @@ func (s *Server) callIn(c *hookcontext.Context, req wire.Request, one func(wire.
 	open := s.open
 	s.mu.Unlock()
 	reply, file = runTool(c, req, open, one)
+	if reply.Code == exitUsage && req.Args[0] == batchName {
+		req.Stdin = nil // it wasn't read as calls, so nobody knows what secrets are in it
+	}
 	return reply
 }
 

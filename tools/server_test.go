@@ -85,6 +85,40 @@ func TestOnlyTheRunningHookIsServed(t *testing.T) {
 	mustBe(t, "with nothing said", len(leftover.Stdout), 0)
 }
 
+// TestARunThatAToolEndsAnswersNobody before it has ended, and makes no call more.
+func TestARunThatAToolEndsAnswersNobody(t *testing.T) {
+	t.Parallel()
+	for _, ending := range []string{"unitd-fail", "juju-reboot --now"} {
+		s := serve(t, patience)
+		told := make(chan bool, 2)
+		p := paramsOf(newMemory(), plainHook())
+		p.FailNow = func() { told <- true }
+		p.RebootNow = p.FailNow
+		c := hookcontext.New(p)
+		id := s.Begin(c)
+		replies := make(chan string, 2)
+		call := func(args ...string) {
+			replies <- string(ask(t, s, wire.Request{Context: id, Dir: "/", Args: args}).Stderr)
+		}
+		go call(strings.Fields(ending)...)
+		<-told
+		go call("state-set", "after=1")
+		for connected := 0; connected < 2; {
+			s.mu.Lock()
+			connected = len(s.clients)
+			s.mu.Unlock()
+		}
+		s.End()
+		for range 2 {
+			mustBe(t, ending, <-replies, "ERROR bad request: the context id is not that of a running hook\n")
+		}
+		mustBe(t, "writes", len(c.Changes().State), 0)
+		_, failed := c.Failed()
+		mustBe(t, "it has failed", failed, ending == "unitd-fail")
+		mustBe(t, "it wants a reboot", c.Changes().Reboot == model.RebootNow, ending != "unitd-fail")
+	}
+}
+
 // slowView is a model whose leadership takes until it is let go.
 type slowView struct {
 	*memory
@@ -362,18 +396,4 @@ func TestCloseHangsUp(t *testing.T) {
 	if _, err := conn.Read(make([]byte, 1)); err == nil {
 		t.Error("still connected")
 	}
-}
-
-func TestRebootNowTellsTheRunner(t *testing.T) {
-	t.Parallel()
-	s := serve(t, patience)
-	p := paramsOf(newMemory(), plainHook())
-	told := make(chan struct{}, 1)
-	p.RebootNow = func() { told <- struct{}{} }
-	c := hookcontext.New(p)
-	id := s.Begin(c)
-	ask(t, s, wire.Request{Context: id, Dir: "/", Args: []string{"juju-reboot", "--now"}})
-	<-told
-	s.End()
-	mustBe(t, "reboot", c.Changes().Reboot, model.RebootNow)
 }

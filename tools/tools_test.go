@@ -86,10 +86,14 @@ func TestSessions(t *testing.T) {
 			want:  "True\n",
 		},
 		{
-			name:  "unitd-requeue takes how long to wait, and why",
-			lines: []string{"unitd-requeue", "unitd-requeue --after 5m not-ready", "unitd-requeue --after 500ms", "unitd-requeue --after soon", "unitd-requeue a b"},
-			want: "ERROR invalid value \"500ms\" for option --after: it must be between 1s and 720h0m0s\nexit 2\n" +
-				"ERROR invalid value \"soon\" for option --after: time: invalid duration \"soon\"\nexit 2\nERROR unrecognized args: [\"b\"]\nexit 2\n",
+			name: "unitd-requeue takes how long to wait, and why",
+			lines: []string{"unitd-requeue", "unitd-requeue --after 5m not-ready", "unitd-requeue --after 500ms", "unitd-requeue --after 31d",
+				"unitd-requeue --after 30d", "unitd-requeue --after 1d12h", "unitd-requeue --after soon", "unitd-requeue --after xd", "unitd-requeue --after -1d", "unitd-requeue a b"},
+			want: "ERROR invalid value \"500ms\" for option --after: it must be between 1s and 30d\nexit 2\n" +
+				"ERROR invalid value \"31d\" for option --after: it must be between 1s and 30d\nexit 2\n" +
+				"ERROR invalid value \"soon\" for option --after: expected it as 30s, 5m, 2h or 7d\nexit 2\n" +
+				"ERROR invalid value \"xd\" for option --after: expected it as 30s, 5m, 2h or 7d\nexit 2\n" +
+				"ERROR invalid value \"-1d\" for option --after: expected it as 30s, 5m, 2h or 7d\nexit 2\nERROR unrecognized args: [\"b\"]\nexit 2\n",
 		},
 		{
 			name:  "help right of an error isn't given, and after two hyphens it is an argument",
@@ -287,6 +291,17 @@ func TestSessions(t *testing.T) {
 			want:  "ERROR missing secret value or filename\nexit 2\n",
 		},
 		{
+			name: "a secret of another model isn't found, and one of this model's by its URI is",
+			lines: []string{
+				"secret-get secret://deadbeef-1bad-500d-9000-4b1d0d06f00d/9m4e2mr0ui3e8a215n4g", "secret-info-get secret://other/9m4e2mr0ui3e8a215n4g",
+				"secret-set secret://other/9m4e2mr0ui3e8a215n4g token=a", "secret-remove secret://other/9m4e2mr0ui3e8a215n4g",
+				"secret-grant secret://other/9m4e2mr0ui3e8a215n4g -r 3", "secret-revoke secret://other/9m4e2mr0ui3e8a215n4g -r 3",
+				"secret-get secret://5c35d46b-5c2c-4dc8-85ff-48c7a0f1c0d1/9m4e2mr0ui3e8a215n4g num", "secret-get secret:///9m4e2mr0ui3e8a215n4g num",
+			},
+			want: "ERROR secret \"secret://deadbeef-1bad-500d-9000-4b1d0d06f00d/9m4e2mr0ui3e8a215n4g\" not found\nexit 1\n" +
+				strings.Repeat("ERROR secret \"secret://other/9m4e2mr0ui3e8a215n4g\" not found\nexit 1\n", 5) + strings.Repeat("\"123\"\n", 2),
+		},
+		{
 			name:  "goal-state in JSON",
 			lines: []string{"goal-state --format=json"},
 			want: `{"units":{"app/0":{"status":"active","since":"2024-05-06 07:08:09Z"}},` +
@@ -302,7 +317,7 @@ func TestSessions(t *testing.T) {
 			name:  "the model of a relation",
 			hook:  relationHook(),
 			lines: []string{"relation-model-get", "relation-model-get --format=json", "relation-model-get -r 99"},
-			want: "uuid: 9f484882-2f18-4fd2-967d-db9663db7bea\n{\"uuid\":\"9f484882-2f18-4fd2-967d-db9663db7bea\"}\n" +
+			want: "uuid: 5c35d46b-5c2c-4dc8-85ff-48c7a0f1c0d1\n{\"uuid\":\"5c35d46b-5c2c-4dc8-85ff-48c7a0f1c0d1\"}\n" +
 				"ERROR invalid value \"99\" for option -r: relation not found\nexit 2\n",
 		},
 		{

@@ -4,6 +4,10 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/juju/errors"
@@ -13,6 +17,7 @@ import (
 )
 
 const (
+	batchName = "unitd-batch"
 	// maxBatch is how many calls a batch may have.
 	maxBatch = 10_000
 	// maxBatchOutput bounds, in bytes, what a batch answers: no further call is
@@ -22,7 +27,7 @@ const (
 
 func unitdBatchTool() Tool {
 	return Tool{
-		Name:    "unitd-batch",
+		Name:    batchName,
 		Summary: "make many hook tool calls at once",
 		Details: `Standard input has a call in each line, as JSON: a list of the tool and its arguments,
 or a map of these as "args" and of standard input as "stdin". For each one line is
@@ -49,15 +54,19 @@ func (t *unitdBatch) declare(f *flags) {
 func (t *unitdBatch) parse(args []string) error { return noMore(args) }
 
 func (t *unitdBatch) run(c *call) error {
-	if !c.stdinSet {
-		return errNeedStdin
-	}
 	if c.one == nil {
 		return errors.New("a batch can't be part of a batch")
+	}
+	if !c.stdinSet {
+		return errNeedStdin
 	}
 	calls, err := parseBatch(c.stdin)
 	if err != nil {
 		return errors.WithType(err, errMisuse)
+	}
+	for _, one := range calls {
+		// They are in the batch's recording, also those that aren't made.
+		hideRefused(t.ctx, one.Args[0], one.Args[1:])
 	}
 	out := json.NewEncoder(&c.out)
 	out.SetEscapeHTML(false)
@@ -75,8 +84,7 @@ func (t *unitdBatch) run(c *call) error {
 		if reply.Code != exitOK {
 			c.code = exitFailed
 		}
-		_, over := t.ctx.Failed()
-		if over || reply.Code != exitOK && !t.keepGoing {
+		if t.ctx.Over() || reply.Code != exitOK && !t.keepGoing {
 			break
 		}
 	}
@@ -106,22 +114,45 @@ func parseBatch(text []byte) ([]batched, error) {
 		if len(line) == 0 {
 			continue
 		}
-		var one batched
-		var err error
-		if line[0] == '[' {
-			err = json.Unmarshal(line, &one.Args)
-		} else {
-			err = json.Unmarshal(line, &one)
-		}
+		one, err := parseCall(line)
 		switch {
-		case err != nil || len(one.Args) == 0:
-			return nil, errors.Errorf("line %d of standard input is no call: expected [\"TOOL\", \"ARGUMENT\", …]", number)
+		case err != nil:
+			return nil, errors.Errorf("line %d of standard input is no call: %v", number, err)
 		case len(calls) == maxBatch:
 			return nil, errors.Errorf("more than %d calls", maxBatch)
 		}
 		calls = append(calls, one)
 	}
 	return calls, nil
+}
+
+// parseCall reads one call. What isn't text is refused: arguments can't have it,
+// and JSON's reader would put other characters in its place.
+func parseCall(line []byte) (one batched, err error) {
+	dec := json.NewDecoder(bytes.NewReader(line))
+	dec.DisallowUnknownFields()
+	if line[0] == '[' {
+		err = dec.Decode(&one.Args)
+	} else {
+		err = dec.Decode(&one)
+	}
+	if err == nil {
+		if _, more := dec.Token(); more != io.EOF {
+			err = errors.New("more than one value")
+		}
+	}
+	if _, key, ok := strings.Cut(fmt.Sprint(err), "unknown field "); ok {
+		return one, errors.Errorf("unknown key %s, and there are args and stdin", key)
+	}
+	if err != nil || len(one.Args) == 0 {
+		return one, errors.New("expected [\"TOOL\", \"ARGUMENT\", …]")
+	}
+	for _, text := range append(slices.Clone(one.Args), string(one.stdin())) {
+		if !utf8.Valid(line) || replaced(text, line) {
+			return one, errors.New("it has bytes or half a surrogate pair that are no UTF-8")
+		}
+	}
+	return one, nil
 }
 
 // answered is the line that is printed for one call.

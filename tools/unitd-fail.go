@@ -9,8 +9,8 @@ func unitdFailTool() Tool {
 		Name:    "unitd-fail",
 		Args:    "[<message>]",
 		Summary: "end the hook as failed, and say why",
-		Details: `The hook ends at once with all that it has started, nothing that it has written is
-kept, and the unit is in error with that message, as after an exit code that isn't 0.
+		Details: `The call doesn't return: the hook is killed with all that it has started, nothing that
+it has written is kept, and the unit is in error with that message, as after an exit code that isn't 0.
 It is retried and resolved like any failed hook. An action, or commands, end as
 failed with the message. A message that begins with a hyphen needs "--" before it.
 

@@ -1,6 +1,8 @@
 package tools
 
 import (
+	"cmp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -35,22 +37,51 @@ departed and broken of relations, the detaching of storage.`,
 
 type unitdRequeue struct {
 	ctx    *hookcontext.Context
-	after  time.Duration
+	after  waitFlag
 	reason string
 }
 
 func (t *unitdRequeue) declare(f *flags) {
-	f.DurationVar(&t.after, "after", 30*time.Second, "Wait at least that long: 30s, 5m, 2h")
+	t.after = waitFlag(30 * time.Second)
+	f.Var(&t.after, "after", "Wait at least that long: 30s, 5m, 2h, 7d")
 }
 
 func (t *unitdRequeue) parse(args []string) (err error) {
-	if t.after < requeueLeast || t.after > requeueMost {
-		return errors.Errorf("invalid value %q for option --after: it must be between %s and %s", t.after, requeueLeast, requeueMost)
-	}
 	t.reason, err = optional(args)
 	t.reason = oneLine(t.reason)
 	return err
 }
+
+// waitFlag is how long to wait: a duration as Go writes it, which may begin with
+// days.
+type waitFlag time.Duration
+
+// String is the flag's default as help shows it.
+func (w *waitFlag) String() string { return time.Duration(*w).String() }
+
+// Set is part of gnuflag.Value.
+func (w *waitFlag) Set(s string) error {
+	var days time.Duration
+	rest := s
+	if count, after, ok := strings.Cut(s, "d"); ok {
+		n, err := strconv.ParseUint(count, 10, 16)
+		if err != nil {
+			return errNoWait
+		}
+		days, rest = time.Duration(n)*24*time.Hour, cmp.Or(after, "0s")
+	}
+	d, err := time.ParseDuration(rest)
+	if err != nil || d < 0 {
+		return errNoWait
+	}
+	if d += days; d < requeueLeast || d > requeueMost {
+		return errors.New("it must be between 1s and 30d")
+	}
+	*w = waitFlag(d)
+	return nil
+}
+
+const errNoWait = errors.ConstError("expected it as 30s, 5m, 2h or 7d")
 
 // oneLine is text for people, of one line that isn't long.
 func oneLine(text string) string {
@@ -62,4 +93,4 @@ func oneLine(text string) string {
 	return text
 }
 
-func (t *unitdRequeue) run(*call) error { return t.ctx.Requeue(t.after, t.reason) }
+func (t *unitdRequeue) run(*call) error { return t.ctx.Requeue(time.Duration(t.after), t.reason) }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/juju/errors"
@@ -28,7 +29,10 @@ func isBundle(path string) bool {
 type plan struct {
 	isolation model.Isolation
 	*bundle.Bundle
-	apps []plannedApp
+	// apps are in the order in which they can be deployed, places where the units
+	// go of those for which the bundle says so.
+	apps   []plannedApp
+	places map[string][]bundle.Place
 }
 
 type plannedApp struct {
@@ -64,6 +68,9 @@ func (a *app) planBundle(path string) (_ *plan, err error) {
 		}
 		p.apps = append(p.apps, planned)
 	}
+	if err := p.place(); err != nil {
+		return nil, err
+	}
 	for _, r := range b.Relations {
 		if _, err := model.MatchEndpoints(p.side(r[0]), p.side(r[1])); err != nil {
 			return nil, errors.Annotatef(noRelation(err, r[0], r[1]), "%s: relation %s %s", filepath.Base(b.Path), r[0], r[1])
@@ -73,6 +80,24 @@ func (a *app) planBundle(path string) (_ *plan, err error) {
 		a.note("noted, and not followed on this machine: %s", strings.Join(b.Ignored, ", "))
 	}
 	return p, nil
+}
+
+// place says where the units go, and puts the applications into the order for
+// that.
+func (p *plan) place() error {
+	units := map[string]int{}
+	for _, app := range p.apps {
+		units[app.Application.Name] = app.units
+	}
+	var err error
+	if p.places, err = p.Places(units); err != nil {
+		return err
+	}
+	order, err := p.Order()
+	slices.SortStableFunc(p.apps, func(a, b plannedApp) int {
+		return slices.Index(order, a.Application.Name) - slices.Index(order, b.Application.Name)
+	})
+	return err
 }
 
 func (a *app) planApp(app bundle.Application) (plannedApp, error) {
@@ -93,6 +118,8 @@ func (a *app) planApp(app bundle.Application) (plannedApp, error) {
 	switch {
 	case charm.Subordinate && app.Units > 0:
 		return planned, errors.NewNotValid(nil, "a subordinate has no units of its own: leave num_units out")
+	case charm.Subordinate && app.Placed():
+		return planned, errors.NewNotValid(nil, "a subordinate is where its principals are: leave \"to\" out")
 	case charm.Subordinate:
 		planned.units = 0
 	case app.Units < 0:
@@ -146,13 +173,17 @@ func (a *app) apply(m *state.Model, p *plan) error {
 		}
 		there[name] = doc
 	}
+	ps, err := a.placesIn(m, p)
+	if err != nil {
+		return err
+	}
 	for _, app := range p.apps {
 		doc, ok := there[app.Application.Name]
 		var err error
 		if ok {
-			err = a.bringUpToDate(m, doc, app)
+			err = a.bringUpToDate(m, doc, app, ps)
 		} else {
-			err = a.deployPlanned(m, app, p.isolation)
+			err = a.deployPlanned(m, app, p.isolation, ps)
 		}
 		if err != nil {
 			return errors.Annotatef(err, "cannot deploy application %q", app.Application.Name)
@@ -166,9 +197,12 @@ func (a *app) apply(m *state.Model, p *plan) error {
 	return nil
 }
 
-func (a *app) deployPlanned(m *state.Model, app plannedApp, isolation model.Isolation) error {
+func (a *app) deployPlanned(m *state.Model, app plannedApp, isolation model.Isolation, ps *places) error {
 	todo := app.args(isolation)
 	var err error
+	if todo.To, err = ps.to(todo.Application, 0); err != nil {
+		return err
+	}
 	if todo.Resources, err = a.storeResources(m, app.Resources); err != nil {
 		return err
 	}
@@ -193,7 +227,7 @@ func (app plannedApp) args(isolation model.Isolation) state.DeployArgs {
 // bringUpToDate gives an application that is there the bundle's charm, options,
 // trust and exposure and, where it has fewer, units. What the bundle doesn't say
 // stays as somebody has set it since.
-func (a *app) bringUpToDate(m *state.Model, doc state.ApplicationDoc, app plannedApp) error {
+func (a *app) bringUpToDate(m *state.Model, doc state.ApplicationDoc, app plannedApp, ps *places) error {
 	old, err := m.Charm(a.ctx, doc.Charm)
 	if err != nil {
 		return err
@@ -235,9 +269,15 @@ func (a *app) bringUpToDate(m *state.Model, doc state.ApplicationDoc, app planne
 			return err
 		}
 	}
-	if missing := app.units - doc.Units; missing > 0 {
-		_, err = m.AddUnits(a.ctx, doc.Name, missing)
+	missing := app.units - doc.Units
+	if missing <= 0 {
+		return nil
 	}
+	to, err := ps.to(doc.Name, doc.Units)
+	if err != nil {
+		return err
+	}
+	_, err = m.AddUnits(a.ctx, doc.Name, missing, to...)
 	return err
 }
 
@@ -254,7 +294,7 @@ func (a *app) deployBundle(path, name string, f deployFlags) error {
 	if p.isolation, err = f.isolate.isolation(); err != nil {
 		return err
 	}
-	if err := a.checkIsolation(p.isolation); err != nil {
+	if err := a.checkIsolation(f.isolate, p.isolation); err != nil {
 		return err
 	}
 	m, err := a.model()

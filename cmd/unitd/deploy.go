@@ -77,7 +77,7 @@ already is brought up to date, and what the bundle doesn't say of it stays.`,
 func (a *app) deploy(path, name string, f deployFlags) error {
 	if isBundle(path) {
 		if f.to != "" {
-			return usagef("--to is for a charm: a bundle says itself what it is of")
+			return usagef("--to is for a charm: a bundle says itself where its units go")
 		}
 		return a.deployBundle(path, name, f)
 	}
@@ -148,7 +148,7 @@ func (a *app) deploy(path, name string, f deployFlags) error {
 	if err != nil {
 		return err
 	}
-	if err := a.checkIsolation(isolation); err != nil {
+	if err := a.checkIsolation(f.isolate, isolation); err != nil {
 		return err
 	}
 	if todo.Charm, err = a.addCharm(m, charm); err != nil {

@@ -13,10 +13,12 @@ import (
 	"github.com/unitd/unitd/isolate"
 	"github.com/unitd/unitd/machine"
 	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/state"
+	"github.com/unitd/unitd/state/store/etcd"
 )
 
 // isolateVariable says how applications are isolated for which nothing else is
-// said; it is there for CI, and for the worlds of scripts.
+// said; it is there for CI, and for the worlds of scripts, which always have it.
 const isolateVariable = "UNITD_ISOLATE"
 
 // isolateFlags are the flags of commands that deploy.
@@ -29,6 +31,9 @@ func (f *isolateFlags) declare(cmd *cobra.Command) {
 	fs.StringVar(&f.root, "isolate-root", "", "the directory that isolated units have as their root (the host's root)")
 	fs.StringVar(&f.os, "isolate-os", "", "the system that isolated units are told they are on: "+strings.Join(isolate.Systems(), ", "))
 }
+
+// told says whether anybody has said how to isolate.
+func (f isolateFlags) told() bool { return cmp.Or(f.mode, os.Getenv(isolateVariable)) != "" }
 
 // isolation is what the flags ask for, with what isn't said as it is mostly.
 func (f isolateFlags) isolation() (model.Isolation, error) {
@@ -56,21 +61,26 @@ func (f isolateFlags) isolation() (model.Isolation, error) {
 	return i, nil
 }
 
-// checkIsolation says whether units can be isolated here, and tells what they
-// will lack.
-func (a *app) checkIsolation(i model.Isolation) error {
-	if !i.On() {
-		return nil
+// checkIsolation says whether units can be isolated as the flags ask for, and
+// tells what they will lack. What the world of a script is told was tried before
+// the first script.
+func (a *app) checkIsolation(f isolateFlags, i model.Isolation) error {
+	if _, inLab, err := labTime(); err != nil || inLab && f.mode == "" {
+		return err
 	}
 	dir, err := dataDir()
 	if err != nil {
 		return err
 	}
-	self, err := stableSelf(dir)
-	if err != nil {
-		return err
+	return a.checkIsolationIn(dir, dir, i)
+}
+
+// checkIsolationIn is checkIsolation for units whose changes are in dir.
+func (a *app) checkIsolationIn(dataDir, dir string, i model.Isolation) error {
+	if !i.On() {
+		return nil
 	}
-	lost, err := machine.NewCells(dir, self).Try(a.ctx, isolate.Spec{Name: "units", Hostname: "try", ID: "try", Mode: i.Mode, Root: i.Root, OS: i.OS})
+	lost, err := a.tryIsolation(dataDir, dir, i)
 	switch {
 	case errors.Is(err, isolate.ErrNoRights):
 		return errors.WithType(fmt.Errorf("units can't be isolated here: %s; without --isolate they share the host, its files, processes and ports", err), isolate.ErrNoRights)
@@ -80,4 +90,57 @@ func (a *app) checkIsolation(i model.Isolation) error {
 		a.note("isolated in part: %s", lost)
 	}
 	return nil
+}
+
+// tryIsolation says what units would lack whose changes are in dir.
+func (a *app) tryIsolation(dataDir, dir string, i model.Isolation) (lost string, err error) {
+	self, err := stableSelf(dataDir)
+	if err != nil {
+		return "", err
+	}
+	return machine.NewCells(dir, self).Try(a.ctx, isolate.Spec{Name: "units", Hostname: "try", ID: "try", Mode: i.Mode, Root: i.Root, OS: i.OS})
+}
+
+// whereAllowed is how units are isolated, whose changes are in dir, for which
+// nothing is said: wholly where that can be had, else not at all; then why says
+// in a line what they lack.
+func (a *app) whereAllowed(dataDir, dir string) (i model.Isolation, why string) {
+	i = model.Isolation{Mode: model.IsolateOn, OS: isolate.DefaultOS}
+	lost, err := a.tryIsolation(dataDir, dir, i)
+	switch {
+	case err != nil:
+		why = fmt.Sprintf("%v; they share this host, its files, processes and ports", err)
+	case lost != "":
+		why = fmt.Sprintf("cannot isolate units in all respects: %s; they share this host, its files, processes and ports", lost)
+	default:
+		return i, ""
+	}
+	return model.Isolation{}, why
+}
+
+// isolateNew has a plan's applications isolated where that is allowed, if some
+// of them are to be added. In a store for many hosts they are not: other hosts may
+// allow something else, and don't reach the units' network.
+func (a *app) isolateNew(m *state.Model, p *plan) error {
+	name, err := a.storeName()
+	if err != nil || strings.HasPrefix(name, etcd.Scheme) {
+		return err
+	}
+	adds := false
+	for _, app := range p.apps {
+		_, err := m.Application(a.ctx, app.Application.Name)
+		if err != nil && !errors.Is(err, errors.NotFound) {
+			return err
+		}
+		adds = adds || err != nil
+	}
+	dir, err := dataDir()
+	if err != nil || !adds {
+		return err
+	}
+	var why string
+	if p.isolation, why = a.whereAllowed(dir, dir); why != "" && a.ctx.Err() == nil {
+		a.note("%s", why)
+	}
+	return errors.Trace(a.ctx.Err())
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"github.com/juju/errors"
@@ -60,6 +61,9 @@ func (a *app) lab(socket string) error {
 	if err != nil {
 		return err
 	}
+	if dir := os.Getenv(lab.SharedVariable); dir != "" {
+		c.Shared = []string{dir}
+	}
 	c.Mounts = false // a world can be killed at any time, and nothing of it stays
 	// A leader is deposed past the agent's own view of the store.
 	outside := state.NewController(s, clock)
@@ -79,7 +83,12 @@ func (a *app) lab(socket string) error {
 		return errors.Annotate(err, "cannot listen for the script")
 	}
 	defer listener.Close()
-	server := &lab.Server{Clock: clock, Faults: faults, Store: wrapped, Order: order, Gone: cancel, Depose: func(application string) error {
+	var alone atomic.Bool // whoever runs the script was killed, and takes nothing away
+	gone := func() {
+		alone.Store(true)
+		cancel()
+	}
+	server := &lab.Server{Clock: clock, Faults: faults, Store: wrapped, Order: order, Gone: gone, Depose: func(application string) error {
 		return deposeIn(ctx, outside, application)
 	}}
 	c.Twice, c.Still = server.Twice.Load, server.Still.Store
@@ -95,6 +104,11 @@ func (a *app) lab(socket string) error {
 	go func() { _ = server.Serve(listener) }() // ends with the listener
 	tellReady()
 	err = runAgent(ctx, c)
+	if alone.Load() {
+		if err := c.Cells.Halt(); err != nil {
+			return err
+		}
+	}
 	if reboots {
 		return silentError{lab.Rebooting}
 	}

@@ -109,7 +109,8 @@ type replay struct {
 	tools    string
 	listener net.Listener
 	player   *recording.Player
-	mu       sync.Mutex // for what is printed
+	end      context.CancelCauseFunc // kills the hook
+	mu       sync.Mutex              // for what is printed
 }
 
 // newReplay makes all that a hook needs, in a directory of its own. It is to be
@@ -245,10 +246,13 @@ func (p *replay) run() ([]recording.Difference, error) {
 	if path == "" {
 		return nil, errors.NewNotFound(nil, fmt.Sprintf("the charm has no %q hook", p.rec.Hook))
 	}
+	ctx, end := context.WithCancelCause(p.ctx)
+	defer end(nil)
+	p.end = end
 	server := recording.Serve(p.listener, p.player, p.rec.Getenv("JUJU_CONTEXT_ID"), p.showCall)
 	var r runner.Runner
 	mark := "UNITD_RUN=" + p.dir
-	o := r.Run(p.ctx, runner.Cmd{Path: path, Dir: p.charm, Env: append(p.environ(), mark), Output: p.show})
+	o := r.Run(ctx, runner.Cmd{Path: path, Dir: p.charm, Env: append(p.environ(), mark), Output: p.show})
 	runner.EndLeftover(context.WithoutCancel(p.ctx), mark)
 	server.Close()
 	r.Close()
@@ -299,6 +303,9 @@ func (p *replay) show(s runner.Stream, line string) {
 }
 
 func (p *replay) showCall(c recording.Answered) {
+	if c.Ends {
+		p.end(runner.AtOnce)
+	}
 	if !p.flags.verbose {
 		return
 	}

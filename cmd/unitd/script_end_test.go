@@ -15,6 +15,7 @@ import (
 
 	"github.com/unitd/unitd/audit"
 	"github.com/unitd/unitd/hooks/runner"
+	"github.com/unitd/unitd/isolate"
 	"github.com/unitd/unitd/machine"
 )
 
@@ -44,6 +45,10 @@ func takeDown(t testing.TB, e *testscript.Env) {
 		if err == nil && (bytes.Contains(b, []byte("panic:")) || bytes.Contains(b, []byte("DATA RACE"))) {
 			t.Errorf("the agent has panicked, or has a race")
 		}
+	}
+	for pid := range machinesOf(e.WorkDir) {
+		t.Errorf("the machine of an isolated unit was left behind, process %d", pid)
+		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
 	for _, dir := range dataDirs(t, e.WorkDir) {
 		if err := audit.Dir(dir); err != nil {
@@ -119,6 +124,27 @@ func processesOf(work string) map[int]string {
 		command, err := os.ReadFile(filepath.Join(dir, "cmdline"))
 		if err == nil && len(command) > 0 {
 			found[pid] = string(bytes.ReplaceAll(command, []byte{0}, []byte{' '}))
+		}
+	}
+	return found
+}
+
+// machinesOf are the first processes of the machines of isolated units whose
+// changes are below a directory, by id.
+func machinesOf(dir string) map[int]bool {
+	found := map[int]bool{}
+	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		return found
+	}
+	for _, path := range lines {
+		line, err := os.ReadFile(path)
+		if err != nil || !bytes.Contains(line, []byte(isolate.InitCommand)) {
+			continue
+		}
+		mounts, err := os.ReadFile(filepath.Join(filepath.Dir(path), "mountinfo"))
+		if pid, no := strconv.Atoi(filepath.Base(filepath.Dir(path))); err == nil && no == nil && bytes.Contains(mounts, []byte(dir+"/")) {
+			found[pid] = true
 		}
 	}
 	return found

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
+	"os"
 	"regexp"
 	"strings"
 
@@ -35,11 +37,14 @@ func (a *app) testCmd() *cobra.Command {
 come of it: each in a private model with a real agent and a clock of its own, in
 parallel. Without arguments those in the current directory are run.
 
+Where the rights allow it, as root on Linux, each unit gets a machine of its own
+on this host; --isolate=off, or UNITD_ISOLATE=off, has units share the host.
+
 A script is a txtar file: commands first, then the files that they need. "unitd
 test --commands" lists the commands.`,
 		Example: `  unitd test ./tests
   unitd test tests/upgrade.txtar -v
-  unitd test ./tests --isolate
+  unitd test ./tests --isolate=off
   unitd test ./tests --run 'relation' --junit report.xml`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			return a.test(args, f)
@@ -53,7 +58,7 @@ test --commands" lists the commands.`,
 	fs.BoolVar(&f.json, "json", false, "print one JSON object for each script")
 	fs.BoolVar(&f.update, "update", false, "rewrite the files in scripts that cmp finds different")
 	fs.BoolVar(&f.keep, "keep", false, "leave the scripts' directories where they are")
-	fs.StringVar(&f.isolate, "isolate", "", "isolate units, as deploy does, where a script doesn't say otherwise: "+strings.Join(model.IsolationModes(), ", "))
+	fs.StringVar(&f.isolate, "isolate", "", "isolate units, as deploy does, where a script doesn't say otherwise: "+strings.Join(model.IsolationModes(), ", ")+" (on where the rights allow it)")
 	fs.Lookup("isolate").NoOptDefVal = model.IsolateAuto
 	fs.StringVar(&f.junit, "junit", "", "write a JUnit XML file, for CI")
 	fs.BoolVar(&f.commands, "commands", false, "list the commands of scripts")
@@ -98,10 +103,7 @@ func (a *app) test(args []string, f testFlags) error {
 
 func (a *app) suite(args []string, f testFlags) (*script.Suite, error) {
 	s := &script.Suite{Parallel: f.parallel, Verbose: f.verbose, JSON: f.json, Out: a.stdout}
-	s.Seed, s.Update, s.Keep, s.Isolate = f.seed, f.update, f.keep, f.isolate
-	if err := (model.Isolation{Mode: f.isolate}).Validate(); err != nil {
-		return nil, usagef("--isolate: %v", err)
-	}
+	s.Seed, s.Update, s.Keep = f.seed, f.update, f.keep
 	if len(args) == 0 {
 		args = []string{"."}
 	}
@@ -125,5 +127,23 @@ func (a *app) suite(args []string, f testFlags) (*script.Suite, error) {
 	if s.Unitd, err = stableSelf(dir); err != nil {
 		return nil, fmt.Errorf("cannot run scripts: %w", err)
 	}
-	return s, nil
+	s.Isolate, err = a.isolateScripts(dir, f)
+	return s, err
+}
+
+// isolateScripts is the mode in which scripts isolate that don't say it
+// themselves. Their worlds are where temporary files are.
+func (a *app) isolateScripts(dir string, f testFlags) (string, error) {
+	i, err := isolateFlags{mode: f.isolate}.isolation()
+	if err != nil {
+		return "", err
+	}
+	if (isolateFlags{mode: f.isolate}).told() {
+		return cmp.Or(i.Mode, model.IsolateOff), a.checkIsolationIn(dir, os.TempDir(), i)
+	}
+	i, why := a.whereAllowed(dir, os.TempDir())
+	if f.verbose && why != "" {
+		a.note("%s", why)
+	}
+	return cmp.Or(i.Mode, model.IsolateOff), errors.Trace(a.ctx.Err())
 }

@@ -48,7 +48,7 @@ func TestScriptsLeaveNothingBehind(t *testing.T) {
 	}
 	t.Run("in the end", func(t *testing.T) {
 		t.Parallel()
-		r := newScriptsRun(t, 20, 0)
+		r := newScriptsRun(t, 20, 0, "off")
 		if out, err := r.cmd.CombinedOutput(); err != nil || !bytes.Contains(out, []byte("20 passed, 0 failed")) {
 			t.Errorf("%v:\n%s", err, out)
 		}
@@ -56,36 +56,48 @@ func TestScriptsLeaveNothingBehind(t *testing.T) {
 	})
 	t.Run("when interrupted", func(t *testing.T) {
 		t.Parallel()
-		r := newScriptsRun(t, 12, 8)
-		out, err := r.cmd.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		var said, complained bytes.Buffer
-		r.cmd.Stderr = &complained
-		if err := r.cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		lines := bufio.NewReader(out)
-		first, err := lines.ReadString('\n')
-		if err != nil || !strings.HasPrefix(first, "pass ") {
-			t.Errorf("the first line is %q, %v", first, err)
-		}
-		if len(processesOf(r.temp)) == 0 {
-			t.Error("nothing was running")
-		}
-		if err := r.cmd.Process.Signal(syscall.SIGINT); err != nil {
-			t.Fatal(err)
-		}
-		late := time.AfterFunc(time.Minute, func() { _ = r.cmd.Process.Kill() })
-		rest, _ := lines.WriteTo(&said)
-		err = r.cmd.Wait()
-		var exit *exec.ExitError
-		if !late.Stop() || !errors.As(err, &exit) || exit.ExitCode() < 1 {
-			t.Errorf("it ended by %v after %d bytes:\n%s%s", err, rest, said.String(), complained.String())
-		}
-		r.wantNothingLeft()
+		interrupt(t, newScriptsRun(t, 12, 8, "off"))
 	})
+	t.Run("when interrupted, of isolated units", func(t *testing.T) {
+		t.Parallel()
+		if ok, err := mayIsolate(); err != nil || !ok {
+			t.Skipf("skipped: units cannot be isolated here: %v", err)
+		}
+		interrupt(t, newScriptsRun(t, 2, 4, "on"))
+	})
+}
+
+// interrupt interrupts a run once its first script has passed.
+func interrupt(t *testing.T, r *scriptsRun) {
+	t.Helper()
+	out, err := r.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said, complained bytes.Buffer
+	r.cmd.Stderr = &complained
+	if err := r.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewReader(out)
+	first, err := lines.ReadString('\n')
+	if err != nil || !strings.HasPrefix(first, "pass ") {
+		t.Errorf("the first line is %q, %v", first, err)
+	}
+	if len(processesOf(r.temp)) == 0 {
+		t.Error("nothing was running")
+	}
+	if err := r.cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	late := time.AfterFunc(time.Minute, func() { _ = r.cmd.Process.Kill() })
+	rest, _ := lines.WriteTo(&said)
+	err = r.cmd.Wait()
+	var exit *exec.ExitError
+	if !late.Stop() || !errors.As(err, &exit) || exit.ExitCode() < 1 {
+		t.Errorf("it ended by %v after %d bytes:\n%s%s", err, rest, said.String(), complained.String())
+	}
+	r.wantNothingLeft()
 }
 
 // scriptsRun is a "unitd test" with a temporary directory of its own.
@@ -99,7 +111,7 @@ type scriptsRun struct {
 }
 
 // newScriptsRun is one of so many scripts of each kind, all at once.
-func newScriptsRun(t *testing.T, quickOnes, slowOnes int) *scriptsRun {
+func newScriptsRun(t *testing.T, quickOnes, slowOnes int, isolate string) *scriptsRun {
 	t.Helper()
 	bin, err := programs()
 	if err != nil {
@@ -127,7 +139,7 @@ func newScriptsRun(t *testing.T, quickOnes, slowOnes int) *scriptsRun {
 	})
 	cmd := exec.Command(filepath.Join(bin, "unitd"), "test", "--parallel", "20", dir)
 	r := &scriptsRun{T: t, cmd: cmd, temp: temp, data: filepath.Join(dir, "data")}
-	cmd.Env = append(os.Environ(), "TMPDIR="+temp, "UNITD_DATA="+r.data)
+	cmd.Env = append(os.Environ(), "TMPDIR="+temp, "UNITD_DATA="+r.data, "UNITD_ISOLATE="+isolate)
 	r.joinGroup()
 	return r
 }
@@ -167,6 +179,10 @@ func (r *scriptsRun) wantNothingLeft() {
 	for pid, command := range leftBehind(r.temp) {
 		r.Errorf("process %d was left behind: %s", pid, command)
 		_ = syscall.Kill(pid, syscall.SIGKILL) // it may have just ended
+	}
+	for pid := range machinesOf(r.temp) {
+		r.Errorf("the machine of an isolated unit was left behind, process %d", pid)
+		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
 	for _, table := range []string{"/proc/net/unix", "/proc/self/mountinfo"} {
 		b, err := os.ReadFile(table)

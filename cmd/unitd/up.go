@@ -32,11 +32,14 @@ func (a *app) upCmd() *cobra.Command {
 		Long: `Deploy a bundle, run the agent in the foreground, show each hook as it runs, and
 show the status once nothing is left to do. The agent then goes on until Ctrl-C,
 unless --exit-when-settled is given. Run it again after a change of a charm or of
-the bundle, and what has changed is brought up to date.`,
+the bundle, and what has changed is brought up to date.
+
+Where the rights allow it, as root on Linux, each unit that it adds gets a machine
+of its own on this host (--isolate=off: none does); these stop with the agent.`,
 		Example: `  unitd up shop.yaml
   unitd up shop.yaml --exit-when-settled --timeout 2m
   unitd up shop.yaml --logs
-  unitd up shop.yaml --isolate=auto`,
+  unitd up shop.yaml --isolate=off`,
 		Args: args(1, 1, "no bundle specified"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return a.up(args[0], f)
@@ -58,12 +61,17 @@ func (a *app) up(path string, f upFlags) error {
 	if p.isolation, err = f.isolate.isolation(); err != nil {
 		return err
 	}
-	if err := a.checkIsolation(p.isolation); err != nil {
+	if err := a.checkIsolation(f.isolate, p.isolation); err != nil {
 		return err
 	}
 	m, err := a.model()
 	if err != nil {
 		return err
+	}
+	if !f.isolate.told() {
+		if err := a.isolateNew(m, p); err != nil {
+			return err
+		}
 	}
 	lock, err := a.lockHere()
 	if errors.Is(err, errors.AlreadyExists) {
@@ -127,7 +135,14 @@ func (a *app) upHere(m *state.Model, p *plan, f upFlags) error {
 	ctx, stop := context.WithCancel(a.ctx)
 	defer stop()
 	ended := make(chan error, 1)
-	go func() { ended <- a.toDo(runAgent(ctx, c)) }()
+	go func() {
+		err := runAgent(ctx, c)
+		// What was begun in the foreground leaves nothing in the background.
+		if halted := c.Cells.Halt(); halted != nil {
+			c.Log.Error("cannot stop the machines of isolated units", "err", halted)
+		}
+		ended <- a.toDo(err)
+	}()
 	err = a.untilSettled(m, f.timeout, ended)
 	if f.exit || err != nil && a.ctx.Err() == nil {
 		stop()

@@ -25,7 +25,7 @@ func TestTheShopRunsItsHooksInTheGuaranteedOrder(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	bundle := filepath.Join(filepath.Dir(testcharms.Dir("shop")), "shop.yaml")
 	cmd := exec.Command(filepath.Join(bin, "unitd"), "up", bundle, "--exit-when-settled", "--timeout", "2m")
-	cmd.Env = append(os.Environ(), "UNITD_DATA="+data)
+	cmd.Env = append(os.Environ(), "UNITD_DATA="+data, "UNITD_ISOLATE=off")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)

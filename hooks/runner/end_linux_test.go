@@ -34,6 +34,32 @@ env -i PATH=/bin:/usr/bin setsid sh -c 'echo $$; while :; do sleep 60 & wait $!;
 while :; do sleep 60; done
 `
 
+// TestAProgramThatIsEndedAtOnceHasNoGrace, however long others have.
+func TestAProgramThatIsEndedAtOnceHasNoGrace(t *testing.T) {
+	t.Parallel()
+	ctx, end := context.WithCancelCause(context.Background())
+	defer end(nil)
+	var out sink
+	o := newRunner(t).Run(ctx, runner.Cmd{
+		Path: script(t, stubborn), Env: []string{"PATH=/bin:/usr/bin", "UNITD_RUN=" + t.TempDir()}, Grace: 24 * time.Hour,
+		Output: func(s runner.Stream, line string) {
+			if out.add(s, line); len(out.get(s)) == 4 {
+				end(runner.AtOnce)
+			}
+		},
+	})
+	if !o.Stopped || o.Signal != syscall.SIGKILL || o.Left != 0 {
+		t.Errorf("got %+v", o)
+	}
+	for _, line := range out.get(runner.Stdout) {
+		pid, err := strconv.Atoi(line)
+		if err != nil {
+			t.Fatalf("%q was said, as after TERM", line)
+		}
+		wantGone(t, pid)
+	}
+}
+
 // TestAllThatAProgramHasStartedEndsWithIt, with a cgroup and without, whatever
 // it does against that, and all that it has printed is passed on.
 func TestAllThatAProgramHasStartedEndsWithIt(t *testing.T) {

@@ -21,7 +21,6 @@ package runner
 
 import (
 	"context"
-	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -29,6 +28,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/juju/errors"
 
 	"github.com/unitd/unitd/durable"
 )
@@ -74,6 +75,10 @@ const (
 	defaultGrace  = 5 * time.Second
 	defaultLinger = 100 * time.Millisecond
 )
+
+// AtOnce is the cause (see context.WithCancelCause) with which a context ends
+// that leaves a program and what it has started no grace: they get KILL alone.
+const AtOnce = errors.ConstError("ended at once")
 
 // Outcome says how a program ended.
 type Outcome struct {
@@ -124,8 +129,8 @@ func (r *Runner) Close() {
 
 // Run runs the program and returns when it has exited and its output is read,
 // or Linger after the exit. When ctx ends first, the program and all that it has
-// started get TERM, and KILL after Grace, and are gone when Run returns, but for
-// Outcome.Left of them.
+// started get TERM, and KILL after Grace (see AtOnce), and are gone when Run returns,
+// but for Outcome.Left of them.
 func (r *Runner) Run(ctx context.Context, c Cmd) Outcome {
 	if c.Grace <= 0 {
 		c.Grace = defaultGrace
@@ -220,6 +225,9 @@ func wait(ctx context.Context, cmd *exec.Cmd, exited <-chan error, t tree, grace
 	case err := <-exited: // both at once
 		return outcome(cmd, err)
 	default:
+	}
+	if errors.Is(context.Cause(ctx), AtOnce) {
+		grace = 0
 	}
 	left := t.end(grace)
 	o := Outcome{Exit: -1}

@@ -163,7 +163,8 @@ func (p process) signal(s syscall.Signal) {
 }
 
 // end ends the tree: TERM for each process, and KILL for those that are there
-// after the grace. It returns how many couldn't be ended.
+// after the grace, or for all if there is none. It returns how many couldn't be
+// ended.
 func (t *tree) end(grace time.Duration) (left int) {
 	over := time.Now().Add(grace)
 	told := map[int]bool{}

@@ -46,6 +46,7 @@ type Request struct {
 const (
 	BootVariable    = "UNITD_LAB_BOOT"    // names the machine's boot
 	AddressVariable = "UNITD_LAB_ADDRESS" // is the machine's address; empty: the host's
+	SharedVariable  = "UNITD_LAB_SHARED"  // is a directory that isolated units see, too
 	Rebooting       = 75
 )
 
