@@ -84,6 +84,13 @@ func lives(entries []history.Entry) [][]sim.Run {
 	at := map[string]int{}
 	for _, e := range entries {
 		i, known := at[e.ID]
+		if known && i < 0 {
+			continue
+		}
+		if !known && e.Run > 1 && e.Hook.Cause == resolver.CauseForgotten {
+			at[e.ID] = -1 // the unit began on another disk, which has that history
+			continue
+		}
 		if !known {
 			i = len(all)
 			at[e.ID] = i

@@ -17,7 +17,8 @@ import (
 )
 
 // boot is what every unit runs first; a word is a hook, its outcome if it isn't
-// committed, and the unit's id if it isn't "1": "start=failed@2".
+// committed, and the unit's id if it isn't "1": "start=failed@2". "#5" has the first
+// run be number 5.
 const boot = "install leader-elected config-changed start "
 
 func TestDir(t *testing.T) {
@@ -37,6 +38,7 @@ func TestDir(t *testing.T) {
 		{"a lost disk is made up for by upgrade-charm, and members join again", related + "db-relation-joined upgrade-charm!lost config-changed db-relation-joined", "", ""},
 		{"without a loss nobody joins again", related + "db-relation-joined upgrade-charm config-changed db-relation-joined", "", "joined"},
 		{"and whatever is lost, install doesn't run again", boot + "upgrade-charm!lost config-changed install", "", "install runs once"},
+		{"a unit that began on another disk is left to who has its history", "#5 upgrade-charm!lost config-changed start stop remove", "", ""},
 		{"a machine that was rebooted starts again", boot + "start!rebooted", "", ""},
 		{"a relation that went by force is not broken", related + "stop remove", `forget reason="gone" relations="[7]"`, ""},
 		{"another one that did is no excuse", related + "stop remove", `forget reason="gone" relations="[8 9]"`, "stop does not run while"},
@@ -70,8 +72,12 @@ func writeHistory(t *testing.T, dir, runs, line string) {
 	if err := os.MkdirAll(histories, 0o700); err != nil {
 		t.Fatal(err)
 	}
+	first := 1
+	if n, rest, ok := strings.Cut(runs, " "); ok && n[0] == '#' {
+		first, runs = int(n[1]-'0'), rest
+	}
 	for i, word := range strings.Fields(runs) {
-		e := history.Entry{Unit: "app/0", ID: "1", Run: int64(i + 1), Outcome: history.Committed}
+		e := history.Entry{Unit: "app/0", ID: "1", Run: int64(i + first), Outcome: history.Committed}
 		word, id, renewed := strings.Cut(word, "@")
 		if renewed {
 			e.ID = id

@@ -1,6 +1,7 @@
 package durable
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -55,6 +56,24 @@ func (d Disk) WriteFile(path string, b []byte, perm fs.FileMode) error {
 		err = cerr
 	}
 	return err
+}
+
+// ReplaceFile writes a file so that it is the former one or the new one, whole,
+// whenever the machine loses its power. A file beside it, path and ".new", may be
+// left behind, which the next one to replace it writes over.
+func (d Disk) ReplaceFile(path string, b []byte, perm fs.FileMode) error {
+	f, err := d.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, perm)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(b)
+	if err := errors.Join(err, f.SyncData(), f.Close()); err != nil {
+		return err
+	}
+	if err := d.Rename(path+".new", path); err != nil {
+		return err
+	}
+	return d.SyncDir(filepath.Dir(path))
 }
 
 // Write is part of io.Writer.

@@ -58,6 +58,9 @@ type Config struct {
 	// Machine is the machine that this agent has joined a model as; nil: the agent
 	// has the models, and the machines of state.LocalProvider.
 	Machine *Machine
+	// TakeOver: a person says that this agent shall manage the models that another
+	// one has managed, which is gone for good.
+	TakeOver bool
 	// Provisioners see to hosts for machines, by state.MachineDoc.Provider, in an
 	// agent that has the models; nil: those that there are, see Provisioner.
 	Provisioners map[string]Provisioner
@@ -100,11 +103,14 @@ type Config struct {
 
 	// cgroups are those of the hooks; nil: there may be none.
 	cgroups *runner.Cgroups
+	// manager is what this agent manages the models as; nil: it has joined one.
+	manager *state.ManagerDoc
 }
 
 // Run hosts the units of all models, or those of Config.Machine, until ctx ends;
 // then hooks that run are stopped, to be run again later, and it returns once
-// everything has ended. The error is ErrMachineGone once that machine is Dead.
+// everything has ended. The error is ErrMachineGone once that machine is Dead, and
+// state.ErrManaged where, or once, another agent manages the models.
 func Run(ctx context.Context, c Config) error {
 	toolsDir := filepath.Join(c.Dir, "tools")
 	if c.Cells == nil {
@@ -123,11 +129,19 @@ func Run(ctx context.Context, c Config) error {
 		c.Provisioners = provisioners()
 	}
 	a := &agent{Config: c, toolsDir: toolsDir, models: map[string]*hosted{}, gone: make(chan error, 1), rebooter: &rebooter{carryOut: c.Reboot, log: c.Log}, present: newPresent(c), turns: semaphore.NewWeighted(allTurns)}
+	if c.Machine == nil {
+		if err := a.beManager(); err != nil {
+			return errors.Trace(err)
+		}
+	}
 	a.lease = &lease{store: c.Controller.Store(), ttl: c.LeaseTime, clock: c.Clock, log: c.Log, holders: map[chan struct{}]bool{}}
 	if err := a.lease.grant(ctx); err != nil {
 		return errors.Trace(err)
 	}
 	defer a.lease.end()
+	if err := a.manageAll(ctx); err != nil {
+		return errors.Trace(err)
+	}
 	endCommands, err := a.serveCommands(ctx)
 	if err != nil {
 		return errors.Trace(err)
@@ -149,7 +163,7 @@ type agent struct {
 	turns    *semaphore.Weighted
 	// cleared: what former agents have left of models that are gone is cleared.
 	cleared bool
-	// gone gets the error of the agent whose machine is gone; it has room for it.
+	// gone gets why the agent ends by itself; it has room for one.
 	gone chan error
 	wait sync.WaitGroup
 }
@@ -208,7 +222,7 @@ func (a *agent) reconcile(ctx context.Context) error {
 		a.clearModels(ctx, there)
 	}
 	if a.Machine != nil && !there[a.Machine.Model] {
-		a.machineGone()
+		a.end(ErrMachineGone)
 	}
 	for _, info := range infos {
 		if _, ok := a.models[info.UUID]; !ok && (a.Machine == nil || a.Machine.Model == info.UUID) {
@@ -273,9 +287,13 @@ func (a *agent) host(ctx context.Context, m *state.Model) {
 				return a.command(ctx, req, caller{m, unit})
 			}
 			err := ma.run(ctx)
-			if errors.Is(err, ErrMachineGone) {
+			switch {
+			case errors.Is(err, ErrMachineGone):
 				a.recallAll(m.UUID())
-				a.machineGone()
+				a.end(ErrMachineGone)
+				return
+			case errors.Is(err, state.ErrManaged):
+				a.end(err) // what its units have here stays
 				return
 			}
 			if err != nil && ctx.Err() == nil {

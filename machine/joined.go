@@ -86,10 +86,10 @@ func (a *agent) recallAll(uuid string) {
 	}
 }
 
-// machineGone has the agent end.
-func (a *agent) machineGone() {
+// end has the agent end with that error.
+func (a *agent) end(err error) {
 	select {
-	case a.gone <- ErrMachineGone:
+	case a.gone <- err:
 	default: // it was told already
 	}
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/unitd/unitd/machine"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
+	"github.com/unitd/unitd/state/store"
 	"github.com/unitd/unitd/state/store/etcd/etcdtest"
 )
 
@@ -107,7 +108,12 @@ func newWorld(t testing.TB) *world {
 func newWorldWith(t testing.TB, configure func(*machine.Config)) *world {
 	t.Helper()
 	dir := t.TempDir()
-	s := etcdtest.Open(t, filepath.Join(dir, "store.db"))
+	return newWorldOn(t, dir, etcdtest.Open(t, filepath.Join(dir, "store.db")), configure)
+}
+
+// newWorldOn is newWorldWith on that store, with the agent's files in dir.
+func newWorldOn(t testing.TB, dir string, s store.Store, configure func(*machine.Config)) *world {
+	t.Helper()
 	t.Cleanup(func() { s.Close() })
 	t.Cleanup(func() {
 		if err := audit.Dir(dir); err != nil {

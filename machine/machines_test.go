@@ -2,6 +2,7 @@ package machine_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"os"
 	"os/exec"
@@ -27,6 +28,8 @@ const (
 	leaseVariable   = "UNITD_TEST_LEASE"
 	// reachableVariable has the agent tell the address by which others reach it.
 	reachableVariable = "UNITD_TEST_REACHABLE"
+	// takeOverVariable has the agent take over the models.
+	takeOverVariable = "UNITD_TEST_TAKEOVER"
 )
 
 func joinedAs() (*machine.Machine, time.Duration, error) {
@@ -52,6 +55,8 @@ type host struct {
 	store  string
 	// reachable: it tells the address by which others reach it.
 	reachable bool
+	takeOver  bool
+	lease     time.Duration // 0: shortLease
 	cmd       *exec.Cmd
 	said      *bytes.Buffer
 }
@@ -84,6 +89,17 @@ func (h *host) adds() *host {
 	if err != nil {
 		h.t.Fatal(err)
 	}
+	other := h.another()
+	other.id, other.agent = doc.ID, "agent-"+doc.ID
+	if err := h.model.JoinMachine(h.ctx, token, other.agent, "manual:here"); err != nil {
+		h.t.Fatal(err)
+	}
+	return other
+}
+
+// another is a host with a data directory of its own that has joined as no machine,
+// and doesn't run yet.
+func (h *host) another() *host {
 	at := *h.world
 	at.dir = h.t.TempDir()
 	h.t.Cleanup(func() {
@@ -93,11 +109,7 @@ func (h *host) adds() *host {
 		runner.EndLeftover(context.Background(), "JUJU_MODEL_UUID="+h.model.UUID())
 		runner.OpenCgroups(at.dir).Close()
 	})
-	other := &host{world: &at, id: doc.ID, agent: "agent-" + doc.ID, store: h.store}
-	if err := h.model.JoinMachine(h.ctx, token, other.agent, "manual:here"); err != nil {
-		h.t.Fatal(err)
-	}
-	return other
+	return &host{world: &at, store: h.store}
 }
 
 // begin starts the agent's process.
@@ -120,12 +132,15 @@ func (h *host) prepare(by ...string) (start func()) {
 	}
 	by = append(by, self)
 	h.cmd, h.said = exec.Command(by[0], by[1:]...), &bytes.Buffer{}
-	h.cmd.Env = append(os.Environ(), agentVariable+"="+h.dir, clientVariable+"="+client, storeVariable+"="+h.store, leaseVariable+"="+shortLease.String())
+	h.cmd.Env = append(os.Environ(), agentVariable+"="+h.dir, clientVariable+"="+client, storeVariable+"="+h.store, leaseVariable+"="+cmp.Or(h.lease, shortLease).String())
 	if h.id != "" {
 		h.cmd.Env = append(h.cmd.Env, machineVariable+"="+strings.Join([]string{h.model.UUID(), h.id, h.agent}, "/"))
 	}
 	if h.reachable {
 		h.cmd.Env = append(h.cmd.Env, reachableVariable+"=1")
+	}
+	if h.takeOver {
+		h.cmd.Env = append(h.cmd.Env, takeOverVariable+"=1")
 	}
 	h.cmd.Stderr = h.said
 	return func() {

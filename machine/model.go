@@ -90,6 +90,9 @@ func LogPath(dir, uuid string) string { return filepath.Join(ModelDir(dir, uuid)
 func HistoryDir(dir, uuid string) string { return filepath.Join(ModelDir(dir, uuid), "history") }
 
 func (a *modelAgent) run(ctx context.Context) (err error) {
+	if err := a.manage(ctx); err != nil {
+		return errors.Trace(err)
+	}
 	for _, d := range []string{filepath.Join(a.dir, "agents"), HistoryDir(a.Dir, a.model.UUID())} {
 		if err := a.Disk.MkdirAll(d, 0o700); err != nil {
 			return errors.Annotate(err, "cannot make the model's directory")
@@ -152,7 +155,7 @@ func (a *modelAgent) loop(ctx context.Context, changes <-chan state.Change) erro
 		if err == nil && a.again == nil {
 			err = a.tellSettled(ctx)
 		}
-		if errors.Is(err, ErrMachineGone) {
+		if errors.Is(err, ErrMachineGone) || errors.Is(err, state.ErrManaged) {
 			return errors.Trace(err)
 		}
 		if err != nil {
@@ -171,7 +174,10 @@ func (a *modelAgent) loop(ctx context.Context, changes <-chan state.Change) erro
 			err = a.unitEnded(ctx, name)
 		case <-a.idle:
 		case <-a.leases:
-			if err = a.appear(ctx, slices.Collect(maps.Keys(a.standing))...); err == nil {
+			if err = a.manage(ctx); err == nil {
+				err = a.appear(ctx, slices.Collect(maps.Keys(a.standing))...)
+			}
+			if err == nil {
 				err = a.claimFor(ctx, slices.Collect(maps.Values(a.units)))
 			}
 		case <-a.moved:

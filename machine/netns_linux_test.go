@@ -40,6 +40,9 @@ esac
 // the others.
 func TestUnitsInNetworksOfTheirOwnReachEachOther(t *testing.T) {
 	t.Parallel()
+	if _, err := exec.LookPath("python3"); err != nil {
+		t.Skip("there is no python3")
+	}
 	if etcdtest.OnEtcd() {
 		t.Skip("the etcd of a test is on the loopback of one of the hosts")
 	}
@@ -70,26 +73,9 @@ func TestUnitsInNetworksOfTheirOwnReachEachOther(t *testing.T) {
 // runInside runs the test again in a network namespace of its own, with the
 // rights to make others.
 func runInside(t *testing.T) {
-	if _, err := exec.LookPath("python3"); err != nil {
-		t.Skip("there is no python3")
-	}
-	for _, program := range []string{"ip", "nsenter"} {
-		if _, err := exec.LookPath(program); err != nil {
-			t.Skipf("there is no %s to make networks with", program)
-		}
-	}
-	inside := func(program string, args ...string) *exec.Cmd {
-		cmd := exec.Command(program, args...)
-		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
-		if os.Geteuid() != 0 {
-			cmd.SysProcAttr.Cloneflags |= syscall.CLONE_NEWUSER
-			cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}}
-			cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}}
-		}
-		return cmd
-	}
-	if out, err := inside("ip", "link", "add", "name", "va", "type", "veth", "peer", "name", "vb").CombinedOutput(); err != nil {
-		t.Skipf("networks can't be made here: %v: %s", err, out)
+	t.Helper()
+	if why := noNetworks(); why != "" {
+		t.Skip(why)
 	}
 	self, err := os.Executable()
 	if err != nil {
@@ -100,6 +86,31 @@ func runInside(t *testing.T) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v: %s", err, out)
 	}
+}
+
+// inside is a program that runs in a network namespace of its own.
+func inside(program string, args ...string) *exec.Cmd {
+	cmd := exec.Command(program, args...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
+	if os.Geteuid() != 0 {
+		cmd.SysProcAttr.Cloneflags |= syscall.CLONE_NEWUSER
+		cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}}
+		cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}}
+	}
+	return cmd
+}
+
+// noNetworks says why no networks can be made here; empty: they can.
+func noNetworks() string {
+	for _, program := range []string{"ip", "nsenter"} {
+		if _, err := exec.LookPath(program); err != nil {
+			return "there is no " + program + " to make networks with"
+		}
+	}
+	if out, err := inside("ip", "link", "add", "name", "va", "type", "veth", "peer", "name", "vb").CombinedOutput(); err != nil {
+		return fmt.Sprintf("networks can't be made here: %v: %s", err, out)
+	}
+	return ""
 }
 
 func mustRun(t testing.TB, program string, args ...string) {
@@ -115,15 +126,23 @@ func (h *host) joinsBehind(n int) *host {
 	h.t.Helper()
 	other := h.adds()
 	other.reachable = true
-	begin := other.prepare("sh", "-c", `read line; exec "$0"`)
-	other.cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
+	other.beginBehind(n)
+	return other
+}
+
+// beginBehind is begin in the network 10.77.n.0/24, whose other end is here as
+// 10.77.n.1.
+func (h *host) beginBehind(n int) {
+	h.t.Helper()
+	begin := h.prepare("sh", "-c", `read line; exec "$0"`)
+	h.cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
 	in, out, err := os.Pipe()
 	h.do(err)
 	defer in.Close()
 	defer out.Close()
-	other.cmd.Stdin = in
+	h.cmd.Stdin = in
 	begin()
-	pid := fmt.Sprint(other.cmd.Process.Pid)
+	pid := fmt.Sprint(h.cmd.Process.Pid)
 	here, there := fmt.Sprintf("here%d", n), fmt.Sprintf("there%d", n)
 	net := fmt.Sprintf("10.77.%d.", n)
 	mustRun(h.t, "ip", "link", "add", "name", here, "type", "veth", "peer", "name", there, "netns", pid)
@@ -136,5 +155,49 @@ func (h *host) joinsBehind(n int) *host {
 	}
 	_, err = io.WriteString(out, "go\n")
 	h.do(err)
-	return other
+}
+
+// namespaces are a network of its own for each agent, behind the one that the
+// test is in, where etcd is.
+type namespaces struct {
+	t   *testing.T
+	at  map[*host]int
+	all int // that there have been
+}
+
+// networksFor are networks for the agents of a test; nil where it has been run in
+// a namespace of its own.
+func networksFor(t *testing.T) networks {
+	t.Helper()
+	if why := noNetworks(); why != "" {
+		t.Log(why + ": agents are cut off by proxies")
+		return &wires{t: t, of: map[*host][]*etcdtest.Wire{}}
+	}
+	if os.Getenv(insideVariable) == "" {
+		runInside(t)
+		return nil
+	}
+	mustRun(t, "ip", "link", "set", "lo", "up")
+	mustRun(t, "ip", "address", "add", "10.78.0.1/32", "dev", "lo")
+	return &namespaces{t: t, at: map[*host]int{}}
+}
+
+func (n *namespaces) address() string { return "10.78.0.1" }
+
+func (n *namespaces) endpoints(_ *host, members []*etcdtest.Server) []string {
+	return endpointsOf(members)
+}
+
+func (n *namespaces) begin(h *host) {
+	n.all++
+	n.at[h] = n.all
+	h.beginBehind(n.all)
+}
+
+func (n *namespaces) cut(h *host) {
+	mustRun(n.t, "ip", "link", "set", fmt.Sprintf("here%d", n.at[h]), "down")
+}
+
+func (n *namespaces) mend(h *host) {
+	mustRun(n.t, "ip", "link", "set", fmt.Sprintf("here%d", n.at[h]), "up")
 }

@@ -13,6 +13,11 @@ import (
 // it may concern.
 func (a *modelAgent) react(ctx context.Context, c state.Change) error {
 	a.rev = max(a.rev, c.Rev)
+	if c.Manager || c.Resync {
+		if err := a.manage(ctx); err != nil {
+			return errors.Trace(err)
+		}
+	}
 	if c.Status && !c.Resync {
 		return nil
 	}

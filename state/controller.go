@@ -20,6 +20,8 @@ type Controller struct {
 	store  store.Store
 	clock  clock.Clock
 	sealer Sealer
+	// manager is the agent that has the controller, see ManagedBy; nil: whoever.
+	manager *manager
 }
 
 const modelsPrefix = "models/"
@@ -78,7 +80,7 @@ func putInfo(tx store.Tx, info ModelInfo) error {
 }
 
 func (c *Controller) open(info ModelInfo) *Model {
-	return &Model{info: info, store: c.store, clock: c.clock, sealer: c.sealer, charms: &charmCache{docs: map[string]CharmDoc{}}}
+	return &Model{info: info, store: c.store, clock: c.clock, sealer: c.sealer, managed: c.manager, charms: &charmCache{docs: map[string]CharmDoc{}}}
 }
 
 // Models are all models by name.

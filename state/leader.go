@@ -165,8 +165,8 @@ func (m *Model) LeaderSettings(ctx context.Context, application string) (model.S
 // SetPresence says that the machine's agent is there, for as long as the lease
 // lives.
 func (m *Model) SetPresence(ctx context.Context, machine string, lease store.LeaseID) error {
-	_, err := m.store.Update(ctx, func(tx store.Tx) error {
-		return tx.PutLease(m.prefix()+presenceKey(machine), []byte(`true`), lease)
+	_, err := m.update(ctx, func(tx *txn) error {
+		return tx.tx.PutLease(m.prefix()+presenceKey(machine), []byte(`true`), lease)
 	}, store.Relaxed)
 	return errors.Annotatef(err, "cannot show that machine %s is there", machine)
 }

@@ -24,6 +24,9 @@ type Model struct {
 	clock  clock.Clock
 	charms *charmCache
 	sealer Sealer
+	// managed is whom the model must still be managed by for anything to change;
+	// nil: whoever.
+	managed *manager
 	// self is the unit that this is the model of, see Of; nil: nobody's.
 	self *UnitDoc
 }
@@ -76,8 +79,11 @@ func (m *Model) view(ctx context.Context, fn func(r docs) error) (int64, error) 
 }
 
 func (m *Model) update(ctx context.Context, fn func(tx *txn) error, opts ...store.Option) (int64, error) {
-	return m.store.Update(ctx, func(tx store.Tx) error {
+	rev, err := m.store.Update(ctx, func(tx store.Tx) error {
 		t := &txn{docs{tx, m}, tx}
+		if err := t.managedBy(m.managed); err != nil {
+			return errors.Trace(err)
+		}
 		if m.self != nil {
 			if _, err := t.unit(m.self.Name); err != nil {
 				return errors.Trace(err)
@@ -85,6 +91,8 @@ func (m *Model) update(ctx context.Context, fn func(tx *txn) error, opts ...stor
 		}
 		return fn(t)
 	}, opts...)
+	m.managed.tell(err)
+	return rev, err
 }
 
 // get reads the document at key; errors.NotFound where there is none.

@@ -26,6 +26,8 @@ type Change struct {
 	Secrets bool
 	// Model: its configuration changed.
 	Model bool
+	// Manager: another agent manages it, perhaps, or the same one anew.
+	Manager bool
 	// Status: nothing but statuses, what tasks say of themselves, and marks that
 	// all is settled, changed.
 	Status bool
@@ -103,6 +105,8 @@ func (m *Model) change(b store.Batch) Change {
 			c.Machines[rest] = true
 		case modelConfigKey:
 			c.Model = true
+		case managerKey:
+			c.Manager = true
 		case "cleanup":
 			c.Cleanups = true
 		}
@@ -114,7 +118,7 @@ func (m *Model) change(b store.Batch) Change {
 // has anything to do because of them.
 func tellsOnly(kind string) bool {
 	switch kind {
-	case settledKey, markKey, "status", "status-history", "task":
+	case settledKey, markKey, managerKey, "status", "status-history", "task":
 		return true
 	}
 	return false

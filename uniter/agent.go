@@ -238,22 +238,31 @@ func (a *agent) again(ctx context.Context) (resolver.Op, error) {
 }
 
 // commitTries is how often a commit is tried that fails for another reason
-// than what the hook wrote.
+// than what the hook wrote, or that the model doesn't answer.
 const commitTries = 5
 
 // commitTime bounds one try.
 const commitTime = 15 * time.Second
 
 // commit writes to the model what a run changed, by write. What the model
-// refuses is the run's failure; a model that can't be reached is tried again.
+// refuses is the run's failure; a model that can't be reached is tried again, for
+// as long as it can't: the hook has done nothing wrong, and what else is due can't
+// be known either.
 func (a *agent) commit(ctx context.Context, run Run, write func(context.Context) error) error {
+	failed := 0
 	for try := 1; ; try++ {
 		// The hook has succeeded: an agent that stops now finishes its commit
 		// first, or the run would be called interrupted.
 		deadline, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTime)
 		err := write(deadline)
 		cancel()
-		if err == nil || refused(err) || try == commitTries {
+		if err == nil || refused(err) {
+			return errors.Trace(err)
+		}
+		if !errors.Is(err, context.DeadlineExceeded) {
+			failed++
+		}
+		if failed == commitTries {
 			return errors.Trace(err)
 		}
 		a.Log.Warn("cannot commit, trying again", "unit", a.Unit, "hook", run.Hook.Name(), "err", err)

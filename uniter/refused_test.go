@@ -1,9 +1,13 @@
 package uniter
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
 	"testing"
+	"time"
 
+	"github.com/juju/clock"
 	"github.com/juju/errors"
 )
 
@@ -17,5 +21,45 @@ func TestWhatTheModelRefusesIsNotTriedAgain(t *testing.T) {
 		if got := refused(errors.Annotate(err, "cannot change secret")); got != want {
 			t.Errorf("%v: refused %t", err, got)
 		}
+	}
+}
+
+// hasty is a clock by which all waits are over at once.
+type hasty struct{ clock.Clock }
+
+func (hasty) After(time.Duration) <-chan time.Time {
+	over := make(chan time.Time, 1)
+	over <- time.Time{}
+	return over
+}
+
+// TestACommitWaitsForAModelThatDoesNotAnswer, and is tried a few times where it does,
+// with an error that isn't about what the hook wrote.
+func TestACommitWaitsForAModelThatDoesNotAnswer(t *testing.T) {
+	t.Parallel()
+	late, broken := errors.Annotate(context.DeadlineExceeded, "cannot read"), errors.New("the disk is full")
+	for name, row := range map[string]struct {
+		answers []error // the last is given again and again
+		tries   int
+		want    error
+	}{
+		"a model that is there":             {[]error{nil}, 1, nil},
+		"one that refuses":                  {[]error{errors.NotValid}, 1, errors.NotValid},
+		"one that answers in the end":       {[]error{late, late, late, late, late, late, late, nil}, 8, nil},
+		"one that fails":                    {[]error{broken}, commitTries, broken},
+		"one that doesn't answer and fails": {[]error{late, late, broken, late, broken}, commitTries + 3, broken},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a := &agent{Config: Config{Clock: hasty{clock.WallClock}, Log: slog.New(slog.DiscardHandler)}}
+			tries := 0
+			err := a.commit(t.Context(), Run{}, func(context.Context) error {
+				tries++
+				return row.answers[min(tries, len(row.answers))-1]
+			})
+			if tries != row.tries || !errors.Is(err, row.want) {
+				t.Errorf("%d tries and %v, want %d and %v", tries, err, row.tries, row.want)
+			}
+		})
 	}
 }

@@ -21,7 +21,7 @@ import (
 )
 
 func (a *app) agentCmd() *cobra.Command {
-	var allowReboot bool
+	var allowReboot, takeOver bool
 	var f joinFlags
 	cmd := &cobra.Command{
 		Use:   "agent",
@@ -33,22 +33,31 @@ there is none.
 
 With --join the agent becomes that of a machine that "unitd add-machine" has made,
 and runs the units on that machine alone. It remembers that, so that from then on it
-is started without. Once the machine is removed it ends, and refuses to run again.`,
+is started without. Once the machine is removed it ends, and refuses to run again.
+
+An agent that hasn't joined manages the models of its store, and there is one: the
+first. Another one is refused for as long as that lives, and when it is gone until
+--takeover says that it won't come back. Its units begin anew on this host's disk.`,
 		Example: `  unitd agent
   UNITD_DATA=/var/lib/unitd unitd agent
-  unitd agent --store /srv/model/store.db --join TOKEN`,
+  unitd agent --store /srv/model/store.db --join TOKEN
+  unitd agent --store etcd://10.0.0.1:2379/unitd --takeover`,
 		Args: args(0, 0, ""),
-		RunE: func(*cobra.Command, []string) error { return a.agent(allowReboot, f) },
+		RunE: func(*cobra.Command, []string) error { return a.agent(allowReboot, takeOver, f) },
 	}
 	cmd.Flags().StringVar(&f.token, "join", "", "the token of \"unitd add-machine\", or @ and the name of a file that has it")
 	cmd.Flags().StringVar(&f.address, "address", "", "the address by which other machines reach this host")
+	cmd.Flags().BoolVar(&takeOver, "takeover", false, "manage the models in place of an agent that is gone for good")
 	cmd.Flags().BoolVar(&allowReboot, "allow-reboot", false, "carry out what charms ask of juju-reboot; it is only logged otherwise")
 	return cmd
 }
 
-func (a *app) agent(allowReboot bool, f joinFlags) error {
+func (a *app) agent(allowReboot, takeOver bool, f joinFlags) error {
 	if err := f.check(); err != nil {
 		return err
+	}
+	if takeOver && f.token != "" {
+		return usagef("--takeover is for the agent that manages the models, --join for another one: choose one of them")
 	}
 	lock, err := takeLock()
 	if err != nil {
@@ -67,20 +76,22 @@ func (a *app) agent(allowReboot bool, f joinFlags) error {
 		return err
 	}
 	switch {
+	case joined != nil && takeOver:
+		return usagef("--takeover: this agent has joined as machine %s: one with another data directory (UNITD_DATA) can manage the models", joined.Machine)
 	case joined != nil:
-		c.Machine = joined.machine()
-		c.Look = func() machine.Host { return machine.ReachableHost(joined.Address) }
+		joined.configure(&c)
 	case f.address != "":
 		c.Look = func() machine.Host { return machine.ReachableHost(f.address) }
 	}
 	if allowReboot {
 		c.Reboot = reboot
 	}
+	c.TakeOver = c.TakeOver || takeOver
 	c.Ready = func() {
 		c.Log.Info("the agent runs", "version", hooks.Version)
 		tellReady()
 	}
-	err = runAgent(a.ctx, c)
+	err = a.toDo(runAgent(a.ctx, c))
 	switch {
 	case errors.Is(err, context.Canceled):
 		c.Log.Info("the agent has stopped")
@@ -121,7 +132,13 @@ func (a *app) agentConfig() (machine.Config, error) {
 		return machine.Config{}, err
 	}
 	c, err := a.agentConfigIn(dir, controller)
+	if err != nil {
+		return c, err
+	}
 	c.Mounts = storage.MayMount()
+	// Whoever has put a store's file into the data directory has said so by that.
+	name, err := a.storeName()
+	c.TakeOver = name == localStore
 	return c, err
 }
 

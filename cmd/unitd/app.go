@@ -28,6 +28,8 @@ type app struct {
 	storeFlag      string
 	printErr       atomic.Pointer[error] // the first of printf
 
+	elsewhere bool // there is no agent here, and need be none
+
 	store      store.Store
 	controller *state.Controller
 	clock      clock.Clock // the store's

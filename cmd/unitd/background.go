@@ -135,7 +135,9 @@ func holder(path string) (int, error) {
 	return pid, nil
 }
 
-// ensureAgent starts an agent in the background if none runs, and says so.
+// ensureAgent starts an agent in the background if none runs, and says so. Where
+// another host's manages the models, none is needed here; the error says so if that
+// one is gone.
 func (a *app) ensureAgent() error {
 	pid, err := runningAgent()
 	if err != nil {
@@ -154,6 +156,21 @@ func (a *app) ensureAgent() error {
 	dir, err := dataDir()
 	if err != nil {
 		return errors.Trace(err)
+	}
+	managed, err := a.managedElsewhere(dir)
+	switch {
+	case err != nil:
+		return err
+	case managed != nil && managed.Alive:
+		a.elsewhere = true
+		return nil // it has seen what there is to do
+	case managed != nil:
+		return a.toDo(managed)
+	}
+	if joined, err := readJoin(dir); err != nil {
+		return err
+	} else if err := a.ownStore(); joined == nil && err != nil {
+		return errors.New(err.Error())
 	}
 	self, err := stableSelf(dir)
 	if err != nil {
@@ -193,6 +210,9 @@ func (a *app) ensureAgent() error {
 	if err != nil || string(said) != readyWord {
 		if other, _ := runningAgent(); other != 0 {
 			return nil // somebody else's was faster
+		}
+		if managed, err := a.managedElsewhere(dir); err == nil && managed != nil {
+			return a.toDo(managed)
 		}
 		return errors.Errorf("cannot start an agent: see %s", log.Name())
 	}

@@ -28,7 +28,14 @@ func (a *app) here(m *state.Model, unit model.UnitName) error {
 	if err != nil {
 		return err
 	}
-	if r == nil && doc.Provider == state.LocalProvider || r != nil && r.Machine == doc.Machine {
+	if r == nil && doc.Provider == state.LocalProvider {
+		managed, err := a.managedElsewhere(dir)
+		if err != nil || managed == nil {
+			return err
+		}
+		return errors.NewNotFound(nil, fmt.Sprintf("%s is on host %s, not on this one: run the command there", unit, managed.Host))
+	}
+	if r != nil && r.Machine == doc.Machine {
 		return nil
 	}
 	return errors.NewNotFound(nil, fmt.Sprintf("%s is on machine %s, not on this one: run the command there", unit, doc.Machine))

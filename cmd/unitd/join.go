@@ -61,17 +61,7 @@ func (r *joinRecord) keep(dir string) error {
 	if err != nil {
 		return errors.Trace(err)
 	}
-	f, err := disk.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err == nil {
-		_, err = f.Write(append(b, '\n'))
-		err = stderrors.Join(err, f.SyncData(), f.Close())
-	}
-	if err == nil {
-		err = disk.Rename(path+".new", path)
-	}
-	if err == nil {
-		err = disk.SyncDir(dir)
-	}
+	err = disk.ReplaceFile(path, append(b, '\n'), 0o600)
 	return errors.Annotate(err, "cannot keep which machine this is")
 }
 
@@ -293,7 +283,11 @@ func (r *joinRecord) machineGone() error {
 	return r.keep(dir)
 }
 
-// machine is what the agent is told of its machine.
-func (r *joinRecord) machine() *machine.Machine {
-	return &machine.Machine{Model: r.Model, ID: r.Machine, Agent: r.Agent}
+// configure has an agent be that of the machine, if it has joined.
+func (r *joinRecord) configure(c *machine.Config) {
+	if r == nil {
+		return
+	}
+	c.Machine = &machine.Machine{Model: r.Model, ID: r.Machine, Agent: r.Agent}
+	c.Look = func() machine.Host { return machine.ReachableHost(r.Address) }
 }

@@ -15,7 +15,7 @@ import (
 
 // bookkeeping are the documents by which an agent says that it is there and
 // that all is settled. They change by themselves.
-var bookkeeping = regexp.MustCompile(`^m/[^/]+/(mark|ask|settled|presence)`)
+var bookkeeping = regexp.MustCompile(`^m/[^/]+/(mark|ask|settled|presence|manager)`)
 
 // documents are all documents of the script's store, so that what "nothing was
 // changed" is said of is everything; none where there is no store.

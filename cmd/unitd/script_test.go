@@ -71,6 +71,7 @@ var onEtcd = []string{
 	"relation-exchanges-settings",
 	"secrets-are-added-granted-and-kept",
 	"storage-is-listed-moved-and-removed",
+	"store-has-one-agent-that-has-not-joined",
 	"unit-subordinate-comes-and-goes-with-its-principal",
 	"up-runs-the-shop-in-the-written-order",
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/juju/clock"
 	"github.com/juju/errors"
 
+	"github.com/unitd/unitd/durable"
 	"github.com/unitd/unitd/script/lab"
 	"github.com/unitd/unitd/state/store"
 	"github.com/unitd/unitd/state/store/etcd"
@@ -147,7 +148,8 @@ func (a *app) rememberStore(dir string) error {
 	if err != nil {
 		return err
 	}
-	err = os.WriteFile(filepath.Join(dir, agentStoreFile), []byte(name+"\n"), 0o600)
+	// Whole, as commands read it that know of the agent by its lock.
+	err = durable.Disk{}.ReplaceFile(filepath.Join(dir, agentStoreFile), []byte(name+"\n"), 0o600)
 	return errors.Annotate(err, "cannot note which store the agent works on")
 }
 
@@ -177,7 +179,7 @@ func (a *app) sameStore(dir string) error {
 
 // privateFiles are those of the data directory that nobody else may read or
 // write.
-var privateFiles = []string{storeFile, storeFile + "-wal", storeFile + "-shm", storeFile + "-rev", "secret.key", "agent.lock", agentStoreFile}
+var privateFiles = []string{storeFile, storeFile + "-wal", storeFile + "-shm", storeFile + "-rev", "secret.key", "agent.lock", "agent.id", agentStoreFile}
 
 // checkPrivate is the error of a data directory, or of a file in it, that isn't
 // for its owner alone: its secrets are then no secrets, and whoever may write

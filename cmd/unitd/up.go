@@ -73,7 +73,7 @@ func (a *app) up(path string, f upFlags) error {
 			return err
 		}
 	}
-	lock, err := takeLock()
+	lock, err := a.lockHere()
 	if errors.Is(err, errors.AlreadyExists) {
 		a.note("%v; it runs the hooks: \"unitd debug-log\" shows them", err)
 		if err := a.apply(m, p); err != nil {
@@ -91,12 +91,44 @@ func (a *app) up(path string, f upFlags) error {
 	return a.upHere(m, p, f)
 }
 
+// lockHere takes the lock for an agent in this process. The error is AlreadyExists
+// where none is needed, as there is one: in this data directory, or on the host of
+// another one that manages the models.
+func (a *app) lockHere() (*agentLock, error) {
+	lock, err := takeLock()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := dataDir()
+	var managed *state.ManagedError
+	if err == nil {
+		managed, err = a.managedElsewhere(dir)
+	}
+	switch {
+	case err != nil:
+	case managed != nil && managed.Alive:
+		a.elsewhere = true
+		err = errors.NewAlreadyExists(nil, managed.Error())
+	case managed != nil:
+		err = a.toDo(managed)
+	default:
+		return lock, nil
+	}
+	lock.release()
+	return nil, err
+}
+
 // upHere is up with the agent in this process.
 func (a *app) upHere(m *state.Model, p *plan, f upFlags) error {
+	joined, err := a.join(joinFlags{})
+	if err != nil {
+		return err
+	}
 	c, err := a.agentConfig()
 	if err != nil {
 		return err
 	}
+	joined.configure(&c)
 	show := &hookLines{app: a, model: m.Name(), logs: f.logs}
 	show.fit(p)
 	c.Observer = show.event
@@ -109,7 +141,7 @@ func (a *app) upHere(m *state.Model, p *plan, f upFlags) error {
 		if halted := c.Cells.Halt(); halted != nil {
 			c.Log.Error("cannot stop the machines of isolated units", "err", halted)
 		}
-		ended <- err
+		ended <- a.toDo(err)
 	}()
 	err = a.untilSettled(m, f.timeout, ended)
 	if f.exit || err != nil && a.ctx.Err() == nil {

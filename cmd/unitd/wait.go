@@ -51,7 +51,8 @@ counts as done; the command then fails, and names it.`,
 }
 
 // settle waits until the agent has done all that the model asks for. ended
-// tells when an agent in this process has ended; nil: it is another process.
+// tells when an agent in this process has ended; nil: it is another process, here
+// or on another host.
 func (a *app) settle(ctx context.Context, m *state.Model, ended chan error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -101,8 +102,11 @@ func wake[T any](w *awaited, watch <-chan T) {
 func (a *app) await(ctx context.Context, w *awaited, ended chan error, done func() (bool, error)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	if ended == nil {
+	here := ended == nil
+	if here {
 		ended = make(chan error, 1)
+	}
+	if here && !a.elsewhere {
 		go func() {
 			err := waitForEnd(ctx)
 			if err == nil {

@@ -2,9 +2,6 @@ package etcd_test
 
 import (
 	"fmt"
-	"io"
-	"net"
-	"sync"
 	"testing"
 	"time"
 
@@ -13,102 +10,15 @@ import (
 	"github.com/unitd/unitd/state/store/etcd/etcdtest"
 )
 
-// wire is a connection to etcd that can be cut.
-type wire struct {
-	listener net.Listener
-	to       string
-	mu       sync.Mutex
-	down     bool
-	deaf     bool // what etcd answers is dropped
-	conns    []net.Conn
-}
-
-func newWire(t *testing.T, to string) *wire {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := &wire{listener: l, to: to}
-	var done sync.WaitGroup
-	done.Go(func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			done.Go(func() { w.carry(c) })
-		}
-	})
-	t.Cleanup(func() {
-		l.Close()
-		w.set(true, false)
-		done.Wait()
-	})
-	return w
-}
-
-// carry carries bytes until the wire is cut.
-func (w *wire) carry(c net.Conn) {
-	defer c.Close()
-	s, err := net.Dial("tcp", w.to)
-	if err != nil {
-		return
-	}
-	defer s.Close()
-	w.mu.Lock()
-	down := w.down
-	w.conns = append(w.conns, c, s)
-	w.mu.Unlock()
-	if down {
-		return
-	}
-	answered := make(chan struct{})
-	go func() {
-		defer close(answered)
-		defer c.Close()
-		defer s.Close()
-		buf := make([]byte, 1<<16)
-		for {
-			n, err := s.Read(buf)
-			w.mu.Lock()
-			deaf := w.deaf
-			w.mu.Unlock()
-			if err != nil || deaf {
-				return
-			}
-			if _, err := c.Write(buf[:n]); err != nil {
-				return
-			}
-		}
-	}()
-	_, _ = io.Copy(s, c)
-	s.Close()
-	<-answered
-}
-
-// set cuts the wire, or mends it. One that is deaf breaks when etcd answers.
-func (w *wire) set(down, deaf bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.down, w.deaf = down, deaf
-	if down {
-		for _, c := range w.conns {
-			c.Close()
-		}
-		w.conns = nil
-	}
-}
-
 // wired opens the store that a URL names through a wire, and once more without.
-func wired(t *testing.T, url string) (w *wire, through, direct *etcd.Store) {
+func wired(t *testing.T, url string) (w *etcdtest.Wire, through, direct *etcd.Store) {
 	t.Helper()
 	o, err := etcd.ParseURL(url, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w = newWire(t, o.Endpoints[0])
-	return w, open(t, fmt.Sprintf("etcd://%s/%s", w.listener.Addr(), o.Prefix)), open(t, url)
+	w = etcdtest.NewWire(t, o.Endpoints[0])
+	return w, open(t, fmt.Sprintf("etcd://%s/%s", w.Endpoint, o.Prefix)), open(t, url)
 }
 
 func increment(tx store.Tx) error {
@@ -148,11 +58,11 @@ func TestACommitWhoseAnswerIsLostIsMadeOnce(t *testing.T) {
 				}
 				switch i {
 				case 0: // the answer to the commit breaks the wire
-					w.set(false, true)
-					time.AfterFunc(20*time.Millisecond, func() { w.set(false, false) })
+					w.Set(false, true)
+					time.AfterFunc(20*time.Millisecond, func() { w.Set(false, false) })
 				case 1: // it is broken, and mended a little later
-					w.set(true, false)
-					time.AfterFunc(20*time.Millisecond, func() { w.set(false, false) })
+					w.Set(true, false)
+					time.AfterFunc(20*time.Millisecond, func() { w.Set(false, false) })
 				}
 				return nil
 			})
@@ -207,10 +117,10 @@ func TestAWatchGoesOnWhereItWasCutOff(t *testing.T) {
 		t.Fatal(err)
 	}
 	told(t, ch, put(t, direct, "k/1"))
-	w.set(true, false)
+	w.Set(true, false)
 	put(t, direct, "k/2")
 	rev := put(t, direct, "k/3", "other")
-	w.set(false, false)
+	w.Set(false, false)
 	if keys, resync := told(t, ch, rev); keys != "k/2 k/3 " || resync {
 		t.Errorf("told of %q, resync %v", keys, resync)
 	}
@@ -224,13 +134,13 @@ func TestAWatchThatWasCutOffWhileHistoryWasForgottenResyncs(t *testing.T) {
 		t.Fatal(err)
 	}
 	told(t, ch, put(t, direct, "k/1"))
-	w.set(true, false)
+	w.Set(true, false)
 	put(t, direct, "k/2")
 	rev := put(t, direct, "k/3")
 	if err := direct.Compact(t.Context(), rev); err != nil {
 		t.Fatal(err)
 	}
-	w.set(false, false)
+	w.Set(false, false)
 	if keys, resync := told(t, ch, rev); keys != "" || !resync {
 		t.Errorf("told of %q, resync %v", keys, resync)
 	}
@@ -241,13 +151,13 @@ func TestAWatchThatWasCutOffWhileHistoryWasForgottenResyncs(t *testing.T) {
 
 func TestAStoreThatIsntThereIsSaidToBe(t *testing.T) {
 	t.Parallel()
-	w := newWire(t, "127.0.0.1:1")
-	o, err := etcd.ParseURL(fmt.Sprintf("etcd://%s/x", w.listener.Addr()), nil)
+	w := etcdtest.NewWire(t, "127.0.0.1:1")
+	o, err := etcd.ParseURL(fmt.Sprintf("etcd://%s/x", w.Endpoint), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.listener.Close()
-	want := fmt.Sprintf("cannot open the store: etcd at %s doesn't answer: see that it runs there, and whether it wants certificates", w.listener.Addr())
+	w.Close()
+	want := fmt.Sprintf("cannot open the store: etcd at %s doesn't answer: see that it runs there, and whether it wants certificates", w.Endpoint)
 	if _, err = etcd.Open(t.Context(), o); err == nil || err.Error() != want {
 		t.Errorf("opening it gave %v, want %s", err, want)
 	}

@@ -45,6 +45,9 @@ type TB interface {
 	Cleanup(func())
 }
 
+// loopback is where members listen unless a test says otherwise.
+const loopback = "127.0.0.1"
+
 // Server is one member of a cluster, often the only one.
 type Server struct {
 	// Endpoint is where clients find it, "127.0.0.1:port".
@@ -60,7 +63,7 @@ type Server struct {
 // go to etcd.
 func Start(t TB, args ...string) *Server {
 	t.Helper()
-	c, err := startCluster(1, args...)
+	c, err := startCluster(loopback, 1, args...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +74,14 @@ func Start(t TB, args ...string) *Server {
 // Cluster starts a cluster of n members that end with the test.
 func Cluster(t TB, n int) []*Server {
 	t.Helper()
-	c, err := startCluster(n)
+	return ClusterAt(t, loopback, n)
+}
+
+// ClusterAt is Cluster with members that listen on an address of this host by
+// which other networks reach it.
+func ClusterAt(t TB, address string, n int) []*Server {
+	t.Helper()
+	c, err := startCluster(address, n)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,9 +91,9 @@ func Cluster(t TB, n int) []*Server {
 
 // startCluster starts n members. Another process may have taken a port
 // meanwhile; then it is tried again.
-func startCluster(n int, args ...string) (c []*Server, err error) {
+func startCluster(address string, n int, args ...string) (c []*Server, err error) {
 	for range 5 {
-		if c, err = newMembers(n, args); err != nil {
+		if c, err = newMembers(address, n, args); err != nil {
 			return nil, errors.Trace(err)
 		}
 		for _, s := range c {
@@ -115,8 +125,8 @@ func removeAll(c []*Server) {
 }
 
 // newMembers are members that know each other and don't run yet.
-func newMembers(n int, args []string) ([]*Server, error) {
-	ports, err := freePorts(2 * n)
+func newMembers(address string, n int, args []string) ([]*Server, error) {
+	ports, err := freePorts(address, 2*n)
 	if err != nil {
 		return nil, errors.Trace(err)
 	}
@@ -127,8 +137,8 @@ func newMembers(n int, args []string) ([]*Server, error) {
 		if err != nil {
 			return nil, errors.Trace(err)
 		}
-		s := &Server{Endpoint: "127.0.0.1:" + ports[2*i], name: fmt.Sprint("member", i), dir: dir}
-		peer := "http://127.0.0.1:" + ports[2*i+1]
+		s := &Server{Endpoint: net.JoinHostPort(address, ports[2*i]), name: fmt.Sprint("member", i), dir: dir}
+		peer := "http://" + net.JoinHostPort(address, ports[2*i+1])
 		cluster = append(cluster, s.name+"="+peer)
 		s.args = append([]string{
 			"--name=" + s.name, "--data-dir=" + filepath.Join(dir, "data"), "--log-level=warn",
@@ -152,10 +162,10 @@ func newMembers(n int, args []string) ([]*Server, error) {
 }
 
 // freePorts are ports that nobody listened at just now.
-func freePorts(n int) ([]string, error) {
+func freePorts(address string, n int) ([]string, error) {
 	var ports []string
 	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+		l, err := net.Listen("tcp", net.JoinHostPort(address, "0"))
 		if err != nil {
 			return nil, errors.Trace(err)
 		}
@@ -239,7 +249,7 @@ func URL(t TB) string {
 	shared.Lock()
 	defer shared.Unlock()
 	if shared.members == nil {
-		c, err := startCluster(members())
+		c, err := startCluster(loopback, members())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -21,7 +21,7 @@ func Alone(t TB) string {
 	c := lent()
 	if c == nil {
 		var err error
-		if c, err = startCluster(members()); err != nil {
+		if c, err = startCluster(loopback, members()); err != nil {
 			t.Fatal(err)
 		}
 		pool.Lock()
