@@ -137,14 +137,7 @@ func (c *call) stubSet() error {
 	if err != nil {
 		return err
 	}
-	doc, err := m.Unit(c.ctx, unit)
-	if err != nil {
-		return misuse{err}
-	}
-	if doc.Run == 0 { // a commit would come before its install
-		return errors.Errorf("%s has not been set up yet: settle", unit)
-	}
-	return m.CommitHook(c.ctx, state.HookCommit{Unit: unit, Run: doc.Run + 1, Changes: changes, LeaveScope: model.NoRelation})
+	return m.Apply(c.ctx, unit, changes)
 }
 
 func (c *call) settings(args []string) (model.Settings, error) {

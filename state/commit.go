@@ -87,6 +87,19 @@ func (m *Model) CommitHook(ctx context.Context, c HookCommit) error {
 	return errors.Trace(err)
 }
 
+// Apply writes what a hook of the unit would have changed, without one: for
+// whoever plays the charm. Errors are those of CommitHook.
+func (m *Model) Apply(ctx context.Context, unit model.UnitName, c model.Changes) error {
+	_, err := m.update(ctx, func(tx *txn) error {
+		u, err := tx.unit(unit)
+		if err != nil {
+			return errors.Trace(err)
+		}
+		return tx.apply(u, c)
+	})
+	return errors.Trace(err)
+}
+
 func (t *txn) apply(u UnitDoc, c model.Changes) error {
 	leader, err := t.leader(u.Name.Application())
 	if err != nil {
