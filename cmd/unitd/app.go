@@ -103,6 +103,9 @@ func (a *app) open() (*state.Controller, error) {
 	if err := checkPrivate(dir); err != nil {
 		return nil, err
 	}
+	if err := a.meant(dir); err != nil {
+		return nil, err
+	}
 	s, keys, err := a.openStore(dir, c)
 	if err != nil {
 		return nil, err

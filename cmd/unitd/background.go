@@ -148,7 +148,15 @@ func (a *app) ensureAgent() error {
 		if err != nil {
 			return errors.Trace(err)
 		}
-		return a.sameStore(dir)
+		err = a.sameStore(dir)
+		if err == nil {
+			return nil
+		}
+		if managed, managedErr := a.managedElsewhere(dir); managedErr == nil && managed != nil && managed.Alive {
+			a.elsewhere = true
+			return nil
+		}
+		return err
 	}
 	if _, inLab, err := labTime(); err != nil || inLab {
 		return errors.Trace(err) // the script has its own

@@ -153,6 +153,23 @@ func (a *app) rememberStore(dir string) error {
 	return errors.Annotate(err, "cannot note which store the agent works on")
 }
 
+// meant is the error of a command that names no store where another process is the
+// agent of the data directory, and works on another store: nobody has meant the
+// one that is here.
+func (a *app) meant(dir string) error {
+	if a.storeFlag != "" || os.Getenv(storeVariable) != "" {
+		return nil
+	}
+	if _, inLab, err := labTime(); err != nil || inLab {
+		return err
+	}
+	pid, err := runningAgent()
+	if err != nil || pid == 0 || pid == os.Getpid() {
+		return err
+	}
+	return a.sameStore(dir)
+}
+
 // sameStore is the error of a command whose store isn't that of the agent that
 // runs: nobody would do what it asks for.
 func (a *app) sameStore(dir string) error {

@@ -129,6 +129,9 @@ func (a *app) upHere(m *state.Model, p *plan, f upFlags) error {
 		return err
 	}
 	joined.configure(&c)
+	if err := a.rememberStore(c.Dir); err != nil {
+		return err
+	}
 	show := &hookLines{app: a, model: m.Name(), logs: f.logs}
 	show.fit(p)
 	c.Observer = show.event
