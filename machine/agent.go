@@ -58,6 +58,9 @@ type Config struct {
 	// Machine is the machine that this agent has joined a model as; nil: the agent
 	// has the models, and the machines of state.LocalProvider.
 	Machine *Machine
+	// Store names the store that Controller has, so that nothing is cleared away
+	// that belongs to another one's models; empty: there is but one.
+	Store string
 	// TakeOver: a person says that this agent shall manage the models that another
 	// one has managed, which is gone for good.
 	TakeOver bool
@@ -249,6 +252,10 @@ func (a *agent) clearModels(ctx context.Context, there map[string]bool) {
 	}
 	for _, e := range entries {
 		if !there[e.Name()] {
+			if of, other := a.ofOtherStore(e.Name()); other {
+				a.Log.Warn("what a model of another store has here is left alone", "model", e.Name(), "store", of)
+				continue
+			}
 			former{dir: a.Dir, uuid: e.Name(), cgroups: a.cgroups, log: a.Log}.endAll(ctx)
 			a.clearModel(e.Name())
 		}
@@ -271,6 +278,9 @@ func (a *agent) clearModel(uuid string) {
 
 func (a *agent) host(ctx context.Context, m *state.Model) {
 	ctx, stop := context.WithCancel(ctx)
+	if err := a.noteStore(m.UUID()); err != nil {
+		a.Log.Error("cannot note which store a model is in", "model", m.Name(), "err", err)
+	}
 	h := &hosted{stop: stop, ended: make(chan struct{}), moved: make(chan struct{}, 1)}
 	a.models[m.UUID()] = h
 	a.wait.Add(1)

@@ -70,6 +70,7 @@ var onEtcd = []string{
 	"model-made-chosen-and-destroyed",
 	"relation-exchanges-settings",
 	"secrets-are-added-granted-and-kept",
+	"store-is-named-by-a-flag",
 	"storage-is-listed-moved-and-removed",
 	"store-has-one-agent-that-has-not-joined",
 	"unit-subordinate-comes-and-goes-with-its-principal",

@@ -170,6 +170,12 @@ func (a *app) meant(dir string) error {
 	return a.sameStore(dir)
 }
 
+// storePlace is where a store is, by its name, without who asks for it.
+func storePlace(name string) string {
+	place, _, _ := strings.Cut(name, "?")
+	return place
+}
+
 // sameStore is the error of a command whose store isn't that of the agent that
 // runs: nobody would do what it asks for.
 func (a *app) sameStore(dir string) error {
@@ -184,12 +190,8 @@ func (a *app) sameStore(dir string) error {
 	if err != nil {
 		return errors.Annotate(err, "cannot tell which store the agent works on")
 	}
-	place := func(name string) string {
-		place, _, _ := strings.Cut(strings.TrimSpace(name), "?")
-		return place
-	}
-	if has := place(string(b)); has != place(name) {
-		return errors.Errorf("the agent of %s works on the store %s, not on %s: name that one, or another data directory (UNITD_DATA)", dir, has, place(name))
+	if has := storePlace(strings.TrimSpace(string(b))); has != storePlace(name) {
+		return errors.Errorf("the agent of %s works on the store %s, not on %s: name that one, or another data directory (UNITD_DATA)", dir, has, storePlace(name))
 	}
 	return nil
 }
