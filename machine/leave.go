@@ -18,7 +18,7 @@ import (
 // Leave clears away what c.Machine has on this host, whose machine is Dead, or
 // gone: it ends what is left of hooks in which an agent was killed, and removes
 // the units' cells, directories and tools, and the machine's storage, wherever
-// it is mounted. The log and the history stay, and so does what a unit has started
+// it is mounted. The log, the history and recordings stay, and so does what a unit has started
 // and left running on purpose. Where the model is gone too, they go with it, and
 // storage stays: that is somebody's data. No agent may run in c.Dir.
 //
