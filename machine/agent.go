@@ -112,7 +112,8 @@ type Config struct {
 
 // Run hosts the units of all models, or those of Config.Machine, until ctx ends;
 // then hooks that run are stopped, to be run again later, and it returns once
-// everything has ended. The error is ErrMachineGone once that machine is Dead, and
+// everything has ended. The error is ErrMachineGone once that machine is Dead, or
+// gone, and all that it had here is cleared away; see Leave. It is
 // state.ErrManaged where, or once, another agent manages the models.
 func Run(ctx context.Context, c Config) error {
 	toolsDir := filepath.Join(c.Dir, "tools")
@@ -153,7 +154,13 @@ func Run(ctx context.Context, c Config) error {
 	if c.Ready != nil {
 		c.Ready()
 	}
-	return a.loop(ctx)
+	err = a.loop(ctx)
+	if errors.Is(err, ErrMachineGone) {
+		if err := a.leave(ctx); err != nil {
+			return errors.Trace(err)
+		}
+	}
+	return err
 }
 
 type agent struct {
@@ -263,10 +270,8 @@ func (a *agent) clearModels(ctx context.Context, there map[string]bool) {
 }
 
 func (a *agent) clearModel(uuid string) {
-	for _, tag := range cellsOf(a.Config, uuid) {
-		if err := a.Cells.Remove(uuid + "/" + tag); err != nil {
-			a.Log.Error("cannot remove the machine of an isolated unit", "unit", tag, "err", err)
-		}
+	if err := a.removeCells(uuid); err != nil {
+		a.Log.Error("cannot remove what is left of isolated units", "err", err)
 	}
 	if err := charmdir.RemoveTree(a.Disk, ModelDir(a.Dir, uuid)); err != nil {
 		a.Log.Error("cannot remove what is left of a model", "err", err)
@@ -299,8 +304,7 @@ func (a *agent) host(ctx context.Context, m *state.Model) {
 			err := ma.run(ctx)
 			switch {
 			case errors.Is(err, ErrMachineGone):
-				a.recallAll(m.UUID())
-				a.end(ErrMachineGone)
+				a.end(err)
 				return
 			case errors.Is(err, state.ErrManaged):
 				a.end(err) // what its units have here stays

@@ -241,7 +241,7 @@ func agentIn(dir, client string) error {
 	err = machine.Run(ctx, machine.Config{
 		Controller: state.NewController(steppedStore{s, disk}, clock.WallClock), Dir: dir, Disk: disk, Client: client,
 		Clock: clock.WallClock, Look: look, Log: quiet(), Machine: as, LeaseTime: lease,
-		TakeOver: os.Getenv(takeOverVariable) != "",
+		TakeOver: os.Getenv(takeOverVariable) != "", Mounts: os.Getenv(mountsVariable) != "",
 	})
 	if errors.Is(err, context.Canceled) {
 		return nil

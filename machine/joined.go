@@ -2,11 +2,9 @@ package machine
 
 import (
 	"context"
-	"path/filepath"
 
 	"github.com/juju/errors"
 
-	"github.com/unitd/unitd/charmdir"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
 )
@@ -74,16 +72,6 @@ func (a *modelAgent) machineDuties(ctx context.Context, c state.Change) error {
 	}
 	a.standing[doc.ID] = true
 	return nil
-}
-
-// recallAll takes away what is on this host of the units of a model whose
-// machine is gone; their agents have ended. The log and the history stay.
-func (a *agent) recallAll(uuid string) {
-	// The agent's own context may have ended; this is the last that it does.
-	former{dir: a.Dir, uuid: uuid, cgroups: a.cgroups, log: a.Log}.endAll(context.Background())
-	if err := charmdir.RemoveTree(a.Disk, filepath.Join(ModelDir(a.Dir, uuid), "agents")); err != nil {
-		a.Log.Error("cannot remove what is left of units", "err", err)
-	}
 }
 
 // end has the agent end with that error.

@@ -30,6 +30,8 @@ const (
 	reachableVariable = "UNITD_TEST_REACHABLE"
 	// takeOverVariable has the agent take over the models.
 	takeOverVariable = "UNITD_TEST_TAKEOVER"
+	// mountsVariable has the agent mount storage.
+	mountsVariable = "UNITD_TEST_MOUNTS"
 )
 
 func joinedAs() (*machine.Machine, time.Duration, error) {
@@ -56,6 +58,7 @@ type host struct {
 	// reachable: it tells the address by which others reach it.
 	reachable bool
 	takeOver  bool
+	mounts    bool
 	lease     time.Duration // 0: shortLease
 	cmd       *exec.Cmd
 	said      *bytes.Buffer
@@ -138,6 +141,9 @@ func (h *host) prepare(by ...string) (start func()) {
 	}
 	if h.reachable {
 		h.cmd.Env = append(h.cmd.Env, reachableVariable+"=1")
+	}
+	if h.mounts {
+		h.cmd.Env = append(h.cmd.Env, mountsVariable+"=1")
 	}
 	if h.takeOver {
 		h.cmd.Env = append(h.cmd.Env, takeOverVariable+"=1")

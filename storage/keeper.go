@@ -50,6 +50,25 @@ func (k *Keeper) dir(id model.StorageID) string {
 	return filepath.Join(k.Dir, id.Name()+"-"+strconv.Itoa(id.Number()))
 }
 
+// Volumes are those that there is something of here.
+func (k *Keeper) Volumes() ([]model.StorageID, error) {
+	entries, err := os.ReadDir(k.Dir)
+	if err != nil && !os.IsNotExist(err) {
+		return nil, errors.Annotate(err, "cannot look for storage")
+	}
+	var ids []model.StorageID
+	for _, e := range entries {
+		i := strings.LastIndexByte(e.Name(), '-')
+		if i < 0 {
+			continue
+		}
+		if id, err := model.ParseStorageID(e.Name()[:i] + "/" + e.Name()[i+1:]); err == nil {
+			ids = append(ids, id)
+		}
+	}
+	return ids, nil
+}
+
 // Provide makes the volume, if it isn't there, and returns where it is: a
 // directory, or a device. It may be called again at any time, and must be after
 // the host has rebooted. The error is errors.NotSupported where the agent lacks

@@ -146,6 +146,9 @@ func (a *app) checkFree(dir string, was *joinRecord, token state.Token) error {
 	named := a.storeFlag
 	a.storeFlag = was.Store
 	there, err := a.stillMachine(was)
+	if err == nil && !there {
+		err = a.leave(dir, was)
+	}
 	a.storeFlag = named
 	if err != nil {
 		return err
@@ -178,6 +181,9 @@ func (a *app) joinedAs(dir string, r *joinRecord, f joinFlags) (*joinRecord, err
 		if err != nil {
 			return nil, err
 		}
+		if err := a.sameModel(r, name); err != nil {
+			return nil, err
+		}
 		r.Address, r.Store = cmp.Or(f.address, r.Address), name
 		if err := r.keep(dir); err != nil {
 			return nil, err
@@ -185,10 +191,40 @@ func (a *app) joinedAs(dir string, r *joinRecord, f joinFlags) (*joinRecord, err
 	}
 	there, err := a.stillMachine(r)
 	if err == nil && !there {
-		r.Gone = true
-		err = stderrors.Join(errMachineRemoved(r.Machine), r.keep(dir))
+		if err = a.leave(dir, r); err == nil {
+			err = errMachineRemoved(r.Machine)
+		}
 	}
 	return r, err
+}
+
+// sameModel refuses another store that a person names where it hasn't the model:
+// the agent would take that for the end of its machine, and clear it away.
+func (a *app) sameModel(r *joinRecord, store string) error {
+	if store == r.Store {
+		return nil
+	}
+	_, err := a.modelByUUID(r.Model)
+	if errors.Is(err, errors.NotFound) {
+		return errors.NewNotFound(nil, "the store "+store+" doesn't have the model that this agent has joined as machine "+r.Machine+
+			": name the one that has, or none for "+r.Store)
+	}
+	return err
+}
+
+// leave clears away what the machine has here that was removed, and notes then
+// that it has been.
+func (a *app) leave(dir string, r *joinRecord) error {
+	c, err := a.agentConfig()
+	if err != nil {
+		return err
+	}
+	r.configure(&c)
+	if err := machine.Leave(a.ctx, c); err != nil {
+		return err
+	}
+	r.Gone = true
+	return r.keep(dir)
 }
 
 // errMachineRemoved is the error of an agent that must not run again.
