@@ -58,9 +58,6 @@ type Config struct {
 	// Machine is the machine that this agent has joined a model as; nil: the agent
 	// has the models, and the machines of state.LocalProvider.
 	Machine *Machine
-	// Store names the store that Controller has, so that nothing is cleared away
-	// that belongs to another one's models; empty: there is but one.
-	Store string
 	// TakeOver: a person says that this agent shall manage the models that another
 	// one has managed, which is gone for good.
 	TakeOver bool
@@ -231,7 +228,7 @@ func (a *agent) reconcile(ctx context.Context) error {
 		a.cleared = true
 		a.clearModels(ctx, there)
 	}
-	if a.Machine != nil && !there[a.Machine.Model] {
+	if a.Machine != nil && !there[a.Machine.Model] && a.removed(ctx, a.Machine.Model) {
 		a.end(ErrMachineGone)
 	}
 	for _, info := range infos {
@@ -244,7 +241,9 @@ func (a *agent) reconcile(ctx context.Context) error {
 			h.stop()
 			<-h.ended
 			delete(a.models, uuid)
-			a.clearModel(uuid)
+			if a.removed(ctx, uuid) {
+				a.clearModel(uuid)
+			}
 		}
 	}
 	return nil
@@ -259,14 +258,25 @@ func (a *agent) clearModels(ctx context.Context, there map[string]bool) {
 	}
 	for _, e := range entries {
 		if !there[e.Name()] {
-			if of, other := a.ofOtherStore(e.Name()); other {
-				a.Log.Warn("what a model of another store has here is left alone", "model", e.Name(), "store", of)
+			if !a.removed(ctx, e.Name()) {
 				continue
 			}
 			former{dir: a.Dir, uuid: e.Name(), cgroups: a.cgroups, log: a.Log}.endAll(ctx)
 			a.clearModel(e.Name())
 		}
 	}
+}
+
+// removed says whether the model was. A store that doesn't know of it proves
+// nothing: it may be another one than the model is in, or have been lost.
+func (a *agent) removed(ctx context.Context, uuid string) bool {
+	gone, err := a.Controller.Gone(ctx, uuid)
+	if err != nil {
+		a.Log.Error("cannot tell whether a model was removed", "model", uuid, "err", err)
+	} else if !gone {
+		a.Log.Warn("the store knows nothing of a model that has units here; they are left alone", "model", uuid)
+	}
+	return err == nil && gone
 }
 
 func (a *agent) clearModel(uuid string) {
@@ -283,9 +293,6 @@ func (a *agent) clearModel(uuid string) {
 
 func (a *agent) host(ctx context.Context, m *state.Model) {
 	ctx, stop := context.WithCancel(ctx)
-	if err := a.noteStore(m.UUID()); err != nil {
-		a.Log.Error("cannot note which store a model is in", "model", m.Name(), "err", err)
-	}
 	h := &hosted{stop: stop, ended: make(chan struct{}), moved: make(chan struct{}, 1)}
 	a.models[m.UUID()] = h
 	a.wait.Add(1)

@@ -3,15 +3,18 @@ package machine_test
 import (
 	"errors"
 	"io/fs"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/unitd/unitd/charmdir"
 	"github.com/unitd/unitd/machine"
 	"github.com/unitd/unitd/state"
+	"github.com/unitd/unitd/state/store"
 )
 
 // TestWhatFormerAgentsHaveLeftIsCleared: the directories of models and units
@@ -22,6 +25,7 @@ func TestWhatFormerAgentsHaveLeftIsCleared(t *testing.T) {
 	w.deploy("app", w.charm(plain, "true\n"), 1)
 	w.settle()
 	w.stop()
+	w.tamper(func(tx store.Tx) error { return tx.Put("gone/a-former-model", nil) })
 	left := []string{
 		filepath.Join(machine.ModelDir(w.dir, "a-former-model"), "agents", "unit-app-0", "charm"),
 		w.unitDir("former/0"),
@@ -45,6 +49,78 @@ func TestWhatFormerAgentsHaveLeftIsCleared(t *testing.T) {
 		}
 	}
 	w.wantHooks("app/0", boot...)
+}
+
+// TestAStoreThatHasLostItsModelsClearsNothingAway, be the agent there or not: only
+// of a model that was removed the store says so.
+func TestAStoreThatHasLostItsModelsClearsNothingAway(t *testing.T) {
+	t.Parallel()
+	said := make(heard, 100)
+	w := newWorldWith(t, func(c *machine.Config) { c.Log = slog.New(slog.NewTextHandler(said, nil)) })
+	w.deploy("app", w.charm(plain, "true\n"), 1)
+	w.settle()
+	kept := filepath.Join(w.unitDir("app/0"), "charm", "kept")
+	if err := os.WriteFile(kept, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	other := filepath.Join(machine.ModelDir(w.dir, "another-model"), "agents", "unit-app-0")
+	if err := os.MkdirAll(other, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	var all []store.KV
+	w.tamper(func(tx store.Tx) (err error) {
+		all, err = tx.List("")
+		for _, kv := range all {
+			if err == nil {
+				err = tx.Delete(kv.Key)
+			}
+		}
+		return err
+	})
+	for !strings.Contains(<-said, "model="+w.model.UUID()) { // that it knows nothing of it
+	}
+	w.stop()
+	w.restart()
+	w.stop()
+	w.tamper(func(tx store.Tx) error {
+		for _, kv := range all {
+			if kv.Lease != 0 {
+				continue
+			}
+			if err := tx.Put(kv.Key, kv.Value); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	w.restart()
+	w.settle()
+	for _, path := range []string{kept, other} {
+		if _, err := os.Stat(path); err != nil {
+			t.Error(err)
+		}
+	}
+	w.wantHooks("app/0", boot...)
+}
+
+// heard has the lines of a log.
+type heard chan string
+
+// Write is part of io.Writer.
+func (h heard) Write(b []byte) (int, error) {
+	select {
+	case h <- string(b):
+	default: // nobody wants it any more
+	}
+	return len(b), nil
+}
+
+// tamper changes the store behind everybody's back.
+func (w *world) tamper(fn func(store.Tx) error) {
+	w.t.Helper()
+	if _, err := w.controller.Store().Update(w.ctx, fn); err != nil {
+		w.t.Fatal(err)
+	}
 }
 
 // TestAHooksReadOnlyDirectoryKeepsNoUnit from its upgrade or its removal, for

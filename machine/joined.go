@@ -56,6 +56,8 @@ func (a *modelAgent) machineDuties(ctx context.Context, c state.Change) error {
 	}
 	doc, err := a.model.Machine(ctx, a.Machine.ID)
 	switch {
+	case errors.Is(err, errors.NotFound) && a.lostModel(ctx):
+		return nil // if it was removed, agent.reconcile sees to the rest
 	case errors.Is(err, errors.NotFound), err == nil && (doc.Life == model.Dead || doc.Agent != a.Machine.Agent):
 		return errors.Trace(ErrMachineGone)
 	case err != nil:

@@ -74,7 +74,7 @@ func (s *six) checkWrites() {
 	c, err := clientv3.New(clientv3.Config{Endpoints: endpointsOf(s.members)})
 	s.do(err)
 	defer c.Close()
-	documents, _, _, _ := s.model.Keys()
+	documents, _, _, _, _ := s.model.Keys()
 	prefix := s.prefix + "/k/" + documents
 	var leader struct {
 		Unit model.UnitName `json:"unit"`

@@ -88,8 +88,19 @@ func (a *modelAgent) former() former {
 	return former{dir: a.Dir, uuid: a.model.UUID(), cgroups: a.cgroups, log: a.log}
 }
 
+// lostModel says whether the store doesn't have the model itself any more: units
+// that it doesn't have either were not removed one by one then. If the model was,
+// all goes with it, see agent.removed.
+func (a *modelAgent) lostModel(ctx context.Context) bool {
+	_, err := a.model.Info(ctx)
+	return errors.Is(err, errors.NotFound)
+}
+
 // clearFormer removes the directories of units that the model doesn't have.
 func (a *modelAgent) clearFormer(ctx context.Context, there map[string]bool) {
+	if a.lostModel(ctx) {
+		return
+	}
 	dir := filepath.Join(a.dir, "agents")
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -126,6 +137,9 @@ func (a *modelAgent) takeAway(ctx context.Context, doc state.UnitDoc) error {
 // going. What can't be removed is no reason to keep the unit: it is out of the
 // way, and people are told.
 func (a *modelAgent) clearUnit(ctx context.Context, name model.UnitName) {
+	if a.lostModel(ctx) {
+		return
+	}
 	dir := filepath.Join(a.dir, "agents", name.Tag())
 	a.former().endIn(ctx, dir)
 	a.removeCell(name.Tag())

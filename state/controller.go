@@ -207,6 +207,24 @@ func (m *Model) forceUnits(ctx context.Context) error {
 	}
 }
 
+// goneKey says of a model that it was removed from this store: of one that isn't
+// there nobody else could tell.
+func goneKey(uuid string) string { return "gone/" + uuid }
+
+// Gone says whether the model was here and has been removed.
+func (c *Controller) Gone(ctx context.Context, uuid string) (bool, error) {
+	gone := false
+	_, err := c.store.View(ctx, func(r store.Reader) error {
+		_, err := r.Get(goneKey(uuid))
+		gone = err == nil
+		return err
+	})
+	if errors.Is(err, errors.NotFound) {
+		err = nil
+	}
+	return gone, errors.Trace(err)
+}
+
 // RemoveIfEmpty takes a Dying model away once nothing is in it, and says
 // whether it has. Its remaining documents go in pages.
 func (m *Model) RemoveIfEmpty(ctx context.Context) (bool, error) {
@@ -241,6 +259,9 @@ func (m *Model) RemoveIfEmpty(ctx context.Context) (bool, error) {
 	_, err = m.store.Update(ctx, func(tx store.Tx) error {
 		// Somebody else may have been faster, and the name be another model's.
 		if _, err := readInfo(tx, m.info); err != nil {
+			return errors.Trace(err)
+		}
+		if err := tx.Put(goneKey(m.info.UUID), []byte("{}")); err != nil {
 			return errors.Trace(err)
 		}
 		return tx.Delete(modelsPrefix + m.info.Name)

@@ -87,6 +87,9 @@ func (i *importing) all() error {
 		if !errors.Is(err, errors.NotFound) {
 			return errors.Trace(err)
 		}
+		if err := tx.Delete(goneKey(i.info.UUID)); err != nil {
+			return errors.Trace(err)
+		}
 		return putInfo(tx, i.info)
 	})
 	return errors.Trace(err)

@@ -44,10 +44,10 @@ func (m *Model) Name() string { return m.info.Name }
 func (m *Model) UUID() string { return m.info.UUID }
 
 // Keys is where the model is in its store: the prefix of its documents, the key
-// of its entry in the list of models, the prefix of that list, and that of the
-// files that all models share.
-func (m *Model) Keys() (documents, entry, list, files string) {
-	return m.prefix(), modelsPrefix + m.info.Name, modelsPrefix, "blob" // and their marks
+// of its entry in the list of models, that of the note that it was removed, the
+// prefix of that list, and that of the files that all models share.
+func (m *Model) Keys() (documents, entry, gone, list, files string) {
+	return m.prefix(), modelsPrefix + m.info.Name, goneKey(m.info.UUID), modelsPrefix, "blob" // and their marks
 }
 
 func (m *Model) prefix() string { return "m/" + m.info.UUID + "/" }

@@ -138,7 +138,7 @@ func (a *app) agentConfig() (machine.Config, error) {
 	c.Mounts = storage.MayMount()
 	// Whoever has put a store's file into the data directory has said so by that.
 	name, err := a.storeName()
-	c.TakeOver, c.Store = name == localStore, storePlace(name)
+	c.TakeOver = name == localStore
 	return c, err
 }
 

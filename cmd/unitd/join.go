@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	stderrors "errors"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -236,6 +237,9 @@ func errMachineRemoved(id string) error {
 // stillMachine says whether the agent is still that of the machine.
 func (a *app) stillMachine(r *joinRecord) (bool, error) {
 	m, err := a.modelByUUID(r.Model)
+	if errors.Is(err, errors.NotFound) {
+		return a.stillModel(r, err)
+	}
 	var doc state.MachineDoc
 	if err == nil {
 		doc, err = m.Machine(a.ctx, r.Machine)
@@ -249,6 +253,20 @@ func (a *app) stillMachine(r *joinRecord) (bool, error) {
 		return false, errors.NewNotValid(nil, "this agent has not joined as machine "+r.Machine+" yet: give it the token with --join")
 	}
 	return doc.Life != model.Dead && doc.Agent == r.Agent, nil
+}
+
+// stillModel is stillMachine where the store doesn't have the model: it was
+// removed, with its machines, or this isn't its store.
+func (a *app) stillModel(r *joinRecord, missing error) (bool, error) {
+	c, err := a.open()
+	if err != nil {
+		return false, err
+	}
+	gone, err := c.Gone(a.ctx, r.Model)
+	if err != nil || gone {
+		return false, err
+	}
+	return false, fmt.Errorf("%w: it isn't the store in which this agent has joined as machine %s", missing, r.Machine)
 }
 
 // check says whether the flags can be meant.

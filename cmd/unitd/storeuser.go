@@ -122,10 +122,11 @@ func (a *app) accessFor(u storeUser) ([]etcd.Access, error) {
 	if err != nil {
 		return nil, err
 	}
-	documents, entry, list, files := m.Keys()
+	documents, entry, gone, list, files := m.Keys()
 	return []etcd.Access{
 		{Key: documents, Prefix: true, Write: !u.readOnly},
 		{Key: entry, Write: !u.readOnly},
+		{Key: gone, Write: !u.readOnly},
 		{Key: list, Prefix: true},
 		{Key: files, Prefix: true, Write: u.deploy},
 	}, nil
