@@ -64,8 +64,8 @@ func (h *host) wantNothingLeft(store string) {
 			h.t.Errorf("%s is still there: %v", path, err)
 		}
 	}
-	if mounts := read("/proc/self/mounts"); strings.Contains(mounts, store) {
-		h.t.Errorf("still mounted: %s", mounts)
+	if strings.Contains(read("/proc/self/mounts"), store) {
+		h.t.Errorf("something is still mounted below %s", store)
 	}
 	if out, err := exec.Command("losetup", "--list", "--noheadings", "--output", "BACK-FILE").Output(); err == nil && strings.Contains(string(out), store) {
 		h.t.Errorf("still attached: %s", out)

@@ -209,7 +209,7 @@ func (a *app) sayLeftBehind(m state.MachineDoc) {
 		what = "no departed, broken, stop or remove hook of " + strings.Join(names, ", ") + " runs, and what they started is left running"
 	}
 	if m.Provider == state.ManualProvider && m.Instance != "" {
-		what += "; if its agent is not there, what it keeps of its units is left on " + m.Instance
+		what += "; if its agent is not there, what it keeps of its units is left on " + m.Instance + " until it is back"
 	}
 	a.note("machine %s is taken away at once: %s", m.ID, what)
 }
