@@ -13,6 +13,7 @@ import (
 
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
+	"github.com/unitd/unitd/state/store/etcd"
 )
 
 // tokenTime is how long a token is valid if nothing else is said.
@@ -86,7 +87,10 @@ func (a *app) addMachines(provider string, n int, valid time.Duration) error {
 		if place == localStore {
 			place = filepath.Join(dir, storeFile)
 		}
-		a.note("On its host, with a data directory of its own (UNITD_DATA), within %s:\n  unitd agent --store %s --join TOKEN", shortly(valid), place)
+		a.note("On its host, with a data directory of its own (UNITD_DATA), within %s:\n  unitd agent --store %s --join TOKEN", shortly(valid), storePlace(place))
+		if strings.HasPrefix(place, etcd.Scheme) {
+			a.note("It needs credentials of its own where etcd wants any, and the same keys for secrets as this host (secret.key, or %s)", secretKeyEnv)
+		}
 	}
 	return a.ensureAgent()
 }

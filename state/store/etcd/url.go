@@ -51,6 +51,9 @@ func ParseURL(text string, getenv func(string) string) (Options, error) {
 		}
 		o.Endpoints = append(o.Endpoints, host)
 	}
+	if strings.Contains(hosts, "@") { // the password isn't to be shown
+		return o, errors.NewNotValid(nil, "the store's URL has a user before its hosts: name it as ?user=NAME, with password-file=FILE")
+	}
 	o.Prefix = strings.TrimSuffix(prefix, "/")
 	values, err := url.ParseQuery(query)
 	if err != nil {

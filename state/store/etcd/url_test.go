@@ -28,7 +28,7 @@ func TestParseURL(t *testing.T) {
 		{url: "etcd://", fails: "a host"},
 		{url: "etcd:///x", fails: "a host"},
 		{url: "etcd://a:1,,b:1/x", fails: "a host"},
-		{url: "etcd://me:secret@host:1/x", fails: "a host"},
+		{url: "etcd://me:secret@host:1/x", fails: "name it as ?user=NAME"},
 		{url: "etcd://host", fails: "needs a prefix"},
 		{url: "etcd://host//x", fails: "needs a prefix"},
 		{url: "etcd://host/a b", fails: "needs a prefix"},
