@@ -190,7 +190,7 @@ func (a *app) waitForTasks(m *state.Model, ids []string, timeout time.Duration, 
 	}
 	err = a.await(ctx, w, nil, look)
 	switch {
-	case errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, context.DeadlineExceeded), err == nil && slices.ContainsFunc(tasks, cutShort):
 		return tasks, errors.WithType(errors.Errorf("timed out waiting for results from: %s", stillRunning(tasks)), errTimedOut)
 	case errors.Is(err, errAgentEnded):
 		return tasks, fmt.Errorf("%w; the task runs when there is another one", err)
@@ -201,10 +201,16 @@ func (a *app) waitForTasks(m *state.Model, ids []string, timeout time.Duration, 
 // errTimedOut marks that a wait was given up.
 const errTimedOut = errors.ConstError("timed out")
 
+// cutShort says whether the agent has ended the task for its time, which is that
+// of the wait: either can be first.
+func cutShort(t state.TaskDoc) bool {
+	return t.Timeout > 0 && t.Status.Ended() && strings.HasPrefix(t.Message, "timed out after ")
+}
+
 func stillRunning(tasks []state.TaskDoc) string {
 	var units []string
 	for _, t := range tasks {
-		if !t.Status.Ended() {
+		if !t.Status.Ended() || cutShort(t) {
 			name := "unit " + string(t.Unit)
 			if t.Machine != "" {
 				name = "machine " + t.Machine
