@@ -41,9 +41,12 @@ func (a *agent) leave(ctx context.Context) error {
 	if err != nil {
 		return errors.Trace(err)
 	}
+	i := slices.IndexFunc(infos, func(info state.ModelInfo) bool { return info.UUID == uuid })
+	if i < 0 && !a.removed(ctx, uuid) {
+		return errors.NewNotFound(nil, "the store doesn't have the model with the id "+uuid+", and doesn't say that it was removed: nothing is cleared away")
+	}
 	former{dir: a.Dir, uuid: uuid, cgroups: a.cgroups, log: a.Log}.endAll(ctx)
 	failed := []error{charmdir.RemoveTree(a.Disk, filepath.Join(a.Dir, "tools"))}
-	i := slices.IndexFunc(infos, func(info state.ModelInfo) bool { return info.UUID == uuid })
 	if i < 0 {
 		a.clearModel(uuid)
 	} else {

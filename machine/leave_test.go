@@ -8,9 +8,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/juju/errors"
+
 	"github.com/unitd/unitd/machine"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
+	"github.com/unitd/unitd/state/store"
 	"github.com/unitd/unitd/storage"
 )
 
@@ -126,5 +129,30 @@ func TestLeaveClearsAwayWhatAKilledAgentHasLeft(t *testing.T) {
 	for range 2 {
 		main.do(machine.Leave(main.ctx, c))
 		one.wantNothingLeft(store)
+	}
+}
+
+// TestLeaveClearsNothingAwayThatTheStoreDoesNotKnow, unless it says that the
+// model was removed.
+func TestLeaveClearsNothingAwayThatTheStoreDoesNotKnow(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := machine.Config{Controller: w.controller, Dir: t.TempDir(), Log: quiet(), Machine: &machine.Machine{Model: "elsewhere", ID: "1", Agent: "one"}}
+	kept := filepath.Join(machine.ModelDir(c.Dir, "elsewhere"), "agents", "unit-app-0")
+	if err := os.MkdirAll(kept, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := machine.Leave(w.ctx, c); !errors.Is(err, errors.NotFound) {
+		t.Errorf("it returned %v", err)
+	}
+	if _, err := os.Stat(kept); err != nil {
+		t.Error(err)
+	}
+	w.tamper(func(tx store.Tx) error { return tx.Put("gone/elsewhere", nil) })
+	if err := machine.Leave(w.ctx, c); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(kept); !os.IsNotExist(err) {
+		t.Errorf("it is there: %v", err)
 	}
 }
