@@ -1,4 +1,4 @@
-# The commands of this project. "make" builds; "make test" is all that CI runs.
+# The commands of this project. "make" builds; CI runs "make test", then "make test-host".
 
 GO ?= go
 CC ?= cc
@@ -6,7 +6,14 @@ CC ?= cc
 # watches our code, not SQLite's, which it makes six times as slow.
 RACE := $(shell command -v $(CC) >/dev/null 2>&1 && echo "-race '-gcflags=modernc.org/sqlite/lib=-race=false'")
 
-.PHONY: build c-client test test-long format vet lint cross unit bench venv install clean
+# Compilers, linters and tests live for seconds: they need not save memory.
+export GOGC := $(or $(GOGC),400)
+# How often a property is tried with what chance has it; test-long says more.
+export RAPID_CHECKS := $(or $(RAPID_CHECKS),25)
+random long stores: export RAPID_CHECKS = 200
+random long stores: export UNITD_TEST_LONG = 1
+
+.PHONY: build c-client test test-host test-long format lint vet staticcheck random programs unit plain sessions bench venv host raced cross long stores fuzz install clean
 
 build: ## the two programs, in bin/
 	$(GO) build -o bin/unitd ./cmd/unitd
@@ -21,65 +28,126 @@ c-client:
 		-Wl,--build-id=none -s -o $(C_CLIENT) cmd/hooktool/c/hooktool.c 2>/dev/null; then :; \
 	else rm -f $(C_CLIENT); echo 'no client in C is built here: hook tools use the one in Go'; fi
 
-test: format vet lint venv unit bench cross ## everything, in some minutes
+# Package suite runs the stages and prints what they have cost. It ends with the
+# exit code of the first one that fails.
+SUITE = $(GO) build -o bin/suite ./suite && exec bin/suite
 
-test-long: test ## more of it, in half an hour at most: run before a release
-	UNITD_TEST_LONG=1 $(GO) test $(RACE) -timeout 25m -count=3 ./machine ./script/... ./cmd/unitd ./uniter/... ./hooks/...
-	UNITD_TEST_LONG=1 $(GO) test $(RACE) -timeout 25m ./state/... ./testcharms
-	$(GO) test -run '^$$' -fuzz '^FuzzFlags$$' -fuzztime 30s -fuzzminimizetime 10x ./tools
-	$(GO) test -run '^$$' -fuzz '^FuzzSettings$$' -fuzztime 30s -fuzzminimizetime 10x ./tools
-	$(GO) test -run '^$$' -fuzz '^FuzzKeyValues$$' -fuzztime 30s -fuzzminimizetime 10x ./tools
-	$(GO) test -run '^$$' -fuzz '^FuzzRelationIDs$$' -fuzztime 30s -fuzzminimizetime 10x ./tools
-	$(GO) test -run '^$$' -fuzz '^FuzzSecretArgs$$' -fuzztime 30s -fuzzminimizetime 10x ./tools
-	$(GO) test -run '^$$' -fuzz '^FuzzBatch$$' -fuzztime 30s -fuzzminimizetime 10x ./tools
-	$(GO) test -run '^$$' -fuzz '^FuzzServer$$' -fuzztime 30s -fuzzminimizetime 10x ./tools
-	$(GO) test -run '^$$' -fuzz FuzzMetadata -fuzztime 30s -fuzzminimizetime 10x ./charmdir
-	$(GO) test -run '^$$' -fuzz FuzzArchive -fuzztime 30s -fuzzminimizetime 10x ./charmdir
-	$(GO) test -run '^$$' -fuzz FuzzProject -fuzztime 30s -fuzzminimizetime 10x ./charmdir
-	$(GO) test -run '^$$' -fuzz FuzzParse -fuzztime 30s -fuzzminimizetime 10x ./recording
-	$(GO) test -run '^$$' -fuzz FuzzParse -fuzztime 30s -fuzzminimizetime 10x ./bundle
+test: ## all that must pass before a change goes in, on any machine
+	@$(SUITE) stages $(MAKE) $(TEST_STAGES)
+
+test-host: ## what needs root, networks or the packages of Debian; it skips what it can't do
+	@$(SUITE) stages $(MAKE) $(HOST_STAGES)
+
+test-long: ## both of them and more, in an hour or so: run before a release
+	@$(SUITE) stages $(MAKE) $(TEST_STAGES) $(HOST_STAGES) $(LONG_STAGES)
+
+TEST_STAGES = format lint venv unit plain sessions bench
+HOST_STAGES = venv host raced cross
+LONG_STAGES = vet staticcheck random long stores fuzz
+
+# Tests whose names begin with TestHost are for test-host.
+host:
+	@$(SUITE) test $(RACE) -vet=off -run '^TestHost' $$(grep -l '^func TestHost' -r --include='*_test.go' . | xargs -n1 dirname | sort -u | grep -vx $(SESSIONS:%=-e %))
+
+# All that a person types, with the race detector over those who type.
+raced:
+	@$(SUITE) test $(RACE) -vet=off $(SESSIONS)
+
+long:
+	$(SUITE) test $(RACE) -vet=off -count=3 ./machine ./script/... ./cmd/unitd ./uniter/... ./hooks/...
+
+stores:
+	$(SUITE) test $(RACE) -vet=off ./state/... ./testcharms
+
+random:
+	$(SUITE) test $(RACE) -vet=off ./model ./relation ./recording ./context ./uniter/...
+
+FUZZ = ./tools:FuzzFlags ./tools:FuzzSettings ./tools:FuzzKeyValues ./tools:FuzzRelationIDs ./tools:FuzzSecretArgs ./tools:FuzzBatch \
+	./tools:FuzzServer ./charmdir:FuzzMetadata ./charmdir:FuzzArchive ./charmdir:FuzzProject ./recording:FuzzParse ./bundle:FuzzParse
+
+fuzz:
+	@set -e; for f in $(FUZZ); do set -x; \
+		$(GO) test -vet=off -run '^$$' -fuzz "^$${f#*:}\$$" -fuzztime 30s -fuzzminimizetime 10x $${f%:*}; { set +x; } 2>/dev/null; \
+	done
 
 format:
 	@out=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$out" ]; then echo "gofmt -w these:"; echo "$$out"; exit 1; fi
 
+# What "go vet" and staticcheck know, for this platform; and for Macs, at which charm
+# authors sit, and other processors: what Linux alone has is behind build tags. The
+# two programs look at all that anything imports as well, and take five times as long.
+lint:
+	@$(GO) run ./suite/lint darwin/arm64 linux/arm64
+
 vet:
 	$(GO) vet ./...
 
-lint:
+staticcheck:
 	$(GO) tool staticcheck ./...
 
-# Charm authors sit at Macs; what Linux alone has is behind build tags.
 cross:
 	CGO_ENABLED=0 GOOS=darwin GOARCH=arm64 $(GO) vet ./...
 	CGO_ENABLED=0 GOOS=linux GOARCH=arm64 $(GO) build ./...
 
-# Package sim goes through millions of states, in one goroutine each: the race
-# detector would make that many times as slow, and see nothing.
+# Built once for the tests of all packages. A program that hasn't changed keeps its
+# date: what go test has kept of tests with it stays valid.
+PROGRAMS = $(CURDIR)/bin/test
+programs:
+	@mkdir -p $(PROGRAMS)/new
+	$(GO) build -buildvcs=false -ldflags='-s -w' -o $(PROGRAMS)/new/unitd ./cmd/unitd
+	CGO_ENABLED=0 $(GO) build -buildvcs=false -ldflags='-s -w' -o $(PROGRAMS)/new/unitd-hooktool ./cmd/hooktool
+	@$(MAKE) -s c-client C_CLIENT=$(PROGRAMS)/new/unitd-hooktool-c
+	@cd $(PROGRAMS) && for p in $$(ls new); do cmp -s new/$$p $$p || mv new/$$p $$p; done && rm -rf new
+unit sessions raced host long stores bench: programs
+unit sessions raced host long stores bench: export UNITD_TEST_PROGRAMS = $(PROGRAMS)
+
 unit:
 	@if [ -z "$(RACE)" ]; then \
 		if [ "$$CI" = true ]; then echo 'a C compiler is needed in CI, for the race detector'; exit 1; fi; \
 		echo 'no C compiler here: the tests run without the race detector'; \
 	fi
-	$(GO) test $(RACE) -timeout 10m $$($(GO) list ./... | grep -v '/uniter/sim$$')
-	$(GO) test -timeout 10m ./uniter/sim
+	@$(SUITE) test $(RACE) -vet=off -skip '^TestHost' $$($(GO) list ./... | grep -v -e '/uniter/sim$$' -e '/suite/lint$$' $(SESSIONS:.%=-e '%$$'))
 
-# Once each, so that they don't rot; figures are taken with -benchtime and
-# -count, see the README.
+# Package sim goes through millions of states, in one goroutine each: the race
+# detector would make that many times as slow, and see nothing. The linter would
+# have to be compiled for it.
+plain:
+	@$(SUITE) test -vet=off ./uniter/sim ./suite/lint
+
+# These start real programs, which have no race detector, and wait for them: their
+# own part costs half of all with it. So "make test-host" has it, and the tests
+# that need a host with them.
+SESSIONS = ./script ./cmd/unitd ./testcharms
+sessions:
+	@$(SUITE) test -vet=off -skip '^TestHost' $(SESSIONS)
+
+# Once each, so that they don't rot, in the programs that the tests have been built
+# for; figures are taken without RACE, with -benchtime and -count, see the README.
+BENCHES = $$(grep -l '^func Benchmark' -r --include='*_test.go' . | xargs -n1 dirname | sort -u)
 bench:
-	$(GO) test -run '^$$' -bench . -benchtime 1x ./...
+	@$(SUITE) test $(RACE) -vet=off -run '^$$' -bench . -benchtime 1x $$(echo "$(BENCHES)" | grep -vx $(SESSIONS:%=-e %))
+	@$(SUITE) test -vet=off -run '^$$' -bench . -benchtime 1x $$(echo "$(BENCHES)" | grep -x $(SESSIONS:%=-e %))
 
 # The Python charms of the tests run with the real frameworks: the newest Ops 3
 # in an environment of its own, the newest Ops 2 and charm-helpers in folders
 # of it. Without Python 3 their tests say that they were skipped.
-venv: .venv/ready
+# It is made once for each set of requirements, in a folder of the user's that
+# clones share, and put there whole.
+VENVS ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/unitd-tests
+REQUIREMENTS = testcharms/opsy/requirements.txt testcharms/testdata/requirements-ops2.txt testcharms/testdata/requirements-charmhelpers.txt
 
-.venv/ready: testcharms/opsy/requirements.txt testcharms/testdata/requirements-ops2.txt testcharms/testdata/requirements-charmhelpers.txt
-	@if python3 -c 'import venv, ensurepip' 2>/dev/null; then \
-		rm -rf .venv && python3 -m venv .venv && pip=".venv/bin/pip install --quiet --disable-pip-version-check" && \
-		$$pip -r testcharms/opsy/requirements.txt && \
-		$$pip --target .venv/ops2 -r testcharms/testdata/requirements-ops2.txt && \
-		$$pip --target .venv/charmhelpers -r testcharms/testdata/requirements-charmhelpers.txt && \
-		touch .venv/ready; \
+venv:
+	@if python3 -c 'import venv, ensurepip' 2>/dev/null; then set -e; \
+		venv="$(VENVS)/venv-$$({ python3 -c 'import sys; print(sys.executable, sys.version)'; cat $(REQUIREMENTS); } | git hash-object --stdin)"; \
+		if [ ! -e "$$venv" ]; then \
+			mkdir -p "$(VENVS)"; new=$$(mktemp -d "$(VENVS)/new-XXXXXX"); \
+			python3 -m venv "$$new"; pip="$$new/bin/python -m pip install --quiet --disable-pip-version-check"; \
+			$$pip -r testcharms/opsy/requirements.txt; \
+			$$pip --target "$$new/ops2" -r testcharms/testdata/requirements-ops2.txt; \
+			$$pip --target "$$new/charmhelpers" -r testcharms/testdata/requirements-charmhelpers.txt; \
+			chmod 755 "$$new"; if [ -e "$$venv" ]; then rm -rf "$$new"; else mv "$$new" "$$venv"; fi; \
+		fi; \
+		rm -rf .venv; ln -s "$$venv" .venv; \
 	elif [ "$$CI" = true ]; then \
 		echo 'Python 3 with venv is needed in CI: install python3-venv'; exit 1; \
 	else \
