@@ -214,7 +214,7 @@ func (r *reader) write(s tutorialStep) {
 
 func (r *reader) run(s tutorialStep) {
 	r.t.Helper()
-	ctx, cancel := context.WithTimeout(r.t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(r.t.Context(), 15*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "sh", "-c", s.command)
 	cmd.Dir, cmd.Env, cmd.WaitDelay = r.dir, r.env, 10*time.Second

@@ -146,7 +146,8 @@ func (b *Bundle) application(name string) *Application {
 // application without a number means its next unit, from the first on. The error is NotValid for more
 // places than units, and for units that the bundle doesn't have.
 //
-// Source: the field's description of "to" in bundles (github.com/juju/charm, ApplicationSpec).
+// Source: docs/machines.md, "Where units go", and the field's description
+// of "to" in bundles (github.com/juju/charm, ApplicationSpec).
 func (b *Bundle) Places(units map[string]int) (map[string][]Place, error) {
 	places := map[string][]Place{}
 	for _, app := range b.Applications {

@@ -12,11 +12,10 @@
 // The layout is that of charmcraft's plugin "charm" for all plugins: a folder
 // venv of packages, which any place and any Python of the version that made it
 // can use, and no virtual environment with its paths inside. Source:
-// spec/ops-needs.md §5.
+// docs/spec/ops-needs.md §5.
 package charmbuild
 
 import (
-	"cmp"
 	"context"
 	_ "embed"
 	"fmt"
@@ -45,6 +44,12 @@ type Builder struct {
 	// End is told, if it isn't nil, how many packages have been made, and how
 	// long it took.
 	End func(packages int, took time.Duration)
+	// Note is told, if it isn't nil, what of the project isn't followed, in a line:
+	// once for a charmcraft.yaml, and once for packages that are made.
+	Note func(string)
+	// Hooks is where the charm's hooks will run: it is their Python that packages
+	// are made for.
+	Hooks Place
 }
 
 //go:embed requirements.py
@@ -61,6 +66,7 @@ func (b Builder) Build(ctx context.Context, c *charmdir.Charm) error {
 	if err != nil {
 		return errors.Annotatef(err, "cannot build charm %s", c.Path)
 	}
+	b.ignored(c)
 	c.Built(dir)
 	return nil
 }
@@ -71,7 +77,7 @@ func (b Builder) packages(ctx context.Context, name string, p *charmdir.Project)
 	if err != nil || len(from.files) == 0 && len(p.Packages) == 0 {
 		return "", err
 	}
-	python, err := findPython(ctx)
+	python, err := b.Hooks.python(ctx, p)
 	if err != nil {
 		return "", err
 	}
@@ -144,34 +150,21 @@ func (b Builder) lock(ctx context.Context, path string) (unlock func(), err erro
 	}
 }
 
-// interpreter is a Python.
-type interpreter struct {
-	path string
-	id   string // what packages for it depend on
-	pip  bool   // it has pip
-}
-
-// about has a Python say what it is.
-const about = `
-import importlib.util, sys, sysconfig
-pip = importlib.util.find_spec("pip") is not None
-print(sys.executable, pip, sys.implementation.cache_tag, sysconfig.get_platform(), sep="\n")
-`
-
-func findPython(ctx context.Context) (interpreter, error) {
-	path, err := exec.LookPath("python3")
-	if err != nil {
-		return interpreter{}, errors.NewNotFound(nil, "python3 isn't on PATH, and the charm needs it: install Python 3 with pip")
+// ignored tells what the charm's charmcraft.yaml says that isn't followed, unless it
+// has been told of this charmcraft.yaml before.
+func (b Builder) ignored(c *charmdir.Charm) {
+	path, err := filepath.Abs(c.Path)
+	if len(c.Project.Ignored) == 0 || b.Note == nil || err != nil {
+		return
 	}
-	out, err := command(ctx, path, "-c", about).Output()
-	lines := strings.Split(string(out), "\n")
-	if err == nil && len(lines) < 4 {
-		err = errors.New("it says nothing of itself")
+	told := filepath.Join(b.Cache, "told", sum([]byte(path + "\x00" + c.Project.Says))[:32])
+	if _, err := os.Stat(told); err == nil {
+		return
 	}
-	if err != nil {
-		return interpreter{}, errors.Annotatef(err, "cannot run %s", path)
+	b.Note(strings.Join(c.Project.Ignored, ", "))
+	if os.MkdirAll(filepath.Dir(told), 0o700) == nil {
+		_ = os.WriteFile(told, nil, 0o600) // it is told again, if that can't be kept
 	}
-	return interpreter{path: cmp.Or(lines[0], path), pip: lines[1] == "True", id: lines[2] + " " + lines[3]}, nil
 }
 
 // command is a program that ends, with all that it has started, when ctx does.

@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	for key, value := range map[string]string{
-		"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": wheels, "PIP_CONFIG_FILE": os.DevNull, "PIP_USER": "1", "PIP_TARGET": filepath.Join(wheels, "wrong"),
+		"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": wheels, "PIP_CONFIG_FILE": os.DevNull, "PIP_NO_BUILD_ISOLATION": "0", "PIP_USER": "1", "PIP_TARGET": filepath.Join(wheels, "wrong"),
 	} {
 		os.Setenv(key, value)
 	}
@@ -118,6 +118,27 @@ func (w *world) write(name, text string) {
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		w.Fatal(err)
 	}
+}
+
+// project is how the tree is built.
+func (w *world) project() *charmdir.Project {
+	w.Helper()
+	c, err := charmdir.Read(w.dir)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return c.Project
+}
+
+// key is what the tree's packages have in the cache.
+func (w *world) key() string {
+	w.Helper()
+	p := w.project()
+	s, err := sources(p)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return s.key(p, interpreter{})
 }
 
 // build builds the tree as it is now, and returns what its venv has.
@@ -319,7 +340,7 @@ func TestWaitingForAnotherProcessEndsWhenToldTo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	w.Step = func(string) { cancel() } // it has begun to wait
 	if _, err := w.lock(ctx, path); err == nil || ctx.Err() == nil {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/juju/errors"
@@ -35,28 +36,45 @@ func (in install) run(ctx context.Context) error {
 	}
 	args := append(pip, "install", "--target", in.target(), "--no-compile", "--no-input", "--no-warn-script-location",
 		"--disable-pip-version-check", "--progress-bar", "off")
-	more, err := in.wanted(ctx, pip[0])
+	calls, err := in.wanted(ctx, pip[0])
 	if err != nil {
 		return err
 	}
-	if len(more) == 0 { // nothing after all
-		return errors.Trace(os.Mkdir(in.target(), 0o755))
-	}
-	if err := in.do(ctx, append(args, more...)); err != nil {
-		return err
+	for _, more := range calls {
+		if err := in.do(ctx, slices.Concat(args, more)); err != nil {
+			return err
+		}
 	}
 	if err := os.MkdirAll(in.target(), 0o755); err != nil {
 		return errors.Trace(err)
 	}
 	// Its programs have the path of this machine's Python inside; charmcraft's
 	// plugin leaves them out too.
-	return errors.Trace(os.RemoveAll(filepath.Join(in.target(), "bin")))
+	if err := os.RemoveAll(filepath.Join(in.target(), "bin")); err != nil {
+		return errors.Trace(err)
+	}
+	return in.compile(ctx)
 }
 
-// pip is how pip is called: as the Python's own, or by a virtual environment
-// that is made for this.
+// compile makes byte code, without which each unit's first hooks spend their time
+// on it. It is told by the source's hash whether it is up to date, not by its time,
+// which an archive doesn't keep; and has no path of this machine in it. What can't
+// be compiled, as it is for another Python, stays as it is.
+func (in install) compile(ctx context.Context) error {
+	in.step("compiling")
+	cmd := command(ctx, in.python.path, "-m", "compileall", "-q", "--invalidation-mode", "checked-hash", "-s", in.target(), "-p", "venv", in.target())
+	cmd.Env = append(cmd.Env, "PYTHONHASHSEED=0")
+	_ = cmd.Run()
+	return errors.Trace(ctx.Err())
+}
+
+// pip is how pip is called: as the Python's own, as that of another Python here, or
+// by a virtual environment that is made for this.
 func (in install) pip(ctx context.Context) ([]string, error) {
 	if in.python.pip {
+		return []string{in.python.path, "-m", "pip"}, nil
+	}
+	if in.borrowed(ctx) {
 		return []string{in.python.path, "-m", "pip"}, nil
 	}
 	venv := filepath.Join(in.work, "venv")
@@ -70,30 +88,73 @@ func (in install) pip(ctx context.Context) ([]string, error) {
 	return []string{filepath.Join(venv, "bin", "python"), "-m", "pip"}, nil
 }
 
-// wanted are the arguments that say what is installed.
-func (in install) wanted(ctx context.Context, python string) ([]string, error) {
+// borrowed says whether the Python, which has no pip, takes that of the one on this
+// process's own PATH: that is made of modules in Python alone.
+func (in install) borrowed(ctx context.Context) bool {
+	other, err := exec.LookPath("python3")
+	if err != nil {
+		return false
+	}
+	out, err := command(ctx, other, "-c", "import os, pip; print(os.path.dirname(pip.__file__))").Output()
+	from := strings.TrimSpace(string(out))
+	if err != nil || from == "" || os.MkdirAll(in.lent(), 0o700) != nil || os.Symlink(from, filepath.Join(in.lent(), "pip")) != nil {
+		return false
+	}
+	if in.command(ctx, in.python.path, "-m", "pip", "--version").Run() == nil {
+		return true
+	}
+	_ = os.RemoveAll(in.lent()) // for another version of Python; nobody else is to find it
+	return false
+}
+
+// lent is the directory with another Python's pip.
+func (in install) lent() string { return filepath.Join(in.work, "lent") }
+
+// command is a program that finds pip where it was borrowed.
+func (in install) command(ctx context.Context, program string, args ...string) *exec.Cmd {
+	cmd := command(ctx, program, args...)
+	if _, err := os.Stat(in.lent()); err == nil {
+		cmd.Env = append(cmd.Env, "PYTHONPATH="+in.lent())
+	}
+	return cmd
+}
+
+// wanted are the arguments that say what is installed, for each call of pip.
+func (in install) wanted(ctx context.Context, python string) ([][]string, error) {
 	p := in.project
-	if p.Plugin == "uv" {
+	if p.Plugin == "uv" || p.Plugin == "poetry" {
 		return in.fromProject(ctx, python)
 	}
-	var args []string
+	var args, constraints []string
 	for _, file := range p.Requirements {
 		args = append(args, "-r", file)
 	}
-	args = append(args, p.Packages...)
-	if len(args) == 0 {
-		return nil, nil // constraints alone ask for nothing
-	}
 	for _, file := range p.Constraints {
-		args = append(args, "-c", file)
+		constraints = append(constraints, "-c", file)
 	}
-	return args, nil
+	pins := readPins(p)
+	if !pins.hashed {
+		if args = append(args, p.Packages...); len(args) == 0 {
+			return nil, nil // constraints alone ask for nothing
+		}
+		return [][]string{append(args, constraints...)}, nil
+	}
+	// Where some have hashes pip wants one of each, which nobody gives for these.
+	calls := [][]string{append(args, constraints...)}
+	if more := pins.without(p.Packages); len(more) > 0 {
+		path := filepath.Join(in.work, "constraints.txt")
+		if err := os.WriteFile(path, pins.constraints(), 0o600); err != nil {
+			return nil, errors.Trace(err)
+		}
+		calls = append(calls, append(more, "-c", path))
+	}
+	return calls, nil
 }
 
-// fromProject is what uv.lock, else pyproject.toml, asks for.
-func (in install) fromProject(ctx context.Context, python string) ([]string, error) {
+// fromProject is what poetry.lock, or uv.lock, else pyproject.toml, asks for.
+func (in install) fromProject(ctx context.Context, python string) ([][]string, error) {
 	p := in.project
-	cmd := command(ctx, python, "-c", requirements, p.Dir, strings.Join(p.Extras, ","), strings.Join(p.Groups, ","))
+	cmd := in.command(ctx, python, "-c", requirements, p.Dir, strings.Join(p.Extras, ","), strings.Join(p.Groups, ","), p.Plugin)
 	out, err := cmd.Output()
 	if ctx.Err() != nil {
 		return nil, errors.Trace(ctx.Err())
@@ -113,15 +174,20 @@ func (in install) fromProject(ctx context.Context, python string) ([]string, err
 	if err := os.WriteFile(path, []byte(lines), 0o600); err != nil {
 		return nil, errors.Trace(err)
 	}
-	if kind == "locked" {
-		return []string{"--no-deps", "-r", path}, nil
+	for line := range strings.Lines(lines) {
+		if note, ok := strings.CutPrefix(strings.TrimSpace(line), "# note: "); ok && in.Note != nil {
+			in.Note(note)
+		}
 	}
-	return []string{"-r", path}, nil
+	if kind == "locked" {
+		return [][]string{{"--no-deps", "-r", path}}, nil
+	}
+	return [][]string{{"-r", path}}, nil
 }
 
 // do runs pip and tells of its steps.
 func (in install) do(ctx context.Context, args []string) error {
-	cmd := command(ctx, args[0], args[1:]...)
+	cmd := in.command(ctx, args[0], args[1:]...)
 	cmd.Dir = in.project.Dir
 	var said, errs bytes.Buffer
 	r, w := io.Pipe()

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/juju/errors"
@@ -15,7 +16,7 @@ import (
 )
 
 // layout is the version of what is in the cache: another one makes all anew.
-const layout = 1
+const layout = 2
 
 // source is what packages are made from.
 type source struct {
@@ -30,11 +31,14 @@ type sourceFile struct {
 	sum  string
 }
 
+// localSource is a package, in a project or a lock, that may be on this machine.
+var localSource = regexp.MustCompile(`(?m)(?:\{[^}\n]*\b(?:path|directory|editable)|^url)\s*=\s*"([^"\n]+)"`)
+
 // sources reads what a project's packages are made from.
 func sources(p *charmdir.Project) (source, error) {
 	s := source{seen: map[string]bool{}}
-	if p.Plugin == "uv" {
-		for _, name := range []string{"pyproject.toml", "uv.lock"} {
+	if p.Plugin == "uv" || p.Plugin == "poetry" {
+		for _, name := range []string{"pyproject.toml", p.Plugin + ".lock"} {
 			data, err := os.ReadFile(filepath.Join(p.Dir, name))
 			if os.IsNotExist(err) {
 				continue
@@ -43,9 +47,16 @@ func sources(p *charmdir.Project) (source, error) {
 				return s, errors.Trace(err)
 			}
 			s.files = append(s.files, sourceFile{name, sum(data)})
+			for _, m := range localSource.FindAllSubmatch(data, -1) {
+				if path := filepath.Clean(string(m[1])); !strings.Contains(string(m[1]), "://") && path != "." {
+					if err := s.tree(p.Dir, path); err != nil {
+						return s, err
+					}
+				}
+			}
 		}
 		if len(s.files) == 0 {
-			return s, errors.NewNotFound(nil, "there is neither a pyproject.toml nor a uv.lock")
+			return s, errors.NewNotFound(nil, "there is neither a pyproject.toml nor a "+p.Plugin+".lock")
 		}
 		return s, nil
 	}

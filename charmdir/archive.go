@@ -58,7 +58,7 @@ func (c *Charm) pack(w io.Writer) error {
 	if c.Project != nil && !c.built {
 		return errors.NewNotValid(nil, "it is a source tree that hasn't been built")
 	}
-	p := &packer{root: root, zip: zip.NewWriter(w), names: map[string]bool{}}
+	p := &packer{root: root, zip: zip.NewWriter(w), names: map[string]bool{}, hooks: hooksOf(c.Charm)}
 	err = walk(c.Path, c.Project, func(e treeEntry) error {
 		for _, name := range c.names(e.name) {
 			if _, made := c.generated[name]; made {
@@ -84,7 +84,12 @@ func (c *Charm) pack(w io.Writer) error {
 	}
 	if c.venv != "" {
 		p.root = c.venv
-		err := walk(c.venv, nil, func(e treeEntry) error { return p.add(e, "venv/"+e.name) })
+		err := walk(c.venv, nil, func(e treeEntry) error {
+			if c.portable && slices.Contains(strings.Split(e.name, "/"), "__pycache__") {
+				return nil
+			}
+			return p.add(e, "venv/"+e.name)
+		})
 		if err != nil {
 			return err
 		}
@@ -105,6 +110,7 @@ type packer struct {
 	root  string
 	zip   *zip.Writer
 	names map[string]bool // that were added
+	hooks hookNames
 }
 
 func header(name string, mode fs.FileMode) *zip.FileHeader {
@@ -142,11 +148,7 @@ func (p *packer) addText(name string, mode fs.FileMode, text string) error {
 }
 
 func (p *packer) addFile(from treeEntry, name string) error {
-	perm := fs.FileMode(0o644)
-	if from.mode&0o111 != 0 {
-		perm = 0o755
-	}
-	e, err := p.zip.CreateHeader(header(name, perm))
+	e, err := p.zip.CreateHeader(header(name, p.hooks.mode(name, from.mode)))
 	if err != nil {
 		return errors.Trace(err)
 	}

@@ -198,7 +198,7 @@ func TestReadingIsBounded(t *testing.T) {
 			if !errors.Is(err, errors.NotValid) || len(err.Error()) > 500 {
 				t.Errorf("got %.500v", err)
 			}
-			if took := time.Since(start); took > 20*time.Second {
+			if took := time.Since(start); took > 5*time.Minute {
 				t.Errorf("took %v", took)
 			}
 		})

@@ -40,6 +40,8 @@ type Charm struct {
 	// venv is the directory with the packages that become the charm's venv.
 	venv  string
 	built bool
+	// portable: without byte code.
+	portable bool
 	// generated are files that the charm reads when it runs and that the tree
 	// lacks, since it has them all in charmcraft.yaml.
 	generated map[string][]byte
@@ -94,6 +96,11 @@ func ReadDir(path string) (*Charm, error) {
 // directory with its packages, which stays as it is as long as the charm is
 // used; empty if it needs none.
 func (c *Charm) Built(venv string) { c.venv, c.built = venv, true }
+
+// Portable leaves the packages' byte code out of the archive: what one version of
+// Python makes of the same source isn't what another one does, and the archive is to
+// have the same bytes wherever it is packed.
+func (c *Charm) Portable() { c.portable = true }
 
 // hasMetadata says whether a directory has what makes it a charm, good or bad;
 // what can't be looked at is for the reader to complain about.
@@ -174,6 +181,7 @@ func read(files fs.FS) (*Charm, error) {
 			return nil, err
 		}
 	}
+	c.Bases = basesOf(files, craft)
 	version, _, err := readFile(files, "version")
 	c.Version = strings.TrimSpace(string(version))
 	return c, err

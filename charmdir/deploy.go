@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/juju/errors"
 
@@ -76,6 +77,9 @@ func (d *Deployer) path(name string) string { return filepath.Join(d.dir, name) 
 // Deployed is the URL of the charm that is in place; empty if there is none.
 func (d *Deployer) Deployed() (string, error) {
 	m, err := d.marker()
+	if err == nil && d.bare(m) {
+		return "", nil
+	}
 	return m.URL, errors.Trace(err)
 }
 
@@ -85,11 +89,40 @@ func (d *Deployer) Kept() ([]Kept, error) {
 	return m.Kept, errors.Trace(err)
 }
 
-// Missing says whether the charm directory, or the marker in it, has been
-// removed, as by a hook. It is Deployed without reading anything.
-func (d *Deployer) Missing() bool {
+// Missing says whether the charm directory, the marker in it or the charm's
+// metadata has been removed, as by a hook. It is Deployed without reading anything,
+// mostly. The error is that of a directory that can't be read.
+//
+// Source: docs/spec/uniter-facts.md §1.6.
+func (d *Deployer) Missing() (bool, error) {
 	_, err := os.Lstat(filepath.Join(d.Path(), markerName))
-	return os.IsNotExist(err)
+	if os.IsNotExist(err) {
+		return true, nil
+	}
+	if err != nil {
+		return false, errors.Annotate(err, "cannot read the charm directory")
+	}
+	if _, err := os.Lstat(filepath.Join(d.Path(), metadataFiles[0])); err == nil {
+		return false, nil
+	}
+	m, err := d.marker()
+	return err == nil && d.bare(m), errors.Trace(err)
+}
+
+// metadataFiles are the files that a charm's metadata can be in; the first of them
+// that a charm has says that it is one.
+var metadataFiles = []string{"metadata.yaml", "charmcraft.yaml"}
+
+// bare says whether a charm's metadata is gone that it came with.
+func (d *Deployer) bare(m marker) bool {
+	for _, name := range metadataFiles {
+		if !slices.Contains(m.Files, name) {
+			continue
+		}
+		_, err := os.Lstat(filepath.Join(d.Path(), name))
+		return os.IsNotExist(err)
+	}
+	return false
 }
 
 func (d *Deployer) marker() (marker, error) {
@@ -206,6 +239,9 @@ func (d *Deployer) stage(ctx context.Context, archive, url string) error {
 		return errors.Trace(err)
 	}
 	x := &extractor{deployer: d, left: maxTotal}
+	if c, err := read(z); err == nil { // what the metadata lacks is no matter of the files
+		x.hooks = hooksOf(c.Charm)
+	}
 	for _, f := range z.File {
 		if err := ctx.Err(); err != nil {
 			return errors.Trace(err)
@@ -237,6 +273,7 @@ func (d *Deployer) stage(ctx context.Context, archive, url string) error {
 type extractor struct {
 	deployer *Deployer
 	left     int64
+	hooks    hookNames
 }
 
 func (x *extractor) extract(f *zip.File, staging string) error {
@@ -266,11 +303,7 @@ func (x *extractor) write(f *zip.File, path string) error {
 		return errors.Trace(err)
 	}
 	defer in.Close()
-	perm := fs.FileMode(0o644)
-	if f.Mode()&0o111 != 0 {
-		perm = 0o755
-	}
-	out, err := x.deployer.disk.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, perm)
+	out, err := x.deployer.disk.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, x.hooks.mode(f.Name, f.Mode()))
 	if err != nil {
 		return errors.Trace(err)
 	}

@@ -32,7 +32,7 @@ func oldCharm() files {
 func newCharm() files {
 	return files{
 		"metadata.yaml": leastMetadata, "dispatch*": "#!/bin/sh -e\n", "version": "2", "added/y": "new", "both": "new",
-		"was-file/x": "new", "was-dir": "new", "hooks/install": "new", "full@": "added", "state/z": "new", "both.kept.kept": "new",
+		"was-file/x": "new", "was-dir": "new", "hooks/install*": "new", "full@": "added", "state/z": "new", "both.kept.kept": "new",
 	}
 }
 
@@ -49,7 +49,7 @@ func hookFiles() files {
 func upgraded() files {
 	return files{
 		"metadata.yaml": leastMetadata, "dispatch*": "#!/bin/sh -e\n", "version": "2", "added/": "", "added/y": "new",
-		"was-file/": "", "was-file/x": "new", "hooks/": "", "hooks/install": "new", "full@": "added",
+		"was-file/": "", "was-file/x": "new", "hooks/": "", "hooks/install*": "new", "full@": "added",
 		"empty/": "", "both": "new", "both.kept": "hook", "both.kept.kept": "new", "both.kept.kept.kept": "older",
 		".unit-state.db": "state", "lib/": "", "lib/gone/": "", "lib/gone/made": "hook", "deep/": "", "deep/er/": "", "deep/er/made*": "hook",
 		"venv/": "", "venv/python@": "/usr/bin/python3", "state/": "", "state/z": "new", "state.kept@": "/var/lib/x",

@@ -13,5 +13,5 @@
 // Watch tells when something was saved in a charm's tree.
 //
 // It does not know what a charm's hooks are for, nor run them. Sources:
-// spec/uniter-behaviour.md §8, spec/ops-needs.md §1 and §5.
+// docs/spec/uniter-behaviour.md §8, docs/spec/ops-needs.md §1 and §5.
 package charmdir

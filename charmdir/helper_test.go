@@ -139,3 +139,16 @@ func must(t testing.TB, err error) {
 		t.Fatal(err)
 	}
 }
+
+// modesIn are those of the entries of an archive.
+func modesIn(t testing.TB, archive string) map[string]fs.FileMode {
+	t.Helper()
+	z, err := zip.OpenReader(archive)
+	must(t, err)
+	defer z.Close()
+	modes := map[string]fs.FileMode{}
+	for _, f := range z.File {
+		modes[f.Name] = f.Mode()
+	}
+	return modes
+}

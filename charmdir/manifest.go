@@ -2,6 +2,7 @@ package charmdir
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"regexp"
 	"slices"
@@ -9,6 +10,8 @@ import (
 
 	"github.com/juju/errors"
 	"gopkg.in/yaml.v3"
+
+	"github.com/unitd/unitd/model"
 )
 
 // Base is what a charm runs on, as manifest.yaml has it.
@@ -66,6 +69,28 @@ func (c *Charm) AddManifest(arch string, bases ...Base) error {
 	}
 	c.generated["manifest.yaml"] = data
 	return nil
+}
+
+// basesOf are the bases of a charm, as its manifest.yaml or else its
+// charmcraft.yaml has them, without risks. None where neither says any that can
+// be: units run on what there is all the same.
+func basesOf(files fs.FS, craft node) []model.Base {
+	from, found, err := readYAML(files, "manifest.yaml")
+	if err != nil || !found {
+		from = craft
+	}
+	bases, err := readBases(from, "")
+	if err != nil {
+		return nil
+	}
+	var out []model.Base
+	for _, b := range bases {
+		track, _, _ := strings.Cut(b.Channel, "/")
+		if base := (model.Base{Name: b.Name, Channel: track}); !slices.Contains(out, base) {
+			out = append(out, base)
+		}
+	}
+	return out
 }
 
 // readBases reads the bases in all the forms that charmcraft.yaml has had.

@@ -13,13 +13,13 @@ import (
 )
 
 // Project is how a source tree is made into a charm that can run, as the parts
-// of its charmcraft.yaml say it. Source: issue "Source trees",
-// spec/ops-needs.md §1 (11) and §5.
+// of its charmcraft.yaml say it. Source: docs/charms.md, "Source trees",
+// docs/spec/ops-needs.md §1 (11) and §5.
 type Project struct {
 	// Part is the name of the part that has the charm's program; empty where
 	// charmcraft.yaml has no parts.
 	Part string
-	// Plugin is that part's plugin: charm, python or uv.
+	// Plugin is that part's plugin: charm, poetry, python or uv.
 	Plugin string
 	// Dir is the folder that Requirements and the others are relative to.
 	Dir string
@@ -28,21 +28,18 @@ type Project struct {
 	// Requirements and Constraints are files of pip's; Packages are what is
 	// installed beside them, as pip's command line has it.
 	Requirements, Constraints, Packages []string
-	// Extras and Groups are those of pyproject.toml that are installed too.
+	// Extras and Groups are those of pyproject.toml that are installed too. For
+	// poetry Groups are all that is installed, "main" is what is in none.
 	Extras, Groups []string
 	// Ignored are keys of the parts that matter to charmcraft and aren't
 	// followed here, as "part: key".
 	Ignored []string
 
+	// Says are the words of charmcraft.yaml, by which its changes are told.
+	Says string
+
 	parts   []part
 	ignores []ignore // of .jujuignore
-}
-
-// part is which entries of a tree a part takes.
-type part struct {
-	source string   // a folder of the tree; "." is all of it
-	only   []string // folders and files below it; nil: all
-	prime  []string // charmcraft's filter; nil: all
 }
 
 // validProgram is a path that means nothing else to a shell.
@@ -51,6 +48,15 @@ var validProgram = regexp.MustCompile(`^[A-Za-z0-9_.+@/-]+$`)
 // charmFiles are those beside src and lib that the plugins for Python put into
 // each charm.
 var charmFiles = []string{"src", "lib", "metadata.yaml", "config.yaml", "actions.yaml", "version"}
+
+// primedFiles are what the plugin charm takes whatever else prime names, beside
+// charmFiles.
+var primedFiles = []string{
+	"dispatch", "hooks", "metrics.yaml", "lxd-profile.yaml", "templates", "mod", "icon.svg", "LICENSE", "README.md", "NOTICE", "AUTHORS",
+}
+
+// programs are the plugins that make a charm's program.
+var programs = []string{"charm", "poetry", "python", "uv"}
 
 // unfollowed are keys of a part that change what charmcraft makes of it.
 var unfollowed = []string{
@@ -68,8 +74,12 @@ func readProject(dir string) (*Project, error) {
 	if err != nil {
 		return nil, nil // it is said in its place by who reads the charm
 	}
+	says, _, err := readFile(os.DirFS(dir), "charmcraft.yaml")
+	if err != nil {
+		return nil, err
+	}
 	runs := isFile(dir, "dispatch") || isDir(dir, "hooks")
-	p := &Project{Dir: dir, Entrypoint: "src/charm.py"}
+	p := &Project{Dir: dir, Entrypoint: "src/charm.py", Says: string(says)}
 	if err := p.readIgnores(); err != nil {
 		return nil, err
 	}
@@ -84,7 +94,12 @@ func readProject(dir string) (*Project, error) {
 		return p.withoutParts(), nil
 	}
 	parts = slices.DeleteFunc(parts, func(e entry) bool { return e.mapping() != nil }) // they say nothing
-	if !slices.ContainsFunc(parts, func(e entry) bool { return builds(e, runs) }) {
+	switch {
+	case slices.ContainsFunc(parts, func(e entry) bool { return builds(e, runs) }):
+	case !runs && isFile(dir, p.Entrypoint) && scripted(parts):
+		// A script makes the charm, and the plugin none of it.
+		p = p.withoutParts()
+	default:
 		return nil, nil
 	}
 	for _, e := range parts {
@@ -107,20 +122,26 @@ func plugin(e entry) (string, error) {
 // builds says whether a part makes something without which the charm can't
 // run; what isn't known does so in a charm that has nothing to run.
 func builds(e entry, runs bool) bool {
-	switch name, _ := plugin(e); name {
-	case "charm", "python", "uv":
-		return true
-	case "dump", "nil":
-		return false
-	}
-	return !runs
+	name, _ := plugin(e)
+	return slices.Contains(programs, name) || name != "dump" && name != "nil" && !runs
+}
+
+// scripted says whether all that parts with a script do is that script.
+func scripted(parts []entry) bool {
+	return slices.ContainsFunc(parts, func(e entry) bool {
+		name, _ := plugin(e)
+		return name == "nil" && !e.get("override-build").null()
+	})
 }
 
 // withoutParts is a project that says nothing of how it is built.
 func (p *Project) withoutParts() *Project {
 	p.Plugin = "charm"
 	p.parts = []part{{source: "."}}
-	if isFile(p.Dir, "uv.lock") || isFile(p.Dir, "pyproject.toml") && !isFile(p.Dir, "requirements.txt") {
+	if isFile(p.Dir, "poetry.lock") && !isFile(p.Dir, "requirements.txt") {
+		p.Plugin, p.Groups = "poetry", []string{"main"}
+	}
+	if isFile(p.Dir, "uv.lock") || p.Plugin != "poetry" && isFile(p.Dir, "pyproject.toml") && !isFile(p.Dir, "requirements.txt") {
 		p.Plugin = "uv"
 	}
 	p.defaultRequirements()
@@ -144,9 +165,10 @@ func (p *Project) readPart(e entry, runs bool) error {
 	}
 	switch plugin {
 	case "nil":
+		p.ignore(e)
 		return nil
 	case "dump":
-	case "charm", "python", "uv":
+	case "charm", "poetry", "python", "uv":
 		if p.Plugin != "" {
 			return e.errorf("a second part that is a charm's program; part %q is one", p.Part)
 		}
@@ -160,12 +182,16 @@ func (p *Project) readPart(e entry, runs bool) error {
 		if err := p.readPlugin(e); err != nil {
 			return err
 		}
+		if plugin == "charm" && slices.ContainsFunc(pt.prime, func(p string) bool { return !strings.HasPrefix(p, "-") }) {
+			top, _, _ := strings.Cut(p.Entrypoint, "/")
+			pt.prime = slices.Concat(pt.prime, []string{top}, charmFiles, primedFiles)
+		}
 	default:
 		if runs {
 			p.Ignored = append(p.Ignored, e.key+": plugin "+plugin)
 			return nil
 		}
-		return e.errorf("plugin %q isn't known here (charm, dump, nil, python and uv are): pack the charm with charmcraft, and deploy the .charm file", plugin)
+		return e.errorf("plugin %q isn't known here (charm, dump, nil, poetry, python and uv are): pack the charm with charmcraft, and deploy the .charm file", plugin)
 	}
 	if !isDir(p.Dir, pt.source) || strings.HasPrefix(pt.source, "..") || path.IsAbs(pt.source) {
 		return e.get("source").errorf("%q isn't a folder of the charm's", pt.source)
@@ -173,13 +199,18 @@ func (p *Project) readPart(e entry, runs bool) error {
 	if !e.get("organize").null() {
 		return e.get("organize").errorf("isn't known here: pack the charm with charmcraft, and deploy the .charm file")
 	}
+	p.ignore(e)
+	p.parts = append(p.parts, pt)
+	return nil
+}
+
+// ignore notes what a part says that isn't followed.
+func (p *Project) ignore(e entry) {
 	for _, key := range unfollowed {
 		if !e.get(key).null() {
 			p.Ignored = append(p.Ignored, e.key+": "+key)
 		}
 	}
-	p.parts = append(p.parts, pt)
-	return nil
 }
 
 // readPlugin reads the settings of the plugin.
@@ -194,7 +225,8 @@ func (p *Project) readPlugin(e entry) error {
 		"python": {
 			{"python-requirements", &p.Requirements}, {"python-constraints", &p.Constraints}, {"python-packages", &p.Packages},
 		},
-		"uv": {{"uv-extras", &p.Extras}, {"uv-groups", &p.Groups}},
+		"uv":     {{"uv-extras", &p.Extras}, {"uv-groups", &p.Groups}},
+		"poetry": {{"poetry-with", &p.Groups}},
 	}
 	strict, err := e.get("charm-strict-dependencies").boolean()
 	if err != nil {
@@ -221,13 +253,16 @@ func (p *Project) readPlugin(e entry) error {
 		p.Entrypoint = path.Clean(entry)
 	}
 	p.defaultRequirements()
+	if p.Plugin == "poetry" {
+		return p.readPoetry(e)
+	}
 	return nil
 }
 
 // defaultRequirements are the requirements of a project that names none. The
 // libraries of other charms that it has say what they need themselves.
 func (p *Project) defaultRequirements() {
-	if p.Plugin == "uv" {
+	if p.Plugin == "uv" || p.Plugin == "poetry" {
 		return
 	}
 	if len(p.Requirements) == 0 && isFile(p.Dir, "requirements.txt") {
@@ -245,6 +280,8 @@ func (p *Project) check() error {
 		return errors.NewNotValid(nil, fmt.Sprintf("charmcraft.yaml: parts.%s.charm-entrypoint: %q isn't the path of a program inside the charm", p.Part, p.Entrypoint))
 	case !isFile(p.Dir, p.Entrypoint) && !isFile(p.Dir, "dispatch") && !isDir(p.Dir, "hooks"):
 		return errors.NewNotValid(nil, fmt.Sprintf("charmcraft.yaml: parts.%s: there is no program %s", p.Part, p.Entrypoint))
+	case isFile(p.Dir, p.Entrypoint) && len(p.names(p.Entrypoint)) == 0 && p.makesDispatch() && !isDir(p.Dir, "hooks"):
+		return errors.NewNotValid(nil, fmt.Sprintf("charmcraft.yaml: parts.%s.prime: it leaves out the charm's program, %s", p.Part, p.Entrypoint))
 	}
 	return nil
 }
@@ -268,59 +305,6 @@ dir=${JUJU_CHARM_DIR:-$(cd "$(dirname "$0")" && pwd)}
 export JUJU_DISPATCH_PATH="${JUJU_DISPATCH_PATH:-$0}"
 export PYTHONPATH="$dir/lib:$dir/venv:$dir/src"
 exec ` + run + "\n")
-}
-
-// names are the paths in the charm of an entry of the tree; empty for one that
-// isn't the charm's.
-func (p *Project) names(name string) []string {
-	var out []string
-	for _, pt := range p.parts {
-		rel := name
-		if pt.source != "." {
-			var below bool
-			if rel, below = strings.CutPrefix(name, pt.source+"/"); !below {
-				continue
-			}
-		}
-		if pt.takes(rel) && !slices.Contains(out, rel) {
-			out = append(out, rel)
-		}
-	}
-	return out
-}
-
-func (pt part) takes(name string) bool {
-	top, _, _ := strings.Cut(name, "/")
-	if pt.only != nil && !slices.Contains(pt.only, top) {
-		return false
-	}
-	if pt.prime == nil {
-		return true
-	}
-	// charmcraft's filter: what is named, or everything but what is named with "-".
-	named, some := false, false
-	for _, p := range pt.prime {
-		if rest, not := strings.CutPrefix(p, "-"); not {
-			if matches(rest, name) {
-				return false
-			}
-			continue
-		}
-		some = true
-		named = named || matches(p, name)
-	}
-	return named || !some
-}
-
-// matches says whether a path, or a folder that it is in, matches a pattern.
-func matches(pattern, name string) bool {
-	pattern = strings.Trim(path.Clean(pattern), "/")
-	for at := name; at != "."; at = path.Dir(at) {
-		if ok, err := path.Match(pattern, at); ok && err == nil {
-			return true
-		}
-	}
-	return pattern == "."
 }
 
 // passes says whether an entry of the tree, with all below it, can't be the

@@ -46,6 +46,14 @@ func TestWhatIsATreeThatHasToBeBuilt(t *testing.T) {
 			`charm requirements.txt cosl cryptography[x]; python_version > "3.8" pydantic>=2`},
 		{"the python plugin", program.with("charmcraft.yaml", craft("x: {plugin: python, python-packages: [six], python-constraints: [c.txt]}")).with("c.txt", ""),
 			"python requirements.txt c.txt six"},
+		{"the poetry plugin", program.with("charmcraft.yaml", craft("x: {plugin: poetry, poetry-with: [a]}")).with("poetry.lock", ""), "poetry main a"},
+		{"the poetry plugin that exports something else", program.with("charmcraft.yaml",
+			craft("x: {plugin: poetry, poetry-export-extra-args: ['--only=main,charm-libs', -E, e, '--without-hashes']}")), "poetry e main charm-libs"},
+		{"no parts, and a poetry.lock", files{"src/charm.py*": "", "charmcraft.yaml": "name: a", "pyproject.toml": "", "poetry.lock": ""}, "poetry main"},
+		{"a script that makes it all", program.with("charmcraft.yaml", craft("x: {plugin: nil, override-build: make}")), "charm requirements.txt"},
+		{"a script beside the part that makes it", program.with("charmcraft.yaml", craft("x: {plugin: nil, override-build: make}\ncharm: {}")), "charm requirements.txt"},
+		{"a script in a charm that runs", program.with("charmcraft.yaml", craft("x: {plugin: nil, override-build: make}")).with("dispatch*", ""), ""},
+		{"a part that does nothing", program.with("charmcraft.yaml", craft("x: {plugin: nil}")), ""},
 		{"the uv plugin", program.with("charmcraft.yaml", craft("x: {plugin: uv, uv-extras: [e], uv-groups: [g]}")), "uv e g"},
 		{"a program, and a plugin that isn't known, in a charm that runs", program.with("charmcraft.yaml", craft("charm: {}\nx: {plugin: rust}")).with("hooks/install*", ""),
 			"charm requirements.txt"},
@@ -66,6 +74,17 @@ func TestWhatIsATreeThatHasToBeBuilt(t *testing.T) {
 	}
 }
 
+func TestWhatIsNotFollowedIsNamed(t *testing.T) {
+	t.Parallel()
+	c, err := ReadDir(files{"src/charm.py*": "", "poetry.lock": "", "charmcraft.yaml": craft("deps: {plugin: nil, override-build: make}\n" +
+		"x: {plugin: poetry, override-build: craftctl default, poetry-export-extra-args: [--dev], poetry-pip-extra-args: [-v]}")}.dir(t))
+	must(t, err)
+	want := []string{"deps: override-build", "x: poetry-export-extra-args: --dev", "x: poetry-pip-extra-args", "x: override-build"}
+	if !slices.Equal(c.Project.Ignored, want) {
+		t.Errorf("got  %v\nwant %v", c.Project.Ignored, want)
+	}
+}
+
 func TestTreesThatCannotBeBuiltAreRefused(t *testing.T) {
 	t.Parallel()
 	program := files{"src/charm.py*": ""}
@@ -75,7 +94,11 @@ func TestTreesThatCannotBeBuiltAreRefused(t *testing.T) {
 		want string
 	}{
 		{"a plugin that isn't known", program.with("charmcraft.yaml", craft("x: {plugin: rust}")),
-			`charmcraft.yaml:4: parts.x: plugin "rust" isn't known here (charm, dump, nil, python and uv are): pack the charm with charmcraft, and deploy the .charm file`},
+			`charmcraft.yaml:4: parts.x: plugin "rust" isn't known here (charm, dump, nil, poetry, python and uv are): pack the charm with charmcraft, and deploy the .charm file`},
+		{"a filter that leaves out the program", program.with("charmcraft.yaml", craft("charm: {prime: [-src]}")),
+			"charmcraft.yaml: parts.charm.prime: it leaves out the charm's program, src/charm.py"},
+		{"a filter that doesn't name the program", program.with("charmcraft.yaml", craft("x: {plugin: uv, prime: [lib]}")),
+			"charmcraft.yaml: parts.x.prime: it leaves out the charm's program, src/charm.py"},
 		{"no program", files{"charmcraft.yaml": craft("charm: {}")}, "charmcraft.yaml: parts.charm: there is no program src/charm.py"},
 		{"a program outside", files{"charmcraft.yaml": craft("charm: {charm-entrypoint: ../x}")}, `charmcraft.yaml: parts.charm.charm-entrypoint: "../x" isn't the path of a program inside the charm`},
 		{"a program that a shell would run", files{"charmcraft.yaml": craft("charm: {charm-entrypoint: src/$(x).py}"), "src/$(x).py*": ""},
@@ -156,13 +179,15 @@ func TestABuiltCharmHasWhatItsPartsTake(t *testing.T) {
 			[]string{"actions.yaml", "lib/l.py", "src/charm.py", "templates/t"}},
 		{"with a part that copies a folder", "x: {plugin: uv}\ny: {plugin: dump, source: ./extra}",
 			[]string{"actions.yaml", "files/f", "lib/l.py", "link", "src/charm.py"}},
+		{"charm: the program and its libraries, whatever is named beside them", "charm: {prime: [extra]}",
+			[]string{"README.md", "actions.yaml", "extra/files/f", "extra/link", "lib/l.py", "src/charm.py", "templates/old/t", "templates/t"}},
 		{"all but some", "charm: {prime: [-templates, -notes/*, -extra]}", []string{"README.md", "actions.yaml", "lib/l.py", "src/charm.py"}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			got, dispatch := built(t, tree.with("charmcraft.yaml", craft(row.parts)).with("pyproject.toml", ""))
 			want := append(slices.Clone(made), row.want...)
-			if strings.HasPrefix(row.parts, "charm") {
+			if strings.HasPrefix(row.parts, "charm") && !strings.Contains(row.parts, "[extra]") {
 				want = append(want, "pyproject.toml")
 			}
 			slices.Sort(want)

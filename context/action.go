@@ -20,7 +20,7 @@ type Action struct {
 const maxResults = 200 << 10
 
 // errNoAction is what every tool for actions answers in other runs. Source:
-// spec/hook-tools.md §7.4.
+// docs/spec/hook-tools.md §7.4.
 const errNoAction = errors.ConstError("not running an action")
 
 // action is what an action has said of itself so far.

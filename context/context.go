@@ -11,7 +11,7 @@ import (
 )
 
 // ErrNotLeader is what a non-leader gets when it asks for what only the leader
-// may do. Source: spec/hook-tools.md §7.1.
+// may do. Source: docs/spec/hook-tools.md §7.1.
 const ErrNotLeader = errors.ConstError("this unit is not the leader")
 
 // Params says whose run of which hook a Context serves.
@@ -70,6 +70,7 @@ type Context struct {
 	goals          answer[GoalState]
 	owned          answer[[]model.SecretInfo]
 	secrets        []model.SecretChange
+	unmade         map[model.SecretID]bool // secrets that the hook has made and removed
 	latest         map[model.SecretID]*answer[model.SecretContent]
 	storage        answer[[]Storage]
 	storageAdded   map[string]int
@@ -89,6 +90,7 @@ func New(p Params) *Context {
 		relations:   make(map[model.RelationID]Relation, len(p.Relations)),
 		bags:        map[bag]*answer[model.Settings]{},
 		bagWrites:   map[bag]model.Settings{},
+		unmade:      map[model.SecretID]bool{},
 		bagTallies:  map[bag]*tally{},
 		stateWrites: map[string]*string{},
 		networks:    map[string]*answer[Network]{},

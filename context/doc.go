@@ -9,8 +9,9 @@
 //	                 └──Changes()──▶ state.CommitHook, one transaction
 //
 // What would be refused at the commit is refused at the call, with the tool's
-// own error text. The folder is called context as the design names it; the
+// own error text. The folder is called context, as the field calls it; the
 // package is not, so that nobody needs an alias for the standard library's.
 //
-// Source: design §2 "One commit", spec/hook-tools.md §4, seed 004.
+// Source: docs/architecture.md, "One commit", docs/spec/hook-tools.md §4, seed 004
+// (docs/spec/seeds.md).
 package hookcontext

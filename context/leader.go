@@ -8,7 +8,7 @@ import (
 
 // IsLeader asks, each time, whether the unit leads its application; but once
 // the answer was no it stays no for this hook, so that a hook that has taken
-// the non-leader's way isn't confused on it. Source: spec/hook-tools.md §4.
+// the non-leader's way isn't confused on it. Source: docs/spec/hook-tools.md §4.
 func (c *Context) IsLeader() (bool, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 )
 
 // The limits of one key and one value of the charm's state, in bytes. Source:
-// spec/hook-tools.md §7.1.
+// docs/spec/hook-tools.md §7.1.
 const (
 	maxStateKey   = 256
 	maxStateValue = 65536

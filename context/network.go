@@ -18,7 +18,7 @@ func (c *Context) Network(binding string) (Network, error) {
 }
 
 // PrivateAddress is the first address of the default binding: its host name
-// where it was found by one. Source: spec/hook-tools.md §7.2, unit-get.
+// where it was found by one. Source: docs/spec/hook-tools.md §7.2, unit-get.
 func (c *Context) PrivateAddress() (string, error) {
 	network, err := c.Network("")
 	if err != nil && !errors.Is(err, errors.NotFound) {

@@ -26,14 +26,14 @@ func (c *Context) OpenedPorts() (model.Ports, error) {
 // OpenPort opens a range for some endpoints, or for all if none is named. What
 // is open already stays so. Errors: NotFound for an endpoint that the charm
 // hasn't, and AlreadyExists where the range overlaps one of another unit of
-// the machine, or another one of this unit. Source: spec/hook-tools.md §7.2.
+// the machine, or another one of this unit. Source: docs/spec/hook-tools.md §7.2.
 func (c *Context) OpenPort(r model.PortRange, endpoints []string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err := c.checkPort(r, endpoints); err != nil {
 		return errors.Trace(err)
 	}
-	if err := c.portConflict(r); err != nil {
+	if err := c.portConflict("open", r); err != nil {
 		return errors.Trace(err)
 	}
 	ports := c.currentPorts()
@@ -50,12 +50,17 @@ func (c *Context) OpenPort(r model.PortRange, endpoints []string) error {
 
 // ClosePort closes a range for some endpoints, or for all if none is named.
 // Closing for some what is open for all leaves it open for the others. What is
-// closed already stays so. The error is NotFound for an endpoint that the
-// charm hasn't.
+// closed already stays so. Errors: NotFound for an endpoint that the charm
+// hasn't, and AlreadyExists where the range overlaps one of another unit of the
+// machine, or one of this unit that isn't the same. Source:
+// docs/spec/uniter-facts.md §6.4.
 func (c *Context) ClosePort(r model.PortRange, endpoints []string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err := c.checkPort(r, endpoints); err != nil {
+		return errors.Trace(err)
+	}
+	if err := c.portConflict("close", r); err != nil {
 		return errors.Trace(err)
 	}
 	ports := c.currentPorts()
@@ -98,14 +103,16 @@ func (c *Context) endpoints() []string {
 	return slices.Compact(names)
 }
 
-func (c *Context) portConflict(r model.PortRange) error {
+// portConflict refuses to open or close a range that is another unit's, or a
+// part of an own one; the ports must be known.
+func (c *Context) portConflict(verb string, r model.PortRange) error {
 	for _, unit := range slices.SortedFunc(maps.Keys(c.ports.value), model.CompareUnits) {
 		if unit == c.p.Unit {
 			continue
 		}
 		for _, other := range c.ports.value[unit].All() {
 			if r.Conflicts(other) {
-				return c.conflictError(r, other, unit, "")
+				return c.conflictError(verb, r, other, unit, "")
 			}
 		}
 	}
@@ -118,14 +125,14 @@ func (c *Context) portConflict(r model.PortRange) error {
 		if !slices.Contains(committed, other) {
 			when = " requested earlier"
 		}
-		return c.conflictError(r, other, c.p.Unit, when)
+		return c.conflictError(verb, r, other, c.p.Unit, when)
 	}
 	return nil
 }
 
-func (c *Context) conflictError(r, other model.PortRange, unit model.UnitName, when string) error {
-	return errors.NewAlreadyExists(nil, fmt.Sprintf("cannot open %s (unit %q): port range conflicts with %s (unit %q)%s",
-		r, c.p.Unit, other, unit, when))
+func (c *Context) conflictError(verb string, r, other model.PortRange, unit model.UnitName, when string) error {
+	return errors.NewAlreadyExists(nil, fmt.Sprintf("cannot %s %s (unit %q): port range conflicts with %s (unit %q)%s",
+		verb, r, c.p.Unit, other, unit, when))
 }
 
 func (c *Context) askPorts() (map[model.UnitName]model.Ports, error) {

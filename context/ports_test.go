@@ -31,6 +31,14 @@ func TestPortsThatAreInTheWayAreRefusedAtTheCall(t *testing.T) {
 	} {
 		mustFail(t, r.String(), c.OpenPort(r, nil), errors.AlreadyExists, want)
 	}
+	for want, r := range map[string]model.PortRange{
+		`cannot close 80/tcp (unit "app/0"): port range conflicts with 80-85/tcp (unit "b/0")`:                        tcp(80, 80),
+		`cannot close 80-85/tcp (unit "app/0"): port range conflicts with 80-85/tcp (unit "b/0")`:                     tcp(80, 85),
+		`cannot close 15/tcp (unit "app/0"): port range conflicts with 10-20/tcp (unit "app/0")`:                      tcp(15, 15),
+		`cannot close 40-50/tcp (unit "app/0"): port range conflicts with 30-40/tcp (unit "app/0") requested earlier`: tcp(40, 50),
+	} {
+		mustFail(t, r.String(), c.ClosePort(r, nil), errors.AlreadyExists, want)
+	}
 	must(t, c.OpenPort(model.PortRange{From: 80, To: 80, Protocol: "udp"}, nil))
 	must(t, c.OpenPort(tcp(10, 20), nil))
 	must(t, c.ClosePort(tcp(10, 20), nil))

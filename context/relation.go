@@ -7,6 +7,7 @@ import (
 
 	"github.com/juju/errors"
 
+	"github.com/unitd/unitd/hooks"
 	"github.com/unitd/unitd/model"
 )
 
@@ -46,7 +47,7 @@ func (c *Context) Relations(endpoint string) []Relation {
 // UnitSettings are a unit's settings in a relation: the unit's own as the hook
 // has left them, or those of a unit on the other side, even after it left. The
 // error is Forbidden, "permission denied", for a unit that isn't in the
-// relation. Source: spec/hook-tools.md §5.
+// relation. Source: docs/spec/hook-tools.md §5.
 func (c *Context) UnitSettings(id model.RelationID, unit model.UnitName) (model.Settings, error) {
 	r, err := c.Relation(id)
 	if err != nil {
@@ -164,6 +165,9 @@ func (c *Context) relationChanges() map[model.RelationID]model.RelationChange {
 	out := map[model.RelationID]model.RelationChange{}
 	for b, writes := range c.bagWrites {
 		settings := dropSame(writes, *cmp.Or(c.bags[b], &answer[model.Settings]{}))
+		if c.p.Hook.Kind == hooks.ConfigChanged && b.owner == string(c.p.Unit) {
+			settings = c.keepAddresses(settings, writes)
+		}
 		if settings == nil {
 			continue
 		}
@@ -179,6 +183,19 @@ func (c *Context) relationChanges() map[model.RelationID]model.RelationChange {
 		return nil
 	}
 	return out
+}
+
+// keepAddresses adds what the hook has written of the unit's addresses, be it
+// what was there: the commit of this hook has them follow where the hook says
+// nothing.
+func (c *Context) keepAddresses(settings, writes model.Settings) model.Settings {
+	for _, k := range model.AddressKeys() {
+		if v, written := writes[k]; written {
+			settings = settings.Clone()
+			settings[k] = v
+		}
+	}
+	return settings
 }
 
 func permissionDenied() error { return errors.NewForbidden(nil, "permission denied") }

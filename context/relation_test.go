@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	hookcontext "github.com/unitd/unitd/context"
+	"github.com/unitd/unitd/hooks"
 	"github.com/unitd/unitd/model"
 )
 
@@ -56,6 +57,31 @@ func TestWritesThatChangeNothingAreLeftOutIfThatIsKnown(t *testing.T) {
 	mustBe(t, "relations", fmt.Sprint(changes.Relations), "map[3:{map[gone: n:1] map[]}]")
 	mustBe(t, "leader settings", fmt.Sprint(changes.LeaderSettings), "map[n:1]")
 	mustBe(t, "keys of the state", len(changes.State), 2)
+}
+
+// The commit of config-changed has the unit's addresses follow, but for those
+// that the hook has written, be it what was there.
+func TestAddressesThatAreWrittenAreNeverLeftOut(t *testing.T) {
+	t.Parallel()
+	for kind, want := range map[hooks.Kind]string{
+		hooks.ConfigChanged: "map[3:{map[ingress-address:10.9.9.9] map[]}]",
+		hooks.UpdateStatus:  "map[]",
+	} {
+		p := paramsOf(addressed{newChanging()})
+		p.Hook.Kind = kind
+		c := hookcontext.New(p)
+		_, err := c.UnitSettings(3, "app/0")
+		must(t, err)
+		must(t, c.SetUnitSettings(3, model.Settings{"ingress-address": "10.9.9.9", "k": "v"}))
+		mustBe(t, string(kind), fmt.Sprint(c.Changes().Relations), want)
+	}
+}
+
+// addressed is a view of databags with an address.
+type addressed struct{ *changing }
+
+func (addressed) Settings(model.RelationID, model.UnitName) (model.Settings, error) {
+	return model.Settings{"ingress-address": "10.9.9.9", "k": "v"}, nil
 }
 
 func TestSettingsAreForThoseInTheRelation(t *testing.T) {

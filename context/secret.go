@@ -24,7 +24,7 @@ func (c *Context) Now() time.Time { return c.p.View.Now() }
 // Secret is the content of a secret. What the hook has written to one of the
 // unit's own is seen by peeking, by refreshing and from then on, and by who reads
 // the secret for the first time. Errors: NotFound, and Forbidden "permission
-// denied". Source: spec/hook-tools.md §6.
+// denied". Source: docs/spec/hook-tools.md §6.
 func (c *Context) Secret(ref SecretRef) (model.SecretContent, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -236,10 +236,14 @@ func (c *Context) SetSecret(change model.SecretChange) error {
 }
 
 // RemoveSecret removes a revision of one of the unit's secrets, or, with 0, the
-// secret. What the hook has made itself is as if it never was.
+// secret. What the hook has made itself is as if it never was. What the hook has
+// removed can be removed again. Source: docs/spec/hook-tools.md §6.
 func (c *Context) RemoveSecret(id model.SecretID, revision int) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if p := c.pendingSecret(SecretRef{ID: id}); c.unmade[id] || p != nil && (p.RemoveAll || slices.Contains(p.Remove, revision)) {
+		return nil
+	}
 	s, err := c.ownSecret(id)
 	if err != nil {
 		return errors.Trace(err)
@@ -248,6 +252,7 @@ func (c *Context) RemoveSecret(id model.SecretID, revision int) error {
 	switch {
 	case p.Make != nil && revision <= 1:
 		c.secrets = slices.DeleteFunc(c.secrets, func(s model.SecretChange) bool { return s.ID == id })
+		c.unmade[id] = true
 	case revision == 0:
 		*p = model.SecretChange{ID: id, RemoveAll: true}
 	default:
@@ -295,7 +300,8 @@ func (c *Context) Secrets() ([]model.SecretInfo, error) {
 	return out, nil
 }
 
-// changed is a secret with what the hook does to it.
+// changed is a secret with what the hook does to it. When it is rotated next is
+// set by the commit, and so is told from the next hook on.
 func (c *Context) changed(s model.SecretInfo, p *model.SecretChange) model.SecretInfo {
 	s.Grants, s.Revisions = c.grants(s), slices.Clone(s.Revisions)
 	if p.Label != nil {
@@ -304,8 +310,8 @@ func (c *Context) changed(s model.SecretInfo, p *model.SecretChange) model.Secre
 	if p.Description != nil {
 		s.Description = *p.Description
 	}
-	if p.Rotate != nil && *p.Rotate != s.Rotate {
-		s.Rotate, s.NextRotate = *p.Rotate, p.Rotate.Next(c.p.View.Now())
+	if p.Rotate != nil {
+		s.Rotate = *p.Rotate
 	}
 	if p.Content != nil && !c.says(p) {
 		s.Revisions = append(s.Revisions, model.SecretRevision{Revision: s.Next(), Created: c.p.View.Now()})

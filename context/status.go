@@ -10,7 +10,7 @@ import (
 )
 
 // UnitStatus is the unit's workload status as the hook first saw it: a
-// status-set of the same hook doesn't show. Source: spec/hook-tools.md §4.
+// status-set of the same hook doesn't show. Source: docs/spec/hook-tools.md §4.
 func (c *Context) UnitStatus() (model.Status, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

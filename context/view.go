@@ -7,7 +7,7 @@ import (
 )
 
 // View is what one hook run can read of the model, and the few writes that
-// are immediate by contract (spec/hook-tools.md §4). It has two
+// are immediate by contract (docs/spec/hook-tools.md §4). It has two
 // implementations: the live model, and a recording for replay without one.
 //
 // A View need not be repeatable: the Context asks for each thing once and

@@ -84,7 +84,7 @@ func (c *Context) Requeue(after time.Duration, reason string) error {
 }
 
 // Log writes a message of the charm's at once, with the relation in front in
-// relation hooks. Level is one of the View's. Source: spec/hook-tools.md §7.3.
+// relation hooks. Level is one of the View's. Source: docs/spec/hook-tools.md §7.3.
 func (c *Context) Log(level, message string) {
 	if ref := c.p.Hook.RelationRef(); ref != "" {
 		message = ref + ": " + message

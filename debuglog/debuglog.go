@@ -4,8 +4,8 @@
 //	{"time":…,"entity":"unit-shop-0","level":"INFO","module":"unit.shop/0.juju-log","message":"open"}
 //
 // The module of a hook's own output is "unit.<unit>.<hook>", of juju-log
-// "unit.<unit>.juju-log", and of the agent "unitd". Source: spec/cli-juju.md
-// §2b, spec/uniter-behaviour.md §2.
+// "unit.<unit>.juju-log", and of the agent "unitd". Source: docs/spec/cli-juju.md
+// §2b, docs/spec/uniter-behaviour.md §2.
 package debuglog
 
 import (
@@ -36,30 +36,42 @@ type Entry struct {
 	Message string    `json:"message"`
 }
 
+// Lines are the lines of a message, of which a charm may log several at once: a
+// traceback. There is at least one, and none at the end is empty.
+func Lines(message string) []string {
+	lines := strings.Split(strings.ReplaceAll(message, "\r\n", "\n"), "\n")
+	for len(lines) > 1 && lines[len(lines)-1] == "" {
+		lines = lines[:len(lines)-1]
+	}
+	return lines
+}
+
 // Levels are the levels from the least to the most severe.
 func Levels() []string {
 	return []string{"TRACE", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"}
 }
 
-// rotateAt is the size in bytes at which a log is set aside as "<path>.1".
-const rotateAt = 64 << 20
-
 // Log appends to a log file. It is safe for use by many goroutines.
+//
+// The file may be deleted, renamed or cut to nothing by others at any time: then
+// a new one is begun.
 type Log struct {
 	mu   sync.Mutex
 	path string
 	disk durable.Disk
 	file *durable.File
+	is   os.FileInfo // of file
 	size int64
 	// torn: the last line of the file has no end, after a power cut or on a
 	// full disk.
 	torn bool
+	room room
 }
 
 // Open opens the log at path for appending, and makes it, readable for its
 // owner alone.
 func Open(disk durable.Disk, path string) (*Log, error) {
-	l := &Log{path: path, disk: disk}
+	l := &Log{path: path, disk: disk, room: room{budget: rotateAt, ask: space}}
 	if err := l.open(); err != nil {
 		return nil, errors.Trace(err)
 	}
@@ -76,7 +88,7 @@ func (l *Log) open() error {
 		f.Close()
 		return errors.Annotate(err, "cannot open the log")
 	}
-	l.file, l.size, l.torn = f, st.Size(), false
+	l.file, l.is, l.size, l.torn = f, st, st.Size(), false
 	last := make([]byte, 1)
 	if n, _ := f.ReadAt(last, l.size-1); n == 1 {
 		l.torn = last[0] != '\n'
@@ -104,44 +116,92 @@ func whole(message string) string {
 }
 
 // Write appends one entry. A log that can't be written to is no reason to stop
-// an agent: the error is for who wants it.
+// an agent: the error is for who wants it. Of entries that are dropped in a row
+// the first is an error; the log says how many there were once it can.
 func (l *Log) Write(e Entry) error {
 	e.Message = whole(e.Message)
-	b, err := json.Marshal(e)
+	line, err := json.Marshal(e)
 	if err != nil {
 		return errors.Trace(err)
 	}
+	line = append(line, '\n')
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.file == nil {
-		return errors.New("log is closed")
+	if err := l.look(); err != nil {
+		return l.drop(e, len(line), err)
 	}
 	var full error
-	if l.size > rotateAt {
+	if l.room.exceeded(l.path, l.size) {
 		full = l.rotate()
 	}
-	if b = append(b, '\n'); l.torn {
+	if err := l.append(append(l.room.notice(e), line...)); err != nil {
+		return l.drop(e, len(line), err)
+	}
+	l.room.told()
+	return errors.Trace(full)
+}
+
+// append writes whole lines.
+func (l *Log) append(b []byte) error {
+	if l.torn {
 		b = append([]byte{'\n'}, b...)
 	}
 	n, err := l.file.Write(b)
 	l.size += int64(n)
+	l.room.written += int64(n)
 	if n > 0 {
 		l.torn = n < len(b)
 	}
-	if err == nil {
-		err = full
-	}
 	return errors.Trace(err)
+}
+
+// drop counts an entry that couldn't be written, and is the error of it if it is
+// the first one.
+func (l *Log) drop(e Entry, size int, err error) error {
+	if l.file == nil || l.room.drop(e, size) {
+		return errors.Trace(err)
+	}
+	return nil
+}
+
+// Look lets go of a file that somebody has deleted or renamed, so that its space
+// is free, and begins a new one. Write does so too.
+func (l *Log) Look() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return errors.Trace(l.look())
+}
+
+func (l *Log) look() error {
+	if l.file == nil {
+		return errors.New("log is closed")
+	}
+	st, err := os.Stat(l.path)
+	if err == nil && os.SameFile(st, l.is) {
+		if st.Size() < l.size {
+			l.size, l.torn = st.Size(), false // somebody has cut it
+		}
+		return nil
+	}
+	former := l.file
+	if err := l.open(); err != nil {
+		return errors.Trace(err)
+	}
+	return errors.Trace(former.Close())
 }
 
 // rotate sets the full log aside and begins a new one. Where it can't, the full
 // one is written to on, and tried again once it has grown as much again.
 func (l *Log) rotate() error {
+	lost, _ := os.Stat(l.path + ".1")
 	err := l.disk.Rename(l.path, l.path+".1")
 	if err == nil {
-		old := l.file
+		former := l.file
 		if err = l.open(); err == nil {
-			old.Close()
+			former.Close()
+			if lost != nil {
+				l.room.overwritten(lost.Size())
+			}
 			return nil
 		}
 		_ = l.disk.Rename(l.path+".1", l.path) // else it goes on as the former one
@@ -253,6 +313,17 @@ func (r *Reader) Next() (Entry, error) {
 			return e, nil
 		}
 	}
+}
+
+// at says whether the reader reads that file, and hasn't read more of it than
+// there is.
+func (r *Reader) at(is os.FileInfo) bool {
+	st, err := r.file.Stat()
+	if err != nil || !os.SameFile(st, is) {
+		return false
+	}
+	pos, err := r.file.Seek(0, io.SeekCurrent)
+	return err == nil && pos <= is.Size()
 }
 
 // Close closes the file.

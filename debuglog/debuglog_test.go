@@ -145,27 +145,7 @@ func appendTo(path, text string) error {
 func TestFollow(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "made", "debug.log")
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	got, caughtUp, done := make(chan string, 100), make(chan struct{}), make(chan error, 1)
-	go func() {
-		done <- debuglog.Follow(ctx, path, func(e debuglog.Entry) error {
-			got <- e.Message
-			return nil
-		}, func() error { close(caughtUp); return nil })
-	}()
-	next := func(want string) {
-		t.Helper()
-		select {
-		case m := <-got:
-			if m != want {
-				t.Fatalf("%q, want %q", m, want)
-			}
-		case err := <-done:
-			t.Fatalf("waiting for %q: %v", want, err)
-		}
-	}
-	<-caughtUp
+	next, end := follow(t, path)
 	l := open(t, path)
 	write(t, l, "one")
 	next("one")
@@ -182,9 +162,39 @@ func TestFollow(t *testing.T) {
 	l = open(t, path)
 	write(t, l, "three")
 	next("three")
-	cancel()
-	if err := <-done; !errors.Is(err, context.Canceled) {
+	if err := end(); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
+	}
+}
+
+// follow follows a log, once it has caught up with what is there: next waits for
+// a message, and end ends it.
+func follow(t *testing.T, path string) (next func(want string), end func() error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+	t.Cleanup(cancel)
+	got, caughtUp, done := make(chan string, 100), make(chan struct{}), make(chan error, 1)
+	go func() {
+		done <- debuglog.Follow(ctx, path, func(e debuglog.Entry) error {
+			got <- e.Message
+			return nil
+		}, func() error { close(caughtUp); return nil })
+	}()
+	next = func(want string) {
+		t.Helper()
+		select {
+		case m := <-got:
+			if m != want {
+				t.Fatalf("%q, want %q", m, want)
+			}
+		case err := <-done:
+			t.Fatalf("waiting for %q: %v", want, err)
+		}
+	}
+	<-caughtUp
+	return next, func() error {
+		cancel()
+		return <-done
 	}
 }
 

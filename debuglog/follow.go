@@ -88,7 +88,7 @@ func Follow(ctx context.Context, path string, fn func(Entry) error, caughtUp fun
 			if e.Name != path {
 				continue
 			}
-			if err := f.read(e.Has(fsnotify.Create)); err != nil {
+			if err := f.read(f.taken()); err != nil {
 				return errors.Trace(err)
 			}
 		}
@@ -102,7 +102,16 @@ type follower struct {
 	reader *Reader
 }
 
-// read passes on what is new; anew says that a new file has come to be.
+// taken says whether somebody has deleted, renamed or cut the file.
+func (f *follower) taken() bool {
+	if f.reader == nil {
+		return false
+	}
+	st, err := os.Stat(f.path)
+	return err != nil || !f.reader.at(st)
+}
+
+// read passes on what is new; anew says that the file is another one than it was.
 func (f *follower) read(anew bool) error {
 	if f.reader != nil {
 		if err := f.reader.drain(f.fn); err != nil {

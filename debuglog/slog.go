@@ -19,6 +19,8 @@ type Handler struct {
 	Module string
 	// Level is the least severe level that is written.
 	Level slog.Level
+	// Now is the time by the agent's clock; nil: that of the message.
+	Now   func() time.Time
 	attrs []slog.Attr
 }
 
@@ -37,7 +39,10 @@ func (h Handler) WithGroup(string) slog.Handler { return h }
 // Handle is part of slog.Handler.
 func (h Handler) Handle(_ context.Context, r slog.Record) error {
 	e := Entry{Time: r.Time, Entity: h.Entity, Level: levelName(r.Level), Module: h.Module}
-	if e.Time.IsZero() {
+	switch {
+	case h.Now != nil:
+		e.Time = h.Now()
+	case e.Time.IsZero():
 		e.Time = time.Now()
 	}
 	var text strings.Builder

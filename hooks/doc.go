@@ -3,5 +3,6 @@
 // business of hooks/runner.
 //
 // A hook kind is a row in the table in kinds.go; code, documents and tests
-// read the same rows. Source: spec/uniter-behaviour.md §1 and §2, seed 004.
+// read the same rows. Source: docs/spec/uniter-behaviour.md §1 and §2, seed 004
+// (docs/spec/seeds.md).
 package hooks

@@ -40,7 +40,7 @@ type Place struct {
 type Proxy struct{ HTTP, HTTPS, FTP, No string }
 
 // Environ is the whole environment of a hook or task, "NAME=value" each, built from
-// nothing: what isn't listed doesn't pass. Source: spec/uniter-behaviour.md
+// nothing: what isn't listed doesn't pass. Source: docs/spec/uniter-behaviour.md
 // §2; the seed's JUJU_AGENT_SOCKET is kept as well (seed 004), and what begins
 // with UNITD_ is unitd's own.
 func Environ(i Info, p Place) []string {

@@ -10,7 +10,7 @@ import (
 )
 
 // everyRun is what each run finds in its environment, where HOOK is its hook's
-// name. Source: spec/uniter-behaviour.md §2, spec/hook-tools.md §9.
+// name. Source: docs/spec/uniter-behaviour.md §2, docs/spec/hook-tools.md §9.
 const everyRun = `APT_LISTCHANGES_FRONTEND=none
 CHARM_DIR=/charm
 CLOUD_API_VERSION=

@@ -21,6 +21,8 @@ const recordName = "cell.json"
 // record says what there is of a cell. It is written before anything is made.
 type record struct {
 	ID string `json:"id"`
+	// Layout is that of the version that has started the init; see layout.
+	Layout int `json:"layout,omitempty"`
 	// Boot, Pid and Began tell the init from all other processes; Pid is 0 where
 	// none was started.
 	Boot  string `json:"boot,omitempty"`
@@ -41,11 +43,17 @@ type record struct {
 	Without []string `json:"without,omitempty"`
 }
 
+// layout is how the root of a cell is put together: an init that has another one
+// is ended, and the cell made anew. Those of the first had the directory of all
+// agents, and saw the agent's own.
+const layout = 2
+
 // Cell is a unit's machine on this host.
 type Cell struct {
 	cells  *Cells
 	key    string
 	dir    string
+	data   string // Spec.Data, without links
 	record record
 }
 
@@ -166,7 +174,8 @@ func (c *Cell) stop() error {
 // record, or ends by itself.
 func (c *Cell) start(ctx context.Context, s Spec) error {
 	for _, d := range []string{layersDir, rootDir, tmpDir, jujuDir, jujuDir + "/agents", jujuDir + "/tools"} {
-		if err := os.MkdirAll(filepath.Join(c.dir, d), 0o755); err != nil {
+		// Others than root get to what charms have there, whatever the agent's umask.
+		if err := makeDir(filepath.Join(c.dir, d), 0o755); err != nil {
 			return errors.Trace(err)
 		}
 	}
@@ -185,7 +194,7 @@ func (c *Cell) start(ctx context.Context, s Spec) error {
 	if !c.record.Paused {
 		boots++
 	}
-	c.record = record{ID: s.ID, Furnished: c.record.Furnished, User: c.record.User, Boots: boots}
+	c.record = record{ID: s.ID, Layout: layout, Furnished: c.record.Furnished, User: c.record.User, Boots: boots}
 	ways := []bool{true} // in a user name space
 	switch {
 	case c.record.Furnished:
@@ -206,6 +215,14 @@ func (c *Cell) start(ctx context.Context, s Spec) error {
 		_ = c.stop()
 	}
 	return errors.Trace(err)
+}
+
+// makeDir makes a directory with that mode.
+func makeDir(path string, mode os.FileMode) error {
+	if err := os.MkdirAll(path, mode); err != nil {
+		return errors.Trace(err)
+	}
+	return errors.Trace(os.Chmod(path, mode))
 }
 
 // startAs starts the init, in a user name space or not.

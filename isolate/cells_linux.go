@@ -40,7 +40,12 @@ func (c *Cells) Open(ctx context.Context, key string, s Spec) (*Cell, error) {
 		}
 		cell.record = record{}
 	}
-	if cell.record.Ready && cell.alive() {
+	if s.Data != "" {
+		if cell.data, err = filepath.EvalSymlinks(s.Data); err != nil {
+			return nil, errors.Trace(err)
+		}
+	}
+	if cell.record.Ready && cell.record.Layout == layout && cell.alive() {
 		return cell, nil
 	}
 	if err := cell.stop(); err != nil {
@@ -163,7 +168,18 @@ func (c *Cells) Try(ctx context.Context, s Spec) (lost string, err error) {
 	}
 	defer removeAll(dir)
 	s.asRoot = s.Mode == model.IsolateOn // who isn't has no network of its own
-	s.Agents, s.Client = dir, ""
+	if s.Root == "" && os.Geteuid() != 0 {
+		if err := mayHold(dir); err != nil {
+			return "", errors.Annotate(err, "cannot isolate units")
+		}
+		// What can be had over one directory can be over the host's, too, which take
+		// seconds to look through.
+		s.Root = filepath.Join(dir, "root")
+		if err := os.Mkdir(s.Root, 0o755); err != nil {
+			return "", errors.Trace(err)
+		}
+	}
+	s.Data, s.Client = "", ""
 	trial := &Cells{Dir: filepath.Join(dir, "cells"), Program: c.Program}
 	const key = "try/it"
 	cell, err := trial.Open(ctx, key, s)

@@ -13,11 +13,15 @@
 // record in the directory says which process is the init, and Open finds the
 // cell again, or makes it anew over the changes that are there.
 //
+// Of the agent's own directory a cell sees what Attach brings: its unit's, those
+// of the subordinates that live there, and their storage.
+//
 // A cell keeps apart what doesn't know of it. It is no prison: programs in it
 // are root's, as they are outside.
 package isolate
 
 import (
+	"net"
 	"net/netip"
 	"path/filepath"
 	"slices"
@@ -25,8 +29,8 @@ import (
 	"github.com/juju/errors"
 )
 
-// Where things are inside of a cell. Source: seed 003, "layout"; the field's
-// charms look for their tools and their directory there.
+// Where things are inside of a cell. Source: docs/spec/uniter-facts.md §0; the
+// field's charms look for their tools and their directory there.
 const (
 	// Juju is the directory of agents and tools.
 	Juju = "/var/lib/juju"
@@ -58,8 +62,9 @@ type Spec struct {
 	Root string
 	// OS is what /etc/os-release says: one of Systems; empty is DefaultOS.
 	OS string
-	// Agents is a directory of the host that is Juju+"/agents" inside.
-	Agents string
+	// Data is the directory of the host with all that the agent has: nothing of it
+	// is seen inside, but what Attach brings. Empty: there is none.
+	Data string
 	// Shared are directories of the host that are themselves inside, at the same
 	// path.
 	Shared []string
@@ -73,7 +78,7 @@ type Spec struct {
 // the root is another one.
 func (s Spec) resolved() (Spec, error) {
 	s.Shared = slices.Clone(s.Shared)
-	paths := []*string{&s.Root, &s.Agents, &s.Client}
+	paths := []*string{&s.Root, &s.Data, &s.Client}
 	for i := range s.Shared {
 		paths = append(paths, &s.Shared[i])
 	}
@@ -97,6 +102,18 @@ type Network struct {
 	Address string `json:"address,omitempty"`
 	Gateway string `json:"gateway,omitempty"`
 	Bits    int    `json:"bits,omitempty"`
+}
+
+// MAC is the hardware address of the device that has an IP address, of those that
+// anybody may give to a device of his own: it stays the same when a cell is made
+// anew. Empty: that is no IP address.
+func MAC(address string) string {
+	ip, err := netip.ParseAddr(address)
+	if err != nil {
+		return ""
+	}
+	b := ip.As16()
+	return net.HardwareAddr(append([]byte{0x02, 'u'}, b[12:]...)).String()
 }
 
 // Prefix is the network that the address is of. The error is that there is none.

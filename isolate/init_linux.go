@@ -38,7 +38,8 @@ func initMain() int {
 	if err := in.Decode(&s); err != nil {
 		return 1
 	}
-	without, err := makeRoot(s)
+	unix.Umask(0o022) // as a machine begins; nobody else's matters in there
+	data, without, err := makeRoot(s)
 	if err != nil {
 		rights := errors.Is(err, ErrNoRights)
 		_ = out.Encode(report{Err: err.Error(), Rights: rights})
@@ -67,7 +68,7 @@ func initMain() int {
 	}
 	given.Close() // its finalizer would close whatever has the number by then
 	letGo()
-	i := &cellInit{waiting: map[int]chan syscall.WaitStatus{}}
+	i := &cellInit{waiting: map[int]chan syscall.WaitStatus{}, data: data, attached: map[string]string{}}
 	go i.reap()
 	for {
 		conn, err := listener.Accept()
@@ -95,6 +96,12 @@ type cellInit struct {
 	mu sync.Mutex
 	// waiting has who waits for the end of a process.
 	waiting map[int]chan syscall.WaitStatus
+
+	// data is what keepData has kept. attached has the names of what was attached,
+	// by place, which one at a time changes.
+	data      *os.File
+	attaching sync.Mutex
+	attached  map[string]string
 }
 
 // reap reaps all that ends in the cell: also what has lost its parent. Signals
@@ -132,6 +139,10 @@ func (i *cellInit) serve(conn *net.UnixConn) {
 	files, err := receive(conn, &c)
 	defer closeAll(files)
 	if err != nil {
+		return
+	}
+	if c.Attach != nil {
+		_ = send(conn, i.attach(*c.Attach, files), nil)
 		return
 	}
 	if c.Files == 0 {

@@ -1,8 +1,10 @@
 package isolate
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 
 	"github.com/juju/errors"
@@ -38,7 +40,7 @@ func (c *Cell) OpenFile(path string, flag int, perm os.FileMode) (*os.File, erro
 func (c *Cell) ToolsFor(unit string) (host, inside string, err error) {
 	tools := filepath.Join(c.Juju(), "tools")
 	host = filepath.Join(tools, unit)
-	if err := os.MkdirAll(host, 0o755); err != nil {
+	if err := makeDir(host, 0o755); err != nil {
 		return "", "", errors.Trace(err)
 	}
 	first := filepath.Base(c.dir)
@@ -53,4 +55,28 @@ func (c *Cell) ToolsFor(unit string) (host, inside string, err error) {
 		}
 	}
 	return host, filepath.Join(Juju, "tools", unit), nil
+}
+
+// Jujud has the original's program inside, where charms look for the version of
+// the machine of that id; it says nothing else. version is the agent's, without
+// the system. charm-helpers asks the first jujud in
+// /var/lib/juju/tools/machine-*.
+func (c *Cell) Jujud(machine, version string) error {
+	dir := filepath.Join(c.Juju(), "tools", "machine-"+machine)
+	if err := makeDir(dir, 0o755); err != nil {
+		return errors.Trace(err)
+	}
+	text := fmt.Sprintf("#!/bin/sh\ncase $1 in version | --version) echo %s-%s-%s ;; *) echo 'ERROR this jujud only tells its version' >&2; exit 2 ;; esac\n",
+		version, "ubuntu", runtime.GOARCH)
+	path := filepath.Join(dir, "jujud")
+	if b, err := os.ReadFile(path); err == nil && string(b) == text {
+		return nil
+	}
+	if err := os.RemoveAll(path); err != nil {
+		return errors.Trace(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
+		return errors.Trace(err)
+	}
+	return errors.Trace(os.Chmod(path, 0o755))
 }

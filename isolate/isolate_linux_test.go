@@ -56,7 +56,6 @@ func newWorld(t *testing.T) *world {
 	self, err := os.Executable()
 	must(t, err)
 	dir := t.TempDir()
-	must(t, os.Mkdir(filepath.Join(dir, "agents"), 0o700))
 	w := &world{t: t, dir: dir, cells: &isolate.Cells{Dir: filepath.Join(dir, "cells"), Program: self}}
 	t.Cleanup(w.end)
 	return w
@@ -77,7 +76,7 @@ func (w *world) end() {
 func (w *world) spec(unit, mode string) isolate.Spec {
 	return isolate.Spec{
 		Name: unit, Hostname: strings.ReplaceAll(unit, "/", "-"), ID: "one", Mode: mode, OS: isolate.DefaultOS,
-		Agents: filepath.Join(w.dir, "agents"), Client: w.cells.Program,
+		Data: w.dir, Client: w.cells.Program,
 	}
 }
 
@@ -118,7 +117,7 @@ func want(t *testing.T, c *isolate.Cell, commands, out string) {
 	}
 }
 
-func TestACellIsAMachineOfItsOwn(t *testing.T) {
+func TestHostACellIsAMachineOfItsOwn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	c := w.open("app/0", model.IsolateFiles)
@@ -137,7 +136,7 @@ func TestACellIsAMachineOfItsOwn(t *testing.T) {
 	}
 }
 
-func TestCellsReachEachOtherAndTheHostReachesThem(t *testing.T) {
+func TestHostCellsReachEachOtherAndTheHostReachesThem(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	a, b := w.open("app/0", model.IsolateOn), w.open("app/1", model.IsolateOn)
@@ -164,9 +163,9 @@ func TestCellsReachEachOtherAndTheHostReachesThem(t *testing.T) {
 	must(t, w.cells.Remove(key("app/1")))
 }
 
-// TestAProgramThatIsStoppedEndsWithAllThatItHasStarted, whatever that does
+// TestHostAProgramThatIsStoppedEndsWithAllThatItHasStarted, whatever that does
 // against it, and what others have started goes on.
-func TestAProgramThatIsStoppedEndsWithAllThatItHasStarted(t *testing.T) {
+func TestHostAProgramThatIsStoppedEndsWithAllThatItHasStarted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	c := w.open("app/0", model.IsolateFiles)
@@ -200,9 +199,9 @@ func TestAProgramThatIsStoppedEndsWithAllThatItHasStarted(t *testing.T) {
 	want(t, c, "for f in /run/one /run/two; do [ ! -e $f ] || ! kill -0 $(cat $f) 2>/dev/null || echo $f lives; done; kill -0 $(cat /run/other) && echo on", "on")
 }
 
-// TestAnInitThatIsGoneIsStartedAnew over the changes of the cell, and a cell of
+// TestHostAnInitThatIsGoneIsStartedAnew over the changes of the cell, and a cell of
 // a former unit of the same name has none of them.
-func TestAnInitThatIsGoneIsStartedAnew(t *testing.T) {
+func TestHostAnInitThatIsGoneIsStartedAnew(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	c := w.open("app/0", model.IsolateFiles)
@@ -227,9 +226,9 @@ func TestAnInitThatIsGoneIsStartedAnew(t *testing.T) {
 	want(t, c, "ls /etc/mine 2>/dev/null; hostname", "app-0")
 }
 
-// TestCellsAreHaltedAndPaused: nothing runs and no network is there until they are
+// TestHostCellsAreHaltedAndPaused: nothing runs and no network is there until they are
 // opened again, with what was changed; which is another boot only after a halt.
-func TestCellsAreHaltedAndPaused(t *testing.T) {
+func TestHostCellsAreHaltedAndPaused(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	c := w.open("app/0", model.IsolateOn)
@@ -272,14 +271,15 @@ func endInit(t *testing.T, c *isolate.Cell) {
 	}
 }
 
-// TestAUserWhoIsNotRootHasCells without a network, and with files that belong to
+// TestHostAUserWhoIsNotRootHasCells without a network, and with files that belong to
 // one user: over a prepared root and, in the long run, over the host's.
-func TestAUserWhoIsNotRootHasCells(t *testing.T) {
+func TestHostAUserWhoIsNotRootHasCells(t *testing.T) {
 	t.Parallel()
 	t.Run("over a root of theirs", func(t *testing.T) {
 		t.Parallel()
-		runAsUser(t, "prepared", `. /etc/os-release; echo $ID; echo mine >/etc/mine; echo $$ >/run/x; read mine </etc/mine; echo $mine; read host </proc/sys/kernel/hostname; echo $host`,
-			"ubuntu\nmine\napp-0\n")
+		runAsUser(t, "prepared", `. /etc/os-release; echo $ID; echo mine >/etc/mine; echo $$ >/run/x; read mine </etc/mine; echo $mine; read host </proc/sys/kernel/hostname; echo $host
+			cd /var/lib/juju/agents; read attached <unit-app-0/file; echo $attached *; [ -e $DATA/cells ] || echo hidden`,
+			"ubuntu\nmine\napp-0\nattached unit-app-0\nhidden\n")
 	})
 	t.Run("over the host's root", func(t *testing.T) {
 		t.Parallel()
@@ -361,12 +361,8 @@ func asUser(dir, root, commands string) int {
 	if err != nil {
 		return fail(err)
 	}
-	agents := filepath.Join(dir, "agents")
-	if err := os.Mkdir(agents, 0o700); err != nil {
-		return fail(err)
-	}
 	cells := &isolate.Cells{Dir: filepath.Join(dir, "cells"), Program: self}
-	spec := isolate.Spec{Name: "app/0", Hostname: "app-0", ID: "one", Mode: model.IsolateOn, OS: isolate.DefaultOS, Agents: agents}
+	spec := isolate.Spec{Name: "app/0", Hostname: "app-0", ID: "one", Mode: model.IsolateOn, OS: isolate.DefaultOS, Data: dir}
 	if root != "" {
 		spec.Root = filepath.Join(dir, root)
 	}
@@ -382,7 +378,16 @@ func asUser(dir, root, commands string) int {
 	if err != nil {
 		return fail(err)
 	}
-	out, err := run(c, commands)
+	own := filepath.Join(dir, "agents", "unit-app-0")
+	for _, err := range []error{
+		os.MkdirAll(own, 0o755), os.MkdirAll(filepath.Join(dir, "agents", "unit-app-1"), 0o755), os.WriteFile(filepath.Join(own, "file"), []byte("attached\n"), 0o600),
+		c.Attach("unit-app-0", own, isolate.Juju+"/agents/unit-app-0"),
+	} {
+		if err != nil {
+			return fail(err)
+		}
+	}
+	out, err := run(c, "DATA="+dir+"; "+commands)
 	if removed := cells.Remove(key("app/0")); err == nil {
 		err = removed
 	}

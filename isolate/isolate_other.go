@@ -70,3 +70,12 @@ func (*Cell) OpenFile(string, int, os.FileMode) (*os.File, error) { return nil, 
 
 // ToolsFor is an error.
 func (*Cell) ToolsFor(string) (host, inside string, err error) { return "", "", errNoLinux }
+
+// Attach is an error.
+func (*Cell) Attach(_, _, _ string) error { return errNoLinux }
+
+// Detach does nothing.
+func (*Cell) Detach(_, _ string) error { return nil }
+
+// Jujud is an error.
+func (*Cell) Jujud(_, _ string) error { return errNoLinux }

@@ -24,12 +24,43 @@ const (
 const oldRoot = "/run/host"
 
 // makeRoot puts the cell's root together and goes there; without are the
-// directories of the host that aren't in it.
-func makeRoot(s setUp) (without []string, err error) {
+// directories of the host that aren't in it, data is what keepData keeps.
+func makeRoot(s setUp) (data *os.File, without []string, err error) {
 	// What is mounted here stays here.
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
-		return nil, noRights("cannot part the mounts from the host's", err)
+		return nil, nil, noRights("cannot part the mounts from the host's", err)
 	}
+	places, err := dataPlaces(s)
+	if err != nil {
+		return nil, nil, errors.Trace(err)
+	}
+	if without, err = enterRoot(s, places); err != nil {
+		return nil, nil, errors.Trace(err)
+	}
+	for _, step := range []func(setUp) error{mountSystem, mountDevices, mountOwn} {
+		if err := step(s); err != nil {
+			return nil, nil, errors.Trace(err)
+		}
+	}
+	if err := cover(places); err != nil {
+		return nil, nil, errors.Trace(err)
+	}
+	if data, err = mountJuju(s); err != nil {
+		return nil, nil, errors.Trace(err)
+	}
+	if err := furnish(s); err != nil {
+		return nil, nil, errors.Trace(err)
+	}
+	if err := unix.Unmount(oldRoot, unix.MNT_DETACH); err != nil {
+		return nil, nil, errors.Annotate(err, "cannot leave the host's root")
+	}
+	return data, without, errors.Trace(os.Remove(oldRoot))
+}
+
+// enterRoot makes the root what there is of the host in the cell, and leaves the
+// host's at oldRoot. Nothing is taken that is mounted at, or in, one of the
+// places.
+func enterRoot(s setUp, places []string) (without []string, err error) {
 	root := filepath.Join(s.Dir, rootDir)
 	switch {
 	case s.Root != "":
@@ -37,7 +68,7 @@ func makeRoot(s setUp) (without []string, err error) {
 	case s.User:
 		without, err = userRoot(s, root)
 	default:
-		without, err = hostRoot(s, root)
+		without, err = hostRoot(s, root, places)
 	}
 	if err != nil {
 		return nil, errors.Trace(err)
@@ -51,18 +82,7 @@ func makeRoot(s setUp) (without []string, err error) {
 	if err := unix.PivotRoot(root, filepath.Join(root, oldRoot)); err != nil {
 		return nil, noRights("cannot change the root", err)
 	}
-	if err := os.Chdir("/"); err != nil {
-		return nil, errors.Trace(err)
-	}
-	for _, step := range []func(setUp) error{mountSystem, mountDevices, mountShared, furnish} {
-		if err := step(s); err != nil {
-			return nil, errors.Trace(err)
-		}
-	}
-	if err := unix.Unmount(oldRoot, unix.MNT_DETACH); err != nil {
-		return nil, errors.Annotate(err, "cannot leave the host's root")
-	}
-	return without, errors.Trace(os.Remove(oldRoot))
+	return without, errors.Trace(os.Chdir("/"))
 }
 
 // noRights is an error that is ErrNoRights where the kernel has refused.
@@ -126,11 +146,11 @@ var escapeOption = strings.NewReplacer(`\`, `\\`, `,`, `\,`, `:`, `\:`).Replace
 // hostRoot puts overlays over the host's root and all file systems that are
 // mounted in it, but for those of the system and those that nobody can put one
 // over.
-func hostRoot(s setUp, root string) (without []string, err error) {
+func hostRoot(s setUp, root string, places []string) (without []string, err error) {
 	if err := overlay(s, "/", root, ""); err != nil {
 		return nil, errors.Trace(err)
 	}
-	mounts, err := mountsBelow(s)
+	mounts, err := mountsBelow(s, places)
 	if err != nil {
 		return nil, errors.Trace(err)
 	}
@@ -158,34 +178,58 @@ var ownPlaces = []string{"/proc", "/sys", "/dev", "/run", "/tmp"}
 
 // mountsBelow are the places in the host's root at which file systems are
 // mounted that are to be in the cell, in order.
-func mountsBelow(s setUp) ([]string, error) {
-	b, err := os.ReadFile("/proc/self/mountinfo")
+func mountsBelow(s setUp, places []string) ([]string, error) {
+	all, err := readMounts()
 	if err != nil {
 		return nil, errors.Trace(err)
 	}
-	leave := append(slices.Clone(ownPlaces), s.Shared...)
-	leave = append(leave, s.Dir)
+	leave := slices.Concat(ownPlaces, s.Shared, places, []string{s.Dir})
 	var out []string
-	for line := range strings.Lines(string(b)) {
-		own, rest, ok := strings.Cut(line, " - ")
-		f := strings.Fields(own)
-		kind, _, _ := strings.Cut(rest, " ")
-		if !ok || len(f) < 5 || slices.Contains(noLayer, kind) {
+	for _, m := range all {
+		if slices.Contains(noLayer, m.kind) || m.at == "/" || slices.Contains(out, m.at) {
 			continue
 		}
-		at := unescapeMount(f[4])
-		if at != "/" && !slices.ContainsFunc(leave, func(d string) bool { return isBelow(at, d) }) && !slices.Contains(out, at) {
-			out = append(out, at)
+		if !slices.ContainsFunc(leave, func(d string) bool { return isBelow(m.at, d) }) {
+			out = append(out, m.at)
 		}
 	}
 	slices.Sort(out)
 	return out, nil
 }
 
+// mounted is a file system that is mounted, or a part of one.
+type mounted struct {
+	device string // by which the kernel knows the file system
+	root   string // the part, as a path in the file system
+	at     string
+	kind   string
+}
+
+// readMounts are those of this process.
+func readMounts() ([]mounted, error) {
+	b, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	var out []mounted
+	for line := range strings.Lines(string(b)) {
+		own, rest, ok := strings.Cut(line, " - ")
+		f := strings.Fields(own)
+		if !ok || len(f) < 5 {
+			continue
+		}
+		kind, _, _ := strings.Cut(rest, " ")
+		out = append(out, mounted{device: f[2], root: unescapeMount(f[3]), at: unescapeMount(f[4]), kind: kind})
+	}
+	return out, nil
+}
+
 // unescapeMount undoes what the kernel does to blanks in paths.
 var unescapeMount = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace
 
-func isBelow(path, dir string) bool { return path == dir || strings.HasPrefix(path, dir+"/") }
+func isBelow(path, dir string) bool {
+	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
+}
 
 func tmpfs(at, options string) error {
 	if err := os.MkdirAll(at, 0o755); err != nil {
@@ -256,13 +300,12 @@ func mountDevices(s setUp) error {
 	return nil
 }
 
-// mountShared has inside what the agent and the unit have in common.
-func mountShared(s setUp) error {
+// mountOwn has inside what is the cell's own, and what is the host's for all.
+func mountOwn(s setUp) error {
 	binds := [][2]string{{filepath.Join(s.Dir, tmpDir), "/tmp"}}
 	for _, d := range s.Shared {
 		binds = append(binds, [2]string{d, d})
 	}
-	binds = append(binds, [2]string{filepath.Join(s.Dir, jujuDir), Juju}, [2]string{s.Agents, Juju + "/agents"})
 	for _, b := range binds {
 		if err := os.MkdirAll(b[1], 0o755); err != nil {
 			return errors.Trace(err)
@@ -271,13 +314,25 @@ func mountShared(s setUp) error {
 			return errors.Trace(err)
 		}
 	}
-	if s.Client == "" {
-		return nil
+	return nil
+}
+
+// mountJuju has Juju inside, with the program of the hook tools. What is in its
+// agents comes by Attach.
+func mountJuju(s setUp) (data *os.File, err error) {
+	if err := os.MkdirAll(Juju, 0o755); err != nil {
+		return nil, errors.Trace(err)
+	}
+	if err := bind(filepath.Join(s.Dir, jujuDir), Juju); err != nil {
+		return nil, errors.Trace(err)
+	}
+	if data, err = keepData(s, Juju+"/agents"); err != nil || s.Client == "" {
+		return data, errors.Trace(err)
 	}
 	client := Juju + "/tools/client"
 	if err := unix.Mount(filepath.Join(oldRoot, s.Client), client, "", unix.MS_BIND, ""); err != nil {
-		return errors.Annotate(err, "cannot bind the hook tools' program")
+		return nil, errors.Annotate(err, "cannot bind the hook tools' program")
 	}
 	_ = unix.Mount("", client, "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY, "") // where it may be
-	return nil
+	return data, nil
 }

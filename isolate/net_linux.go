@@ -220,6 +220,9 @@ func (b *bridge) connect(key string, pid int) (inner string, err error) {
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name, attrs.MasterIndex, attrs.Flags = b.link(key), master.Attrs().Index, net.FlagUp
 	veth := &netlink.Veth{LinkAttrs: attrs, PeerName: b.inner(key), PeerNamespace: netlink.NsPid(pid)}
+	if veth.PeerHardwareAddr, err = net.ParseMAC(MAC(b.Addresses[key])); err != nil {
+		return "", errors.Annotatef(err, "cannot connect a unit with the address %q", b.Addresses[key])
+	}
 	if err := netlink.LinkAdd(veth); err != nil {
 		return "", netRights("cannot connect a unit to the units' network", err)
 	}

@@ -12,8 +12,8 @@ import (
 // HostOS leaves what the root says of its system.
 const HostOS = "host"
 
-// DefaultOS is that of a unit for which nothing was said: charms ask whether
-// they are on Ubuntu, and some know no other answer.
+// DefaultOS is that of a unit for which nothing was said, also not by its charm:
+// charms ask whether they are on Ubuntu, and some know no other answer.
 const DefaultOS = "ubuntu@22.04"
 
 // ubuntus are the releases that can be told, with their code names.
@@ -37,6 +37,18 @@ func ParseOS(name string) (string, error) {
 		return name, nil
 	}
 	return "", errors.NewNotValid(nil, fmt.Sprintf("system %q is not known: it can be %s", name, strings.Join(Systems(), ", ")))
+}
+
+// SystemFor is the first of those bases, "ubuntu@24.04" or "ubuntu@24.04/stable",
+// that a cell can say it is; DefaultOS if it can't say any.
+func SystemFor(bases ...string) string {
+	for _, base := range bases {
+		base, _, _ = strings.Cut(base, "/")
+		if base != HostOS && slices.Contains(Systems(), base) {
+			return base
+		}
+	}
+	return DefaultOS
 }
 
 // osFiles are the files, by their paths, by which programs tell the system; none

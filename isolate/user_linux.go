@@ -35,6 +35,9 @@ var (
 // space. So each of the root's directories gets an overlay of its own, above a
 // skeleton of directories that belong to the user.
 func userRoot(s setUp, root string) (without []string, err error) {
+	if err := mayHold(s.Dir); err != nil {
+		return nil, errors.Trace(err)
+	}
 	if err := tmpfs(root, "mode=755"); err != nil {
 		return nil, noRights("cannot make a root", err)
 	}
@@ -64,7 +67,7 @@ func userRoot(s setUp, root string) (without []string, err error) {
 			continue
 		}
 		if err := userOverlay(s, path, target); err != nil {
-			if path == "/etc" || path == "/usr" || path == "/var" {
+			if slices.Contains(required, path) {
 				return nil, errors.Trace(err)
 			}
 			without = append(without, path)
@@ -73,10 +76,28 @@ func userRoot(s setUp, root string) (without []string, err error) {
 	return without, nil
 }
 
+// required are the directories of the host without which a root is none.
+var required = []string{"/etc", "/usr", "/var"}
+
+// mayHold says whether what cells change may be in a directory, for who isn't root:
+// a skeleton can't be in what it is a layer over. The error is ErrNoRights.
+func mayHold(dir string) error {
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return errors.Trace(err)
+	}
+	for _, top := range required {
+		if isBelow(real, top) {
+			return errors.WithType(errors.Errorf("the directory for what units change is in %s, and only root can have it there", top), ErrNoRights)
+		}
+	}
+	return nil
+}
+
 func userOverlay(s setUp, path, target string) error {
 	skeleton := filepath.Join(s.Dir, skeletonDir, path)
 	if s.Fresh {
-		if err := grow(path, skeleton); err != nil {
+		if err := grow(path, skeleton, s.Data); err != nil {
 			return errors.Annotatef(err, "cannot make a place for changes of %s", path)
 		}
 	}
@@ -86,8 +107,9 @@ func userOverlay(s setUp, path, target string) error {
 	return overlay(s, path, target, path, skeleton)
 }
 
-// grow makes the skeleton of a directory.
-func grow(dir, skeleton string) error {
+// grow makes the skeleton of a directory, but for what is in data, which isn't
+// seen: the skeleton itself is in there.
+func grow(dir, skeleton, data string) error {
 	if !slices.Contains(grown, dir) {
 		return os.MkdirAll(skeleton, 0o755)
 	}
@@ -102,14 +124,16 @@ func grow(dir, skeleton string) error {
 			return nil // gone meanwhile
 		case err != nil:
 			return err
-		case d.IsDir() && below(path, hidden):
+		case path == data:
+			return fs.SkipDir
+		case d.IsDir() && isIn(path, hidden):
 			defer hide(to)
 			return growDir(path, to)
 		case d.IsDir():
 			return growDir(path, to)
-		case below(path, hidden):
+		case isIn(path, hidden):
 			return nil
-		case !d.Type().IsRegular() || !below(path, copied) && !below(path, emptied):
+		case !d.Type().IsRegular() || !isIn(path, copied) && !isIn(path, emptied):
 			return nil
 		}
 		return growFile(path, to)
@@ -119,7 +143,7 @@ func grow(dir, skeleton string) error {
 // hide has a directory of the skeleton hide what the host's has.
 func hide(dir string) { _ = unix.Setxattr(dir, "user.overlay.opaque", []byte("y"), 0) }
 
-func below(path string, dirs []string) bool {
+func isIn(path string, dirs []string) bool {
 	return slices.ContainsFunc(dirs, func(d string) bool { return isBelow(path, d) })
 }
 
@@ -146,7 +170,7 @@ func growFile(path, to string) error {
 		return err
 	}
 	defer out.Close()
-	if !below(path, emptied) {
+	if !isIn(path, emptied) {
 		if in, err := os.Open(path); err == nil {
 			defer in.Close()
 			if _, err := io.Copy(out, in); err != nil {

@@ -49,6 +49,22 @@ type call struct {
 	Cgroup bool     `json:"cgroup,omitempty"`
 	// Terminal: it gets a terminal of its own, whose other end comes back.
 	Terminal bool `json:"terminal,omitempty"`
+	// Attach is what to attach or detach; then there is no program. It comes as a
+	// file where its place isn't told.
+	Attach *attachment `json:"attach,omitempty"`
+}
+
+// attachment is a directory of the host that is to be inside, or no longer.
+type attachment struct {
+	// Name is what it is, for people, and to tell it from others at its place.
+	Name string `json:"name"`
+	// To is its place inside.
+	To string `json:"to"`
+	// From is where it is below setUp.Data, for an init that isn't given it as a
+	// file.
+	From string `json:"from,omitempty"`
+	// Off: it is to be taken away.
+	Off bool `json:"off,omitempty"`
 }
 
 // answer is what an init says of a call: first whether it has started.
@@ -58,6 +74,7 @@ type answer struct {
 	Signal   int    `json:"signal,omitempty"`
 	Started  bool   `json:"started,omitempty"`
 	Terminal bool   `json:"terminal,omitempty"` // a file comes with it
+	Taken    bool   `json:"taken,omitempty"`    // Err is that the place has another attachment
 }
 
 // maxMessage bounds what is read at once.

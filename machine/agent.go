@@ -20,17 +20,16 @@ import (
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
 	"github.com/unitd/unitd/state/store"
-	"github.com/unitd/unitd/tools"
 	"github.com/unitd/unitd/tools/wire"
 )
 
 // leaseTime is Config.LeaseTime where that says nothing. Leases are kept alive at
-// a third of it. Source: the field's minute, spec/hook-tools.md §4 ("guarantee
+// a third of it. Source: the field's minute, docs/spec/hook-tools.md §4 ("guarantee
 // 30 s").
 const leaseTime = time.Minute
 
 // leaderTime is how long a unit that was told that it leads can rely on it.
-// Source: spec/hook-tools.md §4.
+// Source: docs/spec/hook-tools.md §4.
 const leaderTime = 30 * time.Second
 
 // Config says what an agent runs with.
@@ -46,6 +45,13 @@ type Config struct {
 	// that starts faster, and knows the hook tools alone.
 	ToolClient string
 	Clock      clock.Clock
+	// Rounds, where it is set, says when the agent makes one of its rounds, in
+	// which it looks for what nobody has told it of, and keeps its lease: the
+	// channel gets, d after the call at the earliest, what the agent calls once that
+	// round is over; ctx is over when nobody waits for it any more. nil: a round is
+	// made when its time on Clock has come. Test worlds make by it time pass in
+	// which nothing is due, at no cost.
+	Rounds func(ctx context.Context, d time.Duration) <-chan func()
 	// LeaseTime is how long presence and leadership outlive an agent that was
 	// killed; 0: a minute.
 	LeaseTime time.Duration
@@ -71,20 +77,35 @@ type Config struct {
 	// Reboot reboots the machine when a charm asks for it; nil: the agent has no
 	// leave to, and such wishes are only logged.
 	Reboot func() error
+	// Room says whether there is room on the disk for what a hook's run has to
+	// write down; while it gives an error no hook begins. nil: RoomOn of Dir.
+	Room func() error
+	// Reserve, where it is set, sees to it that the store has its reserve of room;
+	// see sqlite.Store.Reserve. It is called now and then.
+	Reserve func() error
 	// Cells are the machines of isolated units; nil: those of Dir, for an agent
 	// whose units can't be isolated. See NewCells.
 	Cells *isolate.Cells
 	// Shared are directories that isolated units see at the same path, beside Dir.
 	Shared []string
+	// Environment are more variables, NAME=VALUE, for all hooks and commands.
+	Environment []string
 	// Mounts says whether storage may be mounted; see package storage.
 	Mounts bool
 	// At is called at each Point of each hook run, on the goroutine of the
 	// unit's agent or of a hook tool call, which waits for it; nil: nobody wants
 	// to know. An error at PointHook or PointEnded is the failure of the hook.
 	At func(context.Context, Point) error
+	// Reopen has the agent let go of logs that somebody has renamed or removed, and
+	// begin new ones, each time that it gets something; nil: it finds out by itself.
+	Reopen <-chan struct{}
 	// Ready is called once hooks can run: what keeps an agent from starting has
 	// not happened then; nil: nobody wants to know.
 	Ready func()
+	// StatusPassed, where it is set, says up to when update-status counts as run for
+	// a unit of a model (its UUID) though it wasn't. Test worlds leave out by it those
+	// that would change nothing. nil, or zero: it counts from its runs alone.
+	StatusPassed func(model string, unit model.UnitName) time.Time
 	// Twice says whether hooks are run a second time, to find those for which
 	// that makes a difference; see TwiceModule. nil: no.
 	Twice func() bool
@@ -111,25 +132,27 @@ type Config struct {
 // then hooks that run are stopped, to be run again later, and it returns once
 // everything has ended. The error is ErrMachineGone once that machine is Dead, or
 // gone, and all that it had here is cleared away; see Leave. It is
-// state.ErrManaged where, or once, another agent manages the models.
+// state.ErrManaged where, or once, another agent manages the models, and
+// store.ErrDamaged once the store was found to be damaged.
 func Run(ctx context.Context, c Config) error {
-	toolsDir := filepath.Join(c.Dir, "tools")
 	if c.Cells == nil {
 		c.Cells = NewCells(c.Dir, "")
 	}
-	if err := c.Disk.MkdirAll(toolsDir, 0o700); err != nil {
-		return errors.Annotate(err, "cannot make the tools directory")
-	}
-	if err := tools.Link(toolsDir, cmp.Or(c.ToolClient, c.Client), c.Client); err != nil {
-		return errors.Annotate(err, "cannot link the hook tools")
+	if err := c.linkOutside(); err != nil {
+		return errors.Trace(err)
 	}
 	c.cgroups = runner.OpenCgroups(c.Dir)
 	defer c.cgroups.Close()
 	c.LeaseTime = cmp.Or(c.LeaseTime, leaseTime)
+	if c.Room == nil {
+		c.Room = func() error { return RoomOn(c.Dir) }
+	}
+	watched := newHealth(c)
+	c.Controller = c.Controller.Through(watched)
 	if c.Provisioners == nil {
 		c.Provisioners = provisioners()
 	}
-	a := &agent{Config: c, toolsDir: toolsDir, models: map[string]*hosted{}, gone: make(chan error, 1), rebooter: &rebooter{carryOut: c.Reboot, log: c.Log}, present: newPresent(c), turns: semaphore.NewWeighted(allTurns)}
+	a := &agent{Config: c, models: map[string]*hosted{}, gone: make(chan error, 1), rebooter: &rebooter{carryOut: c.Reboot, log: c.Log}, present: newPresent(c), turns: semaphore.NewWeighted(allTurns), health: watched, spares: watched.spares, telling: newTelling(c, watched)}
 	if c.Machine == nil {
 		if err := a.beManager(); err != nil {
 			return errors.Trace(err)
@@ -140,6 +163,7 @@ func Run(ctx context.Context, c Config) error {
 		return errors.Trace(err)
 	}
 	defer a.lease.end()
+	defer a.spares.give()
 	if err := a.manageAll(ctx); err != nil {
 		return errors.Trace(err)
 	}
@@ -162,10 +186,12 @@ func Run(ctx context.Context, c Config) error {
 
 type agent struct {
 	Config
-	toolsDir string
 	lease    *lease
 	rebooter *rebooter
 	present  *present
+	health   *health
+	spares   *spares
+	telling  *telling
 	models   map[string]*hosted // by uuid
 	turns    *semaphore.Weighted
 	// cleared: what former agents have left of models that are gone is cleared.
@@ -180,6 +206,8 @@ type hosted struct {
 	stop  context.CancelFunc
 	ended chan struct{}
 	moved chan struct{} // has room for one: "the host has changed"
+	// reopen has room for one: "look for your log".
+	reopen chan struct{}
 }
 
 func (a *agent) loop(ctx context.Context) error {
@@ -190,10 +218,15 @@ func (a *agent) loop(ctx context.Context) error {
 	if err != nil {
 		return errors.Trace(err)
 	}
-	alive := a.Clock.After(a.LeaseTime / 3)
+	a.wait.Add(2)
+	go func() { defer a.wait.Done(); a.telling.run(ctx) }()
+	go func() { defer a.wait.Done(); a.health.room.run(ctx) }()
+	alive := a.round(ctx, a.LeaseTime/3)
 	for {
+		a.reserve()
 		if err := a.reconcile(ctx); err != nil && ctx.Err() == nil {
 			a.Log.Error("cannot read the models", "err", err)
+			a.endIfDamaged(err)
 		}
 		select {
 		case <-ctx.Done():
@@ -204,13 +237,40 @@ func (a *agent) loop(ctx context.Context) error {
 			if !ok {
 				return errors.Trace(store.ErrClosed)
 			}
-		case <-alive:
-			alive = a.Clock.After(a.LeaseTime / 3)
-			a.lookAround() // first: it waits for nobody, and the store can be slow
-			if err := a.lease.keep(ctx); err != nil && ctx.Err() == nil {
-				a.Log.Error("cannot keep presence and leadership", "err", err)
+		case <-a.Reopen:
+			for _, h := range a.models {
+				select {
+				case h.reopen <- struct{}{}:
+				default: // it hasn't done so yet since the last time
+				}
 			}
+		case over := <-alive:
+			alive = a.round(ctx, a.LeaseTime/3)
+			a.lookAround() // first: it waits for nobody, and the store can be slow
+			if err := a.lease.keep(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, errNotWritten) {
+				a.Log.Error("cannot keep presence and leadership", "err", err)
+				a.endIfDamaged(err)
+			}
+			over()
 		}
+	}
+}
+
+// endIfDamaged ends the agent for an error by which the store is damaged: nothing
+// that a charm would be told is to be trusted any more.
+func (a *agent) endIfDamaged(err error) {
+	if errors.Is(err, store.ErrDamaged) {
+		a.end(err)
+	}
+}
+
+// reserve has the store keep its reserve, if it has one.
+func (a *agent) reserve() {
+	if a.Reserve == nil {
+		return
+	}
+	if err := a.Reserve(); err != nil {
+		a.Log.Warn("the store has no reserve of room", "err", err)
 	}
 }
 
@@ -293,7 +353,7 @@ func (a *agent) clearModel(uuid string) {
 
 func (a *agent) host(ctx context.Context, m *state.Model) {
 	ctx, stop := context.WithCancel(ctx)
-	h := &hosted{stop: stop, ended: make(chan struct{}), moved: make(chan struct{}, 1)}
+	h := &hosted{stop: stop, ended: make(chan struct{}), moved: make(chan struct{}, 1), reopen: make(chan struct{}, 1)}
 	a.models[m.UUID()] = h
 	a.wait.Add(1)
 	go func() {
@@ -303,17 +363,19 @@ func (a *agent) host(ctx context.Context, m *state.Model) {
 		leases, forget := a.lease.hold()
 		defer forget()
 		for ctx.Err() == nil {
-			ma := newModelAgent(a.Config, m, a.toolsDir, a.lease, leases, a.rebooter)
+			ma := newModelAgent(a.Config, m, a.lease, leases, a.rebooter)
+			ma.reopen = h.reopen
 			ma.present, ma.moved, ma.turns.host = a.present, h.moved, a.turns
-			ma.outside = func(unit model.UnitName, req wire.Request) wire.Reply {
-				return a.command(ctx, req, caller{m, unit})
+			ma.health, ma.telling, ma.spares = a.health, a.telling, a.spares
+			ma.outside = func(call context.Context, unit model.UnitName, req wire.Request) wire.Reply {
+				return a.command(ctx, call, req, caller{m, unit})
 			}
 			err := ma.run(ctx)
 			switch {
 			case errors.Is(err, ErrMachineGone):
 				a.end(err)
 				return
-			case errors.Is(err, state.ErrManaged):
+			case errors.Is(err, state.ErrManaged), errors.Is(err, store.ErrDamaged):
 				a.end(err) // what its units have here stays
 				return
 			}

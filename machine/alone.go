@@ -2,6 +2,7 @@ package machine
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"time"
 
@@ -14,16 +15,20 @@ import (
 )
 
 // alonePatience is how long commands wait for the hooks of the host to end.
-// Source: spec/hook-tools.md §8.
+// Source: docs/spec/hook-tools.md §8.
 const alonePatience = 5 * time.Minute
 
 // alone runs commands of juju-exec --no-context in a directory of the host, when
-// no hook of any model runs on it, nor a task. No hook begins meanwhile.
-func (a *agent) alone(ctx context.Context, dir string, words []string, from caller) wire.Reply {
+// no hook of any model runs on it, nor a task. No hook begins meanwhile. They are
+// ended with all that they have started when ctx or the caller's context ends.
+func (a *agent) alone(ctx, call context.Context, dir string, words []string, from caller) wire.Reply {
 	if from.model != nil {
 		// Its machine isn't this host, and it has no leave here.
 		return tools.Failed(1, errors.New("--no-context can't be used in an isolated unit's machine: run the command itself"))
 	}
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	defer context.AfterFunc(call, end)()
 	waiting, giveUp := context.WithCancel(ctx)
 	timer := a.Clock.AfterFunc(alonePatience, giveUp)
 	err := a.turns.Acquire(waiting, allTurns)
@@ -36,12 +41,14 @@ func (a *agent) alone(ctx context.Context, dir string, words []string, from call
 		return tools.Failed(1, errors.Errorf("hooks have been running on this host for %s", alonePatience))
 	}
 	defer a.turns.Release(allTurns)
-	r := &runner.Runner{Disk: a.Disk, Reaper: a.Reaper}
+	r := &runner.Runner{Disk: a.Disk, Cgroups: a.cgroups, Reaper: a.Reaper}
 	defer r.Close()
 	p := &printed{}
+	// By the mark it finds what has left the process group, and its parent.
+	mark := runner.MarkVariable + "=alone/" + rand.Text()
 	out := r.Run(ctx, runner.Cmd{
 		Path: "/bin/bash", Args: []string{"-c", model.ShellLine(words)}, Dir: dir,
-		Env: outsideEnviron(a.present.now().Path, homeDir()), Output: p.add, Linger: (&doing{}).linger(),
+		Env: append(outsideEnviron(a.present.now().Path, homeDir()), mark), Output: p.add, Linger: (&doing{}).linger(),
 	})
 	if out.Err != nil {
 		return tools.Failed(1, out.Err)

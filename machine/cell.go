@@ -2,6 +2,7 @@ package machine
 
 import (
 	"context"
+	stderrors "errors"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -9,10 +10,13 @@ import (
 
 	"github.com/juju/errors"
 
+	"github.com/unitd/unitd/charmdir"
 	hookcontext "github.com/unitd/unitd/context"
+	"github.com/unitd/unitd/hooks"
 	"github.com/unitd/unitd/hooks/runner"
 	"github.com/unitd/unitd/isolate"
 	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/storage"
 	"github.com/unitd/unitd/tools"
 	"github.com/unitd/unitd/tools/wire"
 )
@@ -25,6 +29,8 @@ type cell struct {
 	// agents is the directory on the host that has those of the model's units;
 	// toolsDir is that of this unit's hook tools, inside.
 	agents, toolsDir string
+	// storage has the places of the unit's storage that is attached inside.
+	storage map[model.StorageID]string
 }
 
 // NewCells are the cells of an agent whose directory is dir, Config.Dir; program
@@ -45,6 +51,14 @@ func (c *cell) inside(path string) string {
 	return path
 }
 
+// seenAt is a path of the unit's directory as its hooks see it.
+func (u *unit) seenAt(path string) string {
+	if c := u.cell.Load(); c != nil {
+		return c.inside(path)
+	}
+	return path
+}
+
 // host is the host as the unit in the cell sees it.
 func (c *cell) host(h Host) Host {
 	h.Path = isolate.Path
@@ -58,7 +72,7 @@ func (c *cell) host(h Host) Host {
 	}
 	h = h.At(n.Address)
 	h.Network.Interfaces = []hookcontext.Interface{{
-		Name: "eth0", Addresses: []hookcontext.Address{{Value: n.Address, CIDR: network(n)}},
+		Name: "eth0", MAC: isolate.MAC(n.Address), Addresses: []hookcontext.Address{{Value: n.Address, CIDR: network(n)}},
 	}}
 	return h
 }
@@ -100,7 +114,7 @@ func (u *unit) isolate(ctx context.Context) error {
 	agents := filepath.Dir(u.dir)
 	c, err := u.cells.Open(ctx, key, isolate.Spec{
 		Name: string(in), Hostname: strings.TrimPrefix(in.Tag(), "unit-"), ID: doc.ID, Mode: app.Isolation.Mode,
-		Root: app.Isolation.Root, OS: system, Agents: agents, Shared: u.shared, Client: u.client,
+		Root: app.Isolation.Root, OS: system, Data: u.dataDir, Shared: u.shared, Client: u.client,
 	})
 	if err != nil {
 		return errors.Trace(err)
@@ -108,15 +122,83 @@ func (u *unit) isolate(ctx context.Context) error {
 	if lost := c.Lost(); lost != "" {
 		u.log.Warn("the unit is not isolated in all respects", "unit", u.name, "lost", lost)
 	}
+	own := &cell{Cell: c, system: system, agents: agents, storage: map[model.StorageID]string{}}
+	if err := u.moveIn(own); err != nil {
+		return errors.Trace(err)
+	}
+	u.cell.Store(own)
+	return u.tellMachine(ctx)
+}
+
+// moveIn has the unit's directory and tools in its cell.
+func (u *unit) moveIn(c *cell) error {
+	// What charms run under other users reads there, whom the directories above
+	// keep out on the host. Source: docs/spec/uniter-facts.md.
+	if err := u.disk.Chmod(u.dir, 0o755); err != nil {
+		return errors.Trace(err)
+	}
+	if err := c.Attach(u.name.Tag(), u.dir, c.inside(u.dir)); err != nil {
+		return errors.Trace(err)
+	}
+	if err := c.Jujud(u.machine, hooks.Version); err != nil {
+		return errors.Trace(err)
+	}
 	host, inside, err := c.ToolsFor(u.name.Tag())
 	if err != nil {
 		return errors.Trace(err)
 	}
-	if err := tools.Link(host, "../client", "../client"); err != nil {
-		return errors.Trace(err)
+	const client = "../client"
+	u.toolsDir = tools.NewDir(host, tools.LinksTo(client).And(func(string) string { return client }))
+	c.toolsDir = inside
+	return nil
+}
+
+// leaveCell takes what is a subordinate's out of the cell of its principal, when it
+// is gone.
+func (u *unit) leaveCell() {
+	c := u.cell.Load()
+	if c == nil || u.principal == "" {
+		return // all of the cell goes
 	}
-	u.cell.Store(&cell{Cell: c, system: system, agents: agents, toolsDir: inside})
-	return u.tellMachine(ctx)
+	failed := []error{c.Detach(u.name.Tag(), c.inside(u.dir)), charmdir.RemoveTree(u.disk, u.toolsDir.Path())}
+	for id, at := range c.storage {
+		failed = append(failed, c.Detach(string(id), at))
+	}
+	if err := stderrors.Join(failed...); err != nil {
+		u.log.Warn("cannot take what a unit had out of its principal's machine", "unit", u.name, "err", err)
+	}
+}
+
+// attachStorage has inside of the unit's cell what storage the unit has, where the
+// model says that it is, and nothing that it hasn't any more.
+func (u *unit) attachStorage() error {
+	c := u.cell.Load()
+	if c == nil {
+		return nil
+	}
+	has := map[model.StorageID]bool{}
+	for _, s := range u.seen.Storage {
+		if s.Location == "" || s.Kind != model.Filesystem {
+			continue
+		}
+		has[s.ID] = true
+		if c.storage[s.ID] == s.Location {
+			continue
+		}
+		if err := c.Attach(string(s.ID), storage.FileSystem(StorageDir(u.dataDir, u.model.UUID()), s.ID), s.Location); err != nil {
+			return errors.Trace(err)
+		}
+		c.storage[s.ID] = s.Location
+	}
+	for id, at := range c.storage {
+		if !has[id] {
+			if err := c.Detach(string(id), at); err != nil {
+				return errors.Trace(err)
+			}
+			delete(c.storage, id)
+		}
+	}
+	return nil
 }
 
 // tellMachine tells the model of the machine that an isolated unit is.
@@ -178,7 +260,7 @@ func (u *unit) listen() (*tools.Server, error) {
 		return nil, errors.Trace(err)
 	}
 	s.OpenBy(c.OpenFile)
-	s.ServeOutside(func(req wire.Request) wire.Reply { return u.outside(u.cellOf(), req) })
+	s.ServeOutside(func(call context.Context, req wire.Request) wire.Reply { return u.outside(call, u.cellOf(), req) })
 	return s, nil
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/unitd/unitd/machine"
 	"github.com/unitd/unitd/state"
 	"github.com/unitd/unitd/state/store"
+	"github.com/unitd/unitd/testcharms"
 )
 
 // TestWhatFormerAgentsHaveLeftIsCleared: the directories of models and units
@@ -25,7 +26,7 @@ func TestWhatFormerAgentsHaveLeftIsCleared(t *testing.T) {
 	w.deploy("app", w.charm(plain, "true\n"), 1)
 	w.settle()
 	w.stop()
-	w.tamper(func(tx store.Tx) error { return tx.Put("gone/a-former-model", nil) })
+	w.tamper(func(tx store.Tx) error { return tx.Put("gone/a-former-model", []byte("{}")) })
 	left := []string{
 		filepath.Join(machine.ModelDir(w.dir, "a-former-model"), "agents", "unit-app-0", "charm"),
 		w.unitDir("former/0"),
@@ -168,7 +169,7 @@ func (w *world) spawnAsNobody() (kill func()) {
 		w.t.Fatal(err)
 	}
 	w.t.Cleanup(func() { os.RemoveAll(dir) })
-	client, err := client()
+	client, err := testcharms.Client()
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 // Cloud is part of hookcontext.View: machines that somebody else has made are
 // those of the manual cloud, to which there is no credential.
 func (v liveView) Cloud() (hookcontext.Cloud, error) {
-	app, err := v.u.model.Application(v.ctx, v.u.name.Application())
+	app, err := v.model().Application(v.ctx, v.u.name.Application())
 	if err != nil {
 		return hookcontext.Cloud{}, errors.Trace(err)
 	}
@@ -22,15 +22,15 @@ func (v liveView) Cloud() (hookcontext.Cloud, error) {
 
 // RegisterPayload is part of hookcontext.View.
 func (v liveView) RegisterPayload(p model.Payload) error {
-	return v.u.model.RegisterPayload(v.ctx, v.u.name, p)
+	return v.model().RegisterPayload(v.ctx, v.u.name, p)
 }
 
 // UnregisterPayload is part of hookcontext.View.
 func (v liveView) UnregisterPayload(class, id string) error {
-	return v.u.model.UnregisterPayload(v.ctx, v.u.name, class, id)
+	return v.model().UnregisterPayload(v.ctx, v.u.name, class, id)
 }
 
 // SetPayloadStatus is part of hookcontext.View.
 func (v liveView) SetPayloadStatus(class, id, status string) error {
-	return v.u.model.SetPayloadStatus(v.ctx, v.u.name, class, id, status)
+	return v.model().SetPayloadStatus(v.ctx, v.u.name, class, id, status)
 }

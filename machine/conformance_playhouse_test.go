@@ -20,7 +20,7 @@ import (
 	"github.com/unitd/unitd/state"
 )
 
-// playhouse is a world with the data of spec/hook-tools.md §10, whose hooks can be
+// playhouse is a world with the data of docs/spec/hook-tools.md §10, whose hooks can be
 // held while somebody else calls tools in their place.
 type playhouse struct {
 	*world
@@ -74,7 +74,8 @@ const stageConfig = `options:
 `
 
 // stageDispatch writes what is there before the recordings begin, and holds
-// what it is asked to hold.
+// what it is asked to hold. The recordings know of no addresses in the databag,
+// which config-changed brings.
 const stageDispatch = `
 name=${JUJU_HOOK_NAME:-$JUJU_ACTION_NAME}
 case $JUJU_UNIT_NAME/$name in
@@ -91,6 +92,7 @@ app/0/start) : >started;;
 esac
 if [ -e "GATE/hold-$name" ]; then
 	rm "GATE/hold-$name"
+	case $JUJU_UNIT_NAME in app/*) relation-set -r 3 ingress-address= private-address= egress-subnets= ;; esac
 	env >"GATE/env-$name"
 	if [ -n "${JUJU_ACTION_NAME:-}" ]; then action-log held; else status-set waiting "held $name"; fi
 	read -r _ <"GATE/go-$name"
@@ -139,7 +141,9 @@ func (s *playhouse) populate() {
 	empty := s.addFiles(map[string]string{
 		"metadata.yaml": "name: empty\nsummary: s\nrequires: {db: {interface: pgsql}}\n", "actions.yaml": "nothing: {}\n", "dispatch": dispatch,
 	})
-	pg := s.charm("name: pg\nsummary: s\nprovides: {server: {interface: pgsql}}\n", "")
+	pg := s.charm("name: pg\nsummary: s\nprovides: {server: {interface: pgsql}}\n", `
+[ "$JUJU_HOOK_NAME" != start ] || relation-set -r 3 ingress-address= private-address= egress-subnets=
+`)
 	content := []byte("resource\n")
 	sum := sha256.Sum256(content)
 	file, err := s.model.StoreFile(s.ctx, hex.EncodeToString(sum[:]), bytes.NewReader(content))

@@ -13,10 +13,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/unitd/unitd/testcharms"
 )
 
 // observation is one run of one of the original's tools, with exact bytes.
-// Source: spec/hook-tools-observed.jsonl.
+// Source: tools/testdata/observed.jsonl.
 type observation struct {
 	Seq     int      `json:"seq"`
 	Context string   `json:"context"`
@@ -68,7 +70,7 @@ func (o observation) place() string {
 
 // TestToolsAnswerAsTheOriginalDid replays every recorded call of the original by
 // each client that there is, in the hooks and actions of a real agent whose
-// model has the data of spec/hook-tools.md §10.
+// model has the data of docs/spec/hook-tools.md §10.
 func TestToolsAnswerAsTheOriginalDid(t *testing.T) {
 	t.Parallel()
 	for name, path := range clients(t) {
@@ -82,7 +84,7 @@ func TestToolsAnswerAsTheOriginalDid(t *testing.T) {
 // clients are the hook tool clients that can be built here, by language.
 func clients(t *testing.T) map[string]string {
 	t.Helper()
-	path, err := client()
+	path, err := testcharms.Client()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
 	"github.com/unitd/unitd/state/store/etcd/etcdtest"
+	"github.com/unitd/unitd/testcharms"
 	"github.com/unitd/unitd/uniter/sim"
 )
 
@@ -186,7 +187,7 @@ const agentVariable = "UNITD_TEST_AGENT"
 // spawn starts an agent as a process of its own; kill ends it by SIGKILL.
 func (w *world) spawn() (kill func()) {
 	w.t.Helper()
-	client, err := client()
+	client, err := testcharms.Client()
 	if err != nil {
 		w.t.Fatal(err)
 	}

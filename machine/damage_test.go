@@ -121,7 +121,7 @@ func (w *world) damages() []damage {
 		all = append(all, damage{file: file, offset: -1}, damage{file: file, cut: true})
 		// Of the room that a journal has at its end one byte is as good as another.
 		b = b[:min(len(b), len(bytes.TrimRight(b, "\x00"))+8)]
-		every := 1 + len(b)/8
+		every := 1 + len(b)/5
 		switch {
 		case os.Getenv("UNITD_TEST_LONG") == "":
 		case strings.HasPrefix(file, "the log"), strings.HasPrefix(file, "a rec"), strings.HasPrefix(file, "the history"):

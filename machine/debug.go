@@ -15,8 +15,9 @@ import (
 
 // debug has a person run the hook, if one waits for it, in exactly the way in
 // which the agent would; see package debugger. It is false where nobody does.
-// outer is the agent's context, ctx that of the run, which ends with it.
-func (u *unit) debug(outer, ctx context.Context, run uniter.Run, path string, env []string) (uniter.Result, bool) {
+// outer is the agent's context, ctx that of the run, which ends with it; tail has
+// what the hook logs.
+func (u *unit) debug(outer, ctx context.Context, run uniter.Run, path string, env []string, tail *outputTail) (uniter.Result, bool) {
 	if run.Hook.Kind == hooks.Exec {
 		return uniter.Result{}, false // somebody waits for what they print
 	}
@@ -49,5 +50,5 @@ func (u *unit) debug(outer, ctx context.Context, run uniter.Run, path string, en
 	}
 	o := runner.Outcome{Exit: exit}
 	u.taking.exit(o)
-	return u.result(outer, path, o, &outputTail{}), true
+	return u.result(outer, path, o, tail), true
 }

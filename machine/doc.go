@@ -9,6 +9,7 @@
 //	store ──watch──▶ Run: which models ──▶ modelAgent: which units ──poke──▶ unit agents
 //
 // Nothing here decides which hook runs. A poke carries no content: whoever is
-// poked looks again at what is. Sources: seed 000 ("Agents"),
-// spec/uniter-behaviour.md.
+// poked looks again at what is. Sources: seed 000 ("Agents";
+// docs/spec/seeds.md),
+// docs/spec/uniter-behaviour.md.
 package machine

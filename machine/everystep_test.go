@@ -21,6 +21,7 @@ import (
 	"github.com/unitd/unitd/state"
 	"github.com/unitd/unitd/state/store/etcd/etcdtest"
 	"github.com/unitd/unitd/state/store/sqlite"
+	"github.com/unitd/unitd/testcharms"
 )
 
 // stage is a part of a life of two units: what is changed in the model, after
@@ -151,7 +152,7 @@ func TestAnAgentThatIsKilledAtAnyStepLosesNothing(t *testing.T) {
 			if hooks := len(slices.Concat(slices.Collect(maps.Values(l.hooks[len(life)-1]))...)); hooks < 30 {
 				t.Errorf("the life has only %d hooks", hooks)
 			}
-			every := len(l.deaths) / 6
+			every := len(l.deaths) / 4
 			if os.Getenv("UNITD_TEST_LONG") != "" {
 				every = workers
 			}
@@ -361,7 +362,7 @@ func (k *keeper) start(variable string) error {
 	if err != nil {
 		return err
 	}
-	client, err := client()
+	client, err := testcharms.Client()
 	if err != nil {
 		return err
 	}

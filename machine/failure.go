@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/juju/errors"
 
+	"github.com/unitd/unitd/debuglog"
 	"github.com/unitd/unitd/hooks/runner"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
@@ -24,22 +26,49 @@ const (
 	tailBytes = 2 << 10
 )
 
-// outputTail keeps the end of a hook's output for people: the last lines of
-// both streams, and the last one on standard error, which mostly says why.
+// outputTail keeps the end of what a hook says for people: the last lines of
+// both streams and of what it logs as an error; and the last line on standard
+// error, and that of the last error, which mostly say why it has failed.
 type outputTail struct {
-	mu    sync.Mutex
-	kept  []string
-	bytes int
-	last  string
+	// relation is what the messages of a relation's hook begin with, "db:3".
+	relation string
+
+	mu     sync.Mutex
+	kept   []string
+	bytes  int
+	last   string
+	logged string
 }
 
 func (o *outputTail) add(s runner.Stream, line string) {
 	line = strings.ToValidUTF8(line, "\uFFFD")
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if s == runner.Stderr && line != "" {
+	if s == runner.Stderr && strings.TrimSpace(line) != "" {
 		o.last = line
 	}
+	o.keep(line)
+}
+
+// log adds what the charm has logged by juju-log, if that is an error. A
+// framework logs the traceback of what it has caught, and prints nothing.
+func (o *outputTail) log(level, message string) {
+	if o == nil || level != "ERROR" && level != "CRITICAL" {
+		return
+	}
+	message = strings.ToValidUTF8(strings.TrimPrefix(message, o.relation+": "), "\uFFFD")
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, line := range debuglog.Lines(message) {
+		if strings.TrimSpace(line) != "" {
+			o.logged = line
+		}
+		o.keep(line)
+	}
+}
+
+// keep keeps a line, as long as it is one of the last.
+func (o *outputTail) keep(line string) {
 	line = cut(line, tailBytes-len("…"))
 	o.kept = append(o.kept, line)
 	o.bytes += len(line)
@@ -56,15 +85,19 @@ func (o *outputTail) lines() []string {
 	return append([]string(nil), o.kept...)
 }
 
-// with adds the last line on standard error to what happened, cut to a length
-// that a status table can take.
+// reasonBytes bounds the reason of a failure, in which a long path may stand.
+const reasonBytes = 400
+
+// with adds the charm's own reason to what happened: the last line on standard
+// error, else that of the last error that it has logged.
 func (o *outputTail) with(what string) string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.last == "" {
+	reason := cmp.Or(o.last, o.logged)
+	if reason == "" {
 		return what
 	}
-	return what + ": " + cut(o.last, 200)
+	return what + ": " + cut(reason, reasonBytes)
 }
 
 // cut is the text, or so many bytes of it and a sign that there was more.
@@ -79,18 +112,17 @@ func cut(s string, most int) string {
 	return s[:end] + "…"
 }
 
-// reportError publishes what there is to know of the failed run: in the unit's
-// status for people, and beside it what the agent remembers, by which others
-// can tell what an answer will bring.
-func (u *unit) reportError(ctx context.Context, r uniter.Report) error {
+// seenInError is what there is to know of the failed run: in the unit's status
+// for people, and beside it what the agent remembers, by which others can tell
+// what an answer will bring.
+func (u *unit) seenInError(r uniter.Report) state.Report {
 	c := r.Local.Current
 	if c == nil || c.Failure == nil {
-		return nil
+		return state.Report{}
 	}
-	if err := u.model.SetFailed(ctx, u.name, r.Run, remembered(r.Local)); err != nil {
-		return errors.Trace(err)
-	}
-	return u.agentStatus(ctx, model.StatusError, fmt.Sprintf("hook failed: %q", r.Hook.Name()), failureData(r, *c.Failure))
+	want := u.agentStatus(model.StatusError, fmt.Sprintf("hook failed: %q", r.Hook.Name()), failureData(r, *c.Failure))
+	want.Failed = &state.FailureDoc{Run: r.Run, Remembered: remembered(r.Local)}
+	return want
 }
 
 // remembered is what an agent remembers as a document; none where it is more

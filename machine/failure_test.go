@@ -81,7 +81,7 @@ func TestAnOutlookIsGoneWithItsFailure(t *testing.T) {
 		t.Errorf("no hook has failed: %v", err)
 	}
 	// A failure of which nothing was published isn't taken for another one.
-	if err := w.model.SetFailed(w.ctx, "app/0", 99, nil); err != nil {
+	if err := w.model.Tell(w.ctx, "app/0", state.Report{Failed: &state.FailureDoc{Run: 99}}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := machine.Preview(w.ctx, w.model, "app/0", resolver.SkipIt, time.Now()); !errors.Is(err, errors.NotFound) {

@@ -74,14 +74,14 @@ func (g *gate) stands() bool {
 // quiet says whether nothing happens by itself any more, and which units wait
 // at their gates.
 func (a *modelAgent) quiet() (quiet bool, waiting []model.UnitName) {
-	if !a.storeroom.settled() || !a.commands.settled() {
+	if !a.storeroom.settled() || !a.commands.settled() || !a.telling.told(a.model.UUID()) || len(a.moved) > 0 || len(a.leases) > 0 || a.health.room.returns() {
 		return false, nil
 	}
 	for name, u := range a.units {
 		switch {
 		case u.gate.waiting():
 			waiting = append(waiting, name)
-		case !u.settled() && !u.stands() && !u.behindOneThatStands():
+		case !u.waits() && !u.stands() && !u.behindOneThatStands():
 			return false, nil
 		}
 	}

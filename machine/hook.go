@@ -3,9 +3,11 @@ package machine
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -114,7 +116,7 @@ func (c *calls) end() {
 func (u *unit) execute(ctx context.Context, run uniter.Run, entry *history.Entry) (*hookcontext.Context, uniter.Result) {
 	charm, err := u.model.Charm(ctx, run.Local.Charm)
 	if err != nil {
-		return nil, u.failure(ctx, errors.Annotate(err, "cannot read the charm"))
+		return nil, u.trouble(ctx, errors.Annotate(err, "cannot read the charm"))
 	}
 	runCtx, cancel := context.WithCancelCause(ctx)
 	end := func() { cancel(runner.AtOnce) }
@@ -122,14 +124,18 @@ func (u *unit) execute(ctx context.Context, run uniter.Run, entry *history.Entry
 	defer endCalls()
 	defer u.server.End()
 	defer end()
+	tail := &outputTail{relation: run.Hook.RelationRef()}
 	hctx := hookcontext.New(hookcontext.Params{
 		Unit: u.name, ModelUUID: u.model.UUID(), Hook: run.Hook, Charm: charm.Charm,
 		Relations: u.relationsOf(run), MayReboot: run.Hook.Kind != hooks.Action, RebootNow: u.rebootNow(run.Hook, end), FailNow: end,
 		Action: u.action(run.Hook),
-		View:   liveView{ctx: callCtx, u: u, charm: charm.Charm, machine: u.machine, task: run.Hook.Task},
+		View:   liveView{ctx: callCtx, u: u, charm: charm.Charm, machine: u.machine, task: run.Hook.Task, tail: tail},
 	})
 	if err := u.server.Restore(); err != nil {
-		return hctx, u.failure(ctx, err)
+		return hctx, u.trouble(ctx, err)
+	}
+	if err := u.mendTools(); err != nil {
+		return hctx, u.trouble(ctx, err)
 	}
 	id := u.server.Begin(hctx)
 	path, args, err := u.program(run.Hook)
@@ -139,19 +145,22 @@ func (u *unit) execute(ctx context.Context, run uniter.Run, entry *history.Entry
 	if err := u.startable(path); err != nil {
 		return hctx, u.failure(ctx, err)
 	}
-	tail, env, task := &outputTail{}, u.environ(run, id, u.departure(callCtx, run.Hook)), u.doing
+	env, task := u.environ(run, id, u.departure(callCtx, run.Hook)), u.doing
 	if path != "" {
 		u.taking.start(charm, u.charm.Path(), env)
 	}
-	if res, debugged := u.debug(ctx, runCtx, run, path, env); debugged {
+	if res, debugged := u.debug(ctx, runCtx, run, path, env, tail); debugged {
 		entry.Debugged = true
 		return hctx, res
 	}
+	started := func() { _ = u.at(ctx, PointStarted, run.Number, run.Hook, "") }
 	if path == "" {
 		entry.Missing = true
+		started()
 		return hctx, uniter.Result{}
 	}
 	cmd := u.command(path, args, env)
+	cmd.Started = func(int) { started() }
 	cmd.Linger = task.linger()
 	cmd.Output = func(s runner.Stream, line string) {
 		if task != nil {
@@ -168,6 +177,9 @@ func (u *unit) execute(ctx context.Context, run uniter.Run, entry *history.Entry
 		u.logLine(debuglog.Entry{Level: level, Module: "unit." + string(u.name) + "." + run.Hook.Name(), Message: line})
 	}
 	o := u.runner.Run(runCtx, cmd)
+	if outOfDescriptors(o.Err) && u.spares.give() {
+		o = u.runner.Run(runCtx, cmd)
+	}
 	u.taking.exit(o)
 	if o.Left > 0 {
 		u.log.Error("cannot end all that a hook has started", "unit", u.name, "hook", run.Hook.Name(), "processes", o.Left)
@@ -211,6 +223,8 @@ func (u *unit) result(ctx context.Context, path string, o runner.Outcome, tail *
 	case o.Stopped || bad && ctx.Err() != nil:
 		// What it has printed is told if its time-out has stopped it.
 		return uniter.Result{Stopped: true, Failure: &resolver.Failure{Output: tail.lines()}}
+	case o.Err != nil && isHosts(o.Err):
+		return u.trouble(ctx, errors.New(StartError(path, o.Err)))
 	case o.Err != nil:
 		return u.failure(ctx, errors.New(StartError(path, o.Err)))
 	case o.Signal != 0:
@@ -224,12 +238,31 @@ func (u *unit) result(ctx context.Context, path string, o runner.Outcome, tail *
 }
 
 // failure is the end of a run that has failed for what isn't the hook's doing,
-// unless it is that the agent was to stop.
+// unless it is that the agent was to stop, or the host's trouble.
 func (u *unit) failure(ctx context.Context, err error) uniter.Result {
+	if ctx.Err() != nil || isHosts(err) {
+		return u.trouble(ctx, err)
+	}
+	return uniter.Result{Failure: &resolver.Failure{Message: err.Error(), Exit: -1}}
+}
+
+// trouble is the end of a run that couldn't begin, for what is neither the hook's
+// nor the charm's doing.
+func (u *unit) trouble(ctx context.Context, err error) uniter.Result {
 	if ctx.Err() != nil {
 		return uniter.Result{Stopped: true}
 	}
-	return uniter.Result{Failure: &resolver.Failure{Message: err.Error(), Exit: -1}}
+	return uniter.Result{Trouble: withoutPath(err), Failure: &resolver.Failure{Message: err.Error(), Exit: -1}}
+}
+
+// withoutPath is an error of the system on a file without the path of that, which
+// people needn't know.
+func withoutPath(err error) error {
+	var of *fs.PathError
+	if !errors.As(err, &of) {
+		return err
+	}
+	return errors.New(strings.Replace(err.Error(), of.Error(), of.Err.Error(), 1))
 }
 
 func signalName(s syscall.Signal) string {
@@ -306,7 +339,7 @@ func (u *unit) departure(ctx context.Context, h hooks.Info) model.Departure {
 }
 
 func (u *unit) environ(run uniter.Run, contextID string, why model.Departure) []string {
-	charm, toolsDir, socket := u.charm.Path(), u.toolsDir, u.server.Addr()
+	charm, toolsDir, socket := u.charm.Path(), u.toolsDir.Path(), u.server.Addr()
 	if c := u.cell.Load(); c != nil {
 		charm, toolsDir, socket = c.inside(charm), c.toolsDir, c.inside(socket)
 	}
@@ -317,7 +350,7 @@ func (u *unit) environ(run uniter.Run, contextID string, why model.Departure) []
 		Path: u.host.Path, Debian: u.host.Debian, Ubuntu: u.host.Ubuntu, Proxy: u.proxy[0], LegacyProxy: u.proxy[1],
 		Run: run.Number, Departure: why,
 	})
-	return append(env, u.runMark(run))
+	return append(append(env, u.environment...), u.runMark(run))
 }
 
 // RunMark is a variable that all processes of a run have and no others: by it

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	hookcontext "github.com/unitd/unitd/context"
+	"github.com/unitd/unitd/isolate"
 	"github.com/unitd/unitd/state"
 )
 
@@ -41,6 +42,7 @@ func LocalHost() Host {
 		Network: hookcontext.Network{
 			Interfaces: []hookcontext.Interface{{
 				Name:      "lo",
+				MAC:       "00:00:00:00:00:00", // as systems say it of this one
 				Addresses: []hookcontext.Address{{Value: "127.0.0.1", CIDR: "127.0.0.0/8"}},
 			}},
 			Ingress: []string{"127.0.0.1"},
@@ -59,7 +61,8 @@ func LocalHost() Host {
 	return h
 }
 
-// At is the host with one address, by which its units reach each other.
+// At is the host with one address, by which its units reach each other. The device
+// that has it may not be this host's, so its hardware address is made up.
 func (h Host) At(address string) Host {
 	bits := "/32"
 	if strings.Contains(address, ":") {
@@ -68,7 +71,7 @@ func (h Host) At(address string) Host {
 	h.Addresses = []string{address}
 	h.Network = hookcontext.Network{
 		Interfaces: []hookcontext.Interface{{
-			Name: "eth0", Addresses: []hookcontext.Address{{Value: address, CIDR: address + bits}},
+			Name: "eth0", MAC: isolate.MAC(address), Addresses: []hookcontext.Address{{Value: address, CIDR: address + bits}},
 		}},
 		Ingress: []string{address},
 		Egress:  []string{address + bits},

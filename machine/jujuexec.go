@@ -49,7 +49,13 @@ func (a *agent) serveCommands(ctx context.Context) (end func(), err error) {
 			return nil, errors.Annotate(err, "cannot listen for commands")
 		}
 	}
-	server.ServeOutside(func(req wire.Request) wire.Reply { return a.command(ctx, req, caller{}) })
+	server.Relieve(a.spares.give)
+	server.ServeOutside(func(call context.Context, req wire.Request) wire.Reply {
+		if reply, ok := a.telling.answerWord(req); ok {
+			return reply
+		}
+		return a.command(ctx, call, req, caller{})
+	})
 	return func() {
 		cancel() // whoever waits for commands
 		server.Close()
@@ -59,7 +65,7 @@ func (a *agent) serveCommands(ctx context.Context) (end func(), err error) {
 	}, nil
 }
 
-// jujuExec is a call of juju-exec. Source: spec/hook-tools.md §8.
+// jujuExec is a call of juju-exec. Source: docs/spec/hook-tools.md §8.
 type jujuExec struct {
 	unit, model, relation, remoteUnit, remoteApp string
 	force, noContext, help                       bool
@@ -151,8 +157,9 @@ type caller struct {
 	unit  model.UnitName
 }
 
-// command runs what juju-exec was given, when it is the unit's turn.
-func (a *agent) command(ctx context.Context, req wire.Request, from caller) wire.Reply {
+// command runs what juju-exec was given, when it is the unit's turn. ctx is the
+// agent's, call the caller's: if that ends, nobody wants the commands any more.
+func (a *agent) command(ctx, call context.Context, req wire.Request, from caller) wire.Reply {
 	if len(req.Args) == 0 || !slices.Contains(tools.Outside(), req.Args[0]) {
 		return tools.Failed(1, errors.New("bad request: unknown command"))
 	}
@@ -164,7 +171,7 @@ func (a *agent) command(ctx context.Context, req wire.Request, from caller) wire
 		return wire.Reply{Stdout: []byte(jujuExecHelp)}
 	}
 	if c.noContext {
-		return a.alone(ctx, req.Dir, c.commands, from)
+		return a.alone(ctx, call, req.Dir, c.commands, from)
 	}
 	if c.unit == "" && c.model == "" {
 		c.unit, c.model = string(from.unit), from.modelName()
@@ -189,6 +196,8 @@ func (a *agent) command(ctx context.Context, req wire.Request, from caller) wire
 	case c.remoteApp != "":
 		return tools.Failed(1, errors.Errorf("remote app: %s, provided without a relation", c.remoteApp))
 	}
+	// Not by call: whoever has hung up in it still has a task then, which has to be
+	// cancelled.
 	op, tasks, err := m.Enqueue(ctx, req.Args[0]+" on "+string(unit), []state.TaskRequest{request})
 	switch {
 	case err != nil:
@@ -196,7 +205,7 @@ func (a *agent) command(ctx context.Context, req wire.Request, from caller) wire
 	case op.Fail != "":
 		return tools.Failed(1, errors.New(op.Fail))
 	}
-	return awaitCommand(ctx, m, tasks[0].ID)
+	return a.awaitCommand(ctx, call, m, tasks[0].ID)
 }
 
 // modelName is that of its model; empty: any.
@@ -245,8 +254,9 @@ func (a *agent) find(ctx context.Context, c jujuExec) (*state.Model, model.UnitN
 	return nil, "", errors.Errorf("unit %q is in several models: say which by -m MODEL", c.unit)
 }
 
-// awaitCommand waits until a task has ended, and is what its caller sees of it.
-func awaitCommand(ctx context.Context, m *state.Model, id string) wire.Reply {
+// awaitCommand waits until a task has ended, and is what its caller sees of it. It
+// cancels the task if call ends first.
+func (a *agent) awaitCommand(ctx, call context.Context, m *state.Model, id string) wire.Reply {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	watch, err := m.Watch(ctx, 0)
@@ -261,8 +271,31 @@ func awaitCommand(ctx context.Context, m *state.Model, id string) wire.Reply {
 		if task.Status.Ended() {
 			return commandReply(task)
 		}
-		if _, ok := <-watch; !ok {
-			return tools.Failed(1, errors.New("command execution aborted"))
+		select {
+		case <-call.Done():
+			a.cancelCommand(ctx, m, id)
+			return tools.Failed(1, context.Cause(call))
+		case _, ok := <-watch:
+			if !ok {
+				return tools.Failed(1, errors.New("command execution aborted"))
+			}
+		}
+	}
+}
+
+// cancelCommand cancels a task for whose end nobody waits any more. It tries until
+// the store can be told of it, or ctx ends.
+func (a *agent) cancelCommand(ctx context.Context, m *state.Model, id string) {
+	for {
+		_, err := m.CancelTask(ctx, id)
+		if err == nil || ctx.Err() != nil || errors.Is(err, errors.NotValid) || errors.Is(err, errors.NotFound) {
+			return
+		}
+		a.Log.Error("cannot cancel commands whose caller is gone", "model", m.Name(), "task", id, "err", err)
+		select {
+		case <-ctx.Done():
+			return
+		case <-a.Clock.After(trouble):
 		}
 	}
 }

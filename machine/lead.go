@@ -110,7 +110,7 @@ func (a *modelAgent) leased(ctx context.Context, do func(store.LeaseID) error) e
 func (u *unit) leads(ctx context.Context) (int64, error) {
 	// The second time it is asked of what the first has claimed.
 	for range 2 {
-		epoch, on, err := u.model.Leads(ctx, u.name)
+		epoch, on, err := u.patient.Leads(ctx, u.name)
 		if err != nil || epoch == 0 {
 			return 0, errors.Trace(err)
 		}

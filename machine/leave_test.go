@@ -148,7 +148,7 @@ func TestLeaveClearsNothingAwayThatTheStoreDoesNotKnow(t *testing.T) {
 	if _, err := os.Stat(kept); err != nil {
 		t.Error(err)
 	}
-	w.tamper(func(tx store.Tx) error { return tx.Put("gone/elsewhere", nil) })
+	w.tamper(func(tx store.Tx) error { return tx.Put("gone/elsewhere", []byte("{}")) })
 	if err := machine.Leave(w.ctx, c); err != nil {
 		t.Error(err)
 	}

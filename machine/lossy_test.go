@@ -104,22 +104,16 @@ func (s *lossyStore) losses() (lost int, healed bool) {
 	return s.lost, s.lost == s.healed
 }
 
-// heedfulClock is a lab.Clock that tells the store when the agent has looked at
-// everything, and waits for the next time.
-type heedfulClock struct {
-	*lab.Clock
-	store *lossyStore
-}
-
-// After is part of clock.Clock.
-func (c heedfulClock) After(d time.Duration) <-chan time.Time {
-	ring := c.Clock.After(d)
+// rounds is machine.Config.Rounds of an agent by the store's clock: it tells the
+// store when the agent has looked at everything, and waits for the next time.
+func (s *lossyStore) rounds(_ context.Context, d time.Duration) <-chan func() {
+	due := make(chan func(), 1)
+	s.clock.AfterFunc(d, func() { due <- func() {} })
 	if d == machine.ResyncInterval {
-		s := c.store
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.armed, s.healed = true, s.told
 		s.pass()
 	}
-	return ring
+	return due
 }

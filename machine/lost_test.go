@@ -89,9 +89,9 @@ func TestAFailureIsToldInWholeCharacters(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.noRetries()
-	w.deploy("app", w.charm(plain, "echo "+strings.Repeat("a", 199)+"éé >&2; exit 3\n"), 1)
+	w.deploy("app", w.charm(plain, "echo "+strings.Repeat("a", 399)+"éé >&2; exit 3\n"), 1)
 	w.settle()
-	want := "exit status 3: " + strings.Repeat("a", 199) + "…"
+	want := "exit status 3: " + strings.Repeat("a", 399) + "…"
 	if all := w.entries("app/0"); len(all) != 1 || all[0].Message != want {
 		t.Errorf("got %+v, want one with %q", all, want)
 	}

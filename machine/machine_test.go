@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -25,21 +24,8 @@ import (
 	"github.com/unitd/unitd/state"
 	"github.com/unitd/unitd/state/store"
 	"github.com/unitd/unitd/state/store/etcd/etcdtest"
+	"github.com/unitd/unitd/testcharms"
 )
-
-// client builds the hook tool client once for all tests.
-var client = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "unitd-test-")
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, "hooktool")
-	out, err := exec.Command("go", "build", "-o", path, "../cmd/hooktool").CombinedOutput()
-	if err != nil {
-		return "", &exec.Error{Name: string(out), Err: err}
-	}
-	return path, nil
-})
 
 func TestMain(m *testing.M) {
 	// The binary is also what tests need as another process.
@@ -61,9 +47,7 @@ func TestMain(m *testing.M) {
 func runTests(m *testing.M) int {
 	code := m.Run()
 	etcdtest.Stop()
-	if path, err := client(); err == nil {
-		os.RemoveAll(filepath.Dir(path))
-	}
+	testcharms.RemovePrograms()
 	return code
 }
 
@@ -81,7 +65,7 @@ func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
 // testContext ends what hangs.
 func testContext() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.Background(), 2*time.Minute)
+	return context.WithTimeout(context.Background(), 15*time.Minute)
 }
 
 // world is one model with an agent.
@@ -141,7 +125,7 @@ func newWorldOn(t testing.TB, dir string, s store.Store, configure func(*machine
 
 // restart starts an agent; stop ends it and waits.
 func (w *world) restart() {
-	path, err := client()
+	path, err := testcharms.Client()
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/unitd/unitd/machine"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
+	"github.com/unitd/unitd/testcharms"
 )
 
 // What makes an agent of its own process one that has joined: the store's file,
@@ -125,7 +126,7 @@ func (h *host) begin() {
 // start starts it.
 func (h *host) prepare(by ...string) (start func()) {
 	h.t.Helper()
-	client, err := client()
+	client, err := testcharms.Client()
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -260,7 +261,8 @@ func TestThreeAgentsShareOneModel(t *testing.T) {
 		for _, u := range s.Applications[0].Units {
 			another = another || u.Leader && u.Name != leader
 		}
-		return !m.Present && unitIn(s, leader).Agent.Status == model.StatusLost && another
+		u := unitIn(s, leader)
+		return !m.Present && u.Agent.Status == model.StatusLost && u.Workload.Status == model.StatusUnknown && another
 	})
 	t.Logf("lost, and led by another one, after %.1f of the lease's time", time.Since(began).Seconds()/shortLease.Seconds())
 	main.do(main.model.SetTrust(main.ctx, "a", true)) // config-changed

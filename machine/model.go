@@ -14,6 +14,7 @@ import (
 	"github.com/unitd/unitd/debuglog"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
+	"github.com/unitd/unitd/state/store"
 	"github.com/unitd/unitd/tools/wire"
 )
 
@@ -22,7 +23,6 @@ import (
 type modelAgent struct {
 	Config
 	model    *state.Model
-	toolsDir string
 	dir      string // models/<uuid>
 	lease    *lease
 	leases   <-chan struct{}
@@ -30,8 +30,12 @@ type modelAgent struct {
 	debugLog *debuglog.Log
 	rebooter *rebooter
 	present  *present
+	health   *health
+	spares   *spares
+	telling  *telling
 	moved    <-chan struct{}
-	outside  func(model.UnitName, wire.Request) wire.Reply
+	reopen   <-chan struct{}
+	outside  func(context.Context, model.UnitName, wire.Request) wire.Reply
 	units    map[model.UnitName]*running
 	ended    chan model.UnitName
 	idle     chan struct{} // has room for one: "a unit has found nothing to do"
@@ -69,9 +73,9 @@ type running struct {
 	err error
 }
 
-func newModelAgent(c Config, m *state.Model, toolsDir string, l *lease, leases <-chan struct{}, r *rebooter) *modelAgent {
+func newModelAgent(c Config, m *state.Model, l *lease, leases <-chan struct{}, r *rebooter) *modelAgent {
 	return &modelAgent{
-		Config: c, model: m, toolsDir: toolsDir, lease: l, leases: leases, rebooter: r,
+		Config: c, model: m, lease: l, leases: leases, rebooter: r,
 		dir:   ModelDir(c.Dir, m.UUID()),
 		units: map[model.UnitName]*running{}, ended: make(chan model.UnitName), idle: make(chan struct{}, 1),
 		elsewhere: map[model.UnitName]bool{}, standing: map[string]bool{}, stuck: map[string]bool{},
@@ -102,7 +106,8 @@ func (a *modelAgent) run(ctx context.Context) (err error) {
 		return errors.Trace(err)
 	}
 	defer a.debugLog.Close()
-	a.log = slog.New(debuglog.Handler{Log: a.debugLog, Entity: "machine-" + a.id(), Module: "unitd", Level: slog.LevelInfo})
+	a.log = slog.New(debuglog.Handler{Log: a.debugLog, Entity: "machine-" + a.id(), Module: "unitd", Level: slog.LevelInfo, Now: a.Clock.Now})
+	defer a.health.logTo(a.log)()
 	ctx, cancel := context.WithCancel(ctx)
 	defer a.drain()
 	defer cancel()
@@ -149,13 +154,14 @@ var everything = state.Change{Resync: true, Cleanups: true}
 
 func (a *modelAgent) loop(ctx context.Context, changes <-chan state.Change) error {
 	err := a.react(ctx, everything)
-	resync := a.Clock.After(ResyncInterval)
+	resync := a.round(ctx, ResyncInterval)
 	for {
+		hope := a.health.hoped()
 		// Before the first change too: without units there may never be one.
 		if err == nil && a.again == nil {
 			err = a.tellSettled(ctx)
 		}
-		if errors.Is(err, ErrMachineGone) || errors.Is(err, state.ErrManaged) {
+		if errors.Is(err, ErrMachineGone) || errors.Is(err, state.ErrManaged) || errors.Is(err, store.ErrDamaged) {
 			return errors.Trace(err)
 		}
 		if err != nil {
@@ -182,14 +188,21 @@ func (a *modelAgent) loop(ctx context.Context, changes <-chan state.Change) erro
 			}
 		case <-a.moved:
 			err = a.tellHost(ctx)
-		case <-a.again:
-			a.again = nil
-			if err = a.lookAtAll(ctx); err == nil {
-				a.failures = 0
+		case <-a.reopen:
+			err = errors.Trace(a.debugLog.Look())
+		case <-hope:
+			if a.again != nil {
+				err = a.lookAgain(ctx)
 			}
-		case <-resync:
-			err = a.resync(ctx)
-			resync = a.Clock.After(ResyncInterval)
+		case <-a.again:
+			err = a.lookAgain(ctx)
+		case over := <-resync:
+			err = errors.Trace(a.debugLog.Look()) // one that was deleted takes no more space
+			if failed := a.resync(ctx); failed != nil {
+				err = failed
+			}
+			resync = a.round(ctx, ResyncInterval)
+			over()
 		}
 	}
 }
@@ -200,9 +213,21 @@ func (a *modelAgent) tryAgain(ctx context.Context, err error) {
 	if ctx.Err() != nil || a.again != nil {
 		return
 	}
-	a.log.Error("cannot follow the model", "err", err, "tries", a.failures+1)
+	if !errors.Is(err, errNotWritten) { // that is said once
+		a.log.Error("cannot follow the model", "err", err, "tries", a.failures+1)
+	}
 	a.again = a.Clock.After(min(100*time.Millisecond<<min(a.failures, 10), trouble))
 	a.failures++
+}
+
+// lookAgain looks at all, after something has failed.
+func (a *modelAgent) lookAgain(ctx context.Context) error {
+	a.again = nil
+	err := a.lookAtAll(ctx)
+	if err == nil {
+		a.failures = 0
+	}
+	return errors.Trace(err)
 }
 
 // tellSettled says that all is done, once nobody here has anything to do: what

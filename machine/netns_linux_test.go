@@ -35,10 +35,10 @@ ring-relation-changed)
 esac
 `
 
-// TestUnitsInNetworksOfTheirOwnReachEachOther: three hosts, two of which are in
+// TestHostUnitsInNetworksOfTheirOwnReachEachOther: three hosts, two of which are in
 // networks of their own behind the third, tell addresses by which each reaches
 // the others.
-func TestUnitsInNetworksOfTheirOwnReachEachOther(t *testing.T) {
+func TestHostUnitsInNetworksOfTheirOwnReachEachOther(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("python3"); err != nil {
 		t.Skip("there is no python3")

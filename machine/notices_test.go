@@ -24,6 +24,7 @@ import (
 	"github.com/unitd/unitd/script/lab"
 	"github.com/unitd/unitd/state"
 	"github.com/unitd/unitd/state/store/sqlite"
+	"github.com/unitd/unitd/testcharms"
 )
 
 // TestNoticesThatAreLostChangeNothing: in any model, whatever happens to it,
@@ -131,16 +132,15 @@ func runAny(t *rapid.T, steps []step, chance *rand.Rand) anyRun {
 		t.Fatal(err)
 	}
 	w.addCharms()
-	path, err := client()
+	path, err := testcharms.Client()
 	if err != nil {
 		t.Fatal(err)
 	}
-	heedful := heedfulClock{clock, w.lossy}
 	agentCtx, stop := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	go func() {
 		ended <- machine.Run(agentCtx, machine.Config{
-			Controller: state.NewController(w.held, heedful), Dir: dir, Client: path, Clock: heedful, Log: quiet(),
+			Controller: state.NewController(w.held, clock), Dir: dir, Client: path, Clock: clock, Rounds: w.lossy.rounds, Log: quiet(),
 			Host: machine.Host{Addresses: []string{"127.0.0.1"}}, Gate: w.gate,
 		})
 	}()

@@ -102,22 +102,25 @@ func newRing(b *testing.B) *ring {
 	var err error
 	r.store, err = sqlite.Open(filepath.Join(dir, "store.db"), sqlite.Options{})
 	r.must(err)
-	r.model, err = state.NewController(r.store, clock.WallClock).AddModel(r.ctx, "test")
+	controller := state.NewController(r.store, clock.WallClock)
+	r.model, err = controller.AddModel(r.ctx, "test")
 	r.must(err)
 	r.must(r.model.Deploy(r.ctx, state.DeployArgs{Application: "ring", Charm: r.charm(), Units: 1}))
 	relations, err := r.model.RelationsOf(r.ctx, "ring")
 	r.must(err)
 	r.peers = relations[0].ID
-	r.agent = newModelAgent(Config{Dir: dir, Cells: NewCells(dir, ""), Clock: clock.WallClock, Observer: func(e Event) {
+	r.agent = newModelAgent(Config{Client: "hooktool", Controller: controller, Log: slog.New(slog.DiscardHandler), Room: func() error { return nil }, Dir: dir, Cells: NewCells(dir, ""), Clock: clock.WallClock, Observer: func(e Event) {
 		if e.Kind == HookRun {
 			r.hooks++
 		}
-	}}, r.model, filepath.Join(dir, "tools"), nil, nil, &rebooter{})
+	}}, r.model, nil, nil, &rebooter{})
 	for _, d := range []string{filepath.Join(r.agent.dir, "agents"), HistoryDir(dir, r.model.UUID())} {
 		r.must(os.MkdirAll(d, 0o700))
 	}
 	r.agent.log = slog.New(slog.DiscardHandler)
 	r.agent.present = newPresent(r.agent.Config)
+	r.agent.health = newHealth(r.agent.Config)
+	r.agent.telling, r.agent.spares = newTelling(r.agent.Config, r.agent.health), r.agent.health.spares
 	r.agent.debugLog, err = debuglog.Open(durable.Disk{}, LogPath(dir, r.model.UUID()))
 	r.must(err)
 	doc, err := r.model.Unit(r.ctx, "ring/0")

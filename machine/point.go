@@ -13,6 +13,7 @@ type PointName string
 // The points of a run, in their order.
 const (
 	PointHook      PointName = "hook"      // it is announced, in the journal; its executable is not started yet
+	PointStarted   PointName = "started"   // its executable runs; of a hook that the charm doesn't have nothing does
 	PointTool      PointName = "tool"      // a hook tool call has been answered
 	PointEnded     PointName = "ended"     // the executable has ended, well or not
 	PointCommit    PointName = "commit"    // what it wrote is about to be committed
@@ -21,17 +22,19 @@ const (
 
 // PointNames are all of them.
 func PointNames() []PointName {
-	return []PointName{PointHook, PointTool, PointEnded, PointCommit, PointCommitted}
+	return []PointName{PointHook, PointStarted, PointTool, PointEnded, PointCommit, PointCommitted}
 }
 
 // Point is a moment in the life of one hook run, at which tests can have
 // something happen.
 type Point struct {
 	Name PointName
-	Unit model.UnitName
-	Run  int64
-	Hook hooks.Info
-	Tool string // of PointTool
+	// Model is the UUID of the unit's model.
+	Model string
+	Unit  model.UnitName
+	Run   int64
+	Hook  hooks.Info
+	Tool  string // of PointTool
 	// Stand says that whoever waits at this point does so on purpose, or does no
 	// more: others needn't wait for the unit meanwhile.
 	Stand func(bool)
@@ -42,5 +45,5 @@ func (u *unit) at(ctx context.Context, name PointName, run int64, h hooks.Info, 
 	if u.atPoint == nil {
 		return nil
 	}
-	return u.atPoint(ctx, Point{Name: name, Unit: u.name, Run: run, Hook: h, Tool: tool, Stand: u.stand})
+	return u.atPoint(ctx, Point{Name: name, Model: u.model.UUID(), Unit: u.name, Run: run, Hook: h, Tool: tool, Stand: u.stand})
 }

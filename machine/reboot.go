@@ -40,10 +40,7 @@ func (r *rebooter) due() bool {
 // on disk.
 func (r *rebooter) reboot(ctx context.Context, u *unit) {
 	r.once.Do(func() {
-		err := u.agentStatus(context.WithoutCancel(ctx), model.StatusRebooting, "", nil)
-		if err != nil {
-			r.log.Error("cannot set a status", "unit", u.name, "err", err)
-		}
+		u.desire.say(context.WithoutCancel(ctx), u.agentStatus(model.StatusRebooting, "", nil))
 		r.log.Warn("rebooting the machine, as the charm asks", "unit", u.name)
 		if err := r.carryOut(); err != nil {
 			r.log.Error("cannot reboot the machine: it goes on when the agent is started again", "err", err)

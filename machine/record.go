@@ -54,8 +54,12 @@ func (u *unit) noteKept() {
 	}
 }
 
-// recordEnded writes the end of a run into the history and the log, once.
+// recordEnded writes the end of a run into the history and the log, once. Before
+// the first look at the model has told what is recorded, catchUp will do it.
 func (u *unit) recordEnded(e resolver.Ended) {
+	if u.recorded == nil {
+		return
+	}
 	end := recorded{e.Run, history.Outcome(e.How), max(e.Run, e.Newest)}
 	again := end == *u.recorded || end.run == u.recorded.run && e.Hook.IsTask() // a task ends once
 	if again || end.at < u.recorded.at {

@@ -22,6 +22,8 @@ func RecordingsDir(dir, uuid string) string { return filepath.Join(ModelDir(dir,
 type taking struct {
 	rec   recording.Recording
 	calls *recording.Recorder
+	// action is the action that runs; empty: none does.
+	action string
 	// ran says that there was something to run.
 	ran bool
 }
@@ -33,7 +35,8 @@ func (u *unit) take(run uniter.Run) *taking {
 			Unit: u.name, ID: u.id, Run: run.Number, Hook: run.Hook.Name(), Cause: run.Hook.Cause,
 			Unitd: u.version, Juju: hooks.Version,
 		},
-		calls: recording.NewRecorder(time.Now()),
+		action: run.Hook.Action,
+		calls:  recording.NewRecorder(time.Now()),
 	}
 }
 
@@ -44,6 +47,7 @@ func (t *taking) start(charm state.CharmDoc, dir string, env []string) {
 	}
 	t.ran = true
 	t.rec.Charm, t.rec.Revision, t.rec.Env = charm.Charm.Name, charm.Revision, env
+	t.rec.Passwords = charm.Charm.Actions[t.action].Passwords()
 	size := 0
 	for _, v := range env {
 		size += len(v)

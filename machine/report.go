@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/juju/errors"
-
 	"github.com/unitd/unitd/hooks"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
@@ -14,12 +12,13 @@ import (
 )
 
 // report is the Report door: it turns what the agent does into the statuses of
-// spec/uniter-behaviour.md §9, and into history. A status that can't be
-// written is no reason to stop: it will be said again, or overtaken.
+// docs/spec/uniter-behaviour.md §9, and into history. What the store doesn't take is
+// told once it does, see telling.
 func (u *unit) report(ctx context.Context, r uniter.Report) {
 	ctx, cancel := outlive(ctx, lastWords)
 	defer cancel()
-	if r.Kind == uniter.Settled || r.Kind == uniter.Waiting {
+	u.held.Store(r.Kind == uniter.Trouble)
+	if r.Kind == uniter.Settled || r.Kind == uniter.Waiting || r.Kind == uniter.Trouble {
 		defer u.settle(r.Until)
 	}
 	if r.Again {
@@ -29,90 +28,88 @@ func (u *unit) report(ctx context.Context, r uniter.Report) {
 		u.recordFound(ctx, r.Local.Ended)
 	}
 	u.recordEnded(r.Local.Ended)
-	var err error
+	if want := u.seenAs(r); !want.Empty() {
+		u.desire.say(ctx, want)
+	}
+}
+
+// seenAs is what people are to see of the unit because of what the agent does.
+func (u *unit) seenAs(r uniter.Report) state.Report {
 	switch r.Kind {
 	case uniter.Deploying:
-		err = u.reportDeploying(ctx, r)
+		return u.seenDeploying(r)
 	case uniter.Running:
-		err = u.reportRunning(ctx, r)
+		return u.seenRunning(r)
 	case uniter.Committed:
-		err = u.reportCommitted(ctx, r)
+		return u.seenCommitted(r)
 	case uniter.Dropped:
-		err = u.model.SetFailed(ctx, u.name, 0, nil)
+		return state.Report{Failed: &state.FailureDoc{}}
 	case uniter.HookError, uniter.Waiting:
-		err = u.reportError(ctx, r)
+		return u.seenInError(r)
 	case uniter.Settled:
-		err = u.reportIdle(ctx, r)
+		return u.seenIdle(r)
 	case uniter.Trouble:
-		err = u.agentStatus(ctx, model.StatusFailed, fmt.Sprintf("%s: %v", r.Reason, r.Err), nil)
+		return u.agentStatus(model.StatusFailed, fmt.Sprintf("%s: %v", r.Reason, r.Err), nil)
 	}
-	if err != nil && !errors.Is(err, errors.NotFound) {
-		u.log.Error("cannot set a status", "unit", u.name, "err", err)
-	}
+	return state.Report{}
 }
 
-func (u *unit) agentStatus(ctx context.Context, word, message string, data map[string]any) error {
-	return u.model.SetStatus(ctx, state.AgentStatus, string(u.name), model.Status{Status: word, Message: message, Data: data})
+// status is a status as of now.
+func (u *unit) status(word, message string, data map[string]any) *model.Status {
+	return &model.Status{Status: word, Message: message, Data: data, Since: u.clock.Now().UTC()}
 }
 
-// workload sets the workload status, as the agent does around some hooks.
-func (u *unit) workload(ctx context.Context, word, message string) error {
-	return u.model.SetStatus(ctx, state.WorkloadStatus, string(u.name), model.Status{Status: word, Message: message})
+func (u *unit) agentStatus(word, message string, data map[string]any) state.Report {
+	return state.Report{Agent: u.status(word, message, data)}
 }
 
-// unlessCharm sets the workload status if the charm hasn't set one itself.
-func (u *unit) unlessCharm(ctx context.Context, word, message string) error {
-	doc, err := u.model.Unit(ctx, u.name)
-	if err != nil || doc.StatusSet {
-		return errors.Trace(err)
-	}
-	return u.workload(ctx, word, message)
+// workload is the workload status, as the agent sets it around some hooks.
+func (u *unit) workload(word, message string) state.Report {
+	return state.Report{Workload: u.status(word, message, nil)}
 }
 
-func (u *unit) reportDeploying(ctx context.Context, r uniter.Report) error {
+// unlessCharm is the workload status if the charm hasn't set one itself.
+func (u *unit) unlessCharm(word, message string) state.Report {
+	return state.Report{Workload: u.status(word, message, nil), UnlessCharm: true}
+}
+
+func (u *unit) seenDeploying(r uniter.Report) state.Report {
 	if r.Local.Installed || u.seen.Committed > 0 {
-		return nil
+		return state.Report{}
 	}
-	return u.unlessCharm(ctx, model.StatusWaiting, "agent initialising")
+	return u.unlessCharm(model.StatusWaiting, "agent initialising")
 }
 
-// reportIdle says what a unit waits for that has not run install: it isn't idle
+// seenIdle says what a unit waits for that has not run install: it isn't idle
 // for people until it has.
-func (u *unit) reportIdle(ctx context.Context, r uniter.Report) error {
+func (u *unit) seenIdle(r uniter.Report) state.Report {
+	var want state.Report
 	// The failed hook was run again and stopped, and isn't due any more, or the
 	// agent was killed before it could say that the hook is skipped.
 	if u.inError != 0 {
-		if err := u.model.SetFailed(ctx, u.name, 0, nil); err != nil {
-			return errors.Trace(err)
-		}
+		want.Failed = &state.FailureDoc{}
 	}
 	if !r.Local.Installed && u.seen.Life == model.Alive {
-		if err := u.unlessCharm(ctx, model.StatusWaiting, r.Reason); err != nil {
-			return errors.Trace(err)
-		}
-		return u.agentStatus(ctx, model.StatusAllocating, "", nil)
+		return want.Then(u.unlessCharm(model.StatusWaiting, r.Reason)).Then(u.agentStatus(model.StatusAllocating, "", nil))
 	}
-	return u.agentStatus(ctx, model.StatusIdle, "", nil)
+	return want.Then(u.agentStatus(model.StatusIdle, "", nil))
 }
 
-func (u *unit) reportRunning(ctx context.Context, r uniter.Report) error {
+func (u *unit) seenRunning(r uniter.Report) state.Report {
 	h := r.Hook
 	if h.IsTask() {
-		return u.reportTask(ctx, r)
+		return u.seenInTask(r)
 	}
-	var err error
+	var want state.Report
 	switch h.Kind {
 	case hooks.Install:
-		err = u.unlessCharm(ctx, model.StatusMaintenance, "installing charm software")
+		want = u.unlessCharm(model.StatusMaintenance, "installing charm software")
 	case hooks.Stop:
-		err = u.workload(ctx, model.StatusMaintenance, "stopping charm software")
+		want = u.workload(model.StatusMaintenance, "stopping charm software")
 	case hooks.Remove:
-		err = u.workload(ctx, model.StatusMaintenance, "cleaning up prior to charm deletion")
+		want = u.workload(model.StatusMaintenance, "cleaning up prior to charm deletion")
 	case hooks.UpdateStatus:
-		return nil // the agent counts as idle meanwhile
-	}
-	if err != nil {
-		return errors.Trace(err)
+		return want // the agent counts as idle meanwhile
 	}
 	message := fmt.Sprintf("running %s hook", h.Name())
 	if h.RemoteUnit != "" {
@@ -121,23 +118,23 @@ func (u *unit) reportRunning(ctx context.Context, r uniter.Report) error {
 	if h.IsSecret() {
 		message += " for " + h.SecretRef()
 	}
-	return u.agentStatus(ctx, model.StatusExecuting, message, nil)
+	return want.Then(u.agentStatus(model.StatusExecuting, message, nil))
 }
 
-func (u *unit) reportCommitted(ctx context.Context, r uniter.Report) error {
+func (u *unit) seenCommitted(r uniter.Report) state.Report {
 	if r.Local.Ended.How == resolver.EndedSkipped {
-		// Its commit would have taken the unit out of its error.
-		if err := u.model.SetFailed(ctx, u.name, 0, nil); err != nil {
-			return errors.Trace(err)
-		}
+		// Its commit would have taken the unit out of its error. The statuses that
+		// follow a hook tell of what it has done, so a skipped one leaves the
+		// status as it is (docs/spec/uniter-facts.md §3.8).
+		return state.Report{Failed: &state.FailureDoc{}}
 	}
 	switch r.Hook.Kind {
 	case hooks.Start:
-		return u.unlessCharm(ctx, model.StatusUnknown, "")
+		return u.unlessCharm(model.StatusUnknown, "")
 	case hooks.Stop:
-		return u.workload(ctx, model.StatusMaintenance, "")
+		return u.workload(model.StatusMaintenance, "")
 	case hooks.Remove:
-		return u.workload(ctx, model.StatusTerminated, "")
+		return u.workload(model.StatusTerminated, "")
 	}
-	return nil
+	return state.Report{}
 }

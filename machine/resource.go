@@ -19,7 +19,7 @@ import (
 // that has it already is left alone, so that a charm may have it open or
 // linked.
 func (v liveView) Resource(name string) (string, error) {
-	app, err := v.u.model.Application(v.ctx, v.u.name.Application())
+	app, err := v.model().Application(v.ctx, v.u.name.Application())
 	if err != nil {
 		return "", errors.Trace(err)
 	}
@@ -35,9 +35,9 @@ func (v liveView) Resource(name string) (string, error) {
 	defer v.u.fetching.Unlock()
 	path := filepath.Join(v.u.dir, "resources", name, filepath.Base(spec.Filename))
 	if sum, err := fileSum(path); err == nil && sum == given.SHA256 {
-		return path, nil
+		return v.u.seenAt(path), nil
 	}
-	return path, errors.Trace(v.u.fetch(v.ctx, given.File, path))
+	return v.u.seenAt(path), errors.Trace(v.u.fetch(v.ctx, given.File, path))
 }
 
 // fetch puts a stored file at path, whole or not at all.
@@ -51,7 +51,7 @@ func (u *unit) fetch(ctx context.Context, from state.File, path string) error {
 	}
 	defer u.disk.Remove(f.Name())
 	defer f.Close()
-	if err := u.model.FileContent(ctx, from, f); err != nil {
+	if err := u.patient.FileContent(ctx, from, f); err != nil {
 		return errors.Trace(err)
 	}
 	if err := f.Close(); err != nil {

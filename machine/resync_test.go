@@ -23,13 +23,14 @@ type bell struct {
 	armed chan struct{}
 }
 
-// After is part of clock.Clock.
-func (b bell) After(d time.Duration) <-chan time.Time {
-	ring := b.Clock.After(d)
+// rounds is machine.Config.Rounds.
+func (b bell) rounds(_ context.Context, d time.Duration) <-chan func() {
+	due := make(chan func(), 1)
+	b.AfterFunc(d, func() { due <- func() {} })
 	if d == machine.ResyncInterval {
 		b.armed <- struct{}{}
 	}
-	return ring
+	return due
 }
 
 // TestAModelInWhichNothingHappensIsLeftAlone: it isn't looked at all over, for
@@ -38,7 +39,7 @@ func TestAModelInWhichNothingHappensIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	clock := bell{lab.NewClock(time.Now()), make(chan struct{}, 100)}
 	w := newWorldWith(t, func(c *machine.Config) {
-		c.Clock = clock
+		c.Clock, c.Rounds = clock, clock.rounds
 		// Leases are kept by another clock.
 		c.Controller = state.NewController(c.Controller.Store(), clock)
 	})
@@ -107,7 +108,7 @@ func TestALostNoticeIsMadeUpForThoughTheModelHasSettledSince(t *testing.T) {
 	var store *muffled
 	w := newWorldWith(t, func(c *machine.Config) {
 		store = &muffled{Store: c.Controller.Store(), lost: make(chan struct{}, 1)}
-		c.Clock, c.Controller = clock, state.NewController(store, clock)
+		c.Clock, c.Rounds, c.Controller = clock, clock.rounds, state.NewController(store, clock)
 	})
 	if err := w.model.SetModelConfig(w.ctx, map[string]string{state.UpdateStatusInterval: "0"}, nil); err != nil {
 		t.Fatal(err)

@@ -19,7 +19,7 @@ import (
 	"github.com/unitd/unitd/uniter/journal"
 )
 
-// Scenarios of spec/uniter-scenarios.md that scripts can't play. Each test is
+// Scenarios of docs/spec/uniter-scenarios.md that scripts can't play. Each test is
 // named by the scenario's id.
 
 func TestUBOOT3ADeadUnitRunsNothing(t *testing.T) {
@@ -110,7 +110,11 @@ func TestUBOOT7ASettledAgentRunsNothingWhenItIsStartedAgain(t *testing.T) {
 	for _, unit := range units {
 		want = append(want, w.hooks(unit))
 	}
-	for n := range 100 {
+	restarts := 10
+	if os.Getenv("UNITD_TEST_LONG") != "" {
+		restarts = 100
+	}
+	for n := range restarts {
 		w.stop()
 		w.restart()
 		w.settle()

@@ -40,24 +40,24 @@ func addSecrets(r *resolver.Remote, s *state.Snapshot) {
 // Secret is part of hookcontext.View. What the unit reads is masked in its log
 // from then on.
 func (v liveView) Secret(ref hookcontext.SecretRef) (model.SecretContent, error) {
-	content, err := v.u.model.ReadSecret(v.ctx, v.u.name, state.SecretRef{
+	content, err := v.model().ReadSecret(v.ctx, v.u.name, state.SecretRef{
 		ID: ref.ID, Label: ref.Label, Peek: ref.Peek, Refresh: ref.Refresh,
 	})
 	if errors.Is(err, state.ErrNotYours) {
 		return nil, errors.NewForbidden(nil, "permission denied")
 	}
-	v.u.mask.add(content)
+	v.Hide(content)
 	return content, errors.Trace(err)
 }
 
 // SecretPinned is part of hookcontext.View.
 func (v liveView) SecretPinned(id model.SecretID) (int, error) {
-	return v.u.model.SecretPinned(v.ctx, v.u.name, id)
+	return v.model().SecretPinned(v.ctx, v.u.name, id)
 }
 
 // OwnSecrets is part of hookcontext.View.
 func (v liveView) OwnSecrets() ([]model.SecretInfo, error) {
-	return v.u.model.OwnedSecrets(v.ctx, v.u.name)
+	return v.model().OwnedSecrets(v.ctx, v.u.name)
 }
 
 // NewSecretID is part of hookcontext.View.
@@ -67,7 +67,14 @@ func (v liveView) NewSecretID() (model.SecretID, error) { return state.NewSecret
 func (v liveView) Now() time.Time { return v.u.clock.Now() }
 
 // Hide is part of hookcontext.View.
-func (v liveView) Hide(content model.SecretContent) { v.u.mask.add(content) }
+func (v liveView) Hide(content model.SecretContent) { v.u.mask.add(content, v.named) }
+
+// named says whether a value is a name of the model; where nobody can tell, it
+// isn't.
+func (v liveView) named(value string) bool {
+	named, err := v.u.model.IsName(v.ctx, v.u.name.Application(), value)
+	return named && err == nil
+}
 
 // mask knows the values of secrets that a unit has read or written, so that they
 // get neither into its log nor into its recordings. The zero value knows none.
@@ -81,12 +88,14 @@ type mask struct {
 // be found all over any text.
 const maskShort = 5
 
-func (m *mask) add(content model.SecretContent) {
+// add adds the content of a secret, but for values that are names of the model:
+// they would be missing from every path and message.
+func (m *mask) add(content model.SecretContent, named func(string) bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for k, v := range content {
 		b, err := base64.StdEncoding.DecodeString(v)
-		if err != nil {
+		if err != nil || named(string(b)) {
 			continue
 		}
 		for _, secret := range []recording.Secret{{Key: k, Value: string(b)}, {Key: k, Value: v}} {

@@ -189,12 +189,12 @@ func (s *six) untilSettled() {
 	}
 }
 
-// TestSixAgentsOutliveWhatBefallsThem: of six agents one is killed, one is cut off
+// TestHostSixAgentsOutliveWhatBefallsThem: of six agents one is killed, one is cut off
 // from etcd in the middle of a hook, and so is the leader's, and a member of etcd
 // is killed, all at once. Another one leads meanwhile, and once all is mended
 // everything settles by itself. With UNITD_TEST_LONG they are cut off for two
 // minutes, and leases are as long as they are elsewhere.
-func TestSixAgentsOutliveWhatBefallsThem(t *testing.T) {
+func TestHostSixAgentsOutliveWhatBefallsThem(t *testing.T) {
 	t.Parallel()
 	if etcdtest.OnEtcd() {
 		t.Skip("it is on etcd without that")

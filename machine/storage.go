@@ -3,7 +3,6 @@ package machine
 import (
 	"context"
 	"log/slog"
-	"math"
 	"path/filepath"
 	"sync/atomic"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"github.com/juju/clock"
 	"github.com/juju/errors"
 
+	"github.com/unitd/unitd/isolate"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
 	"github.com/unitd/unitd/storage"
@@ -29,10 +29,11 @@ type storeroom struct {
 
 	changed chan struct{} // has room for one
 	// pokes counts the pokes, seen those that the last round has heard of; due is
-	// when there will be another one without a poke, in ns of Unix time. idle is
+	// when there will be another one without a poke. idle is
 	// told when a round has ended.
-	pokes, seen, due atomic.Int64
-	idle             func()
+	pokes, seen atomic.Int64
+	due         deadline
+	idle        func()
 
 	// provided has what was provided since the agent began, and for whom; empty:
 	// it was let go. failures counts the rounds in a row in which something has
@@ -69,7 +70,7 @@ func (s *storeroom) poke() {
 
 // settled says whether all was done of which the storeroom was told.
 func (s *storeroom) settled() bool {
-	return s.seen.Load() == s.pokes.Load() && s.clock.Now().UnixNano() < s.due.Load()
+	return s.seen.Load() == s.pokes.Load() && !s.due.over(s.clock.Now())
 }
 
 // The times between the tries of what can't be had.
@@ -83,17 +84,17 @@ func (s *storeroom) run(ctx context.Context) {
 	for {
 		pokes := s.pokes.Load()
 		var alarm <-chan time.Time
-		due := int64(math.MaxInt64)
+		var due time.Time
 		if again := s.round(ctx); again {
 			at := s.clock.Now().Add(min(firstTry<<min(s.failures, 10), lastTry))
 			timer := s.clock.NewAlarm(at)
 			defer timer.Stop()
-			alarm, due = timer.Chan(), at.UnixNano()
+			alarm, due = timer.Chan(), at
 			s.failures++
 		} else {
 			s.failures = 0
 		}
-		s.due.Store(due)
+		s.due.set(due)
 		s.seen.Store(pokes)
 		s.idle()
 		select {
@@ -153,7 +154,7 @@ func (s *storeroom) serve(ctx context.Context, v state.StorageView) error {
 	case v.Going && !v.Attachment.Ready, unit == v.Unit && v.Attachment.Ready:
 		return nil
 	}
-	wanted, err := s.wanted(ctx, v)
+	wanted, inside, err := s.wanted(ctx, v)
 	if err != nil {
 		return errors.Trace(err)
 	}
@@ -163,6 +164,9 @@ func (s *storeroom) serve(ctx context.Context, v state.StorageView) error {
 	if err != nil {
 		return errors.Trace(err)
 	}
+	if inside != "" {
+		location = inside
+	}
 	if err := s.model.SetProvided(ctx, state.Provided{Storage: v.ID, Unit: v.Unit, Location: location}); err != nil {
 		return errors.Trace(err)
 	}
@@ -170,16 +174,42 @@ func (s *storeroom) serve(ctx context.Context, v state.StorageView) error {
 	return nil
 }
 
-// wanted is where the charm wants its storage to be on this host. An isolated
-// unit has it where it is made: that place is the unit's own, too, and the
-// host's directories are none of its matter.
-func (s *storeroom) wanted(ctx context.Context, v state.StorageView) (string, error) {
-	app, err := s.model.Application(ctx, v.Unit.Application())
-	switch {
-	case errors.Is(err, errors.NotFound), err == nil && !app.Isolation.On():
-		return v.Attachment.Wanted, nil
+// wanted is where the charm wants its storage to be on this host; or else inside,
+// where it is in the machine of an isolated unit: on the host that stays where it
+// is made, and the unit's agent attaches it.
+func (s *storeroom) wanted(ctx context.Context, v state.StorageView) (wanted, inside string, err error) {
+	isolated, err := s.isolated(ctx, v.Unit)
+	if err != nil || !isolated {
+		return v.Attachment.Wanted, "", errors.Trace(err)
 	}
-	return "", errors.Trace(err)
+	switch {
+	case v.Kind != model.Filesystem:
+		return "", "", nil
+	case v.Attachment.Location != "": // of which the charm was told
+		return "", v.Attachment.Location, nil
+	case filepath.IsAbs(v.Attachment.Wanted):
+		return "", filepath.Clean(v.Attachment.Wanted), nil
+	}
+	return "", isolate.Juju + "/storage/" + string(v.ID), nil
+}
+
+// isolated says whether a unit has a machine of its own, or its principal has.
+func (s *storeroom) isolated(ctx context.Context, unit model.UnitName) (bool, error) {
+	doc, err := s.model.Unit(ctx, unit)
+	if err == nil {
+		var app state.ApplicationDoc
+		in := unit
+		if doc.Principal != "" {
+			in = doc.Principal
+		}
+		if app, err = s.model.Application(ctx, in.Application()); err == nil {
+			return app.Isolation.On(), nil
+		}
+	}
+	if errors.Is(err, errors.NotFound) {
+		return false, nil // on its way out
+	}
+	return false, errors.Trace(err)
 }
 
 // remove takes an instance off the host and out of the model.

@@ -116,7 +116,7 @@ func (u *unit) after(ctx context.Context, task *doing, end func()) (late func() 
 }
 
 // taskResult is what people are told of a task that has ended as res says.
-// Source: spec/uniter-behaviour.md §7, spec/cli-juju.md §2.3.
+// Source: docs/spec/uniter-behaviour.md §7, docs/spec/cli-juju.md §2.3.
 func (u *unit) taskResult(task *doing, hctx *hookcontext.Context, res uniter.Result, missing bool) uniter.TaskResult {
 	var r uniter.TaskResult
 	if hctx != nil {
@@ -163,10 +163,12 @@ func (u *unit) commitTask(ctx context.Context, run uniter.Run, res uniter.TaskRe
 	}
 	_ = u.at(ctx, PointCommit, run.Number, run.Hook, "")
 	err = u.model.CommitTask(ctx, c)
-	if errors.Is(err, state.ErrNotLeader) {
+	switch {
+	case errors.Is(err, state.ErrNotLeader):
 		return errors.WithType(err, uniter.ErrOvertaken)
-	}
-	if err == nil {
+	case errors.Is(err, errNotWritten):
+		return errors.WithType(err, uniter.ErrUnreachable)
+	case err == nil:
 		_ = u.at(ctx, PointCommitted, run.Number, run.Hook, "")
 		u.committedReboot(ctx, state.HookCommit{Changes: c.Changes})
 	}
@@ -338,14 +340,14 @@ func (u *unit) recordFound(ctx context.Context, e resolver.Ended) {
 	u.recordEnded(e)
 }
 
-// reportTask is the status of an agent that runs a task. One whose unit is in
+// seenInTask is the status of an agent that runs a task. One whose unit is in
 // error stays in error.
-func (u *unit) reportTask(ctx context.Context, r uniter.Report) error {
+func (u *unit) seenInTask(r uniter.Report) state.Report {
 	switch {
 	case r.Local.Current != nil:
-		return nil
+		return state.Report{}
 	case r.Hook.Kind == hooks.Action:
-		return u.agentStatus(ctx, model.StatusExecuting, "running action "+r.Hook.Action, nil)
+		return u.agentStatus(model.StatusExecuting, "running action "+r.Hook.Action, nil)
 	}
-	return u.agentStatus(ctx, model.StatusExecuting, "running commands", nil)
+	return u.agentStatus(model.StatusExecuting, "running commands", nil)
 }

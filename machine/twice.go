@@ -27,7 +27,7 @@ func (u *unit) twice(ctx context.Context, run uniter.Run) {
 	if u.runTwice == nil || !u.runTwice() || run.Hook.Kind == hooks.RelationBroken || run.Hook.Kind == hooks.StorageDetaching || run.Hook.Kind == hooks.Remove {
 		return
 	}
-	if u.charm.Missing() {
+	if missing, err := u.charm.Missing(); missing || err != nil {
 		u.differs(run, "it cannot: the first one has removed the charm")
 		return
 	}

@@ -2,9 +2,7 @@ package machine
 
 import (
 	"context"
-	"encoding/json"
 	"log/slog"
-	"math"
 	"math/rand/v2"
 	"path/filepath"
 	"sync"
@@ -41,47 +39,59 @@ type unit struct {
 	principal model.UnitName
 	machine   string
 	model     *state.Model
+	patient   *state.Model // as hook tools have it
 	lookout   *state.Lookout
 	clock     clock.Clock
 	log       *slog.Logger
 	debugLog  *debuglog.Log
 	present   *present
+	health    *health
+	spares    *spares
+	desire    *desire
 	lease     *lease
 	disk      durable.Disk
 	dir       string // agents/unit-x-0
-	toolsDir  string
+	// toolsDir has the unit's own hook tools; in its cell, if it has one.
+	toolsDir *tools.Dir
 	// cells are the agent's; cell is the unit's own, or its principal's. client is
-	// the program of hook tools, shared the directories that all units see;
-	// outside answers callers in the cell that are in no hook.
-	cells    *isolate.Cells
-	cell     atomic.Pointer[cell]
-	client   string
-	shared   []string
-	outside  func(model.UnitName, wire.Request) wire.Reply
-	history  string
-	charm    *charmdir.Deployer
-	runner   *runner.Runner
-	former   former
-	server   *tools.Server
-	turns    *turns
-	gate     gate
-	gated    bool // there is a Config.Gate
-	runTwice func() bool
-	changed  chan struct{} // has room for one
-	rebooter *rebooter
-	observer func(Event)
-	atPoint  func(context.Context, Point) error
+	// the program of hook tools, dataDir Config.Dir, shared the directories that all
+	// units see; outside answers callers in the cell that are in no hook.
+	cells       *isolate.Cells
+	cell        atomic.Pointer[cell]
+	client      string
+	dataDir     string
+	shared      []string
+	environment []string // Config.Environment
+	outside     func(context.Context, model.UnitName, wire.Request) wire.Reply
+	history     string
+	charm       *charmdir.Deployer
+	runner      *runner.Runner
+	former      former
+	server      *tools.Server
+	turns       *turns
+	gate        gate
+	gated       bool // there is a Config.Gate
+	runTwice    func() bool
+	changed     chan struct{} // has room for one
+	rebooter    *rebooter
+	observer    func(Event)
+	atPoint     func(context.Context, Point) error
+	passed      func(model string, unit model.UnitName) time.Time
 
 	// pokes counts the pokes; idleAt is how many of them the agent had heard
 	// of when it last found nothing to do. idle is told then.
 	pokes, idleAt atomic.Int64
-	// due is when it looks again by itself, in ns of Unix time.
-	due     atomic.Int64
+	// poking is held while pokes and changed are made to agree.
+	poking sync.Mutex
+	// due is when it looks again by itself.
+	due     deadline
 	looking int64
 	queued  atomic.Pointer[turn] // what it waits for
 	// busy: the agent waits for its turn, or runs a hook, and does not look.
 	busy atomic.Bool
 	idle func()
+	// held: what is due couldn't be done, and is tried again at due.
+	held atomic.Bool
 	// until is when the hook that runs has taken too long, in ns of Unix time.
 	until atomic.Int64
 	// unlimited lifts the time-out of the hook that runs.
@@ -129,6 +139,8 @@ type unit struct {
 
 // poke makes the unit's agent look at the model again.
 func (u *unit) poke() {
+	u.poking.Lock()
+	defer u.poking.Unlock()
 	u.pokes.Add(1)
 	select {
 	case u.changed <- struct{}{}:
@@ -136,23 +148,35 @@ func (u *unit) poke() {
 	}
 }
 
+// heed notes that the agent looks, and has heard of all pokes so far: it needn't
+// look again because of one of them.
+func (u *unit) heed() {
+	u.poking.Lock()
+	defer u.poking.Unlock()
+	u.looking = u.pokes.Load()
+	select {
+	case <-u.changed:
+	default:
+	}
+}
+
 // settle notes that the agent has nothing to do, as of when it last looked,
 // until a time (zero: until the model changes).
 func (u *unit) settle(until time.Time) {
-	due := int64(math.MaxInt64)
-	if !until.IsZero() {
-		due = until.UnixNano()
-	}
 	u.recordingKept()
-	u.due.Store(due)
+	u.due.set(until)
 	u.idleAt.Store(u.looking)
 	u.idle()
 }
 
 // settled says whether the agent has looked since it was last poked, has found
 // nothing to do, and isn't about to look again because its time has come.
-func (u *unit) settled() bool {
-	return u.idleAt.Load() == u.pokes.Load() && u.clock.Now().UnixNano() < u.due.Load()
+func (u *unit) settled() bool { return !u.held.Load() && u.waits() }
+
+// waits says whether the agent does nothing before its time has come, or somebody
+// pokes it.
+func (u *unit) waits() bool {
+	return u.idleAt.Load() == u.pokes.Load() && !u.due.over(u.clock.Now())
 }
 
 // run is the unit's agent until the unit is gone or Dead, or ctx ends.
@@ -175,6 +199,7 @@ func (u *unit) run(ctx context.Context) error {
 		return errors.Trace(err)
 	}
 	defer u.server.Close()
+	u.server.Relieve(u.spares.give)
 	u.charm = charmdir.NewDeployer(u.disk, u.dir)
 	if err := u.recoverCharm(ctx); err != nil {
 		return errors.Trace(err)
@@ -223,7 +248,8 @@ func (u *unit) config() uniter.Config {
 		Tasks:       u.taskDoors(),
 		EndLeftover: u.endLeftover,
 		EnterScope: func(ctx context.Context, id model.RelationID) error {
-			err := u.model.EnterScope(ctx, u.name, id, u.initialSettings())
+			there, _ := model.Settings{}.Apply(u.addressSettings())
+			err := u.model.EnterScope(ctx, u.name, id, there)
 			if errors.Is(err, state.ErrCannotEnterScope) {
 				return nil // it is going already: the next look will show
 			}
@@ -233,13 +259,15 @@ func (u *unit) config() uniter.Config {
 		LeaveScope:    func(ctx context.Context, id model.RelationID) error { return u.model.LeaveScope(ctx, u.name, id) },
 		MarkDying:     func(ctx context.Context) error { return u.model.SetDying(ctx, u.name) },
 		MarkDead:      func(ctx context.Context) error { return u.model.SetDead(ctx, u.name) },
+		Hope:          u.health.hoped,
 		Lock:          u.begin,
 		Report:        u.report,
 	}
 }
 
 func (u *unit) observe(ctx context.Context, l resolver.Local) (resolver.Remote, error) {
-	u.looking, u.believed = u.pokes.Load(), l.Charm
+	u.heed()
+	u.believed = l.Charm
 	s, err := u.lookout.Snapshot(ctx)
 	gone := errors.Is(err, errors.NotFound)
 	if u.recorded == nil && (err == nil || gone) {
@@ -260,9 +288,15 @@ func (u *unit) observe(ctx context.Context, l resolver.Local) (resolver.Remote, 
 		return resolver.Remote{}, errors.Trace(err)
 	}
 	u.seen, u.proxy = remote(s, endpoints, u.clock.Now()), [2]hooks.Proxy{proxyOf(s.ModelConfig, "juju-"), proxyOf(s.ModelConfig, "")}
+	if u.passed != nil {
+		u.seen.StatusPassed = u.passed(u.model.UUID(), u.name)
+	}
 	u.inError = s.Unit.Failed
 	u.host = u.hostNow()
 	u.seen.Want.Boot = u.boot()
+	if err := u.attachStorage(); err != nil {
+		return resolver.Remote{}, errors.Trace(err)
+	}
 	u.timeout, u.lockGroup = s.HookTimeout, s.Application.LockGroup
 	u.causes.look(s, l.Seen.Config)
 	return u.seen, nil
@@ -293,101 +327,6 @@ func (u *unit) deploy(ctx context.Context, url string) error {
 	}
 	u.noteKept()
 	return u.model.SetUnitCharm(ctx, u.name, url)
-}
-
-func (u *unit) commit(ctx context.Context, run uniter.Run, changes model.Changes) error {
-	c := state.HookCommit{Unit: u.name, Run: run.Number, Changes: changes, LeaveScope: model.NoRelation}
-	if run.Hook.Kind == hooks.RelationBroken {
-		c.LeaveScope = run.Hook.RelationID
-	}
-	if run.Hook.Kind == hooks.SecretRotate && !run.Hook.Again {
-		c.Rotated = run.Hook.Secret
-	}
-	var err error
-	if c.Memory, err = json.Marshal(resolver.Remember(run.Local, changes.Requeue)); err != nil {
-		return errors.Trace(err)
-	}
-	if run.Hook.Kind == hooks.StorageDetaching {
-		c.Detach = run.Hook.Storage
-	}
-	if u.rebooter.carryOut != nil {
-		c.Boot = u.host.Boot
-	}
-	_ = u.at(ctx, PointCommit, run.Number, run.Hook, "")
-	err = u.model.CommitHook(ctx, c)
-	if errors.Is(err, state.ErrNotLeader) {
-		return errors.WithType(err, uniter.ErrOvertaken)
-	}
-	if err == nil {
-		_ = u.at(ctx, PointCommitted, run.Number, run.Hook, "")
-		u.twice(ctx, run)
-		u.committedReboot(ctx, c)
-	}
-	return errors.Trace(err)
-}
-
-// initialSettings are in a unit's databag before any remote unit sees it
-// (seed 004, "scope"; spec/uniter-behaviour.md §5).
-func (u *unit) initialSettings() model.Settings {
-	if len(u.host.Addresses) == 0 {
-		return model.Settings{}
-	}
-	address := u.host.Addresses[0]
-	s := model.Settings{"private-address": address, "ingress-address": address}
-	if len(u.host.Network.Egress) > 0 {
-		s["egress-subnets"] = u.host.Network.Egress[0]
-	}
-	return s
-}
-
-// begin is the Lock door. From here to the end of the hook the agent doesn't
-// look at the model, so others see to it that it is ended if its unit goes; what
-// they noticed before makes it look once more.
-func (u *unit) begin(ctx context.Context) (unlock func(), waited bool, err error) {
-	u.busy.Store(true)
-	give, waited, err := u.lock(ctx)
-	if err != nil {
-		u.busy.Store(false)
-		return nil, false, errors.Trace(err)
-	}
-	if u.lostCharm() {
-		u.busy.Store(false)
-		give()
-		return nil, false, errors.Trace(errCharmLost)
-	}
-	unlock = func() {
-		u.busy.Store(false)
-		give()
-	}
-	return unlock, waited || u.pokes.Load() != u.looking, nil
-}
-
-// lock waits at the gate, if there is one, and then until no other unit of the
-// same machine and lock group runs a hook. waited says whether either took time: what was due
-// before may not be due any more.
-func (u *unit) lock(ctx context.Context) (unlock func(), waited bool, err error) {
-	if u.gated {
-		waited = true
-		if err := u.gate.enter(ctx, u.idle); err != nil {
-			return nil, false, errors.Trace(err)
-		}
-	}
-	give, queued, err := u.turns.take(ctx, place{u.machine, u.lockGroup}, u, func(one *turn) {
-		u.queued.Store(one)
-		u.idle()
-	})
-	u.queued.Store(nil)
-	if err != nil {
-		return nil, false, errors.Trace(err)
-	}
-	if u.rebooter.due() {
-		// The run that asked for it is queued again, on disk.
-		u.rebooter.reboot(ctx, u)
-		<-ctx.Done()
-		give()
-		return nil, false, errors.Trace(ctx.Err())
-	}
-	return give, waited || queued, nil
 }
 
 func (u *unit) logLine(e debuglog.Entry) {

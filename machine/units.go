@@ -13,6 +13,7 @@ import (
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/recording"
 	"github.com/unitd/unitd/state"
+	"github.com/unitd/unitd/tools"
 )
 
 // reconcile starts the agents of units that have none, ends those of units that
@@ -153,16 +154,18 @@ func (a *modelAgent) add(doc state.UnitDoc) *running {
 	m := a.model.Of(doc)
 	u := &running{gone: make(chan struct{}), unit: &unit{
 		name: doc.Name, id: doc.ID, principal: doc.Principal, machine: doc.Machine, reboot: doc.Reboot,
-		model: m, lookout: m.Lookout(doc.Name), clock: a.Clock, log: a.log, debugLog: a.debugLog, present: a.present, host: a.present.now(), lease: a.lease,
-		disk: a.Disk, dir: filepath.Join(a.dir, "agents", doc.Name.Tag()), toolsDir: a.toolsDir,
+		model: m, patient: m.Through(patient{a.health}), lookout: m.Lookout(doc.Name), clock: a.Clock, log: a.log, debugLog: a.debugLog, present: a.present, host: a.present.now(), lease: a.lease, health: a.health, spares: a.spares,
+		disk: a.Disk, dir: filepath.Join(a.dir, "agents", doc.Name.Tag()),
 		former:  a.former(),
 		runner:  &runner.Runner{Disk: a.Disk, Cgroups: a.cgroups, Reaper: a.Reaper},
 		history: HistoryDir(a.Dir, a.model.UUID()), version: a.Version,
 		keeper: recording.NewKeeper(a.Disk, recording.Dir(RecordingsDir(a.Dir, a.model.UUID()), doc.Name)),
-		turns:  &a.turns, changed: make(chan struct{}, 1), observer: a.Observer, atPoint: a.At, gated: a.Gate != nil, runTwice: a.Twice, rebooter: a.rebooter,
+		turns:  &a.turns, changed: make(chan struct{}, 1), observer: a.Observer, atPoint: a.At, passed: a.StatusPassed, gated: a.Gate != nil, runTwice: a.Twice, rebooter: a.rebooter,
 		idle:  a.tellIdle,
-		cells: a.Cells, client: a.Client, shared: append([]string{a.Dir}, a.Shared...), outside: a.outside,
+		cells: a.Cells, client: a.Client, dataDir: a.Dir, shared: a.Shared, environment: a.Environment, outside: a.outside,
 	}}
+	u.toolsDir = tools.NewDir(filepath.Join(u.dir, "tools"), a.toolLinks())
+	u.desire = a.telling.of(doc.Name, doc.ID, m, a.tellIdle, u.poke)
 	u.idleAt.Store(-1)
 	u.until.Store(math.MaxInt64)
 	a.units[doc.Name] = u
@@ -205,8 +208,9 @@ func (a *modelAgent) unitEnded(ctx context.Context, name model.UnitName) error {
 		a.log.Error("the unit's agent has stopped", "unit", name, "err", u.err)
 		// Files are told by their names there: who wants the paths has the log.
 		message := strings.NewReplacer(u.dir+"/", "", filepath.Dir(u.dir)+"/", "").Replace(u.err.Error())
-		_ = u.model.SetStatus(ctx, state.AgentStatus, string(name), model.Status{Status: model.StatusFailed, Message: message})
+		u.desire.say(ctx, u.agentStatus(model.StatusFailed, message, nil))
 		u.stand(true) // others needn't wait for it
+		hope := a.health.hoped()
 		a.wait.Add(1)
 		go func() {
 			defer a.wait.Done()
@@ -214,6 +218,7 @@ func (a *modelAgent) unitEnded(ctx context.Context, name model.UnitName) error {
 			case <-ctx.Done():
 				return
 			case <-u.gone:
+			case <-hope:
 			case <-a.Clock.After(trouble):
 			}
 			// Ended once more: with no error it is looked at anew.
@@ -226,11 +231,15 @@ func (a *modelAgent) unitEnded(ctx context.Context, name model.UnitName) error {
 	if ctx.Err() != nil {
 		return nil
 	}
+	if u.isGone() || errors.Is(u.err, errors.NotFound) {
+		a.telling.forget(u.id)
+	}
 	doc, err := u.model.Unit(ctx, name)
 	if err != nil && !errors.Is(err, errors.NotFound) {
 		return errors.Trace(err)
 	}
 	if err != nil || doc.Life == model.Dead {
+		u.leaveCell()
 		a.clearUnit(ctx, name)
 	}
 	return errors.Trace(a.reconcile(ctx))

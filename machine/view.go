@@ -22,65 +22,85 @@ type liveView struct {
 	machine string
 	// task is the id of the action's task that runs; empty: none does.
 	task string
+	// tail is told of what the charm logs as an error; nil: nobody is.
+	tail *outputTail
 }
 
 var _ hookcontext.View = liveView{}
 
+// model is the model as hook tools have it, see patient.
+func (v liveView) model() *state.Model { return v.u.patient }
+
 // Config is part of hookcontext.View.
 func (v liveView) Config() (map[string]any, error) {
-	c, err := v.u.model.Config(v.ctx, v.u.name.Application())
+	c, err := v.model().Config(v.ctx, v.u.name.Application())
 	return c.Values, errors.Trace(err)
 }
 
 // Settings is part of hookcontext.View.
 func (v liveView) Settings(id model.RelationID, unit model.UnitName) (model.Settings, error) {
-	return v.u.model.Settings(v.ctx, id, unit)
+	return v.model().Settings(v.ctx, id, unit)
 }
 
 // ApplicationSettings is part of hookcontext.View.
 func (v liveView) ApplicationSettings(id model.RelationID, app string) (model.Settings, error) {
-	return v.u.model.ApplicationSettings(v.ctx, id, app)
+	return v.model().ApplicationSettings(v.ctx, id, app)
 }
 
 // LeaderSettings is part of hookcontext.View.
 func (v liveView) LeaderSettings() (model.Settings, error) {
-	return v.u.model.LeaderSettings(v.ctx, v.u.name.Application())
+	return v.model().LeaderSettings(v.ctx, v.u.name.Application())
 }
 
 // State is part of hookcontext.View.
 func (v liveView) State() (map[string]string, error) {
-	return v.u.model.CharmState(v.ctx, v.u.name)
+	return v.model().CharmState(v.ctx, v.u.name)
 }
 
 // Leads is part of hookcontext.View.
 func (v liveView) Leads() (int64, error) {
-	return v.u.leads(v.ctx)
+	var epoch int64
+	err := v.u.health.patiently(v.ctx, func() (err error) {
+		epoch, err = v.u.leads(v.ctx)
+		return err
+	})
+	return epoch, errors.Trace(err)
 }
 
 // Ports is part of hookcontext.View.
 func (v liveView) Ports() (map[model.UnitName]model.Ports, error) {
-	return v.u.model.Ports(v.ctx, v.machine)
+	return v.model().Ports(v.ctx, v.machine)
 }
 
 // UnitStatus is part of hookcontext.View.
 func (v liveView) UnitStatus() (model.Status, error) {
-	return v.u.model.StatusOf(v.ctx, state.WorkloadStatus, string(v.u.name))
+	return v.model().StatusOf(v.ctx, state.WorkloadStatus, string(v.u.name))
 }
 
 // ApplicationStatus is part of hookcontext.View.
 func (v liveView) ApplicationStatus() (hookcontext.ApplicationStatus, error) {
-	app, units, err := v.u.model.UnitStatuses(v.ctx, v.u.name.Application())
+	app, units, err := v.model().UnitStatuses(v.ctx, v.u.name.Application())
 	return hookcontext.ApplicationStatus{Application: app, Units: units}, errors.Trace(err)
 }
 
 // SetUnitStatus is part of hookcontext.View.
 func (v liveView) SetUnitStatus(s model.Status) error {
-	return v.u.model.SetCharmStatus(v.ctx, v.u.name, s)
+	// What the agent has still to tell of the workload is overtaken.
+	give, err := v.u.desire.hold(v.ctx)
+	if err != nil {
+		return errors.Trace(err)
+	}
+	defer give()
+	if err := v.model().SetCharmStatus(v.ctx, v.u.name, s); err != nil {
+		return errors.Trace(err)
+	}
+	v.u.desire.overtake(true, false)
+	return nil
 }
 
 // SetApplicationStatus is part of hookcontext.View.
 func (v liveView) SetApplicationStatus(s model.Status) error {
-	err := v.u.model.SetApplicationStatus(v.ctx, v.u.name, s)
+	err := v.model().SetApplicationStatus(v.ctx, v.u.name, s)
 	if errors.Is(err, state.ErrNotLeader) {
 		return hookcontext.ErrNotLeader
 	}
@@ -110,7 +130,7 @@ func (v liveView) PublicAddress() (string, error) {
 
 // GoalState is part of hookcontext.View.
 func (v liveView) GoalState() (hookcontext.GoalState, error) {
-	g, err := v.u.model.GoalState(v.ctx, v.u.name)
+	g, err := v.model().GoalState(v.ctx, v.u.name)
 	out := hookcontext.GoalState{Units: goals(g.Units), Relations: map[string]map[string]hookcontext.Goal{}}
 	for endpoint, m := range g.Relations {
 		out.Relations[endpoint] = goals(m)
@@ -128,7 +148,7 @@ func goals(from map[string]state.Goal) map[string]hookcontext.Goal {
 
 // Storage is part of hookcontext.View.
 func (v liveView) Storage() ([]hookcontext.Storage, error) {
-	all, err := v.u.model.StorageOf(v.ctx, v.u.name)
+	all, err := v.model().StorageOf(v.ctx, v.u.name)
 	var out []hookcontext.Storage
 	for _, s := range all {
 		out = append(out, hookcontext.Storage{ID: s.ID, Kind: s.Kind, Location: s.Attachment.Location})
@@ -138,11 +158,12 @@ func (v liveView) Storage() ([]hookcontext.Storage, error) {
 
 // Log is part of hookcontext.View.
 func (v liveView) Log(level, message string) {
+	v.tail.log(level, v.u.mask.text(message))
 	v.u.logLine(debuglog.Entry{Level: level, Module: "unit." + string(v.u.name) + ".juju-log", Message: message})
 }
 
 // LogAction is part of hookcontext.View.
 func (v liveView) LogAction(message string) error {
 	v.u.logLine(debuglog.Entry{Level: "INFO", Module: "unit." + string(v.u.name) + ".action-log", Message: message})
-	return v.u.model.LogTask(v.ctx, v.task, message)
+	return v.model().LogTask(v.ctx, v.task, message)
 }

@@ -1,8 +1,8 @@
 package model
 
 // Changes is what one hook run wrote, as one value: the hook's context fills
-// it, state.CommitHook applies it in one transaction (design §2, "One
-// commit"). The zero value changes nothing. What is immediate by contract
+// it, state.CommitHook applies it in one transaction (docs/architecture.md,
+// "One commit"). The zero value changes nothing. What is immediate by contract
 // (status-set, juju-log) is not here.
 type Changes struct {
 	// Relations holds the settings that the hook wrote, by relation.
@@ -22,7 +22,7 @@ type Changes struct {
 	Storage map[string]int `json:"storage,omitempty"`
 	// Epoch is that of the leadership under which the hook wrote what only a
 	// leader may, as it was when it first asked whether it leads; 0 where it
-	// wrote nothing of the kind. Source: spec/hook-tools.md §4.
+	// wrote nothing of the kind. Source: docs/spec/hook-tools.md §4.
 	Epoch int64 `json:"epoch,omitempty"`
 	// Reboot is the wish of juju-reboot, to be met after the hook.
 	Reboot Reboot `json:"reboot,omitempty"`

@@ -2,6 +2,7 @@ package model
 
 import (
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -20,6 +21,7 @@ type Charm struct {
 	Storage     map[string]StorageSpec  `json:"storage,omitempty"`
 	Resources   map[string]ResourceSpec `json:"resources,omitempty"`
 	Bindings    []string                `json:"bindings,omitempty"` // extra-bindings
+	Bases       []Base                  `json:"bases,omitempty"`    // none: it doesn't say
 }
 
 // CharmRel is a relation endpoint as metadata.yaml declares it.
@@ -36,6 +38,35 @@ type CharmRel struct {
 type ActionSpec struct {
 	Description string         `json:"description,omitempty"`
 	Params      map[string]any `json:"params,omitempty"`
+}
+
+// passwordWords are what begins the description of a password: "The new password
+// of the user", and not "The user whose password …".
+var passwordWords = regexp.MustCompile(`(?i)^(?:(?:the|a|an|new|old|current|initial|optional)\s+)*(?:\w+\s+)?(?:password|passphrase|secret|token|private key|api key)\b`)
+
+// Passwords are the names of the parameters that the action's schema calls
+// passwords: by their format, as written and never read, or by what their
+// description or title begins with; at any depth, in alphabetical order.
+func (a ActionSpec) Passwords() []string {
+	found := map[string]bool{}
+	passwordsIn(a.Params, found)
+	return slices.Sorted(maps.Keys(found))
+}
+
+func passwordsIn(schema map[string]any, found map[string]bool) {
+	properties, _ := schema["properties"].(map[string]any)
+	for name, p := range properties {
+		p, ok := p.(map[string]any)
+		if !ok {
+			continue
+		}
+		description, _ := p["description"].(string)
+		title, _ := p["title"].(string)
+		if p["format"] == "password" || p["writeOnly"] == true || passwordWords.MatchString(description) || passwordWords.MatchString(title) {
+			found[name] = true
+		}
+		passwordsIn(p, found)
+	}
 }
 
 // StorageSpec is a storage requirement. CountMax -1 is "no limit".

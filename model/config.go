@@ -134,7 +134,7 @@ func (o ConfigOption) Parse(name, text string) (any, error) {
 }
 
 // ParseConfig reads values given as text. Unknown options and wrong types are
-// NotValid, with the texts of spec/cli-juju.md §6.
+// NotValid, with the texts of docs/spec/cli-juju.md §6.
 func (c Charm) ParseConfig(text map[string]string) (map[string]any, error) {
 	out := make(map[string]any, len(text))
 	for _, name := range slices.Sorted(maps.Keys(text)) {

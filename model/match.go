@@ -41,7 +41,7 @@ func (s Side) candidates() ([]Endpoint, error) {
 // MatchEndpoints finds the one pair of endpoints by which two applications can
 // be related; the implicit juju-info counts only where nothing else fits. The
 // errors are NotFound where nothing fits, and NotValid where several pairs do,
-// which lists them. Source for the texts: spec/cli-juju.md §6.
+// which lists them. Source for the texts: docs/spec/cli-juju.md §6.
 func MatchEndpoints(a, b Side) ([]Endpoint, error) {
 	left, err := a.candidates()
 	if err != nil {

@@ -231,7 +231,7 @@ func TestEndpoints(t *testing.T) {
 
 func TestDeriveStatusTakesTheMostSevere(t *testing.T) {
 	t.Parallel()
-	// spec/uniter-behaviour.md §9.
+	// docs/spec/uniter-behaviour.md §9.
 	order := []string{"error", "blocked", "maintenance", "waiting", "active", "terminated", "unknown"}
 	for i, worse := range order {
 		for _, better := range order[i+1:] {

@@ -29,7 +29,7 @@ var (
 // between hyphens that is all digits (it would look like a unit's tag).
 func ValidApplication(name string) bool { return validApplication.MatchString(name) }
 
-// ValidModelName says whether name can name a model (spec/cli-juju.md §6).
+// ValidModelName says whether name can name a model (docs/spec/cli-juju.md §6).
 func ValidModelName(name string) bool { return validModel.MatchString(name) }
 
 // ParseUnitName reads "application/number". The error is NotValid and has the

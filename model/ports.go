@@ -20,7 +20,7 @@ type PortRange struct {
 
 // ParsePortRange reads "80", "80/tcp", "8000-8100/udp" or "icmp", in any case;
 // the protocol is tcp where none is given. Errors are NotValid and have the
-// texts of spec/hook-tools.md §7.2.
+// texts of docs/spec/hook-tools.md §7.2.
 func ParsePortRange(s string) (PortRange, error) {
 	s = strings.ToLower(s)
 	if s == "icmp" {

@@ -21,7 +21,7 @@ var secretID = regexp.MustCompile(`^[0-9a-v]{19}[0g]$`)
 
 // ParseSecretURI takes "ID", "secret:ID", "secret:/ID" and
 // "secret://MODEL-UUID/ID", and gives the UUID as well, empty if there is none:
-// ids are a model's own. The error is NotValid. Source: spec/hook-tools.md §6.
+// ids are a model's own. The error is NotValid. Source: docs/spec/hook-tools.md §6.
 func ParseSecretURI(s string) (id SecretID, uuid string, err error) {
 	text := strings.TrimPrefix(s, "secret:")
 	if rest, ok := strings.CutPrefix(text, "//"); ok {
@@ -92,7 +92,7 @@ func (p RotatePolicy) Next(from time.Time) time.Time {
 	return time.Time{}
 }
 
-// The limits of a secret's content, in bytes. Source: spec/hook-tools.md §6.
+// The limits of a secret's content, in bytes. Source: docs/spec/hook-tools.md §6.
 const (
 	MaxSecretValue = 8 << 10
 	MaxSecret      = 64 << 10

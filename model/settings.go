@@ -7,8 +7,19 @@ import (
 
 // Settings is a databag: what one unit, or one application, tells the other
 // side of a relation. Keys are never empty; an empty value in a *change*
-// deletes the key (spec/hook-tools.md §5), so no stored bag has one.
+// deletes the key (docs/spec/hook-tools.md §5), so no stored bag has one.
 type Settings map[string]string
+
+// The keys of a unit's addresses in its settings.
+const (
+	PrivateAddress = "private-address"
+	IngressAddress = "ingress-address"
+	EgressSubnets  = "egress-subnets"
+)
+
+// AddressKeys are the keys that the unit's agent writes, and keeps as the unit's
+// addresses are, beside what the charm writes (docs/spec/hook-tools.md §5).
+func AddressKeys() []string { return []string{EgressSubnets, IngressAddress, PrivateAddress} }
 
 // Clone is a copy that shares nothing; the clone of nil is empty, not nil.
 func (s Settings) Clone() Settings {

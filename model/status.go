@@ -4,7 +4,7 @@ import (
 	"time"
 )
 
-// Status words, as a person and a charm see them (spec/uniter-behaviour.md §9).
+// Status words, as a person and a charm see them (docs/spec/uniter-behaviour.md §9).
 const (
 	StatusAllocating  = "allocating"
 	StatusExecuting   = "executing"
@@ -37,7 +37,7 @@ func CharmStatuses() []string {
 }
 
 // severity orders workload statuses for the derived status of an application
-// (spec/cli-juju.md §2.2).
+// (docs/spec/cli-juju.md §2.2).
 func severity(s string) int {
 	switch s {
 	case StatusError:

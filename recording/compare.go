@@ -45,9 +45,24 @@ func asStdin(c Call) Call {
 // in memory an object is.
 var changing = regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?|\b0x[0-9a-f]{6,}\b`)
 
+// pathArg is the argument of a tool that writes secrets as far as it is to be the
+// same, if it says in which file the value is: Ops makes one with a name of
+// chance.
+func pathArg(tool, arg string) (same string, names bool) {
+	const mark = "#file"
+	key, _, ok := strings.Cut(arg, "=")
+	if !ok || tool != "secret-add" && tool != "secret-set" || !strings.HasSuffix(key, mark) {
+		return arg, false
+	}
+	return key + "=*", true
+}
+
 // sayable is an argument as far as it is to be the same: of what is logged, all
-// but what is never the same.
+// but what is never the same; and whichever file a secret is in.
 func sayable(tool, arg string) string {
+	if same, names := pathArg(tool, arg); names {
+		return same
+	}
 	if tool != "juju-log" && tool != "action-log" {
 		return arg
 	}

@@ -102,12 +102,26 @@ func TestWhatWasReadIsCompared(t *testing.T) {
 	}
 }
 
+func TestAFileOfASecretMayBeCalledOtherwise(t *testing.T) {
+	t.Parallel()
+	r := of(asked("secret-add|token#file=/tmp/x1/token|user=bob", "secret:9m4e2mr0ui3e8a215n4g"))
+	for args, want := range map[string]string{
+		"secret-add|token#file=/tmp/y2/token|user=bob":  "1:secret:9m4e2mr0ui3e8a215n4g | ",
+		"secret-add|other#file=/tmp/x1/token|user=bob":  "0:ERROR not in the recording | call 1 differs",
+		"secret-add|token#file=/tmp/x1/token|user=anna": "0:ERROR not in the recording | call 1 differs",
+	} {
+		if got := play(r, false, 0, asked(args, "")); got != want {
+			t.Errorf("%s:\nhave %s\nwant %s", args, got, want)
+		}
+	}
+}
+
 func TestWhatTheCharmMakesUpStandsForItsPlaceholder(t *testing.T) {
 	t.Parallel()
 	r := recording.Redact(of(
 		asked("config-get|token", "t0ken-of-config\n"), asked("leader-set|password=made-then", ""), asked("leader-get|password", "made-then\n"),
 		asked("relation-set|password=made-then|token=t0ken-of-config", ""),
-	))
+	), nil)
 	tell := do("config-get", "token")
 	set := do("leader-set", "password=made-now")
 	get := do("leader-get", "password")

@@ -50,6 +50,9 @@ type Recording struct {
 	StateNote string
 	// CutOff says that there were more calls, and that they were too much.
 	CutOff bool
+	// Passwords are the parameters that the schema of the action calls so: see
+	// model.ActionSpec.Passwords. They are of no use once it is redacted.
+	Passwords []string `json:",omitempty"`
 	// Redacted is how many placeholders there are in the place of secrets.
 	Redacted int
 }

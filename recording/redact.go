@@ -16,8 +16,13 @@ import (
 // key=value arguments, in JSON and YAML, and those in URLs; and private keys.
 // Each is replaced wherever it is by a placeholder, the same one for the same
 // value, so that what the charm compares compares as before.
-func Redact(r *Recording) *Recording {
-	return redact(r, secretsOf(r))
+//
+// The URI of a secret is none, and what is a name of the model is left in
+// whatever key it is the value of: it would be taken out of paths and of all that
+// names it. named says of more values than the recording tells whether they are
+// such names; nil: of none.
+func Redact(r *Recording, named func(value string) bool) *Recording {
+	return redact(r, secretsOf(r, named))
 }
 
 // Secret is a value that is known to be one, with its key.

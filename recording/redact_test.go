@@ -109,13 +109,30 @@ func TestSecretsAreReplacedWhereverTheyAre(t *testing.T) {
 		{"placeholders that are there already",
 			[]recording.Call{asked("state-set|note=redacted-1|password=hunter2", "")},
 			"state-set|note=redacted-1|password=redacted-2\n"},
+		{"the URI of a secret, whatever its key is, and an id that is told of by one",
+			[]recording.Call{asked("secret-add|password=hunter2", "secret:9m4e2mr0ui3e8a215n4g\n"), asked("relation-set|secret-user=secret://2c47a1a2-056e-4731-9b3b-546bd21b1613/9m4e2mr0ui3e8a215n4g", ""),
+				asked("state-set|token=9m4e2mr0ui3e8a215n4g|secret=0123456789abcdef0120", "")},
+			"secret-add|password=redacted-1>secret:9m4e2mr0ui3e8a215n4g\n\nrelation-set|secret-user=secret://2c47a1a2-056e-4731-9b3b-546bd21b1613/9m4e2mr0ui3e8a215n4g\n" +
+				"state-set|token=9m4e2mr0ui3e8a215n4g|secret=redacted-2\n"},
+		{"the file that a secret is in",
+			[]recording.Call{asked("secret-add|password#file=/tmp/x1/password|token=abcdef", "")},
+			"secret-add|password#file=/tmp/x1/password|token=redacted-1\n"},
+		{"a sentence before a key",
+			[]recording.Call{asked("juju-log|secret info: SecretInfo(id=9, label='db-user')", ""), asked("juju-log|made a new password=hunter2", "")},
+			"juju-log|secret info: SecretInfo(id=9, label='db-user')\njuju-log|made a new password=redacted-1\n"},
+		{"names of the model that the recording tells of",
+			[]recording.Call{asked("config-get|--format=json", `{"secret-user":"admin","token":"shop/0","passwd-file":"unit-shop-0","api-key":"shop","password":"shopping"}`)},
+			`config-get|--format=json>{"secret-user":"admin","token":"shop/0","passwd-file":"unit-shop-0","api-key":"shop","password":"redacted-1"}` + "\n"},
+		{"keys that end with a word for a password",
+			[]recording.Call{asked("config-get|--format=json", `{"db-pass":"abcd1","pwd":"abcd2","adminPw":"abcd3","PIN":"abcd4","bypass":"abcd5","spin":"abcd6","pass-through":"abcd7"}`)},
+			`config-get|--format=json>{"db-pass":"redacted-1","pwd":"redacted-2","adminPw":"redacted-3","PIN":"redacted-4","bypass":"abcd5","spin":"abcd6","pass-through":"abcd7"}` + "\n"},
 		{"units of an application that is called so",
 			[]recording.Call{asked("relation-get|port|token-server/0", "5432\n")},
 			"relation-get|port|token-server/0>5432\n\n"},
 	} {
 		r := of(c.calls...)
 		before := text(r)
-		if got := text(recording.Redact(r)); got != c.want {
+		if got := text(recording.Redact(r, nil)); got != c.want {
 			t.Errorf("%s:\nhave %s\nwant %s", c.name, got, c.want)
 		}
 		if text(r) != before {
@@ -129,12 +146,27 @@ func TestSecretsAreReplacedInEnvironmentAndMessage(t *testing.T) {
 	r := of(asked("config-get|password", "hunter2\n"))
 	r.Env = []string{"JUJU_CHARM_HTTP_PROXY=http://bob:pr0xy-pw@proxy:3128", "MY_TOKEN=t0ken-value", "PATH=/bin"}
 	r.Message = "exit status 1: no hunter2 for t0ken-value"
-	got := recording.Redact(r)
+	got := recording.Redact(r, nil)
 	if want := "JUJU_CHARM_HTTP_PROXY=http://bob:redacted-1@proxy:3128 MY_TOKEN=redacted-2 PATH=/bin"; strings.Join(got.Env, " ") != want {
 		t.Errorf("environment %q", got.Env)
 	}
 	if want := "exit status 1: no redacted-3 for redacted-2"; got.Message != want || got.Redacted != 3 {
 		t.Errorf("message %q, %d redacted", got.Message, got.Redacted)
+	}
+}
+
+// TestWhatAnActionCallsPasswords, and of which secret a hook is told, which is none.
+func TestWhatAnActionCallsPasswords(t *testing.T) {
+	t.Parallel()
+	r := of(asked("action-get", "code: first-one\nuser:\n  answer: second-one\n  login: bob-by\n"), asked("action-get|user.answer", "second-one\n"), asked("action-get|code", "first-one\n"))
+	r.Passwords = []string{"answer", "code"}
+	r.Env = []string{"JUJU_SECRET_ID=secret:9m4e2mr0ui3e8a215n4g", "JUJU_SECRET_LABEL=db-user"}
+	got := recording.Redact(r, func(v string) bool { return v == "db-user" })
+	if want := "action-get>code: redacted-1\nuser:\n  answer: redacted-2\n  login: bob-by\n\naction-get|user.answer>redacted-2\n\naction-get|code>redacted-1\n\n"; text(got) != want {
+		t.Errorf("have %s\nwant %s", text(got), want)
+	}
+	if strings.Join(got.Env, " ") != strings.Join(r.Env, " ") {
+		t.Errorf("environment %q", got.Env)
 	}
 }
 
@@ -150,7 +182,7 @@ func TestAStoredStateKeepsItsLengthOrIsLeftOut(t *testing.T) {
 	} {
 		r := of(asked("config-get|token", secret+"\n"), asked("config-get|password", "hunter2\n"))
 		r.State = []byte(c.state)
-		got := recording.Redact(r)
+		got := recording.Redact(r, nil)
 		if !bytes.Equal(got.State, []byte(c.want)) || !strings.Contains(got.StateNote, c.note) || (c.note == "") != (got.StateNote == "") {
 			t.Errorf("%s: state %q, note %q", c.name, got.State, got.StateNote)
 		}

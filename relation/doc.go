@@ -11,6 +11,7 @@
 // keeping it on disk is uniter/journal's business, and which relation goes
 // first is uniter/resolver's.
 //
-// Source: seed 004 ("relation hooks", "departing relations"),
-// spec/uniter-behaviour.md §5.
+// Source: seed 004 ("relation hooks", "departing relations";
+// docs/spec/seeds.md),
+// docs/spec/uniter-behaviour.md §5.
 package relation

@@ -16,9 +16,12 @@ type Local struct {
 }
 
 // Next is the hook that the unit is owed in this relation; false if none is
-// due. The rules are those of spec/uniter-behaviour.md §5 in their order; the
+// due. The rules are those of docs/spec/uniter-behaviour.md §5 in their order; the
 // first that applies wins.
 func Next(l Local, s State, now Snapshot) (hooks.Info, bool) {
+	if now.Implicit {
+		return hooks.Info{}, false
+	}
 	if s.Owed != "" {
 		// Even if the unit has left meanwhile: joined is never without changed.
 		v, ok := now.Members.Version(s.Owed)

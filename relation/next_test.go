@@ -59,8 +59,9 @@ var table = []struct{ name, have, now, want string }{
 	{"it is the local unit that departs when it leaves", "created; joined b/0@1; changed b/0@1", "b/0@1 leaving", "departed b/0 as a/0; broken"},
 	{"it is the local unit that departs even from one that left too", "created; joined b/0@1; changed b/0@1", "leaving", "departed b/0 as a/0; broken"},
 	{"it is the remote unit that departs when the relation goes", "created; joined b/0@1; changed b/0@1", "b/0@1 dying", "departed b/0; broken"},
-	{"an implicit endpoint has no created", "", "b/0@1 implicit", "joined b/0@1; changed b/0@1"},
-	{"an implicit endpoint is broken all the same", "", "implicit dying", "broken"},
+	{"an implicit endpoint has no hooks", "", "b/0@1 b@1 implicit", ""},
+	{"an implicit endpoint is left without a hook", "", "b/0@1 implicit dying", ""},
+	{"an implicit endpoint is left without a hook by a unit that was told of it once", "created; joined b/0@1", "implicit leaving", ""},
 	{"peers depart and break like others", "created; joined a/1@1; changed a/1@1", "a/1@1 leaving peer", "departed a/1 as a/0; broken"},
 	{"a unit that comes again joins again", "created; joined b/0@1; changed b/0@1; departed b/0", "b/0@2", "joined b/0@2; changed b/0@2"},
 }

@@ -16,7 +16,7 @@ type State struct {
 	Endpoint  string           `json:"endpoint"`
 	RemoteApp string           `json:"remote-app"`
 	Peer      bool             `json:"peer,omitempty"`
-	// Created: relation-created has run, or isn't due (implicit endpoints).
+	// Created: relation-created has run. Without it the unit was told nothing.
 	Created bool `json:"created,omitempty"`
 	// Members are the remote units whose joined has run and whose departed has
 	// not, each with the version of its settings that was last told.
@@ -35,8 +35,9 @@ type Snapshot struct {
 	Endpoint  string
 	RemoteApp string
 	Peer      bool
-	// Implicit: the local endpoint is the juju-info that nobody declared; no
-	// created hook runs for it.
+	// Implicit: the local endpoint is the juju-info that nobody declared. The
+	// unit is in its scope, and runs no hook for it
+	// (docs/spec/uniter-facts.md §5.1).
 	Implicit bool
 	// Live: the relation is Alive and not suspended.
 	Live bool
@@ -56,7 +57,7 @@ type Snapshot struct {
 
 // New is the state of a unit that has just entered the scope.
 func New(s Snapshot) State {
-	return State{ID: s.ID, Endpoint: s.Endpoint, RemoteApp: s.RemoteApp, Peer: s.Peer, Created: s.Implicit}
+	return State{ID: s.ID, Endpoint: s.Endpoint, RemoteApp: s.RemoteApp, Peer: s.Peer}
 }
 
 // With is the state of a unit that has been told of all these members, and of
@@ -116,7 +117,7 @@ func (s State) After(h hooks.Info) State {
 }
 
 // During is what a hook sees as members while it runs: a joining unit is one
-// already, a departing unit no longer (spec/hook-tools.md §4).
+// already, a departing unit no longer (docs/spec/hook-tools.md §4).
 func (s State) During(h hooks.Info) model.Members {
 	if h.IsRelation() && h.RelationID == s.ID {
 		switch h.Kind {

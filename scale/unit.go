@@ -105,6 +105,9 @@ func (s *sim) end(ctx context.Context, u *unit) error {
 	if c.Memory, err = json.Marshal(resolver.Remember(u.local, nil)); err != nil {
 		return errors.Trace(err)
 	}
+	if u.op.Hook.Kind == hooks.ConfigChanged {
+		c.Addresses = u.host.settings()
+	}
 	if err := u.model.CommitHook(ctx, c); err != nil {
 		return errors.Annotatef(err, "%s commits %s", u.doc.Name, u.op.Hook.Name())
 	}

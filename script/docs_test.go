@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/unitd/unitd/machine"
 	"github.com/unitd/unitd/script"
 )
 
@@ -31,5 +33,26 @@ func TestTheReferenceHasAllCommands(t *testing.T) {
 	}
 	if strings.TrimSpace(have) != strings.TrimSpace(want.String()) {
 		t.Errorf("docs/scripts.md: the list of commands should be:\n\n%s", want.String())
+	}
+}
+
+// TestTheReferenceHasAllPoints as machine.PointNames has them, in its order.
+func TestTheReferenceHasAllPoints(t *testing.T) {
+	t.Parallel()
+	b, err := os.ReadFile(filepath.Join("..", "docs", "scripts.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(b), "\n## Points of a hook run\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	var have []machine.PointName
+	for line := range strings.Lines(section) {
+		if row, ok := strings.CutPrefix(line, "| `"); ok {
+			name, _, _ := strings.Cut(row, "`")
+			have = append(have, machine.PointName(name))
+		}
+	}
+	if want := machine.PointNames(); !slices.Equal(have, want) {
+		t.Errorf("docs/scripts.md has the points %v, and there are %v", have, want)
 	}
 }

@@ -121,7 +121,7 @@ func (c *call) killAgent() error {
 		c.stop(syscall.SIGKILL)
 		return nil
 	case c.args[0] == "during" && len(c.args) == 3:
-		return c.arm(lab.Fault{Do: lab.Kill, At: machine.PointEnded}, c.args[1:])
+		return c.arm(lab.Fault{Do: lab.Kill, At: machine.PointStarted}, c.args[1:])
 	case c.args[0] == "at" && len(c.args) == 4:
 		return c.armAt(lab.Kill)
 	}

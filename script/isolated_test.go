@@ -26,9 +26,9 @@ var notIsolated = map[string]string{
 	"unit-removed-by-force-ends-what-its-hook-has-started": "processes of hooks, by their ids on the host",
 }
 
-// TestScriptsWithIsolatedUnits: what scripts can do to units they can do to
+// TestHostScriptsWithIsolatedUnits: what scripts can do to units they can do to
 // isolated ones. With UNITD_TEST_LONG all scripts are run so.
-func TestScriptsWithIsolatedUnits(t *testing.T) {
+func TestHostScriptsWithIsolatedUnits(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	spec := isolate.Spec{Name: "try", Hostname: "try", ID: "try", Mode: model.IsolateOn, OS: isolate.HostOS}

@@ -101,10 +101,13 @@ func (c *call) hooks() error {
 	if err != nil {
 		return err
 	}
-	have := make([]string, len(runs))
-	for i, run := range runs {
-		have[i] = word(run)
-		c.printf("%-32s %s\n", have[i], run.Cause())
+	var have []string
+	for _, run := range runs {
+		if run.Hook.Kind == hooks.Exec && c.probes[run.Hook.Task] {
+			continue // the script has looked; the unit hasn't done anything
+		}
+		have = append(have, word(run))
+		c.printf("%-32s %s\n", word(run), run.Cause())
 	}
 	want := c.args[1:]
 	for _, w := range want {
@@ -204,7 +207,7 @@ func (c *call) history() error {
 			c.printf("remote-unit: %s\n", run.Hook.RemoteUnit)
 		}
 		if run.Message != "" {
-			c.printf("message: %s\n", run.Message)
+			c.printf("message: %s\n", c.sources(m).Text(name.Tag(), run.Message))
 		}
 		for _, note := range run.Notes {
 			c.printf("note: %s\n", note)
@@ -293,9 +296,11 @@ func (c *call) showLog() error {
 	if err != nil {
 		return err
 	}
+	sources := c.sources(m)
 	return debuglog.ReadAll(machine.LogPath(c.dir, m.UUID()), func(e debuglog.Entry) error {
 		if e.Entity == name.Tag() {
-			c.printf("%s %s %s\n", e.Level, strings.TrimPrefix(e.Module, "unit."+string(name)+"."), e.Message)
+			text := strings.Join(debuglog.Lines(sources.Text(e.Entity, e.Message)), "\n    ")
+			c.printf("%s %s %s\n", e.Level, strings.TrimPrefix(e.Module, "unit."+string(name)+"."), text)
 		}
 		return nil
 	})

@@ -24,6 +24,8 @@ name: app
 requires: {client: kv}
 -- app/config.yaml --
 options: {k: {type: int}}
+-- app/actions.yaml --
+greet: {}
 `
 
 // suite runs scripts, given by name and text, as "unitd test" does.
@@ -68,14 +70,18 @@ func TestAMistakeSaysWhereItIsAndWhatWasMeant(t *testing.T) {
 		{"wrong flag behind !", "! deploy ./app --bogus", `"unitd deploy --help" has the flags`},
 		{"missing argument of a verb", "! integrate app", `(usage: integrate A[:ENDPOINT] B[:ENDPOINT])`},
 		{"wrong flag of another verb", "! unitd wait --bogus", `"unitd wait --help" has the flags`},
-		{"bad duration", "advance soon", `"soon" is not a duration like 90s, 5m or 2h (usage: advance DURATION)`},
+		{"bad duration", "advance soon", `"soon" is not a duration like 90s, 5m or 2h (usage: advance [--skip-update-status] DURATION)`},
 		{"negative duration behind !", "! advance -5m", `"-5m" is not a duration`},
-		{"missing duration", "advance", `expected how long (usage: advance DURATION)`},
+		{"missing duration", "advance", `expected how long (usage: advance [--skip-update-status] DURATION)`},
 		{"bad duration of a fault", "lose-store forever", `"forever" is not a duration like 30s`},
 		{"argument too many", "settle now", `settle takes no arguments`},
 		{"missing endpoint", "relation-data app/0", `expected a unit and an endpoint (usage: relation-data UNIT ENDPOINT [REMOTE])`},
 		{"unknown endpoint behind !", "! relation-data app/0 clinet", `app has no endpoint "clinet"; it has client`},
-		{"unknown point", "kill-agent at start app/0 start", `there is no point "start"; there are [hook tool ended commit committed]`},
+		{"unknown point", "kill-agent at start app/0 start", `there is no point "start"; there are [hook started tool ended commit committed]`},
+		{"unknown unit of commands behind !", "! unit-exec app/7 true", `there is no unit "app/7"; there are app/0`},
+		{"unknown leader of commands behind !", "! unit-exec ap/leader true", `application "ap" not found`},
+		{"unknown unit of an action behind !", "! run app/0 app/7 greet", `there is no unit "app/7"; there are app/0`},
+		{"unknown action behind !", "! run app/0 great", `app has no action "great"; it has greet`},
 		{"half a fault", "kill-agent during app/0", `expected nothing, or when (usage: kill-agent`},
 		{"bad role of a stub", "stub db server:kv:provide", `"server:kv:provide" is not ENDPOINT:INTERFACE or ENDPOINT:INTERFACE:ROLE`},
 		{"stub that is none", "! stub-set app/0 k=v", `app is not a stub: its charm writes its databags`},

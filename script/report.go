@@ -2,6 +2,8 @@ package script
 
 import (
 	"fmt"
+	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -41,7 +43,7 @@ func (w *world) report() string {
 			case run.Missing:
 				mark = "-"
 			case run.Outcome != history.Committed:
-				mark = fmt.Sprintf("%s, exit %d: %s", run.Outcome, run.Exit, run.Message)
+				mark = fmt.Sprintf("%s, exit %d: %s", run.Outcome, run.Exit, w.sources(m).Text(unit.Tag(), run.Message))
 				if worst == nil || run.Started.After(worst.Started) {
 					worst = &runs[i]
 				}
@@ -96,19 +98,66 @@ func (w *world) now(m *state.Model, unit model.UnitName) string {
 	return fmt.Sprintf(" (%s %s; %s %s)", d.Workload.Status, d.Workload.Message, d.Agent.Status, d.Agent.Message)
 }
 
-// logOf writes the last lines that a run has logged.
+// logOf writes the last lines that a run has logged: as many as the whole of the
+// last traceback has, if there are more of them.
 func (w *world) logOf(b *strings.Builder, m *state.Model, run *history.Entry) {
 	var lines []string
+	sources := w.sources(m)
 	_ = debuglog.ReadAll(machine.LogPath(w.dir, m.UUID()), func(e debuglog.Entry) error {
 		if e.Entity == run.Unit.Tag() && strings.HasPrefix(e.Module, "unit.") {
-			lines = append(lines, e.Level+" "+e.Message)
+			for i, line := range debuglog.Lines(sources.Text(e.Entity, e.Message)) {
+				if i == 0 {
+					lines = append(lines, e.Level+" "+line)
+				} else {
+					lines = append(lines, "    "+line)
+				}
+			}
 		}
 		return nil
 	})
 	if len(lines) == 0 {
 		return
 	}
-	fmt.Fprintf(b, "\n%s has logged:\n  %s\n", run.Unit, strings.ReplaceAll(tail(strings.Join(lines, "\n"), lastLines), "\n", "\n  "))
+	from := min(max(0, len(lines)-lastLines), lastTraceback(lines))
+	fmt.Fprintf(b, "\n%s has logged:\n  %s\n", run.Unit, strings.Join(lines[from:], "\n  "))
+}
+
+// lastTraceback is where the last of Python's tracebacks begins, with those of
+// the exceptions that it was raised for and the line that announces it; past the
+// end where there is none.
+func lastTraceback(lines []string) int {
+	const header = "Traceback (most recent call last):"
+	found := len(lines)
+	for i, line := range slices.Backward(lines) {
+		if !strings.HasSuffix(line, header) {
+			continue
+		}
+		if found < len(lines) && !slices.ContainsFunc(lines[i:found], chains) {
+			break
+		}
+		found = i
+	}
+	// A framework says first what has raised it, in the same message.
+	if found < len(lines) && found > 0 && strings.HasPrefix(lines[found], "    ") {
+		found--
+	}
+	return found
+}
+
+// chains says whether a line stands between two tracebacks of one failure.
+func chains(line string) bool {
+	return strings.HasSuffix(line, "During handling of the above exception, another exception occurred:") ||
+		strings.HasSuffix(line, "The above exception was the direct cause of the following exception:")
+}
+
+// sources shows what units have said with the paths of the charms' authors, from
+// where the person is, or from the script's directory.
+func (w *world) sources(m *state.Model) *machine.Sources {
+	here, err := os.Getwd()
+	if err != nil {
+		here = w.work
+	}
+	return machine.NewSources(w.ctx, m, w.dir, here, w.work)
 }
 
 // tail are the last n lines.

@@ -2,16 +2,15 @@ package script_test
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/script"
 	"github.com/unitd/unitd/state/store/etcd/etcdtest"
+	"github.com/unitd/unitd/testcharms"
 )
 
 // TestScripts runs unitd's own behaviour as scripts.
@@ -50,26 +49,10 @@ func run(t *testing.T, dir string) {
 	script.RunFiles(t, p)
 }
 
-// programs builds unitd and the hook tool client once for all tests.
-var programs = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "unitd-test-")
-	if err != nil {
-		return "", err
-	}
-	for name, pkg := range map[string]string{"unitd": "../cmd/unitd", "unitd-hooktool": "../cmd/hooktool"} {
-		out, err := exec.Command("go", "build", "-o", filepath.Join(dir, name), pkg).CombinedOutput()
-		if err != nil {
-			os.RemoveAll(dir)
-			return "", &exec.Error{Name: string(out), Err: err}
-		}
-	}
-	return dir, nil
-})
-
 // program is the unitd program under test.
 func program(t *testing.T) string {
 	t.Helper()
-	dir, err := programs()
+	dir, err := testcharms.Programs()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,8 +62,6 @@ func program(t *testing.T) string {
 func TestMain(m *testing.M) {
 	code := m.Run()
 	etcdtest.Stop()
-	if dir, err := programs(); err == nil {
-		os.RemoveAll(dir)
-	}
+	testcharms.RemovePrograms()
 	os.Exit(code)
 }

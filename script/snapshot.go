@@ -39,6 +39,7 @@ type kept struct {
 	seen    int // world.seenTwice
 	order   *uint64
 	change  *change
+	probes  map[string]bool
 	box     box
 }
 
@@ -84,6 +85,7 @@ func (c *call) keep(k *kept) error {
 		k.running, k.faults, k.twice = true, answer.Armed, answer.Twice
 	}
 	k.order, k.change, k.seen, k.box = c.chosen, c.change, c.seenTwice, c.box
+	k.probes = maps.Clone(c.probes)
 	if err := os.MkdirAll(k.dir, 0o700); err != nil {
 		return errors.Trace(err)
 	}
@@ -140,6 +142,7 @@ func (c *call) goBack(k *kept) error {
 	c.clock = lab.NewClock(k.now)
 	c.ts.Setenv(nowVariable, k.now.Format(time.RFC3339Nano))
 	c.chosen, c.change, c.seenTwice, c.box = k.order, k.change, k.seen, k.box
+	c.probes = maps.Clone(k.probes)
 	// Also after an error: a world that can't be looked at can't be taken down.
 	if oerr := c.open(); err == nil {
 		err = oerr

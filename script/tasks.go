@@ -2,6 +2,8 @@ package script
 
 import (
 	"context"
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -13,29 +15,96 @@ import (
 // taskCommands have units run actions and commands.
 func taskCommands() []Cmd {
 	return []Cmd{
-		{Name: "run", Args: "UNIT… ACTION [KEY=VALUE…]", Summary: "run an action, and let the world go on until nothing is left to do; with --background: only ask for it", run: func(c *call) error {
-			return c.task(append([]string{"run"}, c.args...))
-		}},
-		{Name: "unit-exec", Args: "UNIT COMMAND…", Summary: "run commands in the context of a unit, or of APPLICATION/leader, as \"unitd exec\" does, and let the world go on as run does", run: func(c *call) error {
-			if len(c.args) < 2 {
-				return c.usagef("expected a unit and a command")
+		{Name: "run", Args: "UNIT… ACTION [KEY=VALUE…]", Summary: "run an action, and let the world go on until nothing is left to do; with --background: only ask for it", run: (*call).runAction},
+		{Name: "unit-exec", Args: "UNIT COMMAND…", Summary: "run commands in the context of a unit, or of APPLICATION/leader, as \"unitd exec\" does, and let the world go on as run does; \"hooks\" doesn't show it", run: (*call).unitExec},
+	}
+}
+
+func (c *call) runAction() error {
+	line := append([]string{"run"}, c.args...)
+	m, err := c.model()
+	if err != nil {
+		return err
+	}
+	for i, word := range c.args {
+		switch {
+		case strings.Contains(word, "/"):
+			if err := c.runsTasks(m, word); err != nil {
+				return err
 			}
-			// Who leads is known when the commands are asked for.
-			if !strings.HasSuffix(c.args[0], "/leader") {
-				if _, err := c.unit(); err != nil {
+			continue
+		case i > 0 && !strings.HasPrefix(word, "-"):
+			for _, unit := range c.args[:i] {
+				if err := c.hasAction(m, unit, word); err != nil {
 					return err
 				}
 			}
-			return c.task(append([]string{"exec", "--unit", c.args[0], "--"}, c.args[1:]...))
-		}},
+		}
+		break // what there is to say of the rest, the command says
 	}
+	return c.task(line, false)
+}
+
+// runsTasks is the error of a unit that isn't there; APPLICATION/leader is for
+// the command to make out.
+func (c *call) runsTasks(m *state.Model, unit string) error {
+	if application, ok := strings.CutSuffix(unit, "/leader"); ok {
+		if _, err := m.Application(c.ctx, application); err != nil {
+			return misuse{err}
+		}
+		return nil
+	}
+	name, err := model.ParseUnitName(unit)
+	if err != nil {
+		return c.usagef("%v", err)
+	}
+	if _, err := m.Unit(c.ctx, name); err != nil {
+		return misuse{fmt.Errorf("there is no unit %q%s", name, c.others(m))}
+	}
+	return nil
+}
+
+// hasAction is the error of an action that the unit's charm doesn't have.
+func (c *call) hasAction(m *state.Model, unit, action string) error {
+	application, _, _ := strings.Cut(unit, "/")
+	app, err := m.Application(c.ctx, application)
+	if err != nil {
+		return err
+	}
+	charm, err := m.Charm(c.ctx, app.Charm)
+	if err != nil {
+		return err
+	}
+	if _, ok := charm.Charm.Actions[action]; ok {
+		return nil
+	}
+	has := "it has none"
+	if names := slices.Sorted(maps.Keys(charm.Charm.Actions)); len(names) > 0 {
+		has = "it has " + strings.Join(names, ", ")
+	}
+	return c.usagef("%s has no action %q; %s", application, action, has)
+}
+
+func (c *call) unitExec() error {
+	if len(c.args) < 2 {
+		return c.usagef("expected a unit and a command")
+	}
+	m, err := c.model()
+	if err != nil {
+		return err
+	}
+	if err := c.runsTasks(m, c.args[0]); err != nil {
+		return err
+	}
+	return c.task(append([]string{"exec", "--unit", c.args[0], "--"}, c.args[1:]...), true)
 }
 
 // task runs a command line that waits for tasks. The agent stands still until
 // they are asked for, and then goes on until nothing is left to do: so neither
 // what comes before them nor what comes after depends on how fast somebody is.
-func (c *call) task(args []string) error {
-	if slices.Contains(args, "--background") {
+// probe: they are the script's own, and "hooks" doesn't show them.
+func (c *call) task(args []string, probe bool) error {
+	if !probe && slices.Contains(args, "--background") {
 		return c.unitd(args)
 	}
 	m, err := c.model()
@@ -63,6 +132,9 @@ func (c *call) task(args []string) error {
 				return err
 			}
 			asked = newest(now) != newest(before)
+			if asked && probe {
+				c.noteProbe(now[len(now)-1])
+			}
 		case err := <-ended:
 			ended <- err
 			asked = true
@@ -74,6 +146,16 @@ func (c *call) task(args []string) error {
 		return failed
 	}
 	return err
+}
+
+// noteProbe notes that an operation's tasks are the script's own.
+func (w *world) noteProbe(op state.Operation) {
+	if w.probes == nil {
+		w.probes = map[string]bool{}
+	}
+	for _, t := range op.Tasks {
+		w.probes[t.ID] = true
+	}
 }
 
 // newest is the id of the newest operation; empty: there is none.

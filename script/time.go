@@ -17,7 +17,7 @@ func timeCommands() []Cmd {
 		{Name: "settle", Summary: "wait until nothing is left to do; fails if a unit is in error", run: (*call).settle_},
 		{Name: "run-hooks", Args: "N", Summary: "let so many hooks run, or fewer where fewer are due, and then hold the world", run: (*call).runHooks},
 		{Name: "order", Args: "SEED", Summary: "have units run their hooks in an order left to chance, the same for the same seed; 0: by turns", run: (*call).order},
-		{Name: "advance", Args: "DURATION", Summary: "let time pass: update-status, retries and leases come due in their order", run: (*call).advance_},
+		{Name: "advance", Args: "[--skip-update-status] DURATION", Summary: "let time pass: update-status, retries and leases come due in their order; by the flag an update-status that changes nothing stands for those that follow it", run: (*call).advance_},
 		{Name: "restart-agent", Summary: "end the agent in good order, if it hasn't ended, and start another one", run: (*call).restartAgent},
 		{Name: "stop-agent", Summary: "end the agent in good order", run: (*call).stopAgent},
 	}
@@ -93,14 +93,19 @@ func (c *call) order() error {
 }
 
 func (c *call) advance_() error {
-	if len(c.args) != 1 {
+	// By hand: package flag takes -5m for a flag.
+	args, skip := c.args, false
+	if len(args) > 0 && strings.TrimLeft(args[0], "-") == "skip-update-status" {
+		args, skip = args[1:], true
+	}
+	if len(args) != 1 {
 		return c.usagef("expected how long")
 	}
-	d, err := time.ParseDuration(c.args[0])
+	d, err := time.ParseDuration(args[0])
 	if err != nil || d <= 0 {
-		return c.usagef("%q is not a duration like 90s, 5m or 2h", c.args[0])
+		return c.usagef("%q is not a duration like 90s, 5m or 2h", args[0])
 	}
-	return c.let(func() error { return c.advance(c.ts, d) })
+	return c.let(func() error { return c.advance(c.ts, d, skip) })
 }
 
 func (c *call) restartAgent() error {

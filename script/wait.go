@@ -107,17 +107,22 @@ func (w *world) until(pause bool) error {
 		case err == nil && len(answer.Hung) > 0 && answer.Still >= rev:
 			return standsStill{answer.Hung[0]}
 		}
-		failed, err := failedAgents(ctx, m)
-		if err != nil {
-			return err
+		// What has failed is asked for once the agent stands still: while it works, each
+		// of its commits would have the whole model read.
+		if answer.Still >= rev && len(answer.Hung) == 0 {
+			failed, err := failedAgents(ctx, m)
+			if err != nil {
+				return err
+			}
+			if len(failed) > 0 {
+				return errors.WithType(errors.New(strings.Join(failed, "\n")), errAgentFailed)
+			}
 		}
-		if len(failed) > 0 && len(answer.Hung) == 0 && answer.Still >= rev {
-			return errors.WithType(errors.New(strings.Join(failed, "\n")), errAgentFailed)
-		}
-		// An agent that pauses or stands still writes nothing: it has to be asked.
-		var ask <-chan time.Time
-		if pause || slices.ContainsFunc(answer.Armed, lab.Fault.Hangs) || len(answer.Hung) > 0 || len(failed) > 0 {
-			ask = time.After(time.Millisecond)
+		// An agent that pauses, stands still or has failed writes nothing: it has to be
+		// asked.
+		ask := time.After(50 * time.Millisecond)
+		if pause || slices.ContainsFunc(answer.Armed, lab.Fault.Hangs) || len(answer.Hung) > 0 {
+			ask = time.After(3 * time.Millisecond)
 		}
 		select {
 		case <-watch:
@@ -180,16 +185,20 @@ func failedAgents(ctx context.Context, m *state.Model) ([]string, error) {
 // errAgentEnded says that the agent has ended, most likely by a fault.
 const errAgentEnded = errors.ConstError(`the agent has ended: "restart-agent" starts another one`)
 
-// setTime moves the clocks of the world.
-func (w *world) setTime(ts *testscript.TestScript, now time.Time) error {
+// setTime moves the clocks of the world, on their way to target: the agent's
+// first, which keeps its leases before others can see that they have expired.
+func (w *world) setTime(ts *testscript.TestScript, now, target time.Time, skip bool) error {
+	_, err := w.tell(lab.Request{Now: now, Until: target, SkipStatus: skip})
 	w.clock.Set(now)
 	ts.Setenv(nowVariable, now.Format(time.RFC3339Nano))
-	_, err := w.tell(lab.Request{Now: now})
 	return err
 }
 
-// advance lets time pass, and the agent go on, from one thing that is due to the next.
-func (w *world) advance(ts *testscript.TestScript, d time.Duration) error {
+// advance lets time pass, and the agent go on, from one thing that is due to the
+// next. What the agent does again and again by itself is no such thing: what it
+// would have found is found at the end. skip: an update-status that changes nothing
+// stands for those that follow it; see lab.Statuses.
+func (w *world) advance(ts *testscript.TestScript, d time.Duration, skip bool) error {
 	target := w.clock.Now().Add(d)
 	answer, err := w.tell(lab.Request{})
 	if err != nil {
@@ -208,6 +217,9 @@ func (w *world) advance(ts *testscript.TestScript, d time.Duration) error {
 			return err
 		}
 		next := answer.Next
+		if !answer.Round.IsZero() && (next.IsZero() || answer.Round.Before(next)) {
+			next = answer.Round
+		}
 		if answer.Lost || answer.Full {
 			// Nothing tells when the agent has reacted: it gets a moment.
 			next = w.clock.Now().Add(time.Second)
@@ -216,8 +228,13 @@ func (w *world) advance(ts *testscript.TestScript, d time.Duration) error {
 		if next.IsZero() || next.After(target) {
 			next = target
 		}
-		if err := w.setTime(ts, next); err != nil {
+		if err := w.setTime(ts, next, target, skip); err != nil {
 			return err
+		}
+		if next.Equal(target) || !answer.Round.IsZero() && !next.Before(answer.Round) {
+			if _, err := w.tell(lab.Request{Rounds: true}); err != nil {
+				return err
+			}
 		}
 		if err := w.goOn(answer); err != nil || next.Equal(target) {
 			return err

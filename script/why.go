@@ -5,6 +5,7 @@ import (
 
 	"github.com/juju/errors"
 
+	"github.com/unitd/unitd/machine"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
 	"github.com/unitd/unitd/why"
@@ -12,13 +13,20 @@ import (
 
 // holds says what holds a unit; empty where nothing does, or nobody can tell.
 func (w *world) holds(m *state.Model, unit model.UnitName) string {
-	_, noAgent := w.running()
-	f, err := why.Look(w.ctx, m, w.dir, unit, noAgent == nil, w.clock.Now())
+	var agent *machine.Word
+	if _, noAgent := w.running(); noAgent == nil {
+		word, err := machine.Ask(w.ctx, w.dir)
+		if err != nil {
+			return ""
+		}
+		agent = &word
+	}
+	f, err := why.Look(w.ctx, m, w.dir, unit, agent, w.clock.Now())
 	if err != nil {
 		return ""
 	}
 	if a := why.Say(f); a.State != why.Settled {
-		return a.Sentence
+		return w.sources(m).Text(unit.Tag(), a.Sentence)
 	}
 	return ""
 }

@@ -35,6 +35,7 @@ type world struct {
 	unitd  string
 	name   string
 	file   string // of the script
+	work   string // its directory
 	dir    string // UNITD_DATA
 	// isolated: units are, where the script doesn't say otherwise.
 	isolated bool
@@ -63,6 +64,8 @@ type world struct {
 	// last time; nil: it hasn't been.
 	kept   map[string]*kept
 	change *change
+	// probes are the tasks of unit-exec.
+	probes map[string]bool
 }
 
 // change is how the model in focus looked before and after.
@@ -83,7 +86,7 @@ func (e *engine) setUp(env *testscript.Env) error {
 	if err := makeExecutable(env.WorkDir); err != nil {
 		return err
 	}
-	w := &world{unitd: e.Unitd, isolated: e.Isolate != model.IsolateOff, name: name, file: e.files[name], dir: filepath.Join(env.WorkDir, ".unitd"), clock: lab.NewClock(dawn)}
+	w := &world{unitd: e.Unitd, isolated: e.Isolate != model.IsolateOff, name: name, file: e.files[name], work: env.WorkDir, dir: filepath.Join(env.WorkDir, ".unitd"), clock: lab.NewClock(dawn)}
 	w.ctx, w.cancel = context.WithCancel(e.ctx)
 	if e.Store != nil {
 		w.url = e.Store(name)
@@ -330,7 +333,7 @@ func (w *world) inError(m *state.Model) ([]string, error) {
 				why := u.Workload.Message
 				status, err := m.StatusOf(w.ctx, state.AgentStatus, string(u.Name))
 				if reason, ok := status.Data["reason"].(string); ok && err == nil {
-					why += fmt.Sprintf(" (%s)", reason)
+					why += fmt.Sprintf(" (%s)", w.sources(m).Text(u.Name.Tag(), reason))
 				}
 				failed = append(failed, fmt.Sprintf("%s: %s; it waits to be resolved", u.Name, why))
 			}

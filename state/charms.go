@@ -26,11 +26,17 @@ func charmURL(name string, rev int) string { return fmt.Sprintf("local:%s-%d", n
 // "local:<name>-<revision>" with revisions from 0 for each name and model. r
 // has the charm's archive, whose hash is sha (hex).
 func (m *Model) AddCharm(ctx context.Context, c model.Charm, sha string, r io.Reader) (string, error) {
+	return m.AddCharmFrom(ctx, "", c, sha, r)
+}
+
+// AddCharmFrom is AddCharm for a charm that was packed from the tree source, an
+// absolute path: see CharmDoc.Source.
+func (m *Model) AddCharmFrom(ctx context.Context, source string, c model.Charm, sha string, r io.Reader) (string, error) {
 	size, err := m.storeBlob(ctx, sha, r)
 	if err != nil {
 		return "", errors.Annotatef(err, "cannot store charm %q", c.Name)
 	}
-	doc := CharmDoc{SHA256: sha, Size: size, Charm: c}
+	doc := CharmDoc{SHA256: sha, Size: size, Charm: c, Source: source}
 	_, err = m.update(ctx, func(tx *txn) error {
 		rev, err := tx.next("charm/" + c.Name)
 		if err != nil {

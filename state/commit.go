@@ -27,6 +27,11 @@ type HookCommit struct {
 	// Memory is what the unit's agent wants to find beside the stamp if its own
 	// disk is lost: JSON that the model doesn't look into.
 	Memory json.RawMessage
+	// Addresses is what the unit's settings are to say of its addresses in each
+	// relation that it is in the scope of, but for what the hook has written there
+	// itself; an empty value deletes. nil: they stay as they are. Source:
+	// docs/spec/uniter-facts.md §4.5.
+	Addresses model.Settings
 	// LeaveScope is the relation whose broken hook it is; model.NoRelation: none.
 	LeaveScope model.RelationID
 	// Rotated is the secret whose secret-rotate hook it is; empty: none.
@@ -40,12 +45,16 @@ type HookCommit struct {
 }
 
 // CommitHook writes all that a hook changed, and the unit's stamp, in one
-// transaction (design §2). A run that is stamped already is left as it is. What
+// transaction (docs/architecture.md, "One commit"). A run that is stamped already is left as it is. What
 // the hook wrote to a relation that is gone meanwhile is dropped. Errors:
 // ErrNotLeader, NotValid for ports in conflict, QuotaLimitExceeded for settings
 // or state that grew too large, and for more than one transaction can take.
 func (m *Model) CommitHook(ctx context.Context, c HookCommit) error {
-	_, err := m.update(ctx, func(tx *txn) error {
+	c, err := m.tellAddresses(ctx, c)
+	if err != nil {
+		return errors.Trace(err)
+	}
+	_, err = m.update(ctx, func(tx *txn) error {
 		u, err := tx.unit(c.Unit)
 		if err != nil || u.Run >= c.Run {
 			return errors.Trace(err)

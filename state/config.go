@@ -53,7 +53,7 @@ func (d docs) config(application string) (ApplicationConfig, error) {
 }
 
 // SetConfig sets options, given as text, and resets others to their defaults,
-// all or none. Errors are NotValid with the texts of spec/cli-juju.md §6.
+// all or none. Errors are NotValid with the texts of docs/spec/cli-juju.md §6.
 func (m *Model) SetConfig(ctx context.Context, application string, set map[string]string, reset []string) error {
 	_, err := m.update(ctx, func(tx *txn) error {
 		c, err := tx.config(application)

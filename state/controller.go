@@ -17,9 +17,15 @@ import (
 
 // Controller is a store with its models.
 type Controller struct {
+	// plain is the store as it was given; store verifies its documents.
+	plain  store.Store
 	store  store.Store
 	clock  clock.Clock
 	sealer Sealer
+	// command is what the command line is called, for people.
+	command string
+	// oneHost: the store is of one host, see WithOneHost.
+	oneHost bool
 	// manager is the agent that has the controller, see ManagedBy; nil: whoever.
 	manager *manager
 }
@@ -28,7 +34,23 @@ const modelsPrefix = "models/"
 
 // NewController opens the models in s. The store stays the caller's to close.
 func NewController(s store.Store, c clock.Clock) *Controller {
-	return &Controller{store: s, clock: c}
+	return &Controller{plain: s, store: checked{s}, clock: c, command: "unitd"}
+}
+
+// WithCommand is the controller for a command line of another name than unitd,
+// which messages that name a command have in them.
+func (c *Controller) WithCommand(name string) *Controller {
+	with := *c
+	with.command = name
+	return &with
+}
+
+// WithOneHost is the controller for a store that one host has: units don't wait
+// there for a machine that nobody has joined, unless they are placed on it.
+func (c *Controller) WithOneHost() *Controller {
+	with := *c
+	with.oneHost = true
+	return &with
 }
 
 // WithSealer is the controller with what encrypts the content of secrets;
@@ -39,8 +61,16 @@ func (c *Controller) WithSealer(s Sealer) *Controller {
 	return &with
 }
 
-// Store is the store that the models are in.
-func (c *Controller) Store() store.Store { return c.store }
+// Through is the controller with something between the models and their store.
+func (c *Controller) Through(between store.Store) *Controller {
+	with := *c
+	with.plain, with.store = between, checked{between}
+	return &with
+}
+
+// Store is the store that the models are in. What is read of it directly has
+// checksums, which nobody has verified.
+func (c *Controller) Store() store.Store { return c.plain }
 
 // AddModel makes an empty model. Errors: NotValid for a bad name,
 // AlreadyExists.
@@ -80,7 +110,7 @@ func putInfo(tx store.Tx, info ModelInfo) error {
 }
 
 func (c *Controller) open(info ModelInfo) *Model {
-	return &Model{info: info, store: c.store, clock: c.clock, sealer: c.sealer, managed: c.manager, charms: &charmCache{docs: map[string]CharmDoc{}}}
+	return &Model{info: info, store: c.store, clock: c.clock, sealer: c.sealer, command: c.command, oneHost: c.oneHost, managed: c.manager, charms: &charmCache{docs: map[string]CharmDoc{}}}
 }
 
 // Models are all models by name.

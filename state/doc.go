@@ -14,6 +14,7 @@
 // (settings of a removed relation, histories) is left to the cleanup queue.
 //
 // It knows nothing of hooks, charm directories or agents, and nothing of
-// which engine its store is. Sources: seeds 000 to 002 (lifecycles),
-// spec/uniter-behaviour.md §5 and §9, spec/cli-juju.md §2 and §6.
+// which engine its store is. Sources: seeds 000 to 002 (lifecycles;
+// docs/spec/seeds.md),
+// docs/spec/uniter-behaviour.md §5 and §9, docs/spec/cli-juju.md §2 and §6.
 package state

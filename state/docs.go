@@ -26,6 +26,9 @@ type CharmDoc struct {
 	SHA256   string      `json:"sha256"`
 	Size     int64       `json:"size"`
 	Charm    model.Charm `json:"charm"`
+	// Source is the tree that the charm was packed from, on the host of who has
+	// deployed it; empty for an archive. It is for people alone.
+	Source string `json:"source,omitempty"`
 }
 
 // ApplicationDoc is the document of an application.

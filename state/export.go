@@ -31,6 +31,10 @@ type (
 	exportHeader struct {
 		Format int       `json:"unitd-model"`
 		Model  ModelInfo `json:"model"`
+		// Incomplete: it is what could be read in a damaged store; Lost are the keys
+		// of documents that couldn't, as far as is known.
+		Incomplete bool     `json:"incomplete,omitempty"`
+		Lost       []string `json:"lost,omitempty"`
 	}
 	exportGroup struct {
 		Rev  int64       `json:"rev,omitempty"`
@@ -82,18 +86,25 @@ func (c *contentDigest) trailer() exportTrailer {
 
 // Export writes the whole model as it is at one revision, for Import. Secrets
 // stay sealed. What is only about agents that run isn't in it.
-func (m *Model) Export(ctx context.Context, w io.Writer) error {
+func (m *Model) Export(ctx context.Context, w io.Writer) error { return m.export(ctx, w, nil) }
+
+// export is Export; with a header, of what can be read.
+func (m *Model) export(ctx context.Context, w io.Writer, readable *exportHeader) error {
 	out := bufio.NewWriter(w)
 	lines := json.NewEncoder(out)
 	_, err := m.view(ctx, func(d docs) error {
-		info, err := readInfo(d, m.info)
-		if err != nil {
+		header := readable
+		if header == nil {
+			info, err := readInfo(d, m.info)
+			if err != nil {
+				return errors.Trace(err)
+			}
+			header = &exportHeader{Format: exportFormat, Model: info}
+		}
+		if err := lines.Encode(header); err != nil {
 			return errors.Trace(err)
 		}
-		if err := lines.Encode(exportHeader{exportFormat, info}); err != nil {
-			return errors.Trace(err)
-		}
-		writes, err := d.writes()
+		writes, err := d.writes(header.Lost)
 		if err != nil {
 			return errors.Trace(err)
 		}
@@ -118,16 +129,8 @@ func (m *Model) Export(ctx context.Context, w io.Writer) error {
 			}
 			writes = writes[n:]
 		}
-		for _, sha := range slices.Sorted(maps.Keys(files)) {
-			if err := lines.Encode(exportGroup{Blob: sha}); err != nil {
-				return errors.Trace(err)
-			}
-			if err := m.FileContent(ctx, File{SHA256: sha}, partWriter{lines}); err != nil {
-				return errors.Annotatef(err, "file %s", sha)
-			}
-			if err := lines.Encode(exportGroup{}); err != nil {
-				return errors.Trace(err)
-			}
+		if err := m.exportFiles(ctx, slices.Sorted(maps.Keys(files)), lines, readable != nil); err != nil {
+			return errors.Trace(err)
 		}
 		return errors.Trace(lines.Encode(exportGroup{exportTrailer: digest.trailer()}))
 	})
@@ -135,6 +138,25 @@ func (m *Model) Export(ctx context.Context, w io.Writer) error {
 		return errors.Annotatef(err, "cannot export model %q", m.info.Name)
 	}
 	return errors.Annotatef(out.Flush(), "cannot export model %q", m.info.Name)
+}
+
+// exportFiles writes files, or those of them that can be read.
+func (m *Model) exportFiles(ctx context.Context, files []string, lines *json.Encoder, readable bool) error {
+	for _, sha := range files {
+		if readable && m.FileContent(ctx, File{SHA256: sha}, io.Discard) != nil {
+			continue
+		}
+		if err := lines.Encode(exportGroup{Blob: sha}); err != nil {
+			return errors.Trace(err)
+		}
+		if err := m.FileContent(ctx, File{SHA256: sha}, partWriter{lines}); err != nil {
+			return errors.Annotatef(err, "file %s", sha)
+		}
+		if err := lines.Encode(exportGroup{}); err != nil {
+			return errors.Trace(err)
+		}
+	}
+	return nil
 }
 
 // fileOf finds the files that a document refers to.
@@ -158,8 +180,9 @@ type written struct {
 	last bool
 }
 
-// writes are the model's documents by when they were made and last written.
-func (d docs) writes() ([]written, error) {
+// writes are the model's documents by when they were made and last written, but
+// for those that are lost.
+func (d docs) writes(lost []string) ([]written, error) {
 	var out []written
 	for after := ""; ; {
 		page, err := d.Keys(d.m.prefix(), after, 1000)
@@ -171,7 +194,7 @@ func (d docs) writes() ([]written, error) {
 		}
 		after = page[len(page)-1].Key
 		for _, kv := range page {
-			if ofAgents(strings.TrimPrefix(kv.Key, d.m.prefix())) {
+			if key := strings.TrimPrefix(kv.Key, d.m.prefix()); ofAgents(key) || slices.Contains(lost, key) {
 				continue
 			}
 			if kv.CreateRev != kv.Rev {

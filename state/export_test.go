@@ -99,7 +99,7 @@ func TestAModelMovesBetweenEnginesWhole(t *testing.T) {
 		s := open()
 		t.Cleanup(func() { s.Close() })
 		c := state.NewController(s, w.clock).WithSealer(backwards())
-		m, err := c.Import(w.ctx, bytes.NewReader(file))
+		m, err := c.Import(w.ctx, bytes.NewReader(file), false)
 		w.ok(err)
 		if got := documentsOf(t, s, m); !reflect.DeepEqual(got, docs) {
 			t.Errorf("%d documents have come, of %d", len(got), len(docs))
@@ -135,7 +135,7 @@ func TestAModelMovesBetweenEnginesWhole(t *testing.T) {
 		for _, p := range problems {
 			t.Errorf("self-check: %s", p)
 		}
-		if _, err := c.Import(w.ctx, bytes.NewReader(file)); !errors.Is(err, errors.AlreadyExists) {
+		if _, err := c.Import(w.ctx, bytes.NewReader(file), false); !errors.Is(err, errors.AlreadyExists) {
 			t.Errorf("importing it twice gives %v", err)
 		}
 	}
@@ -203,7 +203,7 @@ func TestWhatIsNoWholeExportedModelIsntImported(t *testing.T) {
 			t.Parallel()
 			s := etcdtest.Open(t, filepath.Join(t.TempDir(), "store.db"))
 			defer s.Close()
-			_, err := state.NewController(s, w.clock).Import(t.Context(), bytes.NewReader(tt.file))
+			_, err := state.NewController(s, w.clock).Import(t.Context(), bytes.NewReader(tt.file), false)
 			if err == nil || err.Error() != tt.want {
 				t.Errorf("it gives %v, want %s", err, tt.want)
 			}

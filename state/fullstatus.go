@@ -30,6 +30,9 @@ type MachineView struct {
 	Present bool
 	// Expired: nobody has joined as the machine, and nobody can any more.
 	Expired bool
+	// Base is that of the charm for which the machine is there, of its first
+	// principal unit by name; that of the host where no charm names one.
+	Base model.Base
 }
 
 // ApplicationView is an application as people see it.
@@ -87,7 +90,7 @@ func (s *FullStatus) read(r docs) error {
 	slices.SortFunc(machines, func(a, b MachineDoc) int { return compareIDs(a.ID, b.ID) })
 	byID := map[string]MachineView{}
 	for _, doc := range machines {
-		v := MachineView{MachineDoc: doc}
+		v := MachineView{MachineDoc: doc, Base: model.Base{Name: doc.BaseName, Channel: doc.BaseChannel}}
 		v.Expired = doc.Join != nil && !s.Timestamp.Before(doc.Join.Expires)
 		if v.Present, err = r.present(doc.ID); err != nil {
 			return errors.Trace(err)
@@ -113,7 +116,26 @@ func (s *FullStatus) read(r docs) error {
 		}
 		s.Applications = append(s.Applications, v)
 	}
+	s.chooseBases()
 	return nil
+}
+
+// chooseBases gives machines the bases of the charms whose units are on them.
+func (s *FullStatus) chooseBases() {
+	bases := map[string]model.Base{}
+	for _, app := range s.Applications { // by name
+		base := app.CharmDoc.Charm.Base()
+		for _, u := range app.Units {
+			if _, chosen := bases[u.Machine]; !chosen && u.Principal == "" && base.Name != "" {
+				bases[u.Machine] = base
+			}
+		}
+	}
+	for i, m := range s.Machines {
+		if base, ok := bases[m.ID]; ok {
+			s.Machines[i].Base = base
+		}
+	}
 }
 
 func (s *FullStatus) application(r docs, doc ApplicationDoc, machines map[string]MachineView) (ApplicationView, error) {
@@ -143,7 +165,6 @@ func (s *FullStatus) application(r docs, doc ApplicationDoc, machines map[string
 	if err != nil {
 		return v, errors.Trace(err)
 	}
-	var shown []model.Status
 	for _, u := range units {
 		uv, err := r.unitView(u, machines[u.Machine])
 		if err != nil {
@@ -151,12 +172,11 @@ func (s *FullStatus) application(r docs, doc ApplicationDoc, machines map[string
 		}
 		uv.Leader = u.Name == leader.Unit
 		v.Units = append(v.Units, uv)
-		shown = append(shown, uv.Workload)
 		if u.WorkloadVersion != "" {
 			v.Version = u.WorkloadVersion
 		}
 	}
-	v.Status, err = r.applicationStatus(doc, shown)
+	v.Status, err = r.seenApplicationStatus(doc, v.Units)
 	return v, errors.Trace(err)
 }
 

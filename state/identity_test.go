@@ -46,7 +46,7 @@ func TestALaterUnitOfTheSameNameIsAnother(t *testing.T) {
 		"CommitHook":     old.CommitHook(w.ctx, commit(2)),
 		"SetDeployed":    old.SetDeployed(w.ctx, "mysql/0"),
 		"SetUnitCharm":   old.SetUnitCharm(w.ctx, "mysql/0", "local:other-1"),
-		"SetFailed":      old.SetFailed(w.ctx, "mysql/0", 7, nil),
+		"Tell":           old.Tell(w.ctx, "mysql/0", state.Report{Failed: &state.FailureDoc{Run: 7}}),
 		"SetDying":       old.SetDying(w.ctx, "mysql/0"),
 		"SetDead":        old.SetDead(w.ctx, "mysql/0"),
 		"SetCharmStatus": old.SetCharmStatus(w.ctx, "mysql/0", model.Status{Status: "active"}),

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"sort"
+	"strings"
 
 	"github.com/juju/errors"
 
@@ -21,14 +22,19 @@ type importing struct {
 	old, new []int64
 }
 
+// ErrIncomplete marks the error of Import for a model of which not everything
+// could be read.
+const ErrIncomplete = errors.ConstError("model is incomplete")
+
 // Import reads a model that Export has written, from a store on any engine. It
 // keeps its name and UUID, so that directories of its units stay theirs. The
 // model is seen by nobody before it is whole and has been compared; what an
 // import that was broken off has left is cleared away by the next one.
 //
 // Errors: AlreadyExists for a model of that name or UUID, NotValid for what
-// isn't a whole exported model.
-func (c *Controller) Import(ctx context.Context, r io.Reader) (*Model, error) {
+// isn't a whole exported model, ErrIncomplete for what ExportReadable has
+// written, unless that is taken as it is.
+func (c *Controller) Import(ctx context.Context, r io.Reader, incomplete bool) (*Model, error) {
 	i := &importing{ctx: ctx, lines: json.NewDecoder(r)}
 	var header exportHeader
 	if err := i.lines.Decode(&header); err != nil || header.Format == 0 || header.Model.UUID == "" {
@@ -36,6 +42,14 @@ func (c *Controller) Import(ctx context.Context, r io.Reader) (*Model, error) {
 	}
 	if header.Format != exportFormat {
 		return nil, errors.NewNotValid(nil, fmt.Sprintf("it was exported by a newer unitd (format %d, this one knows %d)", header.Format, exportFormat))
+	}
+	if header.Incomplete && !incomplete {
+		what := "files"
+		if len(header.Lost) > 0 {
+			what = strings.Join(header.Lost[:min(len(header.Lost), 5)], ", ")
+		}
+		return nil, errors.WithType(errors.Errorf(
+			"it isn't the whole model, but what could be read in a damaged store (it lacks %s%s)", what, more(len(header.Lost)-5)), ErrIncomplete)
 	}
 	infos, err := c.Models(ctx)
 	if err != nil {
@@ -54,6 +68,14 @@ func (c *Controller) Import(ctx context.Context, r io.Reader) (*Model, error) {
 		return nil, errors.Annotatef(err, "cannot import model %q", header.Model.Name)
 	}
 	return i.Model, nil
+}
+
+// more says that there are so many more.
+func more(n int) string {
+	if n <= 0 {
+		return ""
+	}
+	return fmt.Sprintf(" and %d more", n)
 }
 
 // all writes all documents, compares them, and then makes the model one.

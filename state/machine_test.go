@@ -141,6 +141,26 @@ func TestMachines(t *testing.T) {
 			w.ok(err)
 			w.is("places", w.places("mysql"), strings.Join([]string{ids[1], awaited, "3", ids[0]}, " "))
 		}},
+		{"on a store of one host nobody waits for a machine that nobody has joined", func(w *world) {
+			awaited, _ := w.addMachine()
+			id := w.joined(1)[0]
+			local, _, err := w.AddMachine(w.ctx, state.LocalProvider, 0)
+			w.ok(err)
+			c := state.NewController(w.store, w.clock).WithOneHost()
+			m, err := c.Model(w.ctx, w.Name())
+			w.ok(err)
+			passed, err := m.PassedOver(w.ctx, 2)
+			w.ok(err)
+			w.is("passed over where there is room", strings.Join(passed, " "), "")
+			passed, err = m.PassedOver(w.ctx, 3)
+			w.ok(err)
+			w.is("passed over", strings.Join(passed, " "), awaited)
+			w.ok(m.Deploy(w.ctx, state.DeployArgs{Application: "mysql", Charm: w.addCharm(charm(mysql)), Units: 4, To: []string{awaited}}))
+			w.is("places", w.places("mysql"), strings.Join([]string{awaited, id, local.ID, "3"}, " "))
+			passed, err = w.PassedOver(w.ctx, 3)
+			w.ok(err)
+			w.is("passed over on a store of many hosts", strings.Join(passed, " "), "")
+		}},
 		{"more free machines than one transaction can take", func(w *world) {
 			ids := w.joined(30)
 			w.deploy(mysql, 40)

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -16,16 +17,53 @@ const NewMachine = "new"
 type placing struct {
 	to   []string
 	free []string // ids of machines, in the order in which they are taken
+	// awaited are the ids of free machines that are taken only by name.
+	awaited []string
 }
 
-// placing reads what is known of where there is room. The list is read whole,
-// as it has only what nobody uses.
+// placing reads what is known of where there is room. Machines that nobody has
+// joined come last, and on a store of one host not at all: who should join there?
 func (d docs) placing(to []string) (*placing, error) {
+	free, awaited, err := d.freeMachines()
+	if !d.m.oneHost {
+		free, awaited = append(free, awaited...), nil
+	}
+	return &placing{to: slices.Clone(to), free: free, awaited: awaited}, errors.Trace(err)
+}
+
+// take says whether the machine was free, and is no longer.
+func (p *placing) take(id string) bool {
+	n := len(p.free) + len(p.awaited)
+	is := func(free string) bool { return free == id }
+	p.free, p.awaited = slices.DeleteFunc(p.free, is), slices.DeleteFunc(p.awaited, is)
+	return len(p.free)+len(p.awaited) < n
+}
+
+// PassedOver are the machines that nobody has joined and that so many units don't
+// wait for that are placed nowhere: the store is of one host, and other machines
+// haven't room for all of them.
+func (m *Model) PassedOver(ctx context.Context, units int) (ids []string, err error) {
+	if !m.oneHost {
+		return nil, nil
+	}
+	_, err = m.view(ctx, func(d docs) error {
+		ready, awaited, err := d.freeMachines()
+		if ids = awaited; len(ready) >= units {
+			ids = nil
+		}
+		return errors.Trace(err)
+	})
+	return ids, errors.Trace(err)
+}
+
+// freeMachines are those that have no units and weren't made for one, by number:
+// those that have a host, and those that wait for one. The list is read whole, as
+// it has only what nobody uses.
+func (d docs) freeMachines() (ready, awaited []string, err error) {
 	kvs, err := d.List(d.m.prefix() + freeMachines)
 	if err != nil {
-		return nil, errors.Trace(err)
+		return nil, nil, errors.Trace(err)
 	}
-	var ready, awaited []string
 	for _, kv := range kvs {
 		id := kv.Key[len(d.m.prefix()+freeMachines):]
 		if string(kv.Value) == "true" {
@@ -36,7 +74,7 @@ func (d docs) placing(to []string) (*placing, error) {
 	}
 	slices.SortFunc(ready, compareIDs)
 	slices.SortFunc(awaited, compareIDs)
-	return &placing{to: slices.Clone(to), free: append(ready, awaited...)}, nil
+	return ready, awaited, nil
 }
 
 // checkPlacement says whether n units can be placed so.
@@ -87,8 +125,7 @@ func (t *txn) place(u *UnitDoc, p *placing) error {
 			return errors.NewNotValid(nil, fmt.Sprintf("cannot place %s on machine %s: the machine is %s", u.Name, to, m.Life))
 		}
 	}
-	if i := slices.Index(p.free, m.ID); i >= 0 {
-		p.free = slices.Delete(p.free, i, i+1)
+	if p.take(m.ID) {
 		if err := t.delete(freeKey(m.ID)); err != nil {
 			return errors.Trace(err)
 		}
@@ -104,7 +141,7 @@ func (t *txn) putFree(m MachineDoc) error {
 	if m.ForUnit || m.Life != model.Alive || len(m.Units) > 0 {
 		return t.delete(freeKey(m.ID))
 	}
-	return t.put(freeKey(m.ID), m.Instance != "")
+	return t.put(freeKey(m.ID), m.Instance != "" || m.Provider == LocalProvider)
 }
 
 // unassignFromMachine takes the unit off its machine, which goes with it if it

@@ -30,7 +30,7 @@ func (t *txn) addRelation(eps []model.Endpoint) (RelationDoc, error) {
 }
 
 // AddRelation relates two Alive applications. Each argument is "application"
-// or "application:endpoint". Errors have the texts of spec/cli-juju.md §6:
+// or "application:endpoint". Errors have the texts of docs/spec/cli-juju.md §6:
 // NotFound for an application and for "no relations found", NotValid for an
 // ambiguity, which lists the candidates, AlreadyExists.
 func (m *Model) AddRelation(ctx context.Context, a, b string) (RelationDoc, error) {

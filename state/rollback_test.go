@@ -56,7 +56,7 @@ func TestRollback(t *testing.T) {
 	// All units in error try again, be they more than one transaction can take; but
 	// not those that somebody has answered already.
 	for i := range 70 {
-		w.ok(w.SetFailed(w.ctx, model.UnitName(fmt.Sprintf("mysql/%d", i)), 7, nil))
+		w.ok(w.Tell(w.ctx, model.UnitName(fmt.Sprintf("mysql/%d", i)), state.Report{Failed: &state.FailureDoc{Run: 7}}))
 	}
 	w.ok(w.Resolve(w.ctx, "mysql/5", false))
 	_, failed, err = w.Rollback(w.ctx, "mysql", state.FormerRevision)

@@ -26,7 +26,7 @@ type SecretRef struct {
 // ReadSecret is the content of a secret for a unit. Which revision a unit reads
 // is kept, at once. Errors: NotFound with the contract's texts, ErrNotYours, and
 // AlreadyExists for a label that the unit has for another secret.
-// Source: spec/hook-tools.md §6, "revision rule".
+// Source: docs/spec/hook-tools.md §6, "revision rule".
 func (m *Model) ReadSecret(ctx context.Context, unit model.UnitName, ref SecretRef) (model.SecretContent, error) {
 	var read secretRead
 	_, err := m.view(ctx, func(r docs) (err error) {

@@ -203,7 +203,10 @@ func (d docs) applicationStatus(app ApplicationDoc, units []model.Status) (model
 
 // unitStatus is a unit's workload and agent status as people see them: a hook
 // that failed is the agent's error, shown as the workload's, while the agent
-// is idle; an agent that isn't there is lost (spec/uniter-behaviour.md §9).
+// is idle. An agent that isn't there is lost, and what its workload does is
+// unknown, unless it has failed or is terminated: nobody who waits for what is
+// active is content with what nobody looks after.
+// Source: docs/spec/uniter-facts.md §9.2.
 func (d docs) unitStatus(u UnitDoc, present bool) (workload, agent model.Status, err error) {
 	if workload, err = d.status(WorkloadStatus, string(u.Name)); err != nil {
 		return workload, agent, errors.Trace(err)
@@ -220,8 +223,29 @@ func (d docs) unitStatus(u UnitDoc, present bool) (workload, agent model.Status,
 	}
 	if !present && u.Deployed && u.Life != model.Dead {
 		agent = model.Status{Status: model.StatusLost, Message: "agent is not communicating with the server", Since: agent.Since}
+		if workload.Status != model.StatusError && workload.Status != model.StatusTerminated {
+			message := fmt.Sprintf("agent lost, see '%s show-status-log %s'", d.m.command, u.Name)
+			workload = model.Status{Status: model.StatusUnknown, Message: message, Since: workload.Since}
+		}
 	}
 	return workload, agent, nil
+}
+
+// seenApplicationStatus is applicationStatus as people see it, who see the units
+// in these statuses: what a leader has set isn't active any more where the agents
+// of all units are lost.
+func (d docs) seenApplicationStatus(app ApplicationDoc, units []UnitView) (model.Status, error) {
+	shown := make([]model.Status, len(units))
+	lost := len(units) > 0
+	for i, u := range units {
+		shown[i] = u.Workload
+		lost = lost && u.Agent.Status == model.StatusLost
+	}
+	s, err := d.applicationStatus(app, shown)
+	if lost && s.Status == model.StatusActive {
+		s = model.DeriveStatus(shown)
+	}
+	return s, errors.Trace(err)
 }
 
 // errorMessage adds to the message of a failed relation hook which endpoint of

@@ -90,7 +90,7 @@ func TestStatusHistory(t *testing.T) {
 	}
 }
 
-// spec/uniter-behaviour.md §9.
+// docs/spec/uniter-behaviour.md §9.
 func TestStatusOfApplication(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -145,7 +145,7 @@ func TestStatusOfApplication(t *testing.T) {
 	}
 }
 
-// spec/cli-juju.md §2.2.
+// docs/spec/cli-juju.md §2.2.
 func TestStatusOfUnit(t *testing.T) {
 	t.Parallel()
 	failed := func(message string, data map[string]any) model.Status {
@@ -156,6 +156,7 @@ func TestStatusOfUnit(t *testing.T) {
 		agent           model.Status
 		alone           bool // the machine's agent isn't there
 		undeployed      bool
+		set             model.Status // the workload's; active: ready
 		workload, shown string
 	}{
 		{name: "what was set is shown", agent: status("executing", "running start hook"),
@@ -168,8 +169,12 @@ func TestStatusOfUnit(t *testing.T) {
 		{name: "a failed hook of a relation that is gone doesn't",
 			agent:    failed(`hook failed: "server-relation-joined"`, map[string]any{"relation-id": 99}),
 			workload: `error: hook failed: "server-relation-joined"`, shown: "idle: "},
-		{name: "an agent that isn't there is lost", agent: status("idle", ""), alone: true,
-			workload: "active: ready", shown: "lost: agent is not communicating with the server"},
+		{name: "an agent that isn't there is lost, and nobody knows of the workload", agent: status("idle", ""), alone: true,
+			workload: "unknown: agent lost, see 'juju show-status-log mysql/0'", shown: "lost: agent is not communicating with the server"},
+		{name: "an error stays one", agent: failed(`hook failed: "start"`, map[string]any{"run": 3}), alone: true,
+			workload: `error: hook failed: "start"`, shown: "lost: agent is not communicating with the server"},
+		{name: "what is terminated stays so", agent: status("idle", ""), alone: true, set: status("terminated", ""),
+			workload: "terminated: ", shown: "lost: agent is not communicating with the server"},
 		{name: "a unit that no agent has taken on can't be lost", agent: status("allocating", ""), alone: true, undeployed: true,
 			workload: "active: ready", shown: "allocating: "},
 	} {
@@ -185,17 +190,23 @@ func TestStatusOfUnit(t *testing.T) {
 			if !tt.alone {
 				w.present("0")
 			}
-			w.ok(w.SetStatus(w.ctx, state.WorkloadStatus, "mysql/0", status("active", "ready")))
+			if tt.set.Status == "" {
+				tt.set = status("active", "ready")
+			}
+			w.ok(w.SetStatus(w.ctx, state.WorkloadStatus, "mysql/0", tt.set))
 			w.ok(w.SetStatus(w.ctx, state.AgentStatus, "mysql/0", tt.agent))
-			d, err := w.ShowUnit(w.ctx, "mysql/0")
+			named, err := state.NewController(w.store, w.clock).WithCommand("juju").Model(w.ctx, w.Name())
+			w.ok(err)
+			d, err := named.ShowUnit(w.ctx, "mysql/0")
 			w.ok(err)
 			w.is("workload", d.Workload.Status+": "+d.Workload.Message, tt.workload)
 			w.is("agent", d.Agent.Status+": "+d.Agent.Message, tt.shown)
-			// The workload's own status comes back with the agent's.
+			// The workload's own status comes back with the agent's, and with the agent.
+			w.present("0")
 			w.ok(w.SetStatus(w.ctx, state.AgentStatus, "mysql/0", status("idle", "")))
 			d, err = w.ShowUnit(w.ctx, "mysql/0")
 			w.ok(err)
-			w.is("workload afterwards", d.Workload.Status+": "+d.Workload.Message, "active: ready")
+			w.is("workload afterwards", d.Workload.Status+": "+d.Workload.Message, tt.set.Status+": "+tt.set.Message)
 		})
 	}
 }

@@ -101,7 +101,7 @@ func TestAnOperationIsQueuedWholeOrNotAtAll(t *testing.T) {
 func TestATaskEndsOnceWithOneCommit(t *testing.T) {
 	t.Parallel()
 	w, rel := pair(t)
-	w.ok(w.SetFailed(w.ctx, "mysql/0", 4, nil))
+	w.ok(w.Tell(w.ctx, "mysql/0", state.Report{Failed: &state.FailureDoc{Run: 4}}))
 	w.ok(w.Resolve(w.ctx, "mysql/0", true))
 	id := w.ask("mysql/0")[0].ID
 	_, err := w.StartTask(w.ctx, "mysql/0", id)

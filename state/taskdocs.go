@@ -20,7 +20,7 @@ const (
 	ExecTask   TaskKind = "exec"   // commands for a shell
 )
 
-// TaskStatus is how far a task has come. Source: spec/uniter-behaviour.md §7.
+// TaskStatus is how far a task has come. Source: docs/spec/uniter-behaviour.md §7.
 type TaskStatus string
 
 // The statuses of a task. Pending, running and aborting ones haven't ended, all

@@ -128,7 +128,7 @@ func checkCommand(t TaskSpec) error {
 
 // checkExec checks a command and the relation that it is to be run in the
 // context of, and finds out which remote unit is meant where there is but one.
-// Source: spec/hook-tools.md §8.
+// Source: docs/spec/hook-tools.md §8.
 func (d docs) checkExec(u UnitDoc, t *TaskSpec, anyRemote bool) error {
 	if err := checkCommand(*t); err != nil {
 		return err

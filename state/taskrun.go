@@ -140,7 +140,7 @@ func (t *txn) endTask(id string, o model.TaskOutcome) error {
 }
 
 // addOutput adds what a task has printed to its results: as text, or in base64
-// where it is none; lost are the bytes before it. Source: spec/cli-juju.md §2.3.
+// where it is none; lost are the bytes before it. Source: docs/spec/cli-juju.md §2.3.
 func addOutput(results map[string]any, key, text string, lost int) {
 	if text == "" {
 		return

@@ -24,6 +24,10 @@ type Model struct {
 	clock  clock.Clock
 	charms *charmCache
 	sealer Sealer
+	// command is that of Controller.WithCommand.
+	command string
+	// oneHost is Controller.WithOneHost.
+	oneHost bool
 	// managed is whom the model must still be managed by for anything to change;
 	// nil: whoever.
 	managed *manager
@@ -59,6 +63,13 @@ func (m *Model) prefix() string { return "m/" + m.info.UUID + "/" }
 func (m *Model) Of(unit UnitDoc) *Model {
 	own := *m
 	own.self = &unit
+	return &own
+}
+
+// Through is the model with something between it and its store.
+func (m *Model) Through(between store.Store) *Model {
+	own := *m
+	own.store = checked{between}
 	return &own
 }
 

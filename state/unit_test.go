@@ -69,7 +69,7 @@ func TestNoLifeGoesBack(t *testing.T) {
 		func() error { return w.SetDead(w.ctx, "mysql/0") },
 		func() error { return w.SetDeployed(w.ctx, "mysql/0") },
 		func() error { return w.SetUnitCharm(w.ctx, "mysql/0", "local:mysql-0") },
-		func() error { return w.SetFailed(w.ctx, "mysql/0", 7, nil) },
+		func() error { return w.Tell(w.ctx, "mysql/0", state.Report{Failed: &state.FailureDoc{Run: 7}}) },
 		func() error {
 			return w.CommitHook(w.ctx, state.HookCommit{Unit: "mysql/0", Run: 1, LeaveScope: model.NoRelation})
 		},
@@ -207,7 +207,7 @@ func TestResolve(t *testing.T) {
 			retry bool
 			mode  string
 		}{{3, true, "retry"}, {4, false, "skip"}} {
-			w.ok(w.SetFailed(w.ctx, "mysql/0", tt.run, nil))
+			w.ok(w.Tell(w.ctx, "mysql/0", state.Report{Failed: &state.FailureDoc{Run: tt.run}}))
 			w.ok(w.Resolve(w.ctx, "mysql/0", tt.retry))
 			u, err := w.Unit(w.ctx, "mysql/0")
 			w.ok(err)
@@ -221,7 +221,7 @@ func TestResolve(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t)
 		w.deploy(mysql, 1)
-		w.ok(w.SetFailed(w.ctx, "mysql/0", 3, nil))
+		w.ok(w.Tell(w.ctx, "mysql/0", state.Report{Failed: &state.FailureDoc{Run: 3}}))
 		w.ok(w.Resolve(w.ctx, "mysql/0", true))
 		w.fails(w.Resolve(w.ctx, "mysql/0", false), `cannot set resolved mode for unit "mysql/0": already resolved`)
 	})
@@ -230,7 +230,7 @@ func TestResolve(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t)
 		w.deploy(mysql, 1)
-		w.ok(w.SetFailed(w.ctx, "mysql/0", 3, nil))
+		w.ok(w.Tell(w.ctx, "mysql/0", state.Report{Failed: &state.FailureDoc{Run: 3}}))
 		w.ok(w.CommitHook(w.ctx, state.HookCommit{Unit: "mysql/0", Run: 4, LeaveScope: model.NoRelation}))
 		w.fails(w.Resolve(w.ctx, "mysql/0", true), `unit "mysql/0" is not in an error state`)
 	})

@@ -49,7 +49,7 @@ func (w *world) told(ch <-chan state.Change) string {
 			}
 			maps.DeleteFunc(words, func(_ string, is bool) bool { return !is })
 			return strings.Join(slices.Sorted(maps.Keys(words)), " ")
-		case <-time.After(10 * time.Second):
+		case <-time.After(5 * time.Minute):
 			w.Fatal("not told of the newest change")
 		}
 	}
@@ -93,7 +93,7 @@ func TestWatchTellsWhomAChangeConcerns(t *testing.T) {
 			return w.LeaveScope(w.ctx, "mysql/0", id)
 		}, "relation:1"},
 		{"a resolution concerns its unit", func(w *world, _ model.RelationID) error {
-			w.ok(w.SetFailed(w.ctx, "mysql/1", 3, nil))
+			w.ok(w.Tell(w.ctx, "mysql/1", state.Report{Failed: &state.FailureDoc{Run: 3}}))
 			return w.Resolve(w.ctx, "mysql/1", true)
 		}, "mysql/1"},
 		{"a dying unit is its own concern", func(w *world, _ model.RelationID) error {
@@ -166,7 +166,7 @@ func TestWatch(t *testing.T) {
 		w.ok(err)
 		w.ok(w.SetDying(w.ctx, "mysql/0"))
 		cancel()
-		for deadline := time.After(10 * time.Second); ; {
+		for deadline := time.After(5 * time.Minute); ; {
 			select {
 			case _, open := <-ch:
 				if !open {

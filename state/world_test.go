@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"flag"
 	"os"
 	"path/filepath"
 	"strings"
@@ -62,13 +63,21 @@ type world struct {
 }
 
 func TestMain(m *testing.M) {
+	flag.Parse()
+	if etcdtest.OnEtcd() && !long {
+		// What is left to chance is about the rules; what the engine has to do with
+		// them shows in few.
+		_ = flag.Set("rapid.checks", "6")
+	}
 	code := m.Run()
 	etcdtest.Stop()
 	os.Exit(code)
 }
 
-// TestOnEtcd runs all other tests of the package on the other engine.
-func TestOnEtcd(t *testing.T) {
+// TestHostOnEtcd runs all other tests of the package on the other engine. That
+// takes as long as all that make test has of the engine: it has its conformance, and
+// sessions on it.
+func TestHostOnEtcd(t *testing.T) {
 	t.Parallel()
 	engine := "etcd"
 	if os.Getenv("UNITD_TEST_LONG") != "" {

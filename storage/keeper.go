@@ -46,8 +46,16 @@ type Keeper struct {
 // MayMount says whether this process has leave to mount.
 func MayMount() bool { return runtime.GOOS == "linux" && os.Geteuid() == 0 }
 
-func (k *Keeper) dir(id model.StorageID) string {
-	return filepath.Join(k.Dir, id.Name()+"-"+strconv.Itoa(id.Number()))
+func (k *Keeper) dir(id model.StorageID) string { return volumeDir(k.Dir, id) }
+
+func volumeDir(dir string, id model.StorageID) string {
+	return filepath.Join(dir, id.Name()+"-"+strconv.Itoa(id.Number()))
+}
+
+// FileSystem is where the file system of a volume is that nobody wants anywhere
+// else. dir is Keeper.Dir.
+func FileSystem(dir string, id model.StorageID) string {
+	return filepath.Join(volumeDir(dir, id), "fs")
 }
 
 // Volumes are those that there is something of here.
@@ -88,7 +96,7 @@ func (k *Keeper) Provide(ctx context.Context, v Volume) (location string, err er
 		r = record{}
 	}
 	r.Wanted = v.Wanted
-	fs := filepath.Join(k.dir(v.ID), "fs")
+	fs := FileSystem(k.Dir, v.ID)
 	if err := k.Disk.MkdirAll(fs, 0o755); err != nil {
 		return "", errors.Annotate(err, "cannot make the storage's directory")
 	}

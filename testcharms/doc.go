@@ -21,7 +21,8 @@
 //	url := deploy(t, testcharms.Copy(t, "tracer"))
 //
 // None of the charms touches anything outside of its charm directory. What
-// they may rely on is the contract of spec/hook-tools.md and
-// spec/uniter-behaviour.md, and seed 004's advice: settings of a relation may
+// they may rely on is the contract of docs/spec/hook-tools.md and
+// docs/spec/uniter-behaviour.md, and seed 004's advice
+// (docs/spec/seeds.md): settings of a relation may
 // be missing at any time, and hooks may be run again.
 package testcharms

@@ -51,14 +51,20 @@ func play(t *testing.T, file, name string, words map[string]string) {
 	script.RunFiles(t, script.Params{Files: []string{path}, Unitd: unitd(t), Isolate: model.IsolateOff})
 }
 
-// TestLifeOfCharmsWithLinkedHooks: a charm written with charm-helpers and an
+// TestHostLifeOfCharmsWithLinkedHooks: a charm written with charm-helpers and an
 // old one written with Ops, both with links for hooks and without a dispatch.
-// Source: spec/ops-needs.md §3 (what charm-helpers calls) and §5.
-func TestLifeOfCharmsWithLinkedHooks(t *testing.T) {
+// Source: docs/spec/ops-needs.md §3 (what charm-helpers calls) and §5.
+func TestHostLifeOfCharmsWithLinkedHooks(t *testing.T) {
 	t.Parallel()
 	play(t, "charmhelpers-life.txtar", "charmhelpers", map[string]string{
 		"CHARMHELPERS": framework(t, "charmhelpers"), "OPS": framework(t, "ops2"),
 	})
+}
+
+// TestReasonOfAnOpsFailure: Ops logs the traceback and prints nothing.
+func TestReasonOfAnOpsFailure(t *testing.T) {
+	t.Parallel()
+	play(t, "ops-failure.txtar", "ops-failure", map[string]string{"OPS": framework(t, "lib/python*/site-packages")})
 }
 
 // side is how one of the two charms is run.
@@ -86,36 +92,42 @@ func (s side) String() string {
 }
 
 // TestLifeOfOpsCharms: two charms written with Ops are deployed, integrated,
-// upgraded, scaled and removed, with each major version on each side and with
-// both places where Ops keeps what a charm remembers.
-// Source: spec/ops-needs.md §3 to §5.
+// upgraded, scaled and removed, one with each major version, and with both places
+// where Ops keeps what a charm remembers.
+// Source: docs/spec/ops-needs.md §3 to §5.
 func TestLifeOfOpsCharms(t *testing.T) {
 	t.Parallel()
-	pairs := [][2]side{
-		{{ops: 3, model: true}, {ops: 2}},
-		{{ops: 2}, {ops: 3, model: true}},
+	liveOps(t, "#", [2]side{{ops: 3, model: true}, {ops: 2}})
+}
+
+// TestHostLifeOfOpsCharms is the first half of that with the sides changed; with
+// UNITD_TEST_LONG the whole, with each major version on each side and each place.
+func TestHostLifeOfOpsCharms(t *testing.T) {
+	t.Parallel()
+	if os.Getenv("UNITD_TEST_LONG") == "" {
+		liveOps(t, "stop 'The rest is left to the long tests.'", [2]side{{ops: 2}, {ops: 3, model: true}})
+		return
 	}
-	if os.Getenv("UNITD_TEST_LONG") != "" {
-		pairs = nil
-		all := []side{{2, false}, {2, true}, {3, false}, {3, true}}
-		for _, a := range all {
-			for _, b := range all {
-				pairs = append(pairs, [2]side{a, b})
-			}
+	var pairs [][2]side
+	all := []side{{2, false}, {2, true}, {3, false}, {3, true}}
+	for _, a := range all {
+		for _, b := range all {
+			pairs = append(pairs, [2]side{a, b})
 		}
 	}
-	for i, p := range pairs {
-		short := len(pairs) == 2 && i == 1 // half of it is enough for each make test
-		name := fmt.Sprintf("%s-and-%s", p[0], p[1])
-		t.Run(name, func(t *testing.T) {
+	liveOps(t, "#", pairs...)
+}
+
+// liveOps has each pair of charms live together; the line stands in the middle of
+// the life.
+func liveOps(t *testing.T, line string, pairs ...[2]side) {
+	for _, p := range pairs {
+		t.Run(fmt.Sprintf("%s-and-%s", p[0], p[1]), func(t *testing.T) {
 			t.Parallel()
-			words := map[string]string{}
+			words := map[string]string{"SHORT": line}
 			p[0].words(t, "DEPOT", words)
 			p[1].words(t, "READER", words)
-			if words["SHORT"] = "#"; short {
-				words["SHORT"] = "stop 'The rest is left to the long tests.'"
-			}
-			play(t, "ops-life.txtar", name, words)
+			play(t, "ops-life.txtar", fmt.Sprintf("%s-and-%s", p[0], p[1]), words)
 		})
 	}
 }

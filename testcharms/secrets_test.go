@@ -8,9 +8,9 @@ import (
 	"github.com/unitd/unitd/script"
 )
 
-// TestSecretsWithOps: charms that are written with Ops, for which secrets are
+// TestHostSecretsWithOps: charms that are written with Ops, for which secrets are
 // methods and events, own and read one.
-func TestSecretsWithOps(t *testing.T) {
+func TestHostSecretsWithOps(t *testing.T) {
 	t.Parallel()
 	found, err := filepath.Glob(filepath.Join(venvOfOps(t), "lib", "python*", "site-packages"))
 	if err != nil || len(found) != 1 {

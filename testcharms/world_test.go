@@ -5,10 +5,8 @@ import (
 	"context"
 	"log/slog"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -31,38 +29,20 @@ type world struct {
 	model *state.Model
 }
 
-// client builds the hook tool client, and beside it unitd, once for all tests.
-var client = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "unitd-test-")
-	if err != nil {
-		return "", err
-	}
-	for name, pkg := range map[string]string{"unitd": "../cmd/unitd", "unitd-hooktool": "../cmd/hooktool"} {
-		out, err := exec.Command("go", "build", "-o", filepath.Join(dir, name), pkg).CombinedOutput()
-		if err != nil {
-			os.RemoveAll(dir)
-			return "", &exec.Error{Name: string(out), Err: err}
-		}
-	}
-	return filepath.Join(dir, "unitd-hooktool"), nil
-})
-
 // unitd is the program under test.
 func unitd(t *testing.T) string {
 	t.Helper()
-	path, err := client()
+	dir, err := testcharms.Programs()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return filepath.Join(filepath.Dir(path), "unitd")
+	return filepath.Join(dir, "unitd")
 }
 
 func TestMain(m *testing.M) {
 	code := m.Run()
 	etcdtest.Stop()
-	if path, err := client(); err == nil {
-		os.RemoveAll(filepath.Dir(path))
-	}
+	testcharms.RemovePrograms()
 	os.Exit(code)
 }
 
@@ -76,14 +56,14 @@ func TestOnEtcd(t *testing.T) {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	path, err := client()
+	path, err := testcharms.Client()
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
 	s := etcdtest.Open(t, filepath.Join(dir, "store.db"))
 	t.Cleanup(func() { s.Close() })
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 15*time.Minute)
 	c := state.NewController(s, clock.WallClock)
 	m, err := c.AddModel(ctx, "test")
 	if err != nil {
@@ -149,7 +129,7 @@ func (w *world) set(application, option string) {
 // a blank and the message.
 func (w *world) wantStatus(unit model.UnitName, want string) {
 	w.Helper()
-	ctx, cancel := context.WithTimeout(w.ctx, 30*time.Second)
+	ctx, cancel := context.WithTimeout(w.ctx, 5*time.Minute)
 	defer cancel()
 	watch, err := w.model.Watch(ctx, 0)
 	w.must(err)
@@ -217,7 +197,7 @@ func (w *world) untilFile(unit model.UnitName, name, text string) {
 	w.must(err)
 	defer watch.Close()
 	w.must(watch.Add(filepath.Dir(filepath.Join(w.charmDir(unit), name))))
-	late := time.After(30 * time.Second)
+	late := time.After(5 * time.Minute)
 	for {
 		got := w.file(unit, name)
 		if text == "" && got == "" || text != "" && strings.Contains(got, text) {

@@ -33,7 +33,7 @@ type actionResult struct {
 	value string
 }
 
-// validResult is a key of action-set. Source: spec/hook-tools.md §7.4.
+// validResult is a key of action-set. Source: docs/spec/hook-tools.md §7.4.
 var validResult = regexp.MustCompile(`^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?$`)
 
 func (t *actionSet) declare(*flags) {}

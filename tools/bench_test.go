@@ -2,6 +2,7 @@ package tools
 
 import (
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -15,8 +16,8 @@ import (
 // The benchmarks time whole processes, as a hook does, one after the other:
 // the client that is shipped, the smallest program that makes the same call,
 // and a process that does nothing.
-func BenchmarkToolCall(b *testing.B)      { benchmarkProcess(b, buildClient(b, realClient)) }
-func BenchmarkMinimalClient(b *testing.B) { benchmarkProcess(b, buildClient(b, minimalClient)) }
+func BenchmarkToolCall(b *testing.B)      { benchmarkProcess(b, theClient(b)) }
+func BenchmarkMinimalClient(b *testing.B) { benchmarkProcess(b, buildMinimal(b)) }
 
 // The client in C, next to the smallest program of the C library's that makes
 // the same call.
@@ -37,6 +38,20 @@ func BenchmarkMinimalClientC(b *testing.B) {
 }
 
 func BenchmarkBareProcess(b *testing.B) { benchmarkProcess(b, "/bin/true") }
+
+// minimalClient is the smallest program that makes the same call.
+const minimalClient = "./testdata/minclient"
+
+func buildMinimal(b *testing.B) string {
+	b.Helper()
+	binary := filepath.Join(b.TempDir(), "minclient")
+	cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", binary, minimalClient)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		b.Fatalf("%v\n%s", err, out)
+	}
+	return binary
+}
 
 func benchmarkProcess(b *testing.B, binary string) {
 	s := serve(b, patience)
@@ -107,7 +122,7 @@ func BenchmarkThousandCalls(b *testing.B) {
 // BenchmarkBatch is a hundred calls by one process, per call.
 func BenchmarkBatch(b *testing.B) {
 	s := serve(b, patience)
-	binary := buildClient(b, realClient)
+	binary := theClient(b)
 	env := environment(s, s.Begin(hookOf(newMemory(), plainHook())))
 	const calls = 100
 	for b.Loop() {

@@ -10,27 +10,28 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/unitd/unitd/testcharms"
 	// The tests build the client: imported, it is part of what a cached result
 	// of theirs is valid for.
 	_ "github.com/unitd/unitd/tools/client"
 )
 
-// buildClient builds a program of this module as it is shipped.
-func buildClient(t testing.TB, pkg string) string {
-	t.Helper()
-	binary := filepath.Join(t.TempDir(), "hooktool")
-	cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", binary, pkg)
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	return binary
+// TestMain removes the client that was built.
+func TestMain(m *testing.M) {
+	code := m.Run()
+	testcharms.RemovePrograms()
+	os.Exit(code)
 }
 
-const (
-	realClient    = "github.com/unitd/unitd/cmd/hooktool"
-	minimalClient = "./testdata/minclient"
-)
+// theClient is the hook tools' client of this module.
+func theClient(t testing.TB) string {
+	t.Helper()
+	path, err := testcharms.Client()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
 
 // environment is a hook's, as far as tools look at it.
 func environment(s *Server, id string) []string {
@@ -61,7 +62,7 @@ func exitOf(t testing.TB, cmd *exec.Cmd) outcome {
 // buildC builds the client in C, where there is a compiler for it.
 func buildC(t testing.TB) (path string, ok bool) {
 	t.Helper()
-	path = filepath.Join(t.TempDir(), "hooktool")
+	path = filepath.Join(t.TempDir(), "unitd-hooktool-c")
 	out, err := exec.Command("make", "-s", "-C", "..", "c-client", "C_CLIENT="+path).CombinedOutput()
 	if _, missing := os.Stat(path); missing != nil {
 		t.Logf("there is no client in C here: %v %s", err, out)
@@ -74,7 +75,7 @@ func TestTheClient(t *testing.T) {
 	t.Parallel()
 	t.Run("Go", func(t *testing.T) {
 		t.Parallel()
-		testClient(t, buildClient(t, realClient))
+		testClient(t, theClient(t))
 	})
 	t.Run("C", func(t *testing.T) {
 		t.Parallel()
@@ -84,8 +85,16 @@ func TestTheClient(t *testing.T) {
 	})
 }
 
-func testClient(t *testing.T, binary string) {
-	links := t.TempDir()
+func testClient(t *testing.T, program string) {
+	// The test's own, as it opens the directories to others.
+	links, binary := t.TempDir(), filepath.Join(t.TempDir(), filepath.Base(program))
+	content, err := os.ReadFile(program)
+	if err == nil {
+		err = os.WriteFile(binary, content, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := Link(links, binary, binary); err != nil {
 		t.Fatal(err)
 	}
@@ -207,7 +216,7 @@ func testClient(t *testing.T, binary string) {
 
 func TestTheClientWithoutAnAgent(t *testing.T) {
 	t.Parallel()
-	binaries := []string{buildClient(t, realClient)}
+	binaries := []string{theClient(t)}
 	if binary, ok := buildC(t); ok {
 		binaries = append(binaries, binary)
 	}

@@ -9,7 +9,7 @@ import (
 // k8sSpec is what four tools and their two other names have in common. They are
 // for charms of containers: on a machine there is nothing that a spec could be
 // applied to, so one is refused once all that is said of it is right, and there
-// is none to be read. Source: spec/hook-tools.md §7.5.
+// is none to be read. Source: docs/spec/hook-tools.md §7.5.
 type k8sSpec struct {
 	ctx       *hookcontext.Context
 	kind      string // "k8s spec" or "k8s raw spec"

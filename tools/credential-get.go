@@ -25,7 +25,7 @@ func (t *credentialGet) declare(f *flags) { t.out.declare(f, smart, inYAML, inJS
 func (t *credentialGet) parse(args []string) error { return noMore(args) }
 
 // What credential-get prints: JSON leaves out what is empty and has dashes in
-// its names, YAML doesn't. Source: spec/hook-tools.md §7.2.
+// its names, YAML doesn't. Source: docs/spec/hook-tools.md §7.2.
 type (
 	cloudSpec struct {
 		Type             string      `json:"type" yaml:"type"`

@@ -12,7 +12,7 @@
 // (keyvalues.go, settingsfile.go).
 //
 // To charms the tools are Juju 3.6's: names, flags, output, error texts and
-// exit codes are those of spec/hook-tools.md, and testdata/observed.jsonl has
+// exit codes are those of docs/spec/hook-tools.md, and testdata/observed.jsonl has
 // what the original was seen to do. Where they differ, the test of that file
 // has the list with reasons. When something is written is not decided here but
 // by the context: see package hookcontext.

@@ -13,7 +13,7 @@ import (
 	"github.com/unitd/unitd/model"
 )
 
-// memory is a View in memory: the data of spec/hook-tools.md §10 unless a test
+// memory is a View in memory: the data of docs/spec/hook-tools.md §10 unless a test
 // changes it.
 type memory struct {
 	config    map[string]any

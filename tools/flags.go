@@ -63,7 +63,7 @@ func (f *flags) declareDeadFormat() {
 }
 
 // relationFlag is a relation that the unit is in: "3", "db:3", or whatever
-// ends in ":3". Source: spec/hook-tools.md §5.
+// ends in ":3". Source: docs/spec/hook-tools.md §5.
 type relationFlag struct {
 	ctx *hookcontext.Context
 	id  *model.RelationID

@@ -11,7 +11,7 @@ import (
 	"github.com/juju/errors"
 )
 
-// The output formats. Source: spec/hook-tools.md §3.
+// The output formats. Source: docs/spec/hook-tools.md §3.
 const (
 	smart  = "smart" // text for shell scripts
 	inYAML = "yaml"

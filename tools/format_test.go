@@ -10,7 +10,7 @@ import (
 	"github.com/unitd/unitd/tools/wire"
 )
 
-// The table of spec/hook-tools.md §3.
+// The table of docs/spec/hook-tools.md §3.
 func TestEachFormatWritesEachKindOfValue(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

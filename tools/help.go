@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// help is what --help prints: spec/hook-tools.md §2.3 has its shape. Defaults
+// help is what --help prints: docs/spec/hook-tools.md §2.3 has its shape. Defaults
 // are those of this very hook; charms read them.
 func (f *flags) help(t Tool) string {
 	var b strings.Builder

@@ -7,7 +7,7 @@ import (
 )
 
 // keyValues reads arguments of the form key=value, both trimmed of white
-// space; empty arguments are skipped. Source: spec/hook-tools.md §2.5.
+// space; empty arguments are skipped. Source: docs/spec/hook-tools.md §2.5.
 func keyValues(args []string) (map[string]string, error) {
 	out := make(map[string]string, len(args))
 	for _, arg := range args {

@@ -1,46 +1,159 @@
 package tools
 
 import (
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/juju/errors"
 )
 
-// Link makes the tools' names in dir links to the client's binary, and those of
+// Links are the links that a directory of hook tools has: what each name leads to.
+type Links map[string]string
+
+// LinksTo are those of all hook tools to the client's program.
+func LinksTo(client string) Links {
+	to := Links{}
+	for _, t := range Table() {
+		to[t.Name] = client
+	}
+	return to
+}
+
+// And are the links with those of Outside too, each to what program says.
+func (l Links) And(program func(name string) string) Links {
+	out := maps.Clone(l)
+	for _, name := range Outside() {
+		out[name] = program(name)
+	}
+	return out
+}
+
+// Link makes the tools' names in dir links to the client's program, and those of
 // Outside to outside's, which knows more. What is right already is left alone;
 // what isn't is replaced in one step, so that a hook that runs meanwhile always
 // finds its tools.
 func Link(dir, client, outside string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return errors.Annotate(err, "cannot link hook tools")
+	_, err := NewDir(dir, LinksTo(client).And(func(string) string { return outside })).Mend()
+	return errors.Trace(err)
+}
+
+// Dir is a directory of hook tools. It is for one goroutine.
+type Dir struct {
+	path  string
+	links Links
+	// known is the directory as it was when all of it was last found right; nil:
+	// it may be anything.
+	known os.FileInfo
+	made  bool // by Mend
+}
+
+// NewDir is the directory at path, which Mend makes.
+func NewDir(path string, links Links) *Dir { return &Dir{path: path, links: links} }
+
+// Path is where it is.
+func (d *Dir) Path() string { return d.path }
+
+// settles is how long a directory must have been as it is to be known by its
+// time: the times of file systems go by steps, of a second on some, and a change
+// within the same one doesn't show.
+const settles = 2 * time.Second
+
+// Mend makes the directory what it is to be. Where nothing has touched it since
+// the last time that is one look at it; else all of the links are looked at, and
+// what isn't right is replaced. mended are the names, in order, that were gone, or
+// no links, where there had been a directory of tools before: somebody has
+// damaged it.
+func (d *Dir) Mend() (mended []string, err error) {
+	began := time.Now()
+	now, err := os.Lstat(d.path)
+	if err == nil && same(d.known, now) {
+		return nil, nil
 	}
-	to := map[string]string{}
-	for _, t := range Table() {
-		to[t.Name] = client
+	d.known = nil
+	if err := d.makePath(now); err != nil {
+		return nil, errors.Annotate(err, "cannot make the directory of the hook tools")
 	}
-	for _, name := range Outside() {
-		to[name] = outside
+	if mended, err = d.linkAll(); err != nil {
+		return nil, errors.Trace(err)
 	}
-	for _, name := range slices.Sorted(maps.Keys(to)) {
-		if err := link(filepath.Join(dir, name), to[name]); err != nil {
-			return errors.Annotatef(err, "cannot link hook tool %q", name)
+	if now, err = os.Lstat(d.path); err != nil {
+		return nil, errors.Annotate(err, "cannot look at the hook tools")
+	}
+	if age := began.Sub(now.ModTime()); age > settles {
+		d.known = now
+	}
+	if !d.made && len(mended) == len(d.links) {
+		mended = nil // it is new
+	}
+	d.made = true
+	return mended, nil
+}
+
+// makePath makes the directory, in the place of whatever is there; now is what
+// was found, nil if nothing.
+func (d *Dir) makePath(now os.FileInfo) error {
+	if now != nil && !now.IsDir() {
+		if err := os.Remove(d.path); err != nil {
+			return errors.Trace(err)
 		}
+	}
+	if err := os.MkdirAll(d.path, dirMode); err != nil {
+		return errors.Trace(err)
+	}
+	if now == nil || !now.IsDir() || now.Mode().Perm() != dirMode {
+		return errors.Trace(os.Chmod(d.path, dirMode))
 	}
 	return nil
 }
 
+// dirMode lets the processes of other users find the tools, who only get as far
+// as the directories above allow.
+const dirMode fs.FileMode = 0o755
+
+// linkAll makes all links, and says which of them were gone or none.
+func (d *Dir) linkAll() (wrong []string, err error) {
+	for _, name := range slices.Sorted(maps.Keys(d.links)) {
+		path := filepath.Join(d.path, name)
+		now, err := os.Readlink(path)
+		if err == nil && now == d.links[name] {
+			continue
+		}
+		if err != nil {
+			wrong = append(wrong, name)
+		}
+		if err := link(path, d.links[name]); err != nil {
+			return nil, errors.Annotatef(err, "cannot link hook tool %q", name)
+		}
+	}
+	return wrong, nil
+}
+
+// same says whether a directory is as it was, as far as one look shows it.
+func same(was, now os.FileInfo) bool {
+	return was != nil && os.SameFile(was, now) && was.ModTime().Equal(now.ModTime()) && was.Mode() == now.Mode()
+}
+
+// link makes a link where there may be something else.
 func link(name, target string) error {
-	if now, err := os.Readlink(name); err == nil && now == target {
-		return nil
+	err := os.Symlink(target, name)
+	if !os.IsExist(err) {
+		return errors.Trace(err)
 	}
 	temporary := name + ".new"
-	if err := os.Remove(temporary); err != nil && !os.IsNotExist(err) {
+	if err := os.RemoveAll(temporary); err != nil {
 		return errors.Trace(err)
 	}
 	if err := os.Symlink(target, temporary); err != nil {
+		return errors.Trace(err)
+	}
+	if err := os.Rename(temporary, name); err == nil {
+		return nil
+	}
+	if err := os.RemoveAll(name); err != nil { // a directory
 		return errors.Trace(err)
 	}
 	return errors.Trace(os.Rename(temporary, name))

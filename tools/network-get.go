@@ -104,7 +104,7 @@ func (t *networkGet) parts(network hookcontext.Network) (map[string]any, error) 
 }
 
 // What network-get prints. YAML has some values twice, under the names that
-// they had once; JSON hasn't. Source: spec/hook-tools.md §7.2.
+// they had once; JSON hasn't. Source: docs/spec/hook-tools.md §7.2.
 type (
 	networkInfo struct {
 		BindAddresses []networkInterface `json:"bind-addresses,omitempty" yaml:"bind-addresses,omitempty"`

@@ -16,7 +16,7 @@ import (
 	"github.com/unitd/unitd/tools/wire"
 )
 
-// The rules of spec/hook-tools.md §2.6.
+// The rules of docs/spec/hook-tools.md §2.6.
 func TestSettingsFilesAreReadAsSourceText(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -15,7 +15,8 @@ func relationGetTool() Tool {
 		Summary:      "get relation settings",
 		Details: `Prints one setting, or all of them where the key is "-" or left out, of a unit
 in the relation: the hook's remote unit unless another is named. With --app it
-is the application's settings. A setting that isn't there is printed as nothing.
+is the application's settings: the remote one's unless an application, or a unit
+of it, is named. A setting that isn't there is printed as nothing.
 
 The unit's own settings are as the hook has left them. The own application's
 can be read by the leader, and in peer relations by every unit.`,

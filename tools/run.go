@@ -12,7 +12,7 @@ import (
 	"github.com/unitd/unitd/tools/wire"
 )
 
-// The exit codes of tools; charms tell them apart (spec/hook-tools.md §1.3).
+// The exit codes of tools; charms tell them apart (docs/spec/hook-tools.md §1.3).
 const (
 	exitOK     = 0
 	exitFailed = 1 // the tool ran and failed

@@ -14,7 +14,7 @@ import (
 )
 
 // secretFlags are those that say what a secret is to be, for secret-add and
-// secret-set. Empty ones weren't given. Source: spec/hook-tools.md §6.
+// secret-set. Empty ones weren't given. Source: docs/spec/hook-tools.md §6.
 type secretFlags struct {
 	ctx         *hookcontext.Context
 	label       string
@@ -164,8 +164,11 @@ func (s *secretFlags) read(c *call) (model.SecretContent, error) {
 		}
 	}
 	values, err := settingsFile(c, s.file)
-	if err != nil {
+	switch {
+	case errors.Is(err, errNeedStdin):
 		return nil, err
+	case err != nil:
+		return nil, misusef("%v", err)
 	}
 	for key, value := range values {
 		a := secretArg{key: key}

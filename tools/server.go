@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"context"
 	"crypto/rand"
 	"crypto/subtle"
 	"encoding/hex"
@@ -45,7 +46,8 @@ type Server struct {
 	socket  *socket // never nil, but it may be closed
 	run     *run    // nil between hooks
 	onCall  func(Call)
-	outside func(wire.Request) wire.Reply
+	relieve func() bool
+	outside func(context.Context, wire.Request) wire.Reply
 	open    Opener
 	clients map[net.Conn]bool
 	closed  bool
@@ -150,6 +152,14 @@ func (s *Server) OpenBy(open Opener) {
 	s.open = open
 }
 
+// Relieve has f called where no call can be accepted, for lack of descriptors most
+// likely; it says whether it was able to help.
+func (s *Server) Relieve(f func() bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.relieve = f
+}
+
 // OnCall has f told of each call from now on, before its caller has the reply:
 // the caller, and End, wait for f. It may be called many times at once.
 func (s *Server) OnCall(f func(Call)) {
@@ -213,6 +223,13 @@ func (s *Server) accept(socket *socket) {
 		}
 		if err != nil {
 			// Out of descriptors, most likely: others must give theirs back first.
+			s.mu.Lock()
+			relieve := s.relieve
+			s.mu.Unlock()
+			if relieve != nil && relieve() {
+				<-s.slots
+				continue
+			}
 			s.log.Error("cannot accept a hook tool call", "err", err)
 			<-s.slots
 			time.Sleep(100 * time.Millisecond)
@@ -260,7 +277,7 @@ func (s *Server) answer(conn *net.UnixConn) (wire.Reply, bool) {
 	case err != nil:
 		return wire.Reply{}, false
 	}
-	if reply, ok := s.fromOutside(req); ok {
+	if reply, ok := s.fromOutside(conn, req); ok {
 		return reply, true
 	}
 	current := s.join(req.Context)

@@ -17,7 +17,7 @@ import (
 
 // settingsFile reads --file: a map of scalars, in JSON or YAML, of which each
 // scalar is its source text. "-" is the caller's standard input, and "" is no
-// file. Source: spec/hook-tools.md §2.6.
+// file. Source: docs/spec/hook-tools.md §2.6.
 func settingsFile(c *call, path string) (map[string]string, error) {
 	switch path {
 	case "":

@@ -54,7 +54,7 @@ func TestStorageSessions(t *testing.T) {
 	}
 }
 
-// Ops 2.0 reads the hook's storage out of that line. Source: spec/ops-needs.md.
+// Ops 2.0 reads the hook's storage out of that line. Source: docs/spec/ops-needs.md.
 func TestHelpOfStorageGetNamesTheHooksStorage(t *testing.T) {
 	t.Parallel()
 	if help := session(hookOf(newMemory(), storageHook()), "storage-get --help"); !strings.Contains(help, "\n-s  (= data/0)\n") {

@@ -14,7 +14,7 @@ import (
 // so quotes 12e03, part of some hash, or 08901, which the original leaves
 // plain. (Keys stay quoted: the same YAML, in another spelling.)
 //
-// Source: spec/hook-tools.md §3, spec/yaml-quoting.txt, and the encoder itself.
+// Source: docs/spec/hook-tools.md §3, docs/spec/yaml-quoting.txt, and the encoder itself.
 func formatYAML(value any) ([]byte, error) {
 	if value == nil {
 		return nil, nil

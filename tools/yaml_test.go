@@ -6,7 +6,7 @@ import (
 )
 
 // The cases are what the original's encoder was seen to write
-// (spec/yaml-quoting.txt).
+// (docs/spec/yaml-quoting.txt).
 func TestYAMLIsWrittenAsTheOriginalWritesIt(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ text, want string }{

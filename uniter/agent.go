@@ -37,8 +37,9 @@ type agent struct {
 	local   resolver.Local
 	// trouble counts the operations in a row that couldn't be done.
 	trouble int
-	// told is the last thing that people were told, so as not to say it again.
-	told string
+	// told is the last thing that people were told, so as not to say it again, and
+	// logged the trouble that the log has.
+	told, logged string
 }
 
 // endLeftover makes sure that no process of an interrupted run is alive before
@@ -56,7 +57,7 @@ func (a *agent) loop(ctx context.Context) error {
 		}
 		remote, err := a.Observe(ctx, a.local)
 		if err != nil {
-			if err := a.retry(ctx, "cannot read the model", err); err != nil {
+			if err := a.retry(ctx, resolver.Op{}, "cannot read the model", err); err != nil {
 				return errors.Trace(err)
 			}
 			continue
@@ -68,10 +69,11 @@ func (a *agent) loop(ctx context.Context) error {
 			a.Log.Info("unit agent ends", "unit", a.Unit, "reason", op.Reason)
 			return nil
 		case resolver.Idle:
+			a.trouble, a.logged = 0, ""
 			// What will wake it is armed before anybody is told that it sleeps.
 			wake := a.alarm(op.Until)
 			a.reportIdle(ctx, op)
-			if err := a.wait(ctx, wake); err != nil {
+			if err := a.wait(ctx, wake, nil); err != nil {
 				return errors.Trace(err)
 			}
 			continue
@@ -79,11 +81,11 @@ func (a *agent) loop(ctx context.Context) error {
 		a.told = ""
 		switch err := a.do(ctx, op); {
 		case err == nil:
-			a.trouble = 0
+			a.trouble, a.logged = 0, ""
 		case errors.Is(err, errStorage):
 			return errors.Trace(err)
 		default:
-			if err := a.retry(ctx, "cannot "+string(op.Verb), err); err != nil {
+			if err := a.retry(ctx, op, "cannot "+string(op.Verb), err); err != nil {
 				return errors.Trace(err)
 			}
 		}
@@ -196,6 +198,11 @@ func (a *agent) runHook(ctx context.Context, op resolver.Op) error {
 	switch {
 	case res.Stopped:
 		return errors.Trace(a.requeue(ctx, op, "the agent stops"))
+	case res.Trouble != nil:
+		if err := a.requeue(ctx, op, res.Trouble.Error()); err != nil {
+			return errors.Trace(err)
+		}
+		return errors.WithType(res.Trouble, ErrNotNow)
 	case res.Failure != nil:
 		return a.fail(ctx, op, *res.Failure, res.Changes)
 	}
@@ -241,8 +248,11 @@ func (a *agent) again(ctx context.Context) (resolver.Op, error) {
 // than what the hook wrote, or that the model doesn't answer.
 const commitTries = 5
 
-// commitTime bounds one try.
-const commitTime = 15 * time.Second
+// commitTime bounds one try, and commitPause what goes by between two.
+const (
+	commitTime  = 15 * time.Second
+	commitPause = 5 * time.Second
+)
 
 // commit writes to the model what a run changed, by write. What the model
 // refuses is the run's failure; a model that can't be reached is tried again, for
@@ -251,6 +261,7 @@ const commitTime = 15 * time.Second
 func (a *agent) commit(ctx context.Context, run Run, write func(context.Context) error) error {
 	failed := 0
 	for try := 1; ; try++ {
+		hope := a.Hope() // before the try, so that none is missed
 		// The hook has succeeded: an agent that stops now finishes its commit
 		// first, or the run would be called interrupted.
 		deadline, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTime)
@@ -259,17 +270,21 @@ func (a *agent) commit(ctx context.Context, run Run, write func(context.Context)
 		if err == nil || refused(err) {
 			return errors.Trace(err)
 		}
-		if !errors.Is(err, context.DeadlineExceeded) {
+		unreachable := errors.Is(err, ErrUnreachable) || errors.Is(err, context.DeadlineExceeded)
+		if !unreachable {
 			failed++
 		}
 		if failed == commitTries {
 			return errors.Trace(err)
 		}
-		a.Log.Warn("cannot commit, trying again", "unit", a.Unit, "hook", run.Hook.Name(), "err", err)
+		if !unreachable || try == 1 {
+			a.Log.Warn("cannot commit, trying again", "unit", a.Unit, "hook", run.Hook.Name(), "err", err)
+		}
 		select {
 		case <-ctx.Done():
 			return errors.Trace(err)
-		case <-a.Clock.After(backOff(try)):
+		case <-hope:
+		case <-a.Clock.After(min(backOff(try), commitPause)):
 		}
 	}
 }
@@ -335,7 +350,8 @@ func (a *agent) alarm(until time.Time) clock.Alarm {
 }
 
 // wait waits until the model may have changed, or until the alarm.
-func (a *agent) wait(ctx context.Context, alarm clock.Alarm) error {
+// hope cuts it short; nil: nothing else does.
+func (a *agent) wait(ctx context.Context, alarm clock.Alarm, hope <-chan struct{}) error {
 	var ring <-chan time.Time
 	if alarm != nil {
 		defer alarm.Stop()
@@ -345,21 +361,32 @@ func (a *agent) wait(ctx context.Context, alarm clock.Alarm) error {
 	case <-ctx.Done():
 		return errors.Trace(ctx.Err())
 	case <-a.Changed:
+	case <-hope:
 	case <-ring:
 	}
 	return nil
 }
 
-// retry says what went wrong and waits a while, longer each time.
-func (a *agent) retry(ctx context.Context, doing string, err error) error {
+// retry says what went wrong with an operation and waits a while, longer each
+// time.
+func (a *agent) retry(ctx context.Context, op resolver.Op, doing string, err error) error {
 	if ctx.Err() != nil {
 		return errors.Trace(ctx.Err())
 	}
 	a.trouble++
 	a.told = ""
-	a.Log.Error(doing, "unit", a.Unit, "err", err, "tries", a.trouble)
-	a.Report(ctx, Report{Kind: Trouble, Local: a.local, Reason: doing, Err: err})
-	return a.wait(ctx, a.alarm(a.Clock.Now().Add(backOff(a.trouble))))
+	if errors.Is(err, ErrNotNow) {
+		doing = "waits to run " + op.Hook.Name()
+	}
+	if text := doing + err.Error(); a.logged != text {
+		a.logged = text
+		a.Log.Error(doing, "unit", a.Unit, "err", err)
+	}
+	hope := a.Hope()
+	until := a.Clock.Now().Add(backOff(a.trouble))
+	alarm := a.alarm(until)
+	a.Report(ctx, Report{Kind: Trouble, Local: a.local, Reason: doing, Err: err, Until: until})
+	return a.wait(ctx, alarm, hope)
 }
 
 // backOff is 100 ms doubling to 30 s.

@@ -19,6 +19,15 @@ import (
 // Nothing was written; the hook isn't failed, and what then is due runs.
 const ErrOvertaken = errors.ConstError("the model has moved on while the hook ran")
 
+// ErrUnreachable is returned by the Commit doors when the model can't be written
+// to, whatever is to be written: the disk is full, or the store is out of reach.
+// It is tried again for as long as that lasts; the hook has done nothing wrong.
+const ErrUnreachable = errors.ConstError("the model can't be written to")
+
+// ErrNotNow is returned by the Lock door when the agent lacks what a hook needs:
+// nothing has begun, and it is tried again.
+const ErrNotNow = errors.ConstError("no hook can begin now")
+
 // Config has the doors of an agent. All must be set but where it says so.
 type Config struct {
 	Unit model.UnitName
@@ -61,6 +70,9 @@ type Config struct {
 	DetachStorage func(ctx context.Context, id model.StorageID) error
 	MarkDying     func(ctx context.Context) error
 	MarkDead      func(ctx context.Context) error
+	// Hope is closed when what couldn't be done may succeed now; it is asked for
+	// before each wait.
+	Hope func() <-chan struct{}
 	// Lock waits for the unit's turn on its machine; unlock gives it back. waited
 	// says that time went by, so that the agent looks again at what is due.
 	Lock func(ctx context.Context) (unlock func(), waited bool, err error)
@@ -81,6 +93,9 @@ type Result struct {
 	Changes model.Changes
 	// Failure is set if it didn't.
 	Failure *resolver.Failure
+	// Trouble is why the run couldn't begin, which isn't the charm's fault: it is
+	// tried again. Failure says the same.
+	Trouble error
 	// Stopped: it was ended because the agent stops; it will be run again, and
 	// Failure says nothing.
 	Stopped bool
@@ -112,7 +127,8 @@ type Report struct {
 	Local  resolver.Local
 	Reason string
 	Err    error
-	// Until is when a Settled or Waiting agent looks again by itself; zero: never.
+	// Until is when a Settled or Waiting agent, or one in Trouble, looks again by
+	// itself; zero: never.
 	Until time.Time
 	// Again: Settled or Waiting was said before, and nothing was done since. It
 	// is said all the same: the agent has looked at the model meanwhile.

@@ -37,7 +37,8 @@ func (hasty) After(time.Duration) <-chan time.Time {
 // with an error that isn't about what the hook wrote.
 func TestACommitWaitsForAModelThatDoesNotAnswer(t *testing.T) {
 	t.Parallel()
-	late, broken := errors.Annotate(context.DeadlineExceeded, "cannot read"), errors.New("the disk is full")
+	late, broken := errors.Annotate(context.DeadlineExceeded, "cannot read"), errors.New("it is broken")
+	full := errors.WithType(errors.New("the disk is full"), ErrUnreachable)
 	for name, row := range map[string]struct {
 		answers []error // the last is given again and again
 		tries   int
@@ -46,12 +47,13 @@ func TestACommitWaitsForAModelThatDoesNotAnswer(t *testing.T) {
 		"a model that is there":             {[]error{nil}, 1, nil},
 		"one that refuses":                  {[]error{errors.NotValid}, 1, errors.NotValid},
 		"one that answers in the end":       {[]error{late, late, late, late, late, late, late, nil}, 8, nil},
+		"one that can't be written to":      {[]error{full, full, full, full, full, full, full, nil}, 8, nil},
 		"one that fails":                    {[]error{broken}, commitTries, broken},
 		"one that doesn't answer and fails": {[]error{late, late, broken, late, broken}, commitTries + 3, broken},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			a := &agent{Config: Config{Clock: hasty{clock.WallClock}, Log: slog.New(slog.DiscardHandler)}}
+			a := &agent{Config: Config{Clock: hasty{clock.WallClock}, Log: slog.New(slog.DiscardHandler), Hope: func() <-chan struct{} { return nil }}}
 			tries := 0
 			err := a.commit(t.Context(), Run{}, func(context.Context) error {
 				tries++

@@ -36,7 +36,7 @@ type TaskResult struct {
 }
 
 // refused is the result of a task whose changes the model refuses. Source:
-// spec/hook-tools.md §4.
+// docs/spec/hook-tools.md §4.
 func (r TaskResult) refused(err error) TaskResult {
 	out := TaskResult{Outcome: r.Outcome}
 	out.Outcome.Failed = true

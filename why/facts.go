@@ -41,6 +41,10 @@ type Facts struct {
 	// hook or a task, with its status.
 	Busy     model.UnitName
 	BusyWith model.Status
+	// Trouble is why the unit's agent can't write to its store, and TroubleSince
+	// since when; empty: it can.
+	Trouble      string
+	TroubleSince time.Time
 	// Going is the unit that has to go before a relation with Former, its
 	// application, can be entered.
 	Going  model.UnitName
@@ -48,10 +52,10 @@ type Facts struct {
 }
 
 // Look gathers the facts about a unit of a model whose agents work in dir (see
-// machine.Config.Dir). hosted says whether the unit's agent runs there. The error is
-// NotFound where there is no such unit.
-func Look(ctx context.Context, m *state.Model, dir string, unit model.UnitName, hosted bool, now time.Time) (Facts, error) {
-	f := Facts{Now: now, Hosted: hosted}
+// machine.Config.Dir). agent is what the unit's agent says there, nil where it
+// doesn't run there. The error is NotFound where there is no such unit.
+func Look(ctx context.Context, m *state.Model, dir string, unit model.UnitName, agent *machine.Word, now time.Time) (Facts, error) {
+	f := Facts{Now: now, Hosted: agent != nil}
 	s, err := m.Status(ctx)
 	if err != nil {
 		return f, errors.Trace(err)
@@ -75,7 +79,25 @@ func Look(ctx context.Context, m *state.Model, dir string, unit model.UnitName, 
 		return f, errors.Trace(err)
 	}
 	f.others(s, group)
+	if agent != nil {
+		f.hear(m, *agent)
+	}
 	return f, errors.Trace(f.remember(ctx, m, dir))
+}
+
+// hear takes from what the unit's agent says what it couldn't write to the store.
+func (f *Facts) hear(m *state.Model, w machine.Word) {
+	untold, ok := w.Units[m.UUID()][f.Unit.Name]
+	if !ok {
+		return
+	}
+	f.Trouble, f.TroubleSince = w.Trouble, w.Since
+	if untold.Agent != nil {
+		f.Agent = *untold.Agent
+	}
+	if untold.Failed != nil {
+		f.Unit.Failed = untold.Failed.Run
+	}
 }
 
 // others finds units that this one, of that lock group, may wait for.
@@ -98,7 +120,7 @@ func (f *Facts) remember(ctx context.Context, m *state.Model, dir string) error 
 	if err != nil || !there || l.ID != f.Unit.ID {
 		return nil // one that can't be read is what the agent says of itself
 	}
-	f.Known = true
+	f.Known, l = true, l.At(f.Now)
 	// What was decided before is taken as done where the model says that it is.
 	for range 10 {
 		if f.Remote, err = machine.Look(ctx, m, f.Unit.Name, l, f.Now); err != nil {

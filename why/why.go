@@ -50,7 +50,7 @@ type reason func(Facts) (Answer, bool)
 // Say makes the sentence. The first reason that applies is the one.
 func Say(f Facts) Answer {
 	for _, r := range []reason{
-		dead, running, noAgent, reboot, trouble, answered, failed, turn, going, notYet, storage, upcoming, elsewhere,
+		dead, unwritable, running, noAgent, reboot, trouble, answered, failed, turn, going, notYet, storage, upcoming, elsewhere,
 	} {
 		if a, ok := r(f); ok {
 			return f.finish(a)
@@ -84,6 +84,17 @@ func dead(f Facts) (Answer, bool) {
 	return Answer{State: Going, Sentence: "is Dead", Free: "the agent clears it away"}, f.Unit.Life == model.Dead
 }
 
+// unwritable is a unit of whose agent the store takes nothing: all else that holds
+// the unit comes after that.
+func unwritable(f Facts) (Answer, bool) {
+	a := Answer{State: Trouble, Since: f.TroubleSince, Free: "the agent tries again, and at once when there is room again"}
+	a.Sentence = "is held up: the store can't be written to (" + f.Trouble + ")"
+	if f.Agent.Status == model.StatusError {
+		a.Sentence = fmt.Sprintf("has a failed hook (%s), and is held up: the store can't be written to (%s)", f.Agent.Message, f.Trouble)
+	}
+	return a, f.Trouble != ""
+}
+
 func running(f Facts) (Answer, bool) {
 	hook, run, ok := f.runs()
 	if !ok {
@@ -104,8 +115,8 @@ func noAgent(f Facts) (Answer, bool) {
 	hook, run, interrupted := f.Local.Interrupted()
 	a := Answer{State: NoAgent, Free: `"unitd agent" starts one, "unitd wait" one in the background`}
 	switch {
-	case f.Hosted && f.Unit.Deployed:
-		return a, false
+	case f.Hosted && f.Unit.Deployed, f.Agent.Status == model.StatusFailed && (f.Hosted || f.Present):
+		return a, false // it has one, be it that it couldn't take the unit on
 	case f.Hosted, f.Elsewhere && f.Present && !f.Unit.Deployed:
 		a.Sentence, a.Free = "is new", "the agent is about to take it on"
 	case !f.Unit.Deployed && f.Elsewhere:

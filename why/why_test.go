@@ -66,6 +66,15 @@ func TestWhatIsSaid(t *testing.T) {
 			f.Op = resolver.Op{Verb: resolver.RunTask, Hook: hooks.Info{Kind: hooks.Action, Action: "backup", Cause: "task 3"}}
 			f.Busy, f.BusyWith = "side/1", model.Status{Message: "running stop hook", Since: f.Now}
 		}, why.Turn, "shop/0 waits for its turn to run backup-action (task 3); side/1 has the turn on machine 2, running stop hook since 09:00:00"},
+		{"a store that takes nothing", func(f *why.Facts) {
+			idle(f, time.Hour)
+			f.Trouble, f.TroubleSince = "the disk is full", f.Now
+		}, why.Trouble, "shop/0 is held up: the store can't be written to (the disk is full) since 09:00:00; the agent tries again, and at once when there is room again"},
+		{"a failed hook of which a store takes nothing", func(f *why.Facts) {
+			broken(f)
+			f.Agent = model.Status{Status: model.StatusError, Message: `hook failed: "start"`}
+			f.Trouble, f.TroubleSince = "the disk is full", f.Now
+		}, why.Trouble, `shop/0 has a failed hook (hook failed: "start"), and is held up: the store can't be written to (the disk is full) since 09:00:00; the agent tries again, and at once when there is room again`},
 		{"a hook runs", func(f *why.Facts) {
 			f.Agent = model.Status{Status: model.StatusExecuting, Since: f.Now.Add(-48 * time.Hour)}
 			f.Local.Current = &resolver.Current{Hook: start, Run: 4, Step: resolver.Pending}
@@ -92,6 +101,14 @@ func TestWhatIsSaid(t *testing.T) {
 		{"a charm that can't be deployed", func(f *why.Facts) {
 			f.Agent = model.Status{Status: model.StatusFailed, Message: "cannot deploy: disk full", Since: f.Now}
 		}, why.Trouble, "shop/0 is held up (cannot deploy: disk full) since 09:00:00; the agent tries again at least every 30 seconds"},
+		{"a unit that can't be taken on", func(f *why.Facts) {
+			f.Unit.Deployed, f.Known = false, false
+			f.Agent = model.Status{Status: model.StatusFailed, Message: "cannot make the directory", Since: f.Now}
+		}, why.Trouble, "shop/0 is held up (cannot make the directory) since 09:00:00; the agent tries again at least every 30 seconds"},
+		{"a unit that can't be taken on elsewhere", func(f *why.Facts) {
+			f.Unit.Deployed, f.Known, f.Hosted, f.Elsewhere = false, false, false, true
+			f.Agent = model.Status{Status: model.StatusFailed, Message: "cannot make the directory", Since: f.Now}
+		}, why.Trouble, "shop/0 is held up (cannot make the directory) since 09:00:00; the agent tries again at least every 30 seconds"},
 		{"a relation that can't be entered yet", func(f *why.Facts) {
 			f.Remote.Relations = []relation.Snapshot{{RemoteApp: "side", Live: true, NotYet: true}}
 			f.Going, f.Former = "side/0", "side"

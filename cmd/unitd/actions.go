@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -34,7 +35,7 @@ func (a *app) actionsCmd() *cobra.Command {
 				return a.actionsTable(args[0], actions, output)
 			}
 			if schema {
-				return a.write(format, output, actions)
+				return a.write(format, output, schemasOf(actions))
 			}
 			described := map[string]string{}
 			for name, spec := range actions {
@@ -87,6 +88,18 @@ func (a *app) actionsOf(application string) (map[string]model.ActionSpec, error)
 	}
 	charm, err := m.Charm(a.ctx, app.Charm)
 	return charm.Charm.Actions, err
+}
+
+// schemasOf are the actions' JSON schemas, each with the action's name for its
+// title and with what the action does.
+func schemasOf(actions map[string]model.ActionSpec) map[string]map[string]any {
+	out := map[string]map[string]any{}
+	for name, spec := range actions {
+		schema := map[string]any{"title": name, "description": cmp.Or(spec.Description, "No description")}
+		maps.Copy(schema, spec.Params)
+		out[name] = schema
+	}
+	return out
 }
 
 func (a *app) actionsTable(application string, actions map[string]model.ActionSpec, output string) error {

@@ -21,7 +21,7 @@ import (
 )
 
 func (a *app) agentCmd() *cobra.Command {
-	var allowReboot, takeOver bool
+	var o agentOptions
 	var f joinFlags
 	cmd := &cobra.Command{
 		Use:   "agent",
@@ -29,7 +29,7 @@ func (a *app) agentCmd() *cobra.Command {
 		Long: `Run the hooks of all units of all models, until told to stop by SIGTERM or
 Ctrl-C: then hooks that run are ended, to be run again by the next agent. There is
 one agent for a data directory; other commands start one in the background if
-there is none.
+there is none. SIGHUP has it begin logs anew that were renamed or removed.
 
 With --join the agent becomes that of a machine that "unitd add-machine" has made,
 and runs the units on that machine alone. It remembers that, so that from then on it
@@ -43,20 +43,24 @@ first. Another one is refused for as long as that lives, and when it is gone unt
   unitd agent --store /srv/model/store.db --join TOKEN
   unitd agent --store etcd://10.0.0.1:2379/unitd --takeover`,
 		Args: args(0, 0, ""),
-		RunE: func(*cobra.Command, []string) error { return a.agent(allowReboot, takeOver, f) },
+		RunE: func(*cobra.Command, []string) error { return a.agent(o, f) },
 	}
 	cmd.Flags().StringVar(&f.token, "join", "", "the token of \"unitd add-machine\", or @ and the name of a file that has it")
 	cmd.Flags().StringVar(&f.address, "address", "", "the address by which other machines reach this host")
-	cmd.Flags().BoolVar(&takeOver, "takeover", false, "manage the models in place of an agent that is gone for good")
-	cmd.Flags().BoolVar(&allowReboot, "allow-reboot", false, "carry out what charms ask of juju-reboot; it is only logged otherwise")
+	cmd.Flags().BoolVar(&o.takeOver, "takeover", false, "manage the models in place of an agent that is gone for good")
+	cmd.Flags().BoolVar(&o.allowReboot, "allow-reboot", false, "carry out what charms ask of juju-reboot; it is only logged otherwise")
+	cmd.Flags().BoolVar(&o.debug, "debug", false, "let \"unitd debug-agent\" look into this process")
 	return cmd
 }
 
-func (a *app) agent(allowReboot, takeOver bool, f joinFlags) error {
+// agentOptions are what an agent may do beside running hooks.
+type agentOptions struct{ allowReboot, takeOver, debug bool }
+
+func (a *app) agent(o agentOptions, f joinFlags) error {
 	if err := f.check(); err != nil {
 		return err
 	}
-	if takeOver && f.token != "" {
+	if o.takeOver && f.token != "" {
 		return usagef("--takeover is for the agent that manages the models, --join for another one: choose one of them")
 	}
 	lock, err := takeLock()
@@ -76,17 +80,27 @@ func (a *app) agent(allowReboot, takeOver bool, f joinFlags) error {
 		return err
 	}
 	switch {
-	case joined != nil && takeOver:
+	case joined != nil && o.takeOver:
 		return usagef("--takeover: this agent has joined as machine %s: one with another data directory (UNITD_DATA) can manage the models", joined.Machine)
 	case joined != nil:
 		joined.configure(&c)
 	case f.address != "":
 		c.Look = func() machine.Host { return machine.ReachableHost(f.address) }
 	}
-	if allowReboot {
+	if o.allowReboot {
 		c.Reboot = reboot
 	}
-	c.TakeOver = c.TakeOver || takeOver
+	c.TakeOver = c.TakeOver || o.takeOver
+	if o.debug {
+		end, err := serveDebug(c.Dir)
+		if err != nil {
+			return err
+		}
+		defer end()
+	}
+	var stop func()
+	c.Reopen, stop = reopens(c.Dir)
+	defer stop()
 	c.Ready = func() {
 		c.Log.Info("the agent runs", "version", hooks.Version)
 		tellReady()
@@ -131,6 +145,9 @@ func (a *app) agentConfig() (machine.Config, error) {
 	if err != nil {
 		return machine.Config{}, err
 	}
+	if err := a.checkEngine(false); err != nil {
+		return machine.Config{}, err
+	}
 	c, err := a.agentConfigIn(dir, controller)
 	if err != nil {
 		return c, err
@@ -139,6 +156,9 @@ func (a *app) agentConfig() (machine.Config, error) {
 	// Whoever has put a store's file into the data directory has said so by that.
 	name, err := a.storeName()
 	c.TakeOver = name == localStore
+	if s, ok := a.store.(interface{ Reserve() error }); ok {
+		c.Reserve = s.Reserve
+	}
 	return c, err
 }
 
@@ -165,8 +185,14 @@ func (a *app) agentConfigIn(dir string, controller *state.Controller) (machine.C
 
 // newLog is a log that has one line for everything. An error is in it as people
 // see it elsewhere; slog would print where in the program it came by.
-func newLog(w io.Writer) *slog.Logger {
-	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{ReplaceAttr: func(_ []string, attr slog.Attr) slog.Attr {
+func newLog(w io.Writer) *slog.Logger { return newLogBy(w, nil) }
+
+// newLogBy is newLog with times of another clock; nil: the host's.
+func newLogBy(w io.Writer, now func() time.Time) *slog.Logger {
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{ReplaceAttr: func(groups []string, attr slog.Attr) slog.Attr {
+		if now != nil && len(groups) == 0 && attr.Key == slog.TimeKey {
+			attr.Value = slog.TimeValue(now())
+		}
 		if err, ok := attr.Value.Any().(error); ok {
 			attr.Value = slog.StringValue(err.Error())
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/unitd/unitd/script/lab"
 	"github.com/unitd/unitd/state"
 	"github.com/unitd/unitd/state/store"
+	"github.com/unitd/unitd/state/store/etcd"
 )
 
 // app is one run of the command line.
@@ -28,7 +29,9 @@ type app struct {
 	storeFlag      string
 	printErr       atomic.Pointer[error] // the first of printf
 
-	elsewhere bool // there is no agent here, and need be none
+	elsewhere  bool // there is no agent here, and need be none
+	passedOver bool // it was said which machines units don't wait for
+	silent     bool // it was said that the agent doesn't answer
 
 	store      store.Store
 	controller *state.Controller
@@ -111,8 +114,13 @@ func (a *app) open() (*state.Controller, error) {
 		return nil, err
 	}
 	a.store = s
-	a.controller, a.clock = state.NewController(a.store, c).WithSealer(sealer(keys)), c
-	return a.controller, nil
+	controller := state.NewController(a.store, c).WithSealer(sealer(keys)).WithCommand(commandName())
+	place, err := a.storeName()
+	if err == nil && !strings.HasPrefix(place, etcd.Scheme) {
+		controller = controller.WithOneHost()
+	}
+	a.controller, a.clock = controller, c
+	return controller, errors.Trace(err)
 }
 
 // errNoModel marks that there are several models and none was chosen.
@@ -187,7 +195,7 @@ func (a *app) focus(infos []state.ModelInfo) (string, error) {
 }
 
 // modelName is the name of the model that was chosen; empty if none was. A
-// reference may name a controller and an owner, which there are not here:
+// reference may name the controller and the owner, of whom there is one each:
 // "[controller:][owner/]model".
 func (a *app) modelName() (string, error) {
 	if ref := a.modelNamed(); ref != "" {
@@ -202,10 +210,24 @@ func (a *app) modelNamed() string {
 	return cmp.Or(a.modelFlag, os.Getenv("UNITD_MODEL"), os.Getenv("JUJU_MODEL"))
 }
 
+// modelRef is the name of the model that a reference is to. The error is
+// NotFound for a controller or an owner that there isn't.
 func modelRef(ref string) (string, error) {
-	name := ref[strings.LastIndexAny(ref, ":/")+1:]
-	if !model.ValidModelName(name) {
+	controller, rest, named := strings.Cut(ref, ":")
+	if !named {
+		controller, rest = "", ref
+	}
+	owner, name, owned := strings.Cut(rest, "/")
+	if !owned {
+		owner, name = userName, rest
+	}
+	switch {
+	case !model.ValidModelName(name):
 		return "", usagef("%q is not a valid name: model names may only contain lowercase letters, digits and hyphens", name)
+	case controller != "" && controller != controllerName:
+		return "", errors.NewNotFound(nil, fmt.Sprintf("controller %s not found: the only one here is %s", controller, controllerName))
+	case owner != userName:
+		return "", errors.NewNotFound(nil, fmt.Sprintf("model %s:%s/%s not found: all models here are those of %s", controllerName, owner, name, userName))
 	}
 	return name, nil
 }

@@ -184,7 +184,7 @@ func (a *app) ensureAgent() error {
 	if err != nil {
 		return errors.Trace(err)
 	}
-	log, err := os.OpenFile(filepath.Join(dir, "agent.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	log, err := os.OpenFile(filepath.Join(dir, agentLogFile), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return errors.Annotate(err, "cannot start an agent")
 	}

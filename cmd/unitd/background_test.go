@@ -39,7 +39,7 @@ func TestTheLockFileNamesItsProcessBeforeItIsLocked(t *testing.T) {
 		l, err := lockAt(path)
 		taken <- result{l, err}
 	}()
-	deadline := time.After(10 * time.Second)
+	deadline := time.After(5 * time.Minute)
 	for readPid(f) != os.Getpid() {
 		select {
 		case r := <-taken:

@@ -24,10 +24,21 @@ func isBundle(path string) bool {
 	return err == nil
 }
 
+// asBundle says why a directory is taken for a bundle, with what is to follow;
+// nothing of a file, which says so by its name.
+func asBundle(path, then string) string {
+	if st, err := os.Stat(path); err != nil || !st.IsDir() {
+		return ""
+	}
+	return path + " is taken for a bundle, as it has a bundle.yaml" + then
+}
+
 // plan is a bundle of which everything was read and checked, so that what is
-// wrong with it is said before anything is changed.
+// wrong with it is said before anything is changed. Its charms are packed when it is
+// applied: it is known then how their units are isolated.
 type plan struct {
 	isolation model.Isolation
+	base      string // the model's
 	*bundle.Bundle
 	// apps are in the order in which they can be deployed, places where the units
 	// go of those for which the bundle says so.
@@ -125,8 +136,8 @@ func (a *app) planApp(app bundle.Application) (plannedApp, error) {
 	case app.Units < 0:
 		planned.units = 1
 	}
-	planned.packed, err = a.pack(charm)
-	return planned, err
+	planned.packed = &packed{Charm: charm}
+	return planned, nil
 }
 
 // side is one end of a relation of the bundle, which is known to name one of
@@ -146,11 +157,15 @@ func (p *plan) side(end string) model.Side {
 // brought up to date; nothing is removed.
 func (a *app) apply(m *state.Model, p *plan) error {
 	there := map[string]state.ApplicationDoc{}
+	var err error
+	if p.base, err = a.baseOf(m); err != nil {
+		return err
+	}
 	for _, app := range p.apps {
 		name := app.Application.Name
 		doc, err := m.Application(a.ctx, name)
 		if errors.Is(err, errors.NotFound) {
-			if err := m.CheckDeploy(a.ctx, app.args(p.isolation), app.packed.Charm.Charm); err != nil {
+			if err := m.CheckDeploy(a.ctx, app.args(p.isolationOf(app)), app.packed.Charm.Charm); err != nil {
 				return err
 			}
 			continue
@@ -177,13 +192,16 @@ func (a *app) apply(m *state.Model, p *plan) error {
 	if err != nil {
 		return err
 	}
+	if err := a.packAll(p, there); err != nil {
+		return err
+	}
 	for _, app := range p.apps {
 		doc, ok := there[app.Application.Name]
 		var err error
 		if ok {
 			err = a.bringUpToDate(m, doc, app, ps)
 		} else {
-			err = a.deployPlanned(m, app, p.isolation, ps)
+			err = a.deployPlanned(m, app, p.isolationOf(app), ps)
 		}
 		if err != nil {
 			return errors.Annotatef(err, "cannot deploy application %q", app.Application.Name)
@@ -193,6 +211,23 @@ func (a *app) apply(m *state.Model, p *plan) error {
 		if _, err := m.AddRelation(a.ctx, r[0], r[1]); err != nil && !errors.Is(err, errors.AlreadyExists) {
 			return err
 		}
+	}
+	return nil
+}
+
+// packAll packs the plan's charms, before anything is changed: what can't be built
+// fails here.
+func (a *app) packAll(p *plan, there map[string]state.ApplicationDoc) error {
+	for i, app := range p.apps {
+		isolation := p.isolationOf(app)
+		if doc, ok := there[app.Application.Name]; ok {
+			isolation = doc.Isolation
+		}
+		packed, err := a.pack(app.packed.Charm, isolation)
+		if err != nil {
+			return errors.Annotatef(err, "cannot deploy application %q", app.Application.Name)
+		}
+		p.apps[i].packed = packed
 	}
 	return nil
 }
@@ -210,10 +245,16 @@ func (a *app) deployPlanned(m *state.Model, app plannedApp, isolation model.Isol
 		return err
 	}
 	a.note("Deploying %q from local charm %q, revision %s", todo.Application, app.packed.Name, revision(todo.Charm))
-	if err := m.Deploy(a.ctx, todo); err != nil || app.Exposed == nil || !*app.Exposed {
+	err = a.placed(m, todo.Units-len(todo.To), func() error { return m.Deploy(a.ctx, todo) })
+	if err != nil || app.Exposed == nil || !*app.Exposed {
 		return err
 	}
 	return m.SetExposed(a.ctx, todo.Application, true)
+}
+
+// isolationOf is how the units of an application that is added are isolated.
+func (p *plan) isolationOf(app plannedApp) model.Isolation {
+	return onBase(p.isolation, app.packed.Charm.Charm, "", p.base)
 }
 
 // args are those of Deploy but for the charm's URL.
@@ -250,6 +291,9 @@ func (a *app) bringUpToDate(m *state.Model, doc state.ApplicationDoc, app planne
 		if err := m.SetCharmAndResources(a.ctx, doc.Name, url, false, files); err != nil {
 			return err
 		}
+		if err := a.whoWaits(m, doc.Name, false); err != nil {
+			return err
+		}
 	}
 	if len(app.Set) > 0 {
 		if err := m.SetConfig(a.ctx, doc.Name, app.Set, nil); err != nil {
@@ -277,14 +321,19 @@ func (a *app) bringUpToDate(m *state.Model, doc state.ApplicationDoc, app planne
 	if err != nil {
 		return err
 	}
-	_, err = m.AddUnits(a.ctx, doc.Name, missing, to...)
-	return err
+	return a.placed(m, missing-len(to), func() error {
+		_, err := m.AddUnits(a.ctx, doc.Name, missing, to...)
+		return err
+	})
 }
 
 // deployBundle is deploy with a bundle.
 func (a *app) deployBundle(path, name string, f deployFlags) error {
 	if name != "" || f.units != -1 || len(f.config) > 0 || f.trust || f.constraints+f.hookTimeout+f.lockGroup != "" || len(f.resources) > 0 {
-		return usagef("a bundle names its applications, and says their units and options itself")
+		return usagef("%s", asBundle(path, ": ")+"a bundle names its applications, and says their units and options itself")
+	}
+	if why := asBundle(path, ""); why != "" {
+		a.note("%s", why)
 	}
 	p, err := a.planBundle(path)
 	if err != nil {

@@ -141,7 +141,7 @@ func (a *app) showConfig(name string, keys []string, format, output string) erro
 	return nil
 }
 
-// configTree is what "config --format json" shows. Source: spec/cli-juju.md §2.4.
+// configTree is what "config --format json" shows. Source: docs/spec/cli-juju.md §2.4.
 func configTree(c state.ApplicationConfig) any {
 	settings := map[string]any{}
 	for name, o := range c.Charm.Charm.Options {

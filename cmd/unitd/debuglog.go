@@ -35,7 +35,7 @@ on with new ones until Ctrl-C; in a pipe it shows what there is and ends.
 An entity is a unit (shop/0), an application (shop: all its units), a machine
 (machine-0), or a pattern with *. A module stands for those below it: unit.shop/0
 has the output of its hooks, unit.shop/0.juju-log what the charm logs, unitd what
-the agent says.`,
+the agent says. Indented lines belong to the message above them.`,
 		Example: `  unitd debug-log
   unitd debug-log --replay --include shop/0 --level WARNING
   unitd debug-log --limit 20 --exclude-module unitd`,
@@ -86,8 +86,10 @@ func (a *app) debugLog(limited bool, f logFlags) error {
 		return err
 	}
 	path := machine.LogPath(dir, m.UUID())
+	sources := a.sources(m)
 	colours := f.color || colourful(a.stdout)
 	show := func(e debuglog.Entry) error {
+		e.Message = sources.Text(e.Entity, e.Message)
 		_, err := io.WriteString(a.stdout, logLine(e, f, colours)+"\n")
 		return errors.Trace(err)
 	}
@@ -146,7 +148,7 @@ func (l *last) flush() error {
 	return nil
 }
 
-// logLine is an entry as a line. Source: spec/cli-juju.md §2b, at its end.
+// logLine is an entry as a line, or as a record of indented lines. Source: docs/spec/cli-juju.md §2b, at its end.
 func logLine(e debuglog.Entry, f logFlags, colours bool) string {
 	at, layout := e.Time.Local(), time.TimeOnly
 	if f.utc {
@@ -159,7 +161,7 @@ func logLine(e debuglog.Entry, f logFlags, colours bool) string {
 	if colours {
 		level = sgr(levelColour(level), level)
 	}
-	return fmt.Sprintf("%s: %s %s %s %s", e.Entity, at.Format(layout), level, e.Module, harmless(e.Message))
+	return fmt.Sprintf("%s: %s %s %s %s", e.Entity, at.Format(layout), level, e.Module, asRecord(e.Message, "    "))
 }
 
 func levelColour(level string) colour {

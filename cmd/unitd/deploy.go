@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/unitd/unitd/bundle"
+	"github.com/unitd/unitd/charmbuild"
 	"github.com/unitd/unitd/charmdir"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
@@ -69,7 +70,7 @@ already is brought up to date, and what the bundle doesn't say of it stays.`,
 	fs.StringVar(&f.to, "to", "", toFlag)
 	f.isolate.declare(cmd)
 	fs.StringVar(&f.constraints, "constraints", "", "noted; this machine is what it is")
-	fs.StringVar(&f.base, "base", "", "noted; this machine is what it is")
+	fs.StringVar(&f.base, "base", "", "the base of isolated units, unless --isolate-os names another; without isolation it is noted only")
 	fs.BoolVar(&f.ignoredForce, "force", false, "noted: nothing here depends on a base")
 	return cmd
 }
@@ -77,7 +78,7 @@ already is brought up to date, and what the bundle doesn't say of it stays.`,
 func (a *app) deploy(path, name string, f deployFlags) error {
 	if isBundle(path) {
 		if f.to != "" {
-			return usagef("--to is for a charm: a bundle says itself where its units go")
+			return usagef("%s", asBundle(path, ": ")+"--to is for a charm: a bundle says itself where its units go")
 		}
 		return a.deployBundle(path, name, f)
 	}
@@ -137,6 +138,11 @@ func (a *app) deploy(path, name string, f deployFlags) error {
 	if err != nil {
 		return err
 	}
+	ofModel, err := a.baseOf(m)
+	if err != nil {
+		return err
+	}
+	isolation = onBase(isolation, charm.Charm, f.base, ofModel)
 	todo := settings.of(state.DeployArgs{
 		Application: name, Config: values, Units: units, Trust: f.trust, Constraints: f.constraints,
 		HookTimeout: f.hookTimeout, LockGroup: f.lockGroup, Storage: storage, To: places, Isolation: isolation,
@@ -151,14 +157,14 @@ func (a *app) deploy(path, name string, f deployFlags) error {
 	if err := a.checkIsolation(f.isolate, isolation); err != nil {
 		return err
 	}
-	if todo.Charm, err = a.addCharm(m, charm); err != nil {
+	if todo.Charm, err = a.addCharm(m, charm, isolation); err != nil {
 		return err
 	}
 	if todo.Resources, err = a.storeResources(m, paths); err != nil {
 		return err
 	}
 	a.note("Deploying %q from local charm %q, revision %s", name, charm.Name, revision(todo.Charm))
-	if err := m.Deploy(a.ctx, todo); err != nil {
+	if err := a.placed(m, units-len(places), func() error { return m.Deploy(a.ctx, todo) }); err != nil {
 		return err
 	}
 	return a.ensureAgent()
@@ -216,10 +222,21 @@ type packed struct {
 	file *os.File
 }
 
-// pack makes the charm's archive, and before that what a source tree lacks to
-// run; the caller drops it.
-func (a *app) pack(c *charmdir.Charm) (*packed, error) {
-	if err := a.build(c); err != nil {
+// pack makes the charm's archive for units that are isolated so, and before that what
+// a source tree lacks to run; the caller drops it.
+func (a *app) pack(c *charmdir.Charm, i model.Isolation) (*packed, error) {
+	hooks, err := hooksOf(i)
+	if err != nil {
+		return nil, err
+	}
+	return a.packFor(c, hooks)
+}
+
+func (a *app) packFor(c *charmdir.Charm, hooks charmbuild.Place) (*packed, error) {
+	for _, hint := range c.Hints() {
+		a.note("WARNING %q %s", c.Name, hint)
+	}
+	if err := a.build(c, hooks); err != nil {
 		return nil, err
 	}
 	f, err := os.CreateTemp("", "unitd-charm-*")
@@ -227,6 +244,11 @@ func (a *app) pack(c *charmdir.Charm) (*packed, error) {
 		return nil, errors.Annotate(err, "cannot pack the charm")
 	}
 	p := &packed{Charm: c, file: f}
+	// Without a name it goes with this process, however that ends.
+	if err := os.Remove(f.Name()); err != nil {
+		p.drop()
+		return nil, errors.Annotate(err, "cannot pack the charm")
+	}
 	if p.sum, err = c.Archive(f); err != nil {
 		p.drop()
 		return nil, err
@@ -235,8 +257,10 @@ func (a *app) pack(c *charmdir.Charm) (*packed, error) {
 }
 
 func (p *packed) drop() {
+	if p.file == nil {
+		return
+	}
 	p.file.Close()
-	os.Remove(p.file.Name())
 }
 
 // store adds the charm to the model and returns its URL.
@@ -244,12 +268,19 @@ func (p *packed) store(ctx context.Context, m *state.Model) (string, error) {
 	if _, err := p.file.Seek(0, 0); err != nil {
 		return "", errors.Annotate(err, "cannot pack the charm")
 	}
-	return m.AddCharm(ctx, p.Charm.Charm, p.sum, p.file)
+	source := ""
+	if p.Dir {
+		var err error
+		if source, err = filepath.Abs(p.Path); err != nil {
+			return "", errors.Annotate(err, "cannot pack the charm")
+		}
+	}
+	return m.AddCharmFrom(ctx, source, p.Charm.Charm, p.sum, p.file)
 }
 
 // addCharm stores the charm in the model and returns its URL.
-func (a *app) addCharm(m *state.Model, c *charmdir.Charm) (string, error) {
-	p, err := a.pack(c)
+func (a *app) addCharm(m *state.Model, c *charmdir.Charm, i model.Isolation) (string, error) {
+	p, err := a.pack(c, i)
 	if err != nil {
 		return "", err
 	}

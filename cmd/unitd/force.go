@@ -15,7 +15,7 @@ import (
 )
 
 // forceFlags are --force and --no-wait: how much of what is due is left out when
-// something is removed. Source: spec/cli-juju.md §6.
+// something is removed. Source: docs/spec/cli-juju.md §6.
 type forceFlags struct{ force, noWait bool }
 
 func (f *forceFlags) declare(fs *pflag.FlagSet) {

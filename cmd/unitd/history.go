@@ -105,6 +105,7 @@ func (a *app) history(args []string, f historyFlags) error {
 	case f.timeline:
 		return a.text(f.output, timeline(runs, a.width(), colourful(a.stdout) && f.output == ""))
 	}
+	withAuthors(runs, a.sources(m))
 	return a.text(f.output, historyTable(runs, colourful(a.stdout) && f.output == ""))
 }
 
@@ -158,7 +159,7 @@ func (a *app) runs(m *state.Model, units []model.UnitName) ([]history.Entry, err
 			return nil, err
 		}
 	}
-	var runs []history.Entry
+	var runs [][]history.Entry
 	for _, unit := range units {
 		own, err := history.Read(dir, unit)
 		if err != nil {
@@ -170,16 +171,9 @@ func (a *app) runs(m *state.Model, units []model.UnitName) ([]history.Entry, err
 			}
 			return nil, errors.NewNotFound(nil, fmt.Sprintf("unit %q has run no hook in model %q", unit, m.Name()))
 		}
-		for i := range own {
-			// Nobody knows when a run began whose agent was killed.
-			if own[i].Started.IsZero() && i > 0 {
-				own[i].Started = own[i-1].Started.Add(own[i-1].Duration)
-			}
-		}
-		runs = append(runs, own...)
+		runs = append(runs, own)
 	}
-	slices.SortStableFunc(runs, func(x, y history.Entry) int { return x.Started.Compare(y.Started) })
-	return runs, nil
+	return history.Merge(runs...), nil
 }
 
 func historyTable(runs []history.Entry, colours bool) string {

@@ -56,6 +56,11 @@ func (a *app) showRun(unit, number string, f historyFlags) error {
 		t["log"] = lines
 		return a.write(f.format, f.output, t)
 	}
+	sources := a.sources(m)
+	e.Message = sources.Text(e.Unit.Tag(), e.Message)
+	for i, line := range lines {
+		lines[i] = asRecord(sources.Text(e.Unit.Tag(), line), "    ")
+	}
 	text := runText(e, lines)
 	if refs, err := recordings(m, e.Unit); err == nil && len(e.Calls) > 0 {
 		for _, ref := range refs {
@@ -79,7 +84,7 @@ func logOf(m *state.Model, e history.Entry) ([]string, error) {
 	err = debuglog.ReadAll(machine.LogPath(dir, m.UUID()), func(l debuglog.Entry) error {
 		module, own := strings.CutPrefix(l.Module, prefix)
 		if own && !l.Time.Before(e.Started) && !l.Time.After(end) && (module == e.Name || module == "juju-log") {
-			lines = append(lines, l.Level+" "+module+" "+harmless(l.Message))
+			lines = append(lines, l.Level+" "+module+" "+strings.Join(debuglog.Lines(l.Message), "\n"))
 		}
 		return nil
 	})

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/juju/errors"
@@ -54,11 +55,41 @@ func (f isolateFlags) isolation() (model.Isolation, error) {
 	if !i.On() {
 		return i, nil
 	}
+	if i.OS == "" {
+		return i, nil // see onBase
+	}
 	var err error
 	if i.OS, err = isolate.ParseOS(i.OS); err != nil {
 		return i, usagef("--isolate-os: %v", err)
 	}
 	return i, nil
+}
+
+// onBase is how units of a charm are isolated: where nobody has said which system
+// they are on, the base that deploy was given, or else the model's where the charm
+// doesn't name others, or else the charm's. Source: docs/spec/juju-clients.md
+// §10.2.
+func onBase(i model.Isolation, charm model.Charm, given, ofModel string) model.Isolation {
+	if !i.On() || i.OS != "" {
+		return i
+	}
+	bases := []string{given}
+	named := func(b model.Base) bool { return strings.HasPrefix(ofModel+"/", b.String()+"/") }
+	if len(charm.Bases) == 0 || slices.ContainsFunc(charm.Bases, named) {
+		bases = append(bases, ofModel)
+	}
+	bases = append(bases, charm.Base().String())
+	for _, b := range charm.Bases {
+		bases = append(bases, b.String())
+	}
+	i.OS = isolate.SystemFor(bases...)
+	return i
+}
+
+// baseOf is the base that a model's configuration names; empty: none.
+func (a *app) baseOf(m *state.Model) (string, error) {
+	all, _, err := m.ModelConfig(a.ctx)
+	return all["default-base"], errors.Trace(err)
 }
 
 // checkIsolation says whether units can be isolated as the flags ask for, and
@@ -105,7 +136,7 @@ func (a *app) tryIsolation(dataDir, dir string, i model.Isolation) (lost string,
 // nothing is said: wholly where that can be had, else not at all; then why says
 // in a line what they lack.
 func (a *app) whereAllowed(dataDir, dir string) (i model.Isolation, why string) {
-	i = model.Isolation{Mode: model.IsolateOn, OS: isolate.DefaultOS}
+	i = model.Isolation{Mode: model.IsolateOn}
 	lost, err := a.tryIsolation(dataDir, dir, i)
 	switch {
 	case err != nil:
@@ -116,6 +147,25 @@ func (a *app) whereAllowed(dataDir, dir string) (i model.Isolation, why string) 
 		return i, ""
 	}
 	return model.Isolation{}, why
+}
+
+// mostAllowed is whereAllowed for who isn't root: all but a network is had then, if
+// it can be. note says in a line what units lack.
+func (a *app) mostAllowed(dataDir, dir string) (i model.Isolation, note string) {
+	i, note = a.whereAllowed(dataDir, dir)
+	if note == "" || os.Geteuid() == 0 {
+		return i, note
+	}
+	files := model.Isolation{Mode: model.IsolateFiles}
+	lost, err := a.tryIsolation(dataDir, dir, files)
+	if err != nil {
+		return i, note
+	}
+	lacks := []string{"units share the host's network and its ports"}
+	if lost != "" {
+		lacks = append(lacks, lost)
+	}
+	return files, "isolated in part: " + strings.Join(lacks, "; ")
 }
 
 // isolateNew has a plan's applications isolated where that is allowed, if some
@@ -138,9 +188,15 @@ func (a *app) isolateNew(m *state.Model, p *plan) error {
 	if err != nil || !adds {
 		return err
 	}
-	var why string
-	if p.isolation, why = a.whereAllowed(dir, dir); why != "" && a.ctx.Err() == nil {
-		a.note("%s", why)
+	return a.isolatePlan(p, dir)
+}
+
+// isolatePlan has a plan's applications isolated, as far as that is allowed, with
+// what they change in a directory.
+func (a *app) isolatePlan(p *plan, dir string) error {
+	var note string
+	if p.isolation, note = a.mostAllowed(dir, dir); note != "" && a.ctx.Err() == nil {
+		a.note("%s", note)
 	}
 	return errors.Trace(a.ctx.Err())
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/unitd/unitd/machine"
+	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/script/lab"
 	"github.com/unitd/unitd/state"
 )
@@ -46,7 +47,7 @@ func (a *app) lab(socket string) error {
 		return err
 	}
 	clock := lab.NewClock(now)
-	s, err := lab.OpenStore(a.ctx, dir, os.Getenv(lab.StoreVariable), clock)
+	s, err := lab.OpenStore(a.ctx, dir, os.Getenv(lab.StoreVariable), clock.Quiet())
 	if err != nil {
 		return err
 	}
@@ -62,8 +63,9 @@ func (a *app) lab(socket string) error {
 		return err
 	}
 	if dir := os.Getenv(lab.SharedVariable); dir != "" {
-		c.Shared = []string{dir}
+		c.Shared, c.Environment = []string{dir}, []string{lab.WorkVariable + "=" + dir}
 	}
+	c.Log = newLogBy(a.stderr, clock.Now)
 	c.Mounts = false // a world can be killed at any time, and nothing of it stays
 	// A leader is deposed past the agent's own view of the store.
 	outside := state.NewController(s, clock)
@@ -71,7 +73,16 @@ func (a *app) lab(socket string) error {
 		return deposeIn(ctx, outside, application)
 	}}
 	order := &lab.Order{}
-	c.Clock, c.At, c.Gate = clock, faults.At, order.Next
+	rounds := &lab.Rounds{Clock: clock}
+	c.Clock, c.Rounds, c.Gate = clock, rounds.After, order.Next
+	statuses := &lab.Statuses{Clock: clock, Picture: func(ctx context.Context, uuid string) (model.Picture, error) {
+		return pictureOf(ctx, outside, uuid)
+	}}
+	c.StatusPassed = statuses.Passed
+	c.At = func(ctx context.Context, p machine.Point) error {
+		statuses.At(ctx, p)
+		return faults.At(ctx, p)
+	}
 	reboots := false
 	c.Reboot = func() error {
 		reboots = true // only once, and read when all has ended
@@ -88,7 +99,7 @@ func (a *app) lab(socket string) error {
 		alone.Store(true)
 		cancel()
 	}
-	server := &lab.Server{Clock: clock, Faults: faults, Store: wrapped, Order: order, Gone: gone, Depose: func(application string) error {
+	server := &lab.Server{Clock: clock, Faults: faults, Rounds: rounds, Statuses: statuses, Store: wrapped, Order: order, Gone: gone, Depose: func(application string) error {
 		return deposeIn(ctx, outside, application)
 	}}
 	c.Twice, c.Still = server.Twice.Load, server.Still.Store
@@ -101,6 +112,7 @@ func (a *app) lab(socket string) error {
 		}
 		return host
 	}
+	c.Room = server.Room
 	go func() { _ = server.Serve(listener) }() // ends with the listener
 	tellReady()
 	err = runAgent(ctx, c)
@@ -131,6 +143,20 @@ func deposeIn(ctx context.Context, c *state.Controller, application string) erro
 		}
 	}
 	return errors.NotFoundf("application %q", application)
+}
+
+// pictureOf is how the model with the UUID looks.
+func pictureOf(ctx context.Context, c *state.Controller, uuid string) (model.Picture, error) {
+	infos, err := c.Models(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, info := range infos {
+		if info.UUID == uuid {
+			return c.Open(info).Picture(ctx)
+		}
+	}
+	return nil, errors.NotFoundf("model %s", uuid)
 }
 
 // nowVariable has the time of a test world: a command that finds it takes it

@@ -2,110 +2,16 @@ package main
 
 import (
 	"fmt"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/juju/errors"
 	"github.com/spf13/cobra"
 
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
-	"github.com/unitd/unitd/state/store/etcd"
 )
-
-// tokenTime is how long a token is valid if nothing else is said.
-const tokenTime = time.Hour
-
-func (a *app) addMachineCmd() *cobra.Command {
-	var n int
-	var valid time.Duration
-	cmd := &cobra.Command{
-		Use:   "add-machine [local]",
-		Short: "Add a machine: a host that joins by a token, or this one",
-		Long: `Add a machine to the model. It is there for a host that joins the model: print a
-token, with which "unitd agent --store STORE --join TOKEN" makes an agent on that
-host the machine's. The token is valid once. With "local" the machine is this host,
-as those are that units get by themselves; several units can be put on it.
-
-A new unit goes on a machine that has no units, if there is one, unless --to says
-otherwise.`,
-		Example: `  unitd add-machine
-  unitd add-machine -n 3 --valid 24h
-  unitd add-machine local`,
-		Args: args(0, 1, ""),
-		RunE: func(_ *cobra.Command, args []string) error {
-			switch {
-			case len(args) == 1 && args[0] != "local":
-				return usagef("cannot make a machine of %q: only \"local\" is known, and without it a host that joins by itself", args[0])
-			case n < 1 || n > maxMachines:
-				return usagef("-n must be from 1 to %d", maxMachines)
-			case valid <= 0:
-				return usagef("--valid must be a time, as 90m or 24h")
-			}
-			provider := state.ManualProvider
-			if len(args) == 1 {
-				provider = state.LocalProvider
-			}
-			return a.addMachines(provider, n, valid)
-		},
-	}
-	cmd.Flags().IntVarP(&n, "n", "n", 1, "number of machines to add")
-	cmd.Flags().DurationVar(&valid, "valid", tokenTime, "how long the token is valid")
-	return cmd
-}
-
-// maxMachines is how many machines one command adds at most.
-const maxMachines = 1000
-
-func (a *app) addMachines(provider string, n int, valid time.Duration) error {
-	m, err := a.model()
-	if err != nil {
-		return err
-	}
-	for range n {
-		doc, token, err := m.AddMachine(a.ctx, provider, valid)
-		if err != nil {
-			return err
-		}
-		a.note("created machine %s", doc.ID)
-		if token != "" {
-			a.printf("%s\n", token)
-		}
-	}
-	if provider == state.ManualProvider {
-		dir, err := dataDir()
-		if err != nil {
-			return err
-		}
-		place, err := a.storeName()
-		if err != nil {
-			return err
-		}
-		if place == localStore {
-			place = filepath.Join(dir, storeFile)
-		}
-		a.note("On its host, with a data directory of its own (UNITD_DATA), within %s:\n  unitd agent --store %s --join TOKEN", shortly(valid), storePlace(place))
-		if strings.HasPrefix(place, etcd.Scheme) {
-			a.note("It needs credentials of its own where etcd wants any, and the same keys for secrets as this host (secret.key, or %s)", secretKeyEnv)
-		}
-	}
-	return a.ensureAgent()
-}
-
-// shortly is a duration without the zeros at its end.
-func shortly(d time.Duration) string {
-	text := d.String()
-	if strings.HasSuffix(text, "m0s") {
-		text = strings.TrimSuffix(text, "0s")
-	}
-	if strings.HasSuffix(text, "h0m") {
-		text = strings.TrimSuffix(text, "0m")
-	}
-	return text
-}
 
 // machineID is what ids of machines look like.
 var machineID = regexp.MustCompile(`^(0|[1-9][0-9]{0,8})$`)

@@ -11,7 +11,7 @@ import (
 	"github.com/unitd/unitd/state"
 )
 
-// machineRows are the machines for people. Source: spec/cli-juju.md §2b.
+// machineRows are the machines for people. Source: docs/spec/cli-juju.md §2b.
 func machineRows(machines []state.MachineView) [][]cell {
 	if len(machines) == 0 {
 		return nil
@@ -19,10 +19,7 @@ func machineRows(machines []state.MachineView) [][]cell {
 	rows := [][]cell{heads("Machine", "State", "Address", "Inst id", "Base", "AZ", "Message")}
 	for _, m := range machines {
 		status := machineStatus(m)
-		address, text, base := "", "", ""
-		if m.BaseName != "" {
-			base = m.BaseName + "@" + m.BaseChannel
-		}
+		address, text := "", ""
 		if len(m.Addresses) > 0 {
 			address, text = m.Addresses[0], "Running"
 		}
@@ -31,7 +28,7 @@ func machineRows(machines []state.MachineView) [][]cell {
 			text = strings.TrimSpace("(" + m.Life.String() + ") " + text)
 		}
 		rows = append(rows, []cell{
-			{text: m.ID}, statusCell(status.Status), {text: address, colour: cyan}, {text: instanceID(m)}, {text: base}, {},
+			{text: m.ID}, statusCell(status.Status), {text: address, colour: cyan}, {text: instanceID(m)}, {text: m.Base.String()}, {},
 			message(text),
 		})
 	}
@@ -65,14 +62,16 @@ func machineTree(m state.MachineView, utc bool) tree {
 	if m.Provider == state.LocalProvider {
 		t["hardware"] = "arch=" + runtime.GOARCH + " cores=" + strconv.Itoa(runtime.NumCPU())
 	}
-	if m.BaseName != "" {
-		t["base"] = tree{"name": m.BaseName, "channel": m.BaseChannel}
+	if m.Base.Name != "" {
+		t["base"] = baseTree(m.Base)
 	}
 	if len(m.Addresses) > 0 {
 		t["dns-name"], t["ip-addresses"] = m.Addresses[0], m.Addresses
 	}
 	return t
 }
+
+func baseTree(b model.Base) tree { return tree{"name": b.Name, "channel": b.Channel} }
 
 // machineStatus is that of the machine's agent.
 func machineStatus(m state.MachineView) model.Status {

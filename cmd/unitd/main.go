@@ -14,7 +14,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/juju/errors"
 	"github.com/spf13/cobra"
@@ -36,13 +35,13 @@ func main() {
 	if filepath.Base(os.Args[0]) != "unitd" && os.Getenv("JUJU_CONTEXT_ID") != "" && os.Getenv("UNITD_RUN") != "" {
 		os.Exit(client.Main(os.Args))
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), endings()...)
 	code := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 	stop()
 	os.Exit(code)
 }
 
-// The exit codes. Source: spec/cli-juju.md §0.
+// The exit codes. Source: docs/spec/cli-juju.md §0.
 const (
 	exitDone   = 0
 	exitFailed = 1
@@ -55,8 +54,8 @@ const (
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	app := &app{ctx: ctx, stdin: stdin, stdout: stdout, stderr: stderr}
 	defer app.close()
-	root := app.root()
-	root.SetArgs(asGoTest(args))
+	root := app.root(args)
+	root.SetArgs(asGoTest(withInterval(args)))
 	root.SetIn(stdin)
 	root.SetOut(printer{app})
 	root.SetErr(stderr)
@@ -98,6 +97,9 @@ func asGoTest(args []string) []string {
 	return out
 }
 
+// commandName is what this program was called as.
+func commandName() string { return filepath.Base(os.Args[0]) }
+
 // errUsage marks what was wrong before anything was done.
 const errUsage = errors.ConstError("wrong usage")
 
@@ -112,8 +114,8 @@ type silentError struct{ code int }
 // Error is part of error.
 func (e silentError) Error() string { return fmt.Sprintf("exit %d", e.code) }
 
-// root is the command line with all its verbs.
-func (a *app) root() *cobra.Command {
+// root is the command line with all its verbs, for these arguments.
+func (a *app) root(args []string) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "unitd",
 		Short: "Run charms on this machine, with no controller and no cloud",
@@ -123,6 +125,7 @@ on this machine alone and with nothing to set up.`,
   unitd deploy ./my-charm
   unitd integrate my-charm:db postgresql
   unitd status --watch`,
+		PersistentPreRunE:          func(*cobra.Command, []string) error { return a.clearForeground() },
 		SilenceErrors:              true,
 		SilenceUsage:               true,
 		SuggestionsMinimumDistance: 2,
@@ -134,7 +137,12 @@ on this machine alone and with nothing to set up.`,
 		},
 		Args: cobra.ArbitraryArgs,
 	}
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usagef("%s", flagError(err)) })
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if verb := verbOf(cmd, args); cmd == root && verb != "" {
+			return a.unknown(cmd, verb)
+		}
+		return usagef("%s", flagError(err))
+	})
 	root.PersistentFlags().StringVarP(&a.modelFlag, "model", "m", "", "the model to work on, instead of the current one")
 	root.PersistentFlags().StringVar(&a.storeFlag, "store", "", "the store with the models, like etcd://host:2379/prefix, instead of the one in the data directory")
 	for _, verb := range []func() *cobra.Command{
@@ -145,9 +153,9 @@ on this machine alone and with nothing to set up.`,
 		a.storageCmd, a.showStorageCmd, a.addStorageCmd, a.attachStorageCmd, a.detachStorageCmd, a.removeStorageCmd,
 		a.storagePoolsCmd, a.createStoragePoolCmd,
 		a.addMachineCmd, a.removeMachineCmd, a.machinesCmd, a.showMachineCmd,
-		a.statusCmd, a.showUnitCmd, a.rulesCmd, a.waitCmd, a.whyCmd, a.debugLogCmd, a.historyCmd, a.debugHooksCmd, a.debugCodeCmd, a.debugWindowCmd, a.sshCmd, a.recordCmd, a.replayCmd,
-		a.addModelCmd, a.destroyModelCmd, a.modelsCmd, a.modelCmd, a.storeUserCmd, a.switchCmd, a.modelConfigCmd,
-		a.agentCmd, a.shutdownCmd, a.completionCmd, a.versionCmd, a.labCmd,
+		a.statusCmd, a.showUnitCmd, a.showStatusLogCmd, a.rulesCmd, a.waitCmd, a.whyCmd, a.debugLogCmd, a.historyCmd, a.debugHooksCmd, a.debugCodeCmd, a.debugWindowCmd, a.sshCmd, a.recordCmd, a.replayCmd,
+		a.addModelCmd, a.destroyModelCmd, a.modelsCmd, a.modelCmd, a.storeCmd, a.storeUserCmd, a.switchCmd, a.modelConfigCmd,
+		a.agentCmd, a.debugAgentCmd, a.shutdownCmd, a.completionCmd, a.versionCmd, a.labCmd,
 	} {
 		root.AddCommand(verb())
 	}
@@ -170,6 +178,26 @@ on this machine alone and with nothing to set up.`,
 	return root
 }
 
+// verbOf is the word among the arguments that should be a verb and is none of
+// the root's; empty: there is no such.
+func verbOf(root *cobra.Command, args []string) string {
+	for i := 0; i < len(args); i++ {
+		name, dashes := strings.CutPrefix(args[i], "-")
+		switch flag := root.PersistentFlags().Lookup(strings.TrimPrefix(name, "-")); {
+		case args[i] == "--":
+			return ""
+		case flag != nil && dashes, args[i] == "-m":
+			i++ // its value
+		case dashes:
+		case slices.ContainsFunc(root.Commands(), func(c *cobra.Command) bool { return c.Name() == args[i] || c.HasAlias(args[i]) }):
+			return ""
+		default:
+			return args[i]
+		}
+	}
+	return ""
+}
+
 // unknown is the error of a command that there isn't, with the nearest ones.
 func (a *app) unknown(cmd *cobra.Command, name string) error {
 	fmt.Fprintf(a.stderr, "%s %q is not a unitd command. See \"unitd --help\".\n", a.paint(a.stderr, brightRed, "ERROR"), name)
@@ -180,7 +208,7 @@ func (a *app) unknown(cmd *cobra.Command, name string) error {
 }
 
 // flagError says what is wrong with a flag in the words that scripts for the
-// field's own command line look for. Source: spec/cli-juju.md §6.
+// field's own command line look for. Source: docs/spec/cli-juju.md §6.
 func flagError(err error) string {
 	var unknown *pflag.NotExistError
 	var missing *pflag.ValueRequiredError

@@ -100,7 +100,7 @@ func (a *app) showModelConfig(m *state.Model, keys []string, format, output stri
 }
 
 // modelSetting is one setting as programs read it; the capital letters are the
-// field's. Source: spec/cli-juju.md §2.5.
+// field's. Source: docs/spec/cli-juju.md §2.5.
 type modelSetting struct {
 	Value  any    `json:"Value" yaml:"value"`
 	Source string `json:"Source" yaml:"source"`

@@ -6,6 +6,8 @@ import (
 
 	"github.com/juju/errors"
 	"github.com/spf13/cobra"
+
+	"github.com/unitd/unitd/state"
 )
 
 // modelCmd has what is done with a model as a file.
@@ -23,19 +25,22 @@ End the agents of the model first: what they do after the export isn't in the fi
 		Args:    args(0, 0, ""),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
+	var incomplete bool
+	read := &cobra.Command{
+		Use:     "import FILE",
+		Short:   "Read a model from a file (-: standard input)",
+		Example: "  unitd model import shop.model --store etcd://host:2379/unitd",
+		Args:    args(1, 1, "no file specified"),
+		RunE:    func(_ *cobra.Command, args []string) error { return a.importModel(args[0], incomplete) },
+	}
+	read.Flags().BoolVar(&incomplete, "incomplete", false, "take a model that \"unitd store check --repair\" has written although it lacks something")
 	cmd.AddCommand(&cobra.Command{
 		Use:     "export FILE",
 		Short:   "Write the model to a new file (-: standard output)",
 		Example: "  unitd model export shop.model\n  unitd model export - --model shop | gzip > shop.gz",
 		Args:    args(1, 1, "no file specified"),
 		RunE:    func(_ *cobra.Command, args []string) error { return a.exportModel(args[0]) },
-	}, &cobra.Command{
-		Use:     "import FILE",
-		Short:   "Read a model from a file (-: standard input)",
-		Example: "  unitd model import shop.model --store etcd://host:2379/unitd",
-		Args:    args(1, 1, "no file specified"),
-		RunE:    func(_ *cobra.Command, args []string) error { return a.importModel(args[0]) },
-	})
+	}, read)
 	return cmd
 }
 
@@ -69,7 +74,7 @@ func (a *app) exportModel(path string) (err error) {
 	return nil
 }
 
-func (a *app) importModel(path string) error {
+func (a *app) importModel(path string, incomplete bool) error {
 	var in io.Reader = a.stdin
 	if path != "-" {
 		f, err := os.Open(path)
@@ -83,7 +88,10 @@ func (a *app) importModel(path string) error {
 	if err != nil {
 		return err
 	}
-	m, err := c.Import(a.ctx, in)
+	m, err := c.Import(a.ctx, in, incomplete)
+	if errors.Is(err, state.ErrIncomplete) {
+		return errors.Errorf("cannot read %s: %v: --incomplete takes it as it is", path, err)
+	}
 	if err != nil {
 		return errors.Annotatef(err, "cannot read %s", path)
 	}

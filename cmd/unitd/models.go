@@ -12,6 +12,7 @@ import (
 	"github.com/juju/errors"
 	"github.com/spf13/cobra"
 
+	"github.com/unitd/unitd/hooks"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
 )
@@ -247,8 +248,8 @@ func (a *app) models(format, output string) error {
 	if err != nil {
 		return err
 	}
-	rows := [][]cell{heads("Model", "Cloud/Region", "Status", "Machines", "Units")}
-	rows[0][3].right, rows[0][4].right = true, true
+	rows := [][]cell{heads("Model", "Cloud/Region", "Type", "Status", "Machines", "Units", "Access", "Last connection")}
+	rows[0][4].right, rows[0][5].right = true, true
 	list := []any{}
 	for _, info := range infos {
 		s, err := c.Open(info).Status(a.ctx)
@@ -267,12 +268,14 @@ func (a *app) models(format, output string) error {
 			name = cell{text: info.Name + "*", colour: green}
 		}
 		rows = append(rows, []cell{
-			name, {text: cloudName + "/" + regionName}, statusCell(status),
+			name, {text: cloudName + "/" + regionName}, {text: providerName}, statusCell(status),
 			{text: strconv.Itoa(len(s.Machines)), right: true}, {text: strconv.Itoa(units), right: true},
+			{text: userName}, {text: justNow},
 		})
 		list = append(list, map[string]any{
-			"name": "admin/" + info.Name, "short-name": info.Name, "model-uuid": info.UUID, "model-type": "iaas",
-			"controller-name": controllerName, "owner": "admin", "cloud": cloudName, "region": regionName, "type": cloudName,
+			"name": userName + "/" + info.Name, "short-name": info.Name, "model-uuid": info.UUID, "model-type": "iaas",
+			"controller-name": controllerName, "owner": userName, "cloud": cloudName, "region": regionName, "type": providerName,
+			"access": userName, "last-connection": justNow, "agent-version": hooks.Version,
 			"life": info.Life.String(), "status": map[string]any{"current": status, "since": info.Created.UTC().Format(time.DateOnly)},
 			"unit-count": units, "is-controller": false,
 		})
@@ -281,13 +284,13 @@ func (a *app) models(format, output string) error {
 		return a.write(format, output, map[string]any{"models": list, "current-model": current})
 	}
 	t := &table{colours: colourful(a.stdout) && output == ""}
+	t.block([][]cell{{{text: "Controller: " + controllerName}}})
 	t.block(rows)
-	if output != "" {
-		return a.writeFile(output, t.b.String())
-	}
-	a.printf("%s", t.b.String())
-	return nil
+	return a.writeText(output, t.b.String())
 }
+
+// justNow is when whoever asks was connected to a model last: they are now.
+const justNow = "just now"
 
 func (a *app) switchCmd() *cobra.Command {
 	return &cobra.Command{

@@ -58,7 +58,7 @@ func indented(v any) ([]byte, error) {
 	return b.Bytes(), errors.Trace(e.Close())
 }
 
-// colour is an SGR sequence. Source for which is used where: spec/cli-juju.md §2b.
+// colour is an SGR sequence. Source for which is used where: docs/spec/cli-juju.md §2b.
 type colour string
 
 const (
@@ -136,7 +136,7 @@ func (c cell) render(colours bool) string {
 	return b.String()
 }
 
-// table prints blocks of rows as spec/cli-juju.md §2b has it: two spaces
+// table prints blocks of rows as docs/spec/cli-juju.md §2b has it: two spaces
 // between columns, the last cell of a row not padded.
 type table struct {
 	colours bool

@@ -78,7 +78,8 @@ func (a *app) packTo(dir, output, base string) error {
 	if err != nil {
 		return err
 	}
-	p, err := a.pack(charm)
+	charm.Portable()
+	p, err := a.packFor(charm, hooksAnywhere())
 	if err != nil {
 		return err
 	}

@@ -68,7 +68,10 @@ func (a *app) record(args []string, failed bool, output string) error {
 	if err != nil {
 		return err
 	}
-	r = recording.Redact(r)
+	r = recording.Redact(r, func(value string) bool {
+		named, err := m.IsName(a.ctx, unit.Application(), value)
+		return named && err == nil
+	})
 	b, err := r.Format()
 	if err != nil {
 		return err

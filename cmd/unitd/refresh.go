@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"github.com/juju/errors"
 	"github.com/spf13/cobra"
@@ -82,7 +83,11 @@ func (a *app) refresh(name, path string, force bool, config, resources []string)
 	if err != nil {
 		return err
 	}
-	url, err := a.addCharm(m, charm)
+	app, err := m.Application(a.ctx, name)
+	if err != nil {
+		return err
+	}
+	url, err := a.addCharm(m, charm, app.Isolation)
 	if err != nil {
 		return err
 	}
@@ -90,6 +95,9 @@ func (a *app) refresh(name, path string, force bool, config, resources []string)
 		return err
 	}
 	a.note("Added local charm %q, revision %s, to the model", charm.Name, revision(url))
+	if err := a.whoWaits(m, name, force); err != nil {
+		return err
+	}
 	return a.ensureAgent()
 }
 
@@ -128,7 +136,37 @@ func (a *app) refreshTo(name string, to int, force bool, config []string) error 
 	if err := a.setCharm(m, name, url, force, set, nil); err != nil {
 		return err
 	}
+	if err := a.whoWaits(m, name, force); err != nil {
+		return err
+	}
 	return a.ensureAgent()
+}
+
+// whoWaits says which units of an application don't get the charm that it was
+// just given, as their hooks have failed; by force they do.
+func (a *app) whoWaits(m *state.Model, name string, force bool) error {
+	if force {
+		return nil
+	}
+	units, err := m.Units(a.ctx)
+	if err != nil {
+		return err
+	}
+	var waiting []string
+	for _, u := range units {
+		if u.Name.Application() == name && u.Failed != 0 && u.Resolved.Run != u.Failed {
+			waiting = append(waiting, string(u.Name))
+		}
+	}
+	is, waits, they := "is", "waits", "it is"
+	if len(waiting) > 1 {
+		is, waits, they = "are", "wait", "they are"
+	}
+	if len(waiting) > 0 {
+		a.note(`%s %s in error, and %s with the new charm until %s resolved; "--force-units" puts it in place before`,
+			strings.Join(waiting, ", "), is, waits, they)
+	}
+	return nil
 }
 
 // refreshable says whether the application can have that charm, and which one it

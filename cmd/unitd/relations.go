@@ -62,7 +62,7 @@ func noRelation(err error, one, other string) error {
 }
 
 // alreadyRelated is the error of a relation that is there, in the words that
-// scripts look for. Source: spec/cli-juju.md §6.
+// scripts look for. Source: docs/spec/cli-juju.md §6.
 func alreadyRelated(err error) error {
 	var key string
 	if _, serr := fmt.Sscanf(err.Error(), "cannot add relation %q", &key); serr != nil {

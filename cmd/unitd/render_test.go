@@ -11,8 +11,9 @@ import (
 	"github.com/unitd/unitd/state"
 )
 
-// shop is the example of spec/cli-juju.md §2b.
+// shop is the example of docs/spec/cli-juju.md §2b.
 func shop() *state.FullStatus {
+	noble := model.Base{Name: "ubuntu", Channel: "24.04"}
 	at := time.Date(2026, 3, 3, 9, 5, 0, 0, time.UTC)
 	app := func(name, version string, s model.Status, units ...state.UnitView) state.ApplicationView {
 		return state.ApplicationView{
@@ -41,8 +42,8 @@ func shop() *state.FullStatus {
 				unit(state.UnitDoc{Name: "watcher/0", Machine: "0", Principal: "shop/0"}, model.Status{Status: "unknown"}, idle, true)),
 		},
 		Machines: []state.MachineView{
-			{MachineDoc: state.MachineDoc{ID: "0", Addresses: []string{"10.9.8.7"}, BaseName: "ubuntu", BaseChannel: "24.04", Started: at}, Present: true},
-			{MachineDoc: state.MachineDoc{ID: "1", BaseName: "ubuntu", BaseChannel: "24.04"}},
+			{MachineDoc: state.MachineDoc{ID: "0", Addresses: []string{"10.9.8.7"}, BaseName: "ubuntu", BaseChannel: "24.04", Started: at}, Base: noble, Present: true},
+			{MachineDoc: state.MachineDoc{ID: "1", BaseName: "ubuntu", BaseChannel: "24.04"}, Base: noble},
 		},
 	}
 }
@@ -133,7 +134,7 @@ func TestSelectorsLeaveWhatTheyName(t *testing.T) {
 		{"none leave everything", nil, "ledger/0 ledger/1 shop/0 watcher/0 machines 0 1"},
 		{"an application has its units and their machines", []string{"ledger"}, "ledger/0 ledger/1 machines 0 1"},
 		{"a unit is alone", []string{"ledger/0"}, "ledger/0 machines 0"},
-		{"several are put together", []string{"ledger/1", "shop"}, "ledger/1 shop/0 machines 0 1"},
+		{"several are put together, a principal with its subordinates", []string{"ledger/1", "shop"}, "ledger/1 shop/0 watcher/0 machines 0 1"},
 		{"what isn't there leaves nothing", []string{"nope", "shop/7"}, "machines"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -190,6 +191,7 @@ func TestModelReferencesMayNameControllerAndOwner(t *testing.T) {
 	for ref, want := range map[string]string{
 		"shop": "shop", "admin/shop": "shop", "unitd:shop": "shop", "unitd:admin/shop": "shop",
 		"": "", "Shop": "", "unitd:": "", "-shop": "", "shop/": "",
+		":shop": "shop", ":admin/shop": "shop", "other:shop": "", "bob/shop": "", "unitd:bob/shop": "", "a/b/shop": "", "a:b:shop": "",
 	} {
 		got, err := modelRef(ref)
 		if got != want || (err == nil) != (want != "") {

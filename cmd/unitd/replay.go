@@ -14,6 +14,7 @@ import (
 	"github.com/juju/errors"
 	"github.com/spf13/cobra"
 
+	"github.com/unitd/unitd/charmbuild"
 	"github.com/unitd/unitd/charmdir"
 	"github.com/unitd/unitd/durable"
 	"github.com/unitd/unitd/hooks/runner"
@@ -196,7 +197,7 @@ func (p *replay) copyCharm() error {
 	if err != nil {
 		return err
 	}
-	if err := p.build(charm); err != nil {
+	if err := p.build(charm, charmbuild.Place{}); err != nil {
 		return err
 	}
 	path := filepath.Join(p.dir, "archive")

@@ -109,7 +109,7 @@ func (a *app) preview(m *state.Model, name model.UnitName, noRetry bool) error {
 	}
 	c := outlook.Failed
 	a.printf("%s\n", name)
-	a.printf("  failed:  %s, run %d: %s\n", c.Hook, c.Run, harmless(c.Failure.Message))
+	a.printf("  failed:  %s, run %d: %s\n", c.Hook, c.Run, harmless(a.sources(m).Text(name.Tag(), c.Failure.Message)))
 	if noRetry {
 		a.printf("  skipped: %s\n", c.Hook)
 	}

@@ -61,7 +61,7 @@ var (
 	actionName   = regexp.MustCompile(`^[a-z](?:[a-z0-9-_]*[a-z0-9])?$`)
 )
 
-// splitRun parts the arguments of run. Source: spec/cli-juju.md §6.
+// splitRun parts the arguments of run. Source: docs/spec/cli-juju.md §6.
 func splitRun(args []string) (units []string, action string, rest []string, err error) {
 	for i, arg := range args {
 		switch {
@@ -166,6 +166,6 @@ func (a *app) run(units []string, action string, params map[string]any, f taskFl
 		a.note("Waiting for task %s...", t.ID)
 	}
 	return a.follow(m, tasks, f, func(_ state.TaskDoc, line state.TaskLine) {
-		a.note("%s %s", line.Time.UTC().Format(time.TimeOnly), harmless(line.Message))
+		a.note("%s %s", line.Time.UTC().Format(time.TimeOnly), asRecord(line.Message, "    "))
 	})
 }

@@ -58,7 +58,16 @@ func takeDown(t testing.TB, e *testscript.Env) {
 	if t.Failed() {
 		showLogs(t, e.WorkDir)
 	}
+	if dir, err := os.ReadFile(filepath.Join(e.WorkDir, smallDisks)); err == nil {
+		if err := unmount(string(dir)); err != nil {
+			t.Errorf("cannot unmount %s: %v", dir, err)
+		}
+	}
 }
+
+// smallDisks is the file in a script's directory that names the disk that it has
+// mounted.
+const smallDisks = "small-disk"
 
 // removeCells removes the machines of isolated units, which a script that hasn't
 // failed has removed itself.

@@ -1,11 +1,13 @@
 package main_test
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -16,6 +18,7 @@ import (
 	"github.com/unitd/unitd/machine"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state/store/etcd/etcdtest"
+	"github.com/unitd/unitd/testcharms"
 )
 
 // TestScripts runs what a user can type: each script in testdata/script is a
@@ -36,14 +39,52 @@ import (
 //	agent-ended           wait until the data directory has no agent any more
 //	mkfifo NAMES...       make named pipes, by which hooks and scripts wait for
 //	                      each other
+//	damage FILE [OLD NEW] change what a file has, as a bad disk does; see cmdDamage
 //	zip FILE ENTRIES...   make an archive, with any entry names; see cmdZip
+//	small-disk DIR MIB    mount a disk of that size; the script asks for [mount]
 //	[etcd]                is true where the script's models are in etcd
 func TestScripts(t *testing.T) {
 	t.Parallel()
-	runScripts(t, scriptDir, nil, nil)
+	files, ofHost := scripts(t)
+	for _, file := range ofHost {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+			t.Skip("TestHostScripts runs what isolated units need a host for")
+		})
+	}
+	runScripts(t, scriptDir, files, nil)
+}
+
+// TestHostScripts runs the scripts that ask whether units can be isolated: what
+// they do then takes root, networks, and the packages of Debian.
+func TestHostScripts(t *testing.T) {
+	t.Parallel()
+	_, ofHost := scripts(t)
+	runScripts(t, scriptDir, ofHost, nil)
 }
 
 const scriptDir = "script"
+
+// scripts are the files in testdata/script, and those of them that are for
+// TestHostScripts.
+func scripts(t *testing.T) (files, ofHost []string) {
+	t.Helper()
+	all, err := filepath.Glob(filepath.Join("testdata", scriptDir, "*.txtar"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range all {
+		text, err := os.ReadFile(file)
+		switch {
+		case err != nil:
+			t.Fatal(err)
+		case bytes.Contains(text, []byte("\n[isolate]")) || bytes.Contains(text, []byte("\n[!isolate]")):
+			ofHost = append(ofHost, file)
+		default:
+			files = append(files, file)
+		}
+	}
+	return files, ofHost
+}
 
 // TestScriptsWithUsers runs those in testdata/secured with an etcd that wants
 // certificates and users: $ROOT is its store for who may do everything,
@@ -67,6 +108,7 @@ var onEtcd = []string{
 	"application-removed-leaves-an-empty-model",
 	"commands-at-once-do-not-lose-anything",
 	"leader-removed-makes-another-one",
+	"machine-that-nobody-joins-is-passed-over",
 	"model-made-chosen-and-destroyed",
 	"relation-exchanges-settings",
 	"secrets-are-added-granted-and-kept",
@@ -117,9 +159,11 @@ func runScripts(t *testing.T, folder string, files []string, prepare func(testin
 			"hooks":       cmdHooks,
 			"json":        cmdJSON,
 			"crash":       cmdCrash,
+			"damage":      cmdDamage,
 			"mkfifo":      cmdMkfifo,
 			"agent-ended": cmdAgentEnded,
 			"zip":         cmdZip,
+			"small-disk":  cmdSmallDisk,
 		},
 		RequireUniqueNames: true,
 	})
@@ -134,6 +178,8 @@ func condition(etcd bool) func(string) (bool, error) {
 			return etcd, nil
 		case "isolate": // units can have machines of their own
 			return mayIsolate()
+		case "mount": // a disk of a script's own can be mounted
+			return mayMount(), nil
 		case "long":
 			return os.Getenv("UNITD_TEST_LONG") != "", nil
 		case "pip":
@@ -143,22 +189,8 @@ func condition(etcd bool) func(string) (bool, error) {
 	}
 }
 
-// programs builds unitd and, beside it, the hook tool client, once for all
-// tests, and returns their directory.
-var programs = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "unitd-test-")
-	if err != nil {
-		return "", err
-	}
-	for name, pkg := range map[string]string{"unitd": ".", "unitd-hooktool": "../hooktool"} {
-		out, err := exec.Command("go", "build", "-o", filepath.Join(dir, name), pkg).CombinedOutput()
-		if err != nil {
-			os.RemoveAll(dir)
-			return "", &exec.Error{Name: string(out), Err: err}
-		}
-	}
-	return dir, nil
-})
+// programs has unitd and, beside it, the hook tool client.
+var programs = testcharms.Programs
 
 // mayIsolate says whether units can have machines of their own, with networks.
 var mayIsolate = sync.OnceValues(func() (bool, error) {
@@ -182,9 +214,7 @@ var mayIsolate = sync.OnceValues(func() (bool, error) {
 func TestMain(m *testing.M) {
 	code := m.Run()
 	etcdtest.Stop()
-	if dir, err := programs(); err == nil {
-		os.RemoveAll(dir)
-	}
+	testcharms.RemovePrograms()
 	os.Exit(code)
 }
 

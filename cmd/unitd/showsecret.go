@@ -15,7 +15,7 @@ import (
 )
 
 // shownSecret is a secret as people and scripts see it. Source:
-// spec/cli-juju.md §2.8.
+// docs/spec/cli-juju.md §2.8.
 type shownSecret struct {
 	Revision    int             `json:"revision" yaml:"revision"`
 	Expires     string          `json:"expires,omitempty" yaml:"expires,omitempty"`

@@ -45,7 +45,7 @@ func (a *app) showUnitCmd() *cobra.Command {
 	return cmd
 }
 
-// unitDetail is what show-unit shows. Source: spec/cli-juju.md §2.7.
+// unitDetail is what show-unit shows. Source: docs/spec/cli-juju.md §2.7.
 func unitDetail(d *state.UnitDetail, endpoint, related string, appOnly bool) tree {
 	ports := []string{}
 	for _, p := range d.Ports.All() {

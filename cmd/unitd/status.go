@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"slices"
 
 	"github.com/juju/errors"
 	"github.com/spf13/cobra"
@@ -18,18 +17,25 @@ type statusFlags struct {
 	relations, storage bool
 	utc                bool
 	color, noColor     bool
-	watch              bool
+	watch              watchFlag
 }
 
 func (a *app) statusCmd() *cobra.Command {
 	var f statusFlags
 	cmd := &cobra.Command{
-		Use:   "status [APPLICATION | UNIT …]",
+		Use:   "status [APPLICATION | UNIT | MACHINE | STATUS …]",
 		Short: "Show the model: applications, units, machines, relations",
+		Long: `Show the model, or what one of the words matches of it: an application, a unit
+(also as APPLICATION/leader), units by a pattern ('ledger/*', '*/0'), a machine by
+its id, its address or a subnet, units and machines in a status ("active", "idle",
+"error"), applications that are exposed ("exposed", "not exposed"), units with an
+open port ("8080/tcp", "8000-8100/tcp").`,
 		Example: `  unitd status
   unitd status ledger --relations
+  unitd status 0 blocked 'shop/*'
   unitd status --format json
-  unitd status --watch`,
+  unitd status --watch
+  unitd status --watch 5s`,
 		ValidArgsFunction: a.completeEither,
 		RunE: func(_ *cobra.Command, args []string) error {
 			return a.status(args, f)
@@ -44,7 +50,8 @@ func (a *app) statusCmd() *cobra.Command {
 	fs.BoolVar(&f.utc, "utc", false, "show times in UTC")
 	fs.BoolVar(&f.color, "color", false, "use colours even if this is not a terminal")
 	fs.BoolVar(&f.noColor, "no-color", false, "use no colours")
-	fs.BoolVar(&f.watch, "watch", false, "show it again at each change, until Ctrl-C")
+	fs.Var(&f.watch, "watch", "show it again at each change, until Ctrl-C; with a duration, at least that often")
+	fs.Lookup("watch").NoOptDefVal = watchAlways
 	a.formats(cmd, "tabular", "json", "yaml", "short", "line", "oneline", "summary")
 	return cmd
 }
@@ -57,12 +64,12 @@ func (a *app) status(selectors []string, f statusFlags) error {
 	if err != nil {
 		return err
 	}
-	if !f.watch {
-		s, err := m.Status(a.ctx)
+	if !f.watch.on {
+		s, err := a.see(m)
 		if err != nil {
 			return err
 		}
-		return a.showStatus(s, selectors, f)
+		return a.showStatus(m, s, selectors, f)
 	}
 	if err := a.watchStatus(m, selectors, f); !errors.Is(err, context.Canceled) {
 		return err
@@ -70,35 +77,12 @@ func (a *app) status(selectors []string, f statusFlags) error {
 	return nil // Ctrl-C is how it ends
 }
 
-// watchStatus shows the status at each change until the context ends.
-func (a *app) watchStatus(m *state.Model, selectors []string, f statusFlags) error {
-	watch, err := m.Watch(a.ctx, 0)
-	if err != nil {
-		return err
-	}
-	for {
-		s, err := m.Status(a.ctx)
-		if err != nil {
-			return err
-		}
-		if isTerminal(a.stdout) {
-			a.printf("\x1b[H\x1b[2J")
-		}
-		if err := a.showStatus(s, selectors, f); err != nil {
-			return err
-		}
-		if a.printErr.Load() != nil {
-			return nil // nobody can see it any more
-		}
-		if _, more := <-watch; !more {
-			return nil
-		}
-	}
-}
-
-func (a *app) showStatus(s *state.FullStatus, selectors []string, f statusFlags) error {
-	all := len(s.Applications)
+func (a *app) showStatus(m *state.Model, s *state.FullStatus, selectors []string, f statusFlags) error {
+	all := len(s.Applications) + len(s.Machines)
 	selectStatus(s, selectors)
+	if len(s.Applications)+len(s.Machines) == 0 {
+		defer a.noteEmpty(s, selectors, f, all == 0)
+	}
 	if f.format == "json" || f.format == "yaml" {
 		return a.write(f.format, f.output, statusTree(s, f.utc))
 	}
@@ -109,6 +93,7 @@ func (a *app) showStatus(s *state.FullStatus, selectors []string, f statusFlags)
 		if !f.storage {
 			s.Storage = nil
 		}
+		statusWithAuthors(s, a.sources(m))
 		text = tabular(s, colours, f.relations, f.utc)
 	case "summary":
 		text = summary(s)
@@ -119,64 +104,19 @@ func (a *app) showStatus(s *state.FullStatus, selectors []string, f statusFlags)
 		return a.writeFile(f.output, text)
 	}
 	a.printf("%s", text)
-	switch {
-	case all == 0 && len(s.Machines) == 0:
-		a.note("\nModel %q is empty.", s.Model.Name)
-	case len(selectors) > 0 && len(s.Applications) == 0:
-		a.note("Nothing matched specified filter.")
-	}
 	return nil
 }
 
-// selectStatus leaves only what the selectors name: applications or units.
-func selectStatus(s *state.FullStatus, selectors []string) {
-	if len(selectors) == 0 {
-		return
+// noteEmpty says why nothing is shown: the model is empty, or nothing matches.
+func (a *app) noteEmpty(s *state.FullStatus, selectors []string, f statusFlags, empty bool) {
+	switch {
+	case empty && f.format != "json" && f.format != "yaml" && f.output == "":
+		a.note("\nModel %q is empty.", s.Model.Name)
+	case len(selectors) == 1:
+		a.note("Nothing matched specified filter.")
+	case len(selectors) > 1:
+		a.note("Nothing matched specified filters.")
 	}
-	wanted := func(app, unit string) bool {
-		for _, sel := range selectors {
-			if sel == app || sel == unit {
-				return true
-			}
-		}
-		return false
-	}
-	machines := map[string]bool{}
-	var apps []state.ApplicationView
-	for _, app := range s.Applications {
-		var units []state.UnitView
-		for _, u := range app.Units {
-			if wanted(app.Name, string(u.Name)) {
-				units = append(units, u)
-				machines[u.Machine] = true
-			}
-		}
-		app.Units = units
-		if len(units) > 0 || wanted(app.Name, "") {
-			apps = append(apps, app)
-		}
-	}
-	s.Applications = apps
-	var left []state.MachineView
-	for _, m := range s.Machines {
-		if machines[m.ID] {
-			left = append(left, m)
-		}
-	}
-	s.Machines = left
-	var rels []state.RelationDoc
-	for _, r := range s.Relations {
-		for _, e := range r.Endpoints {
-			if wanted(e.Application, "") {
-				rels = append(rels, r)
-				break
-			}
-		}
-	}
-	s.Relations = rels
-	s.Storage = slices.DeleteFunc(s.Storage, func(v state.StorageView) bool {
-		return v.Unit == "" || !wanted(v.Unit.Application(), string(v.Unit))
-	})
 }
 
 // short is a line for each unit.

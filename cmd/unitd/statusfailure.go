@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"maps"
+	"slices"
+	"strings"
 
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
@@ -47,12 +49,24 @@ func failureWords(data map[string]any) string {
 		return "interrupted"
 	}
 	if s, ok := data["signal"]; ok {
-		return fmt.Sprintf("ended by %v", s)
+		return fmt.Sprintf("ended by %v", s) + unsaid(data)
 	}
 	if code, ok := data["exit"]; ok {
-		return fmt.Sprintf("exit code %v", code)
+		return fmt.Sprintf("exit code %v", code) + unsaid(data)
 	}
 	return fmt.Sprint(data["reason"])
+}
+
+// unsaid is the charm's own reason where the lines that are shown don't have it.
+func unsaid(data map[string]any) string {
+	whole, _ := data["reason"].(string)
+	_, reason, _ := strings.Cut(whole, ": ")
+	lines, _ := data["output"].([]any)
+	said := func(line any) bool { return strings.HasPrefix(fmt.Sprint(line), strings.TrimSuffix(reason, "…")) }
+	if reason == "" || slices.ContainsFunc(lines, said) {
+		return ""
+	}
+	return ": " + reason
 }
 
 // withData is a status with what is known of the failure that it tells of.

@@ -11,7 +11,7 @@ import (
 	"github.com/unitd/unitd/state"
 )
 
-// tabular is the status for people. Source: spec/cli-juju.md §2b.
+// tabular is the status for people. Source: docs/spec/cli-juju.md §2b.
 func tabular(s *state.FullStatus, colours, relations, utc bool) string {
 	t := &table{colours: colours}
 	t.block([][]cell{

@@ -8,17 +8,20 @@ import (
 	"github.com/unitd/unitd/state"
 )
 
-// The names that scripts find for what there isn't here: a controller and a
-// cloud.
+// The names that scripts find for what there isn't here: a controller, a user and
+// a cloud.
 const (
 	controllerName = "unitd"
+	userName       = "admin"
 	cloudName      = "local"
 	regionName     = "host"
+	// providerName is what Juju calls machines that nobody makes.
+	providerName = "manual"
 )
 
 type tree = map[string]any
 
-// statusTree is what "status --format json" shows. Source: spec/cli-juju.md
+// statusTree is what "status --format json" shows. Source: docs/spec/cli-juju.md
 // §2.1; nothing in it is null.
 func statusTree(s *state.FullStatus, utc bool) tree {
 	t := tree{
@@ -60,6 +63,9 @@ func applicationTree(app state.ApplicationView, units map[model.UnitName]state.U
 	}
 	if app.Life != model.Alive {
 		t["life"] = app.Life.String()
+	}
+	if base := app.CharmDoc.Charm.Base(); base.Name != "" {
+		t["base"] = baseTree(base)
 	}
 	if app.CharmDoc.Charm.Version != "" {
 		t["charm-version"] = app.CharmDoc.Charm.Version
@@ -147,7 +153,7 @@ func statusInfo(s model.Status, utc, agent bool) tree {
 	return t
 }
 
-// since is a time as status shows it. Source: spec/cli-juju.md §2.1.
+// since is a time as status shows it. Source: docs/spec/cli-juju.md §2.1.
 func since(t time.Time, utc bool) string {
 	if utc {
 		return t.UTC().Format("2006-01-02 15:04:05Z")

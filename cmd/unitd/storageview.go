@@ -14,7 +14,7 @@ import (
 // sizeOf is the size of storage for people.
 func sizeOf(v state.StorageView) string { return model.SizeText(v.Size) }
 
-// statusStorageRows is what "status --storage" shows. Source: spec/cli-juju.md
+// statusStorageRows is what "status --storage" shows. Source: docs/spec/cli-juju.md
 // §2b.
 func statusStorageRows(all []state.StorageView) [][]cell {
 	if len(all) == 0 {
@@ -35,7 +35,7 @@ func statusStorageRows(all []state.StorageView) [][]cell {
 }
 
 // storageTree is the storage in "status --format json". Source:
-// spec/cli-juju.md §2.1.
+// docs/spec/cli-juju.md §2.1.
 func storageTree(all []state.StorageView, utc bool) tree {
 	if len(all) == 0 {
 		return tree{}

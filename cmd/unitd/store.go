@@ -13,6 +13,7 @@ import (
 	"github.com/juju/errors"
 
 	"github.com/unitd/unitd/durable"
+	"github.com/unitd/unitd/machine"
 	"github.com/unitd/unitd/script/lab"
 	"github.com/unitd/unitd/state/store"
 	"github.com/unitd/unitd/state/store/etcd"
@@ -125,11 +126,22 @@ func (a *app) openStore(dir string, c clock.Clock) (s store.Store, keys string, 
 			return nil, "", err
 		}
 	}
-	db, err := sqlite.Open(path, sqlite.Options{Log: newLog(a.stderr), Clock: c})
+	db, err := sqlite.Open(path, sqlite.Options{Log: newLog(a.stderr), Clock: c, Former: func() error { return formerAgent(filepath.Dir(path)) }})
 	if err != nil {
 		return nil, "", errors.Trace(err)
 	}
 	return db, filepath.Dir(path), nil
+}
+
+// formerAgent is the error for a store of a former format that an agent works
+// on, one of an earlier program: it would go on by its own measure of time, and
+// lose what it leads.
+func formerAgent(dir string) error {
+	pid, err := holder(filepath.Join(dir, "agent.lock"))
+	if err != nil || pid == 0 || pid == os.Getpid() {
+		return errors.Trace(err)
+	}
+	return errors.Errorf(`an agent of an earlier unitd (process %d) works on it: "unitd shutdown" ends that one; then this unitd takes the store over, and earlier ones refuse it`, pid)
 }
 
 // hasStore says whether there is a store to look into that needn't be made.
@@ -150,7 +162,10 @@ func (a *app) rememberStore(dir string) error {
 	}
 	// Whole, as commands read it that know of the agent by its lock.
 	err = durable.Disk{}.ReplaceFile(filepath.Join(dir, agentStoreFile), []byte(name+"\n"), 0o600)
-	return errors.Annotate(err, "cannot note which store the agent works on")
+	if err != nil {
+		return errors.Annotate(err, "cannot note which store the agent works on")
+	}
+	return rememberPath(dir, machine.LocalHost().Path)
 }
 
 // meant is the error of a command that names no store where another process is the

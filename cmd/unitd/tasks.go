@@ -14,7 +14,7 @@ import (
 	"github.com/unitd/unitd/state"
 )
 
-// taskOut is a task as people see it. Source: spec/cli-juju.md §2.3.
+// taskOut is a task as people see it. Source: docs/spec/cli-juju.md §2.3.
 type taskOut struct {
 	ID      string         `json:"id" yaml:"id"`
 	Status  string         `json:"status" yaml:"status"`

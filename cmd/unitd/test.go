@@ -47,6 +47,7 @@ test --commands" lists the commands.`,
   unitd test ./tests --isolate=off
   unitd test ./tests --run 'relation' --junit report.xml`,
 		RunE: func(_ *cobra.Command, args []string) error {
+			defer a.endWithTerminal()()
 			return a.test(args, f)
 		},
 	}

@@ -58,13 +58,15 @@ func TestScriptsLeaveNothingBehind(t *testing.T) {
 		t.Parallel()
 		interrupt(t, newScriptsRun(t, 12, 8, "off"))
 	})
-	t.Run("when interrupted, of isolated units", func(t *testing.T) {
-		t.Parallel()
-		if ok, err := mayIsolate(); err != nil || !ok {
-			t.Skipf("skipped: units cannot be isolated here: %v", err)
-		}
-		interrupt(t, newScriptsRun(t, 2, 4, "on"))
-	})
+}
+
+// TestHostScriptsOfIsolatedUnitsLeaveNothingBehind when they are interrupted.
+func TestHostScriptsOfIsolatedUnitsLeaveNothingBehind(t *testing.T) {
+	t.Parallel()
+	if ok, err := mayIsolate(); err != nil || !ok {
+		t.Skipf("skipped: units cannot be isolated here: %v", err)
+	}
+	interrupt(t, newScriptsRun(t, 2, 4, "on"))
 }
 
 // interrupt interrupts a run once its first script has passed.

@@ -43,6 +43,9 @@ func timeline(runs []history.Entry, width int, colours bool) string {
 	units := map[model.UnitName]bool{}
 	for _, e := range runs {
 		units[e.Unit] = true
+		if e.Started.Before(from) {
+			from = e.Started // by a clock that was set since
+		}
 		if end := e.Started.Add(e.Duration); end.After(to) {
 			to = end
 		}

@@ -37,7 +37,11 @@ func (a *app) addUnitCmd() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if _, err := m.AddUnits(a.ctx, args[0], n, places...); err != nil {
+			err = a.placed(m, n-len(places), func() error {
+				_, err := m.AddUnits(a.ctx, args[0], n, places...)
+				return err
+			})
+			if err != nil {
 				if errors.Is(err, errors.NotFound) && !strings.HasPrefix(err.Error(), "machine") {
 					return errors.NewNotFound(nil, err.Error()+" (not found)")
 				}

@@ -35,13 +35,15 @@ unless --exit-when-settled is given. Run it again after a change of a charm or o
 the bundle, and what has changed is brought up to date.
 
 Where the rights allow it, as root on Linux, each unit that it adds gets a machine
-of its own on this host (--isolate=off: none does); these stop with the agent.`,
+of its own on this host (--isolate=off: none does); these stop with the agent. Who
+isn't root has all of that but the network, where the kernel allows it.`,
 		Example: `  unitd up shop.yaml
   unitd up shop.yaml --exit-when-settled --timeout 2m
   unitd up shop.yaml --logs
   unitd up shop.yaml --isolate=off`,
 		Args: args(1, 1, "no bundle specified"),
 		RunE: func(_ *cobra.Command, args []string) error {
+			defer a.endWithTerminal()()
 			return a.up(args[0], f)
 		},
 	}
@@ -132,17 +134,23 @@ func (a *app) upHere(m *state.Model, p *plan, f upFlags) error {
 	if err := a.rememberStore(c.Dir); err != nil {
 		return err
 	}
-	show := &hookLines{app: a, model: m.Name(), logs: f.logs}
+	show := &hookLines{app: a, model: m.Name(), logs: f.logs, sources: a.sources(m)}
 	show.fit(p)
 	c.Observer = show.event
 	ctx, stop := context.WithCancel(a.ctx)
 	defer stop()
+	unmark, err := markForeground(c.Dir)
+	if err != nil {
+		return err
+	}
 	ended := make(chan error, 1)
 	go func() {
 		err := runAgent(ctx, c)
 		// What was begun in the foreground leaves nothing in the background.
 		if halted := c.Cells.Halt(); halted != nil {
 			c.Log.Error("cannot stop the machines of isolated units", "err", halted)
+		} else {
+			unmark()
 		}
 		ended <- a.toDo(err)
 	}()
@@ -176,12 +184,12 @@ func (a *app) untilSettled(m *state.Model, timeout time.Duration, ended chan err
 	if err != nil {
 		return err
 	}
-	s, err := m.Status(a.ctx)
+	s, err := a.see(m)
 	if err != nil {
 		return err
 	}
 	a.printf("\n")
-	if err := a.showStatus(s, nil, statusFlags{format: "tabular", relations: true}); err != nil {
+	if err := a.showStatus(m, s, nil, statusFlags{format: "tabular", relations: true}); err != nil {
 		return err
 	}
 	return a.failIfInError(m)
@@ -192,8 +200,10 @@ type hookLines struct {
 	app   *app
 	model string
 	logs  bool
-	mu    sync.Mutex
-	width int // of unit names
+	// sources shows what units have said; nil: as it is.
+	sources *machine.Sources
+	mu      sync.Mutex
+	width   int // of unit names
 }
 
 // fit makes room for the names of the plan's units.
@@ -215,7 +225,7 @@ func (h *hookLines) event(e machine.Event) {
 	case e.Kind == machine.HookRun:
 		h.hook(e.Run)
 	case e.Kind == machine.LogLine && h.logs && strings.HasPrefix(e.Log.Module, "unit."):
-		h.line(e.Log.Time, e.Unit, h.paint(grey, e.Log.Level+" "+harmless(e.Log.Message)))
+		h.line(e.Log.Time, e.Unit, h.paint(grey, e.Log.Level+" "+asRecord(h.sources.Text(e.Unit.Tag(), e.Log.Message), "    ")))
 	}
 }
 
@@ -227,7 +237,7 @@ func (h *hookLines) hook(run history.Entry) {
 	case run.Outcome == history.Committed:
 		what += fmt.Sprintf("%6s", run.Duration.Round(time.Millisecond))
 	default:
-		what += h.paint(red, string(run.Outcome)+": "+harmless(run.Message))
+		what += h.paint(red, string(run.Outcome)+": "+harmless(h.sources.Text(run.Unit.Tag(), run.Message)))
 	}
 	h.line(run.Started, run.Unit, what)
 }

@@ -15,7 +15,7 @@ import (
 
 // TestTheShopRunsItsHooksInTheGuaranteedOrder runs the first command of the
 // README and compares the whole sequence of each unit's hooks with the order of
-// spec/uniter-behaviour.md.
+// docs/spec/uniter-behaviour.md.
 func TestTheShopRunsItsHooksInTheGuaranteedOrder(t *testing.T) {
 	t.Parallel()
 	bin, err := programs()

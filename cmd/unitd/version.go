@@ -52,7 +52,7 @@ func unitdVersion() string {
 }
 
 // buildInfo is what "version --all" shows. Source for the keys:
-// spec/cli-juju.md §4.
+// docs/spec/cli-juju.md §4.
 func buildInfo(version string) map[string]any {
 	info := map[string]any{"version": version, "compiler": "gc"}
 	build, ok := debug.ReadBuildInfo()

@@ -9,6 +9,7 @@ import (
 	"github.com/juju/errors"
 	"github.com/spf13/cobra"
 
+	"github.com/unitd/unitd/machine"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
 )
@@ -20,7 +21,8 @@ func (a *app) waitCmd() *cobra.Command {
 		Short: "Wait until nothing is left to do",
 		Long: `Wait until all that the model asks for is done: every unit has run the hooks that
 were due, and what was removed is gone. A unit in error waits for a person and
-counts as done; the command then fails, and names it.`,
+counts as done; the command then fails, and names it. A unit whose agent is lost
+isn't done: the command goes on until it is back, or until --timeout.`,
 		Example: "  unitd deploy ./ledger && unitd wait --timeout 2m",
 		Args:    args(0, 0, ""),
 		RunE: func(*cobra.Command, []string) error {
@@ -66,7 +68,12 @@ func (a *app) settle(ctx context.Context, m *state.Model, ended chan error) erro
 	}
 	w := newAwaited(m)
 	wake(w, changes)
-	err = a.await(ctx, w, ended, func() (bool, error) { return m.Settled(ctx, rev) })
+	err = a.await(ctx, w, ended, func() (bool, error) {
+		if done, err := m.Settled(ctx, rev); err != nil || !done {
+			return false, err
+		}
+		return a.hasTold(ctx, m)
+	})
 	if errors.Is(err, errAgentEnded) {
 		return fmt.Errorf("%w; \"unitd wait\" starts another one", err)
 	}
@@ -75,6 +82,19 @@ func (a *app) settle(ctx context.Context, m *state.Model, ended chan error) erro
 
 // errAgentEnded marks that there is no agent any more to wait for.
 const errAgentEnded = errors.ConstError("the agent has ended")
+
+// hasTold says whether the agent here could write all that it has to say of the
+// model's units to the store. One that doesn't answer is asked again.
+func (a *app) hasTold(ctx context.Context, m *state.Model) (bool, error) {
+	w, err := a.word(ctx)
+	if errors.Is(err, machine.ErrSilent) {
+		return false, nil
+	}
+	return w.Told(m.UUID()), err
+}
+
+// wordInterval is how often the agent is asked while somebody waits for it.
+const wordInterval = time.Second
 
 // awaited is a model that somebody waits for.
 type awaited struct {
@@ -117,6 +137,10 @@ func (a *app) await(ctx context.Context, w *awaited, ended chan error, done func
 	}
 	progress := a.progress(w.model)
 	defer progress.end()
+	// What an agent can't write to the store doesn't come by the watch.
+	look := time.NewTicker(wordInterval)
+	defer look.Stop()
+	said := ""
 	for {
 		if ok, err := done(); err != nil || ok {
 			return err
@@ -124,6 +148,13 @@ func (a *app) await(ctx context.Context, w *awaited, ended chan error, done func
 		progress.show()
 		select {
 		case <-w.woken:
+		case <-look.C:
+			if word, err := a.word(ctx); err == nil && word.Trouble != said {
+				if said = word.Trouble; said != "" {
+					progress.end()
+					a.note("the agent can't write to the store, and tries again: %s", said)
+				}
+			}
 		case err := <-ended:
 			ended <- err // for others who ask
 			if ok, _ := done(); ok {
@@ -138,7 +169,7 @@ func (a *app) await(ctx context.Context, w *awaited, ended chan error, done func
 
 // inError are the units in error, with what failed.
 func (a *app) inError(m *state.Model) ([]string, error) {
-	s, err := m.Status(a.ctx)
+	s, err := a.see(m)
 	if err != nil {
 		return nil, err
 	}
@@ -163,7 +194,7 @@ func (a *app) failIfInError(m *state.Model) error {
 
 func (a *app) timedOut(m *state.Model, timeout time.Duration) error {
 	busy := "the agent has not looked yet"
-	if s, err := m.Status(a.ctx); err == nil {
+	if s, err := a.see(m); err == nil {
 		for _, app := range s.Applications {
 			for _, u := range app.Units {
 				if u.Agent.Status != model.StatusIdle {
@@ -190,7 +221,7 @@ func (p *progress) show() {
 	if !p.on {
 		return
 	}
-	s, err := p.model.Status(p.a.ctx)
+	s, err := p.a.see(p.model)
 	if err != nil {
 		return
 	}

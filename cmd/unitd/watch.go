@@ -18,8 +18,9 @@ import (
 
 // watchFlags are the flags of watch.
 type watchFlags struct {
-	bundle string
-	once   bool
+	bundle  string
+	once    bool
+	isolate isolateFlags
 }
 
 func (a *app) watchCmd() *cobra.Command {
@@ -33,6 +34,9 @@ the charm's state. At each save below the charm's directory the charm is refresh
 in the model as it is, and the screen shows what comes of that. A hook that failed
 is run again with what was saved. Ctrl-C ends it.
 
+Units are isolated as by "unitd up": as root on Linux each gets a machine of its own
+on this host (--isolate=off: none does).
+
 Version control, caches, and what editors leave aren't looked at. Failed hooks are
 not retried by themselves.`,
 		Example: `  unitd watch ./ledger
@@ -42,10 +46,14 @@ not retried by themselves.`,
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return nil, cobra.ShellCompDirectiveFilterDirs
 		},
-		RunE: func(_ *cobra.Command, args []string) error { return a.watch(args[0], f) },
+		RunE: func(_ *cobra.Command, args []string) error {
+			defer a.endWithTerminal()()
+			return a.watch(args[0], f)
+		},
 	}
 	cmd.Flags().StringVar(&f.bundle, "bundle", "", "deploy this bundle; its applications of the charm are watched")
 	cmd.Flags().BoolVar(&f.once, "once", false, "end once nothing is left to do; fail if a unit is in error then")
+	f.isolate.declare(cmd)
 	_ = cmd.MarkFlagFilename("bundle", "yaml", "yml")
 	return cmd
 }
@@ -75,11 +83,22 @@ func (a *app) watch(path string, f watchFlags) error {
 		return err
 	}
 	defer p.drop()
+	if p.isolation, err = f.isolate.isolation(); err != nil {
+		return err
+	}
 	w, err := a.startWatching(path, apps, saved)
 	if err != nil {
 		return err
 	}
 	defer w.end()
+	if f.isolate.told() {
+		err = a.checkIsolationIn(w.dir, w.dir, p.isolation)
+	} else {
+		err = a.isolatePlan(p, w.dir)
+	}
+	if err != nil {
+		return err
+	}
 	err = w.run(p, f.once)
 	if a.ctx.Err() != nil && !f.once {
 		if isTerminal(a.stdout) {
@@ -207,7 +226,11 @@ func (w *watching) refresh() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	p, err := w.app.pack(charm)
+	app, err := w.model.Application(w.app.ctx, w.apps[0])
+	if err != nil {
+		return "", err
+	}
+	p, err := w.app.pack(charm, app.Isolation)
 	if err != nil {
 		return "", err
 	}

@@ -44,7 +44,7 @@ func startWatch(t testing.TB, files map[string]string) *watcher {
 	}
 	w.cmd = exec.Command(filepath.Join(bin, "unitd"), "watch", "./app")
 	w.cmd.Dir = work
-	w.cmd.Env = append(os.Environ(), "TMPDIR="+filepath.Join(work, "tmp"), "UNITD_DATA="+filepath.Join(work, "data"))
+	w.cmd.Env = append(os.Environ(), "TMPDIR="+filepath.Join(work, "tmp"), "UNITD_DATA="+filepath.Join(work, "data"), "UNITD_ISOLATE=off")
 	out, in := io.Pipe()
 	w.cmd.Stdout, w.cmd.Stderr = in, in
 	if err := w.cmd.Start(); err != nil {
@@ -87,7 +87,7 @@ func (w *watcher) save(name, text string) {
 // until returns the lines up to one that has the text.
 func (w *watcher) until(text string) string {
 	w.Helper()
-	late := time.After(time.Minute)
+	late := time.After(10 * time.Minute)
 	var lines []string
 	for {
 		select {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	stderrors "errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +13,8 @@ import (
 	"github.com/unitd/unitd/charmdir"
 	"github.com/unitd/unitd/durable"
 	"github.com/unitd/unitd/hooks/runner"
+	"github.com/unitd/unitd/isolate"
+	"github.com/unitd/unitd/machine"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
 	"github.com/unitd/unitd/state/store/sqlite"
@@ -30,6 +33,7 @@ type watching struct {
 	store *sqlite.Store
 	model *state.Model
 	lock  *agentLock
+	cells *isolate.Cells // of its units
 	stop  context.CancelFunc
 	ended chan error // how the agent has ended
 	// before is the model as it was last shown.
@@ -44,8 +48,11 @@ const watchedModel = "watch"
 // startWatching makes the private model and starts its agent. The caller ends
 // it.
 func (a *app) startWatching(path string, apps []string, saved <-chan struct{}) (_ *watching, err error) {
+	if err := clearFormer(); err != nil {
+		a.note("WARNING cannot remove what is left of a former watch: %v", err)
+	}
 	w := &watching{app: a, path: path, apps: apps, saved: saved}
-	if w.dir, err = os.MkdirTemp("", "unitd-watch-"); err != nil {
+	if w.dir, err = os.MkdirTemp("", watchDir); err != nil {
 		return nil, errors.Annotate(err, "cannot make a private model")
 	}
 	defer func() {
@@ -72,8 +79,8 @@ func (a *app) startWatching(path string, apps []string, saved <-chan struct{}) (
 	if err != nil {
 		return nil, err
 	}
-	w.view = newWatchView(a, path, w.dir)
-	c.Observer = w.view.event
+	w.view = newWatchView(a, w.model, path, w.dir)
+	c.Observer, w.cells = w.view.event, c.Cells
 	ctx, stop := context.WithCancel(a.ctx)
 	w.stop, w.ended = stop, make(chan error, 1)
 	go func() { w.ended <- runAgent(ctx, c) }()
@@ -85,6 +92,11 @@ func (w *watching) end() {
 	if w.stop != nil {
 		w.stop()
 		<-w.ended
+	}
+	if w.cells != nil {
+		if err := removeCells(w.cells); err != nil {
+			w.app.note("WARNING cannot remove the machines of the private model: %v", err)
+		}
 	}
 	if w.model != nil {
 		runner.EndLeftover(context.WithoutCancel(w.app.ctx), "JUJU_MODEL_UUID="+w.model.UUID())
@@ -102,6 +114,36 @@ func (w *watching) end() {
 		w.app.note("WARNING cannot remove the private model: %v", err)
 	}
 }
+
+// removeCells removes all cells of an agent that has ended.
+func removeCells(cells *isolate.Cells) error {
+	keys, err := cells.Keys()
+	failed := []error{err}
+	for _, key := range keys {
+		failed = append(failed, cells.Remove(key))
+	}
+	return stderrors.Join(failed...)
+}
+
+// clearFormer removes what is left of private models whose watch was killed: the
+// machines of their units would go on.
+func clearFormer() error {
+	dirs, err := filepath.Glob(filepath.Join(os.TempDir(), watchDir, "cells"))
+	failed := []error{err}
+	for _, cells := range dirs {
+		dir := filepath.Dir(cells)
+		lock, err := lockAt(filepath.Join(dir, "agent.lock"))
+		if err != nil {
+			continue // it goes on, or is another user's
+		}
+		failed = append(failed, removeCells(machine.NewCells(dir, "")), charmdir.RemoveTree(durable.Disk{}, dir))
+		lock.release()
+	}
+	return stderrors.Join(failed...)
+}
+
+// watchDir are the names of private models' directories.
+const watchDir = "unitd-watch-*"
 
 // failedUnit is a unit in error.
 type failedUnit struct {

@@ -9,6 +9,7 @@ import (
 	"github.com/unitd/unitd/history"
 	"github.com/unitd/unitd/machine"
 	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/state"
 )
 
 // watchView shows rounds: a title, a line for each hook, what has changed, and
@@ -35,9 +36,9 @@ type runLog struct {
 // runLogLines is how many are shown.
 const runLogLines = 15
 
-func newWatchView(a *app, path, dir string) *watchView {
+func newWatchView(a *app, m *state.Model, path, dir string) *watchView {
 	return &watchView{
-		app: a, path: path, dir: dir, hooks: hookLines{app: a, model: watchedModel},
+		app: a, path: path, dir: dir, hooks: hookLines{app: a, model: watchedModel, sources: a.sourcesIn(m, dir)},
 		logs: map[model.UnitName]*runLog{},
 	}
 }
@@ -103,7 +104,8 @@ func (v *watchView) failures(failed []failedUnit) {
 		v.app.printf("%s: %s; the next save runs it again\n", v.app.paint(v.app.stdout, red, string(u.name)), harmless(u.message))
 		if log := v.logs[u.name]; log != nil {
 			for _, line := range log.lines {
-				v.app.printf("    %s %s\n", line.Level, harmless(line.Message))
+				text := v.hooks.sources.Text(u.name.Tag(), line.Message)
+				v.app.printf("    %s %s\n", line.Level, asRecord(text, "        "))
 			}
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/juju/errors"
 	"github.com/spf13/cobra"
 
+	"github.com/unitd/unitd/machine"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
 	"github.com/unitd/unitd/why"
@@ -49,13 +50,17 @@ func (a *app) why(args []string, format, output string) error {
 			names = append(names, u.Name)
 		}
 	}
-	text, all := "", tree{}
+	agent, err := a.agentsWord()
+	if err != nil {
+		return err
+	}
+	text, all, sources := "", tree{}, a.sources(m)
 	for _, name := range names {
-		answer, err := a.whyUnit(m, name)
+		answer, err := a.whyUnit(m, name, agent)
 		if err != nil {
 			return err
 		}
-		text += harmless(answer.Sentence) + "\n"
+		text += harmless(sources.Text(name.Tag(), answer.Sentence)) + "\n"
 		// As JSON has it, in YAML too.
 		b, err := json.Marshal(answer)
 		if err != nil {
@@ -73,13 +78,22 @@ func (a *app) why(args []string, format, output string) error {
 	return a.text(output, text)
 }
 
-// whyUnit says what holds one unit.
-func (a *app) whyUnit(m *state.Model, unit model.UnitName) (why.Answer, error) {
-	dir, err := dataDir()
-	if err != nil {
-		return why.Answer{}, err
-	}
+// agentsWord is what the agent of this data directory says; nil: none runs.
+func (a *app) agentsWord() (*machine.Word, error) {
 	pid, err := runningAgent()
+	if err != nil || pid == 0 {
+		return nil, err
+	}
+	word, err := a.word(a.ctx)
+	if errors.Is(err, machine.ErrSilent) {
+		return &machine.Word{}, nil // it was said
+	}
+	return &word, err
+}
+
+// whyUnit says what holds one unit; agent is that of agentsWord.
+func (a *app) whyUnit(m *state.Model, unit model.UnitName, agent *machine.Word) (why.Answer, error) {
+	dir, err := dataDir()
 	if err != nil {
 		return why.Answer{}, err
 	}
@@ -88,7 +102,10 @@ func (a *app) whyUnit(m *state.Model, unit model.UnitName) (why.Answer, error) {
 		return why.Answer{}, err
 	}
 	here := a.here(m, unit) == nil
-	f, err := why.Look(a.ctx, m, dir, unit, pid != 0 && here, now)
+	if !here {
+		agent = nil
+	}
+	f, err := why.Look(a.ctx, m, dir, unit, agent, now)
 	f.Elsewhere = !here
 	return why.Say(f), err
 }

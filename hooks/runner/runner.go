@@ -13,7 +13,7 @@
 //
 // Why each step is as it is: the write ends of the output pipes are closed
 // here as soon as the program has them, so that its exit is the end of the
-// output and nobody waits a fixed time (spec/latency-measured.md §3). Where a
+// output and nobody waits a fixed time (docs/spec/latency-measured.md §3). Where a
 // grandchild keeps a pipe open, such as a daemon that the hook has started,
 // Run returns after a short bound, once all is passed on that was written by
 // then; the rest is still read until it ends or the Runner is closed.

@@ -45,14 +45,48 @@ func (c *Clock) Set(now time.Time) {
 	}
 }
 
-// Next is when something is due next; zero: nothing is.
+// Next is when something is due next; zero: nothing is. What was set by Quiet is
+// nothing.
 func (c *Clock) Next() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.alarms) == 0 {
-		return time.Time{}
+	for _, a := range c.alarms {
+		if !a.quiet {
+			return a.at
+		}
 	}
-	return c.alarms[0].at
+	return time.Time{}
+}
+
+// Quiet is the same clock for those for whom time needn't stop: their alarms ring
+// as it goes by.
+func (c *Clock) Quiet() clock.Clock { return quiet{c} }
+
+// quiet is a Clock whose alarms Next knows nothing of.
+type quiet struct{ *Clock }
+
+// After is part of clock.Clock.
+func (q quiet) After(d time.Duration) <-chan time.Time { return q.NewTimer(d).Chan() }
+
+// NewTimer is part of clock.Clock.
+func (q quiet) NewTimer(d time.Duration) clock.Timer {
+	return timer{q.add(&alarm{at: q.Now().Add(d), quiet: true})}
+}
+
+// AfterFunc is part of clock.Clock.
+func (q quiet) AfterFunc(d time.Duration, f func()) clock.Timer {
+	return timer{q.add(&alarm{at: q.Now().Add(d), quiet: true, ring: func(time.Time) { go f() }})}
+}
+
+// At is part of clock.Clock.
+func (q quiet) At(t time.Time) <-chan time.Time { return q.NewAlarm(t).Chan() }
+
+// NewAlarm is part of clock.Clock.
+func (q quiet) NewAlarm(t time.Time) clock.Alarm { return q.add(&alarm{at: t, quiet: true}) }
+
+// AtFunc is part of clock.Clock.
+func (q quiet) AtFunc(t time.Time, f func()) clock.Alarm {
+	return q.add(&alarm{at: t, quiet: true, ring: func(time.Time) { go f() }})
 }
 
 // alarm is a timer or an alarm of a Clock.
@@ -60,13 +94,15 @@ type alarm struct {
 	clock *Clock
 	at    time.Time
 	on    bool
+	quiet bool // time needn't stop for it
 	ring  func(time.Time)
 	ch    chan time.Time
 }
 
-func (c *Clock) add(at time.Time, ring func(time.Time)) *alarm {
-	a := &alarm{clock: c, ring: ring, ch: make(chan time.Time, 1)}
-	if ring == nil {
+// add sets an alarm off at its time; one without a ring goes to its channel.
+func (c *Clock) add(a *alarm) *alarm {
+	a.clock, a.ch = c, make(chan time.Time, 1)
+	if a.ring == nil {
 		a.ring = func(now time.Time) {
 			select {
 			case a.ch <- now:
@@ -76,7 +112,7 @@ func (c *Clock) add(at time.Time, ring func(time.Time)) *alarm {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	a.start(at)
+	a.start(a.at)
 	return a
 }
 
@@ -138,20 +174,22 @@ func (t timer) Reset(d time.Duration) bool {
 func (c *Clock) After(d time.Duration) <-chan time.Time { return c.NewTimer(d).Chan() }
 
 // NewTimer is part of clock.Clock.
-func (c *Clock) NewTimer(d time.Duration) clock.Timer { return timer{c.add(c.Now().Add(d), nil)} }
+func (c *Clock) NewTimer(d time.Duration) clock.Timer {
+	return timer{c.add(&alarm{at: c.Now().Add(d)})}
+}
 
 // AfterFunc is part of clock.Clock.
 func (c *Clock) AfterFunc(d time.Duration, f func()) clock.Timer {
-	return timer{c.add(c.Now().Add(d), func(time.Time) { go f() })}
+	return timer{c.add(&alarm{at: c.Now().Add(d), ring: func(time.Time) { go f() }})}
 }
 
 // At is part of clock.Clock.
 func (c *Clock) At(t time.Time) <-chan time.Time { return c.NewAlarm(t).Chan() }
 
 // NewAlarm is part of clock.Clock.
-func (c *Clock) NewAlarm(t time.Time) clock.Alarm { return c.add(t, nil) }
+func (c *Clock) NewAlarm(t time.Time) clock.Alarm { return c.add(&alarm{at: t}) }
 
 // AtFunc is part of clock.Clock.
 func (c *Clock) AtFunc(t time.Time, f func()) clock.Alarm {
-	return c.add(t, func(time.Time) { go f() })
+	return c.add(&alarm{at: t, ring: func(time.Time) { go f() }})
 }

@@ -103,11 +103,16 @@ func (l *leases) Grant(ctx context.Context, ttl time.Duration) (store.LeaseID, e
 	if err != nil {
 		return 0, errors.Trace(err)
 	}
-	return id, l.put(ctx, id, ttl)
+	return id, l.put(ctx, id, l.clock.Now(), ttl)
 }
 
 // KeepAlive is part of store.Store.
 func (l *leases) KeepAlive(ctx context.Context, id store.LeaseID) error {
+	return l.KeepAliveAt(ctx, id, l.clock.Now())
+}
+
+// KeepAliveAt is sqlite.Store.KeepAliveAt for this one.
+func (l *leases) KeepAliveAt(ctx context.Context, id store.LeaseID, at time.Time) error {
 	if err := l.sweep(ctx); err != nil {
 		return err
 	}
@@ -122,13 +127,13 @@ func (l *leases) KeepAlive(ctx context.Context, id store.LeaseID) error {
 	if err != nil {
 		return errors.Trace(err)
 	}
-	return l.put(ctx, id, d.TTL)
+	return l.put(ctx, id, at, d.TTL)
 }
 
-// put says that the lease has its whole time from now on. NotFound where it was
+// put says that the lease has its whole time from then on. NotFound where it was
 // revoked.
-func (l *leases) put(ctx context.Context, id store.LeaseID, ttl time.Duration) error {
-	b, err := json.Marshal(due{At: l.clock.Now().Add(ttl), TTL: ttl})
+func (l *leases) put(ctx context.Context, id store.LeaseID, from time.Time, ttl time.Duration) error {
+	b, err := json.Marshal(due{At: from.Add(ttl), TTL: ttl})
 	if err != nil {
 		return errors.Trace(err)
 	}

@@ -16,8 +16,14 @@ import (
 // Request is what a script tells an agent under test: one line of JSON. At most
 // one of its members is set; none asks how things are.
 type Request struct {
-	// Now sets the clock.
-	Now time.Time `json:"now,omitzero"`
+	// Now sets the clock, on its way to Until.
+	Now   time.Time `json:"now,omitzero"`
+	Until time.Time `json:"until,omitzero"`
+	// SkipStatus has update-status that change nothing told as one until then; see
+	// Statuses.
+	SkipStatus bool `json:"skip-status,omitempty"`
+	// Rounds has the agent make those of its rounds whose time has come; see Rounds.
+	Rounds bool `json:"rounds,omitempty"`
 	// Fault is to happen.
 	Fault *Fault `json:"fault,omitempty"`
 	// Release lets a unit go; see Faults.Release.
@@ -46,15 +52,20 @@ type Request struct {
 const (
 	BootVariable    = "UNITD_LAB_BOOT"    // names the machine's boot
 	AddressVariable = "UNITD_LAB_ADDRESS" // is the machine's address; empty: the host's
-	SharedVariable  = "UNITD_LAB_SHARED"  // is a directory that isolated units see, too
+	SharedVariable  = "UNITD_LAB_SHARED"  // is the script's directory, which isolated units see, too
 	Rebooting       = 75
 )
+
+// WorkVariable is what hooks find that directory by.
+const WorkVariable = "UNITD_WORK"
 
 // Answer is the answer to a Request, on one line as well.
 type Answer struct {
 	Error string `json:"error,omitempty"`
-	// Next is when something is due on the agent's clock; zero: nothing is.
-	Next time.Time `json:"next,omitzero"`
+	// Next is when something is due on the agent's clock; zero: nothing is. Round
+	// is when a round will find something; zero: nobody knows of anything.
+	Next  time.Time `json:"next,omitzero"`
+	Round time.Time `json:"round,omitzero"`
 	// Hung are the units that stand still.
 	Hung []model.UnitName `json:"hung,omitempty"`
 	// Still is up to which revision nothing happens any more, because of those.
@@ -78,6 +89,9 @@ type Server struct {
 	Faults *Faults
 	Store  *Store
 	Order  *Order
+	Rounds *Rounds
+	// Statuses are those that are told as one.
+	Statuses *Statuses
 	// Twice is whether hooks are run twice.
 	Twice atomic.Bool
 	// Still is up to which revision nothing happens any more.
@@ -108,6 +122,14 @@ func (s *Server) Serve(l net.Listener) error {
 	}
 }
 
+// Room is machine.Config.Room of the agent.
+func (s *Server) Room() error {
+	if s.disk.full() {
+		return errors.New("the disk is full, as the script wants")
+	}
+	return nil
+}
+
 func (s *Server) talk(conn net.Conn) {
 	defer s.Gone()
 	defer conn.Close()
@@ -124,8 +146,9 @@ func (s *Server) talk(conn net.Conn) {
 		a.Still = s.Still.Load()
 		a.Lost, a.Paused = s.Store.Lost(), s.Order.Paused()
 		a.Armed = s.Faults.Armed() // before those that hang: a fault goes that way
-		a.Next, a.Hung, a.Kills = s.Clock.Next(), s.Faults.Hung(), s.Faults.Kills()
 		a.Twice, a.Full = s.Twice.Load(), s.disk.full()
+		a.Next, a.Hung, a.Kills = s.Clock.Next(), s.Faults.Hung(), s.Faults.Kills()
+		a.Round = s.Rounds.Next(a.Lost || a.Full)
 		if err := out.Encode(a); err != nil {
 			return
 		}
@@ -135,7 +158,15 @@ func (s *Server) talk(conn net.Conn) {
 func (s *Server) do(r Request) error {
 	switch {
 	case !r.Now.IsZero():
+		if !s.Store.Keep(r.Now, r.Until) {
+			s.Rounds.Want() // it takes another one
+		}
+		if r.SkipStatus {
+			s.Statuses.Skip(r.Until)
+		}
 		s.Clock.Set(r.Now)
+	case r.Rounds:
+		s.Rounds.Make()
 	case r.Fault != nil:
 		s.Faults.Add(*r.Fault)
 	case r.Release != "":
@@ -154,6 +185,7 @@ func (s *Server) do(r Request) error {
 		return errors.Annotate(s.disk.fill(*r.DiskFull), "cannot make the disk look full")
 	case r.Address != "":
 		s.Address.Store(r.Address)
+		s.Rounds.Want()
 	case r.Depose != "":
 		return s.Depose(r.Depose)
 	}

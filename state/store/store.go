@@ -45,9 +45,15 @@ const (
 	// more keys than MaxWrites or more bytes than MaxBytes. Nothing of it was
 	// committed.
 	ErrTooLarge = errors.ConstError("transaction too large")
+	// ErrFull is returned by what writes where the engine has no room for it: its
+	// disk, or its quota, is used up. Nothing of it was committed.
+	ErrFull = errors.ConstError("no room for what is written")
 	// ErrContention is returned by an Update that was retried many times and
 	// always found that somebody else had changed what it had read.
 	ErrContention = errors.ConstError("state changing too quickly; try again soon")
+	// ErrDamaged is returned once the engine has found that what it has on its
+	// disk isn't what it has written.
+	ErrDamaged = errors.ConstError("store is damaged")
 )
 
 // KV is one key with its value and the revisions at which it was last written

@@ -6,9 +6,11 @@ import (
 	"github.com/unitd/unitd/tools/wire"
 )
 
-// The name under which the client is no tool: then its first argument names
-// the tool.
-const ownName = "hooktool"
+// isOwn says whether the client was called by its own name, as it is built or as it
+// is installed: then its first argument names the tool.
+func isOwn(name string) bool {
+	return name == "hooktool" || name == "unitd-hooktool" || name == "unitd-hooktool-c"
+}
 
 // Exit codes of the client itself; others are the tools'.
 const (
@@ -56,13 +58,13 @@ func Main(args []string) (code int) {
 }
 
 // request is made of the environment and the arguments. What is missing is
-// found in the order of spec/hook-tools.md §1.1.
+// found in the order of docs/spec/hook-tools.md §1.1.
 func request(args []string) (req wire.Request, address, problem string) {
 	tool, rest := "", args
 	if len(args) > 0 {
 		tool, rest = base(args[0]), args[1:]
 	}
-	if tool == ownName && len(rest) > 0 {
+	if isOwn(tool) && len(rest) > 0 {
 		tool, rest = rest[0], rest[1:]
 	}
 	id, _ := syscall.Getenv("JUJU_CONTEXT_ID")

@@ -7,5 +7,5 @@
 // start of this process, so the package is standard library only, without
 // net, fmt and encoders.
 //
-// Source: spec/hook-tools.md §1, spec/latency-measured.md §6.
+// Source: docs/spec/hook-tools.md §1, docs/spec/latency-measured.md §6.
 package client

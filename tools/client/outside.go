@@ -14,7 +14,7 @@ const outsideSocket = "../run.socket"
 func isOutside(tool string) bool { return tool == "juju-exec" || tool == "juju-run" }
 
 // outside has the agent run commands in a unit's context. Source:
-// spec/hook-tools.md §8.
+// docs/spec/hook-tools.md §8.
 func outside(path string, args []string) (code int) {
 	tool := base(path)
 	if id, _ := syscall.Getenv("JUJU_CONTEXT_ID"); id != "" {

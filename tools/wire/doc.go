@@ -16,5 +16,5 @@
 // The package is linked into the client of every tool, whose start is each
 // hook's time many times over: it imports next to nothing.
 //
-// Source: spec/hook-tools.md §1.2, spec/latency-measured.md §6.
+// Source: docs/spec/hook-tools.md §1.2, docs/spec/latency-measured.md §6.
 package wire

@@ -120,13 +120,19 @@ func broke(l Local, e Event) Local {
 		l.Ended.How = EndedInterrupted
 	}
 	c.Attempts++
-	wait := RetryFirst
-	for i := 1; i < c.Attempts && wait < RetryMost; i++ {
-		wait *= 2
-	}
-	wait = min(wait, RetryMost)
+	wait := backOff(c.Attempts)
 	c.RetryAt = e.At.Add(wait + time.Duration(e.Jitter*RetrySpread*float64(wait)))
 	return l
+}
+
+// backOff is how long a hook waits that has failed so many times in a row,
+// without its spread.
+func backOff(attempts int) time.Duration {
+	wait := RetryFirst
+	for i := 1; i < attempts && wait < RetryMost; i++ {
+		wait *= 2
+	}
+	return min(wait, RetryMost)
 }
 
 func committed(l Local, c Current, e Event) Local {
@@ -139,7 +145,7 @@ func committed(l Local, c Current, e Event) Local {
 func told(l Local, c Current, e Event) Local {
 	l.Current = nil
 	l.Seen = c.Seen
-	l.Again = askedAgain(without(l.Again, c.Hook), c.Hook, e.Requeue)
+	l.Again = askedAgain(without(l.Again, c.Hook), c.Hook, e.Requeue, e.At)
 	if c.Hook.Again {
 		return l // when it began, the charm had been told of all that is
 	}
@@ -183,5 +189,9 @@ func told(l Local, c Current, e Event) Local {
 
 func statusDue(l Local, r Remote) time.Time {
 	spread := time.Duration(l.StatusJitter * StatusSpread * float64(r.StatusInterval))
-	return l.StatusAt.Add(r.StatusInterval + spread)
+	last := l.StatusAt
+	if last.Before(r.StatusPassed) {
+		last = r.StatusPassed
+	}
+	return last.Add(r.StatusInterval + spread)
 }

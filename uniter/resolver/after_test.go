@@ -48,6 +48,18 @@ func TestUpdateStatusComesAtItsSpreadInterval(t *testing.T) {
 	}
 }
 
+func TestUpdateStatusCountsFromWhatPassesForARun(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ passed, want time.Duration }{{-time.Hour, 5 * time.Minute}, {time.Hour, 65 * time.Minute}} {
+		l, r := situation(t, "settled")
+		r.StatusInterval, r.StatusPassed = 5*time.Minute, noon.Add(c.passed)
+		op := resolver.Next(l, r)
+		if got := op.Until.Sub(noon); op.Verb != resolver.Idle || got != c.want {
+			t.Errorf("passed %v: %s for %v, want %v", c.passed, op.Verb, got, c.want)
+		}
+	}
+}
+
 func TestRunsAreNumberedOnFromTheNewestThatAnybodyKnows(t *testing.T) {
 	t.Parallel()
 	l, r := situation(t, "charm")

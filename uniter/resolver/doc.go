@@ -13,6 +13,7 @@
 // error results: waiting, leaving and ending are verbs of an Op, and each Op
 // gives its reason in a line.
 //
-// Source: spec/uniter-behaviour.md §3–§5, seed 004; where the order was left
+// Source: docs/spec/uniter-behaviour.md §3–§5, seed 004
+// (docs/spec/seeds.md); where the order was left
 // to chance there, docs/guarantees.md has the order that holds here.
 package resolver

@@ -1,7 +1,10 @@
 package resolver_test
 
 import (
+	"flag"
 	"fmt"
+	"os"
+	"strconv"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -9,6 +12,17 @@ import (
 	"github.com/unitd/unitd/uniter/resolver"
 	"github.com/unitd/unitd/uniter/sim"
 )
+
+// TestMain has a hundred histories looked at, however few are elsewhere: they take
+// milliseconds, and fewer would have too little in them.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	const enough = 100
+	if n, err := strconv.Atoi(flag.Lookup("rapid.checks").Value.String()); err == nil && n < enough {
+		_ = flag.Set("rapid.checks", strconv.Itoa(enough))
+	}
+	os.Exit(m.Run())
+}
 
 // What a preview says of a failed run's answer is exactly what happens once it
 // is given, whatever has happened before and is due.

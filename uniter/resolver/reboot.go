@@ -14,7 +14,7 @@ const (
 
 // rebooted starts what a charm has started before the machine went down. It
 // waits for a failed hook to be resolved, and comes between no two hooks that
-// belong together. Source: spec/uniter-behaviour.md §4, uniter-facts.md §4.7.
+// belong together. Source: docs/spec/uniter-behaviour.md §4, docs/spec/uniter-facts.md §4.7.
 func rebooted(l Local, r Remote) (Op, bool) {
 	again := l.Started && !l.Stopped && l.Seen.Boot != "" && r.Want.Boot != "" && l.Seen.Boot != r.Want.Boot
 	if !again || l.Charm == "" || l.Upgraded {

@@ -58,6 +58,9 @@ type Remote struct {
 	Retry bool
 	// StatusInterval is the time between two update-status; 0: none.
 	StatusInterval time.Duration
+	// StatusPassed is up to when update-status counts as run without having been;
+	// zero, but in test worlds: see machine.Config.
+	StatusPassed time.Time
 }
 
 // Resolved answers one numbered run, so that an answer can be neither lost nor

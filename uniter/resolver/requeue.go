@@ -12,6 +12,8 @@ import (
 type Again struct {
 	Hook hooks.Info `json:"hook"`
 	model.Requeue
+	// Wait is how long it was to wait; 0: that isn't known.
+	Wait time.Duration `json:"wait,omitempty"`
 }
 
 // cause is why it runs again, for people.
@@ -34,14 +36,14 @@ func without(all []Again, h hooks.Info) []Again {
 // askedAgain is the list with the wish of a hook that has committed, in a slice
 // of its own. A hook that was run for another reason before its time had come
 // has run: there is nothing left to wait for, unless it asks once more.
-func askedAgain(all []Again, h hooks.Info, wish *model.Requeue) []Again {
+func askedAgain(all []Again, h hooks.Info, wish *model.Requeue, at time.Time) []Again {
 	if len(all) == 0 {
 		all = nil
 	}
 	if wish == nil || !h.Repeats() {
 		return all
 	}
-	all = append(slices.Clone(all), Again{Hook: h, Requeue: *wish})
+	all = append(slices.Clone(all), Again{Hook: h, Requeue: *wish, Wait: max(wish.At.Sub(at), 0)})
 	slices.SortStableFunc(all, func(a, b Again) int { return a.At.Compare(b.At) })
 	return all
 }

@@ -20,7 +20,7 @@ type Rule struct {
 
 // Rules is the order of everything: the first rule that applies wins, and it
 // is asked anew after every operation and every change. Source:
-// spec/uniter-behaviour.md §4.
+// docs/spec/uniter-behaviour.md §4.
 func Rules() []Rule {
 	return []Rule{
 		{"gone", "the unit is Dead or not in the model: the agent ends", gone},
@@ -341,7 +341,7 @@ func leave(reason string, ids ...model.RelationID) Op {
 func leaveUntold(l Local, r Remote) (Op, bool) {
 	for _, snap := range r.Relations {
 		s, known := l.Relations[snap.ID]
-		if !snap.Live && (snap.InScope && !known || known && !s.Created) {
+		if !snap.Live && (snap.InScope && !known || known && (!s.Created || snap.Implicit)) {
 			return leave("the relation isn't Alive and the charm was told nothing of it", snap.ID), true
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/unitd/unitd/uniter/sim"
 )
 
-// story is a scenario of spec/uniter-scenarios.md, played by sim.World. Its
+// story is a scenario of docs/spec/uniter-scenarios.md, played by sim.World. Its
 // lines are:
 //
 //	> install config-changed   the agent works until it has nothing to do, and
@@ -165,7 +165,8 @@ func relationStories() []story {
 		{"a relation that was never Alive for the unit is skipped", booted + "relate db:1 mysql\nunrelate db:1\n>"},
 		{"nothing of a relation runs before install, nor joined before start", "relate db:1 mysql\njoin db:1 mysql/0\nfail start\n" +
 			"> install db-relation-created leader-elected config-changed start!\n>\nresolved-no-retry\n> db-relation-joined(mysql/0) db-relation-changed(mysql/0)"},
-		{"the implicit endpoint has no created", booted + "relate juju-info:1 ntp\n>\njoin juju-info:1 ntp/0\n> juju-info-relation-joined(ntp/0) juju-info-relation-changed(ntp/0)"},
+		{"O-REL-21 the implicit endpoint has no hooks", booted + "relate juju-info:1 ntp\n>\njoin juju-info:1 ntp/0\n>\nwrite juju-info:1 ntp/0\n>\nunrelate juju-info:1\n>"},
+		{"O-REL-21 a unit that goes leaves its implicit endpoint without a hook", booted + "relate juju-info:1 ntp\njoin juju-info:1 ntp/0\n>\ndestroy\n> stop remove"},
 		{"U-RER-1 joined fails", "relate db:1 mysql\n" + booted0 + "join db:1 mysql/0\nfail db-relation-joined\n> db-relation-joined(mysql/0)!\nis idle db-relation-joined\n" +
 			"resolved-no-retry\n> db-relation-changed(mysql/0)"},
 		{"U-RER-2 changed fails", changing + "resolved-no-retry\n>\nwrite db:1 mysql/0\n> db-relation-changed(mysql/0)"},

@@ -71,7 +71,7 @@ func rotateDue(s OwnSecret, told SecretTold) time.Time {
 }
 
 // secrets is the next secret hook: by kind, and within a kind by secret and
-// revision. Source: spec/uniter-behaviour.md §1 and §4.
+// revision. Source: docs/spec/uniter-behaviour.md §1 and §4.
 func secrets(l Local, r Remote) (Op, bool) {
 	if !l.Started || r.Life != model.Alive {
 		return Op{}, false

@@ -47,7 +47,7 @@ func strayStorage(l Local, r Remote) []model.StorageID {
 }
 
 // firstStorage is what comes between the deployment of the charm and install.
-// Source: spec/uniter-behaviour.md §4; why the unit waits is said here (≠).
+// Source: docs/spec/uniter-behaviour.md §4; why the unit waits is said here (≠).
 func firstStorage(l Local, r Remote) (Op, bool) {
 	if l.Installed {
 		return Op{}, false

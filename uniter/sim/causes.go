@@ -16,7 +16,7 @@ type fact struct {
 }
 
 func facts() []fact {
-	const seed, spec = "seed 004", "spec/uniter-behaviour.md"
+	const seed, spec = "seed 004", "docs/spec/uniter-behaviour.md"
 	return append([]fact{
 		{Guarantee{"hooks run in a deployed charm", seed + ", the charm directory", nil}, inCharm},
 		{Guarantee{"upgrade-charm runs immediately after the charm directory was changed, or for new resources, and only then", seed + ", unit hooks", nil}, afterUpgrade},

@@ -17,5 +17,6 @@
 // What it doesn't show: torn files, the model's transactions, processes. Keep
 // worlds small and many, for states multiply.
 //
-// The guarantees are those of seed 004 ("hooks") and spec/uniter-behaviour.md.
+// The guarantees are those of seed 004 ("hooks"; docs/spec/seeds.md) and
+// docs/spec/uniter-behaviour.md.
 package sim

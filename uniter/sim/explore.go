@@ -62,8 +62,8 @@ const (
 
 type explorer struct {
 	Config
-	nodes  []node
-	byKey  map[string]int
+	nodes  []*node
+	byKey  map[[16]byte]int // by the hash of its key: the keys of a million states are a gigabyte
 	result Result
 }
 
@@ -74,7 +74,7 @@ func Explore(c Config) Result {
 	if c.States == 0 {
 		c.States = 1_000_000
 	}
-	x := &explorer{Config: c, byKey: map[string]int{}}
+	x := &explorer{Config: c, byKey: map[[16]byte]int{}}
 	x.reach(-1, "", node{world: c.Start, at: make([]int, len(c.Actors)), left: [3]int{c.Failures, c.Kills, c.Stops}}, nil)
 	for i := 0; i < len(x.nodes) && x.result.Fault == nil; i++ {
 		x.actors(i)
@@ -97,12 +97,12 @@ func (x *explorer) reach(from int, move string, n node, err error) int {
 		x.fault(from, move, err)
 		return from
 	}
-	key := n.key()
+	key := n.hash()
 	if i, ok := x.byKey[key]; ok {
 		return i
 	}
 	n.from, n.move, n.onward = from, move, -1
-	x.nodes = append(x.nodes, n)
+	x.nodes = append(x.nodes, &n)
 	x.byKey[key] = len(x.nodes) - 1
 	return len(x.nodes) - 1
 }
@@ -124,7 +124,7 @@ func (x *explorer) fault(from int, move string, err error) {
 // actors lets each actor do its next step.
 func (x *explorer) actors(i int) {
 	for a, actor := range x.Actors {
-		n := x.nodes[i]
+		n := *x.nodes[i]
 		if n.at[a] == len(actor.Steps) {
 			continue
 		}
@@ -139,7 +139,7 @@ func (x *explorer) actors(i int) {
 // operator answers a failed run in both ways.
 func (x *explorer) operator(i int) {
 	for _, answer := range []string{"resolved", "resolved-no-retry"} {
-		n := x.nodes[i]
+		n := *x.nodes[i]
 		if ok, err := n.world.Act(answer); ok || err != nil {
 			x.reach(i, "operator: "+answer, n, err)
 		}
@@ -149,7 +149,7 @@ func (x *explorer) operator(i int) {
 // agent lets the agent decide, or do what it has decided in each way that it
 // may end.
 func (x *explorer) agent(i int) {
-	n := x.nodes[i]
+	n := *x.nodes[i]
 	if !n.world.Busy() {
 		op := n.world.Decide()
 		if atRest(op) {
@@ -165,7 +165,7 @@ func (x *explorer) agent(i int) {
 		how    How
 		budget int
 	}{{Well, -1}, {Badly, failures}, {KilledWithin, kills}, {KilledAfter, kills}, {StoppedAgent, stops}, {StoppedAtCommit, stops}} {
-		n := x.nodes[i]
+		n := *x.nodes[i]
 		if way.budget >= 0 {
 			if n.left[way.budget] == 0 || op.Verb != resolver.RunHook && op.Verb != resolver.RunTask && way.how != KilledAfter {
 				continue

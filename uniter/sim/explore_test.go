@@ -1,7 +1,9 @@
 package sim_test
 
 import (
+	"os"
 	"reflect"
+	"runtime/debug"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +13,14 @@ import (
 	"github.com/unitd/unitd/hooks"
 	"github.com/unitd/unitd/uniter/sim"
 )
+
+// TestMain spares the processor: the states of all worlds take some hundred
+// megabytes, and nothing of them becomes garbage for long.
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(400)
+	debug.SetMemoryLimit(2 << 30)
+	os.Exit(m.Run())
+}
 
 func TestNoHistoryOfAnyWorldBreaksAGuarantee(t *testing.T) {
 	t.Parallel()

@@ -11,10 +11,10 @@ import (
 
 // The guarantees that are about more than one hook run.
 var (
-	factAsked = Guarantee{"what isn't a hook is done only where it has a cause", "spec/uniter-behaviour.md §4", nil}
-	factRest  = Guarantee{"an agent comes to rest when nothing happens", "design §2", nil}
-	factTask  = Guarantee{"a task runs in a deployed charm and never changes whether its unit is in error", "spec/uniter-behaviour.md §7", nil}
-	factTold  = Guarantee{"an agent at rest has told its charm of all that is", "design §2, level-triggered", nil}
+	factAsked = Guarantee{"what isn't a hook is done only where it has a cause", "docs/spec/uniter-behaviour.md §4", nil}
+	factRest  = Guarantee{"an agent comes to rest when nothing happens", `docs/architecture.md, "Deciding is pure"`, nil}
+	factTask  = Guarantee{"a task runs in a deployed charm and never changes whether its unit is in error", "docs/spec/uniter-behaviour.md §7", nil}
+	factTold  = Guarantee{"an agent at rest has told its charm of all that is", `docs/architecture.md, "Deciding is pure"`, nil}
 )
 
 // Rested says what the charm of an agent that has nothing to do was not told,
@@ -104,10 +104,12 @@ func untoldOf(s relation.Snapshot, t told, known bool) string {
 	switch {
 	case s.NotYet && !s.InScope:
 		return ""
-	case !known && (!s.Implicit || len(s.Members) > 0):
+	case !known && !s.Implicit:
 		return "is not known"
 	case !s.InScope:
 		return "does not have the unit in scope"
+	case s.Implicit:
+		return ""
 	case t.owed != "":
 		return fmt.Sprintf("owes the changed of %s", t.owed)
 	case t.application != s.Application:

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/unitd/unitd/hooks"
-	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/uniter/resolver"
 )
 
@@ -21,7 +20,7 @@ type Guarantee struct {
 // Guarantees is what a Monitor checks whenever a hook runs, be it the first
 // time or again after a failure.
 func Guarantees() []Guarantee {
-	const seed, spec = "seed 004", "spec/uniter-behaviour.md"
+	const seed, spec = "seed 004", "docs/spec/uniter-behaviour.md"
 	return append([]Guarantee{
 		{"a failed hook is followed by nothing but itself until it is resolved", seed + ", hooks", errorWaits},
 		{"install runs once, and only once, before any other hook but those of storage", seed + ", unit hooks", installFirst},
@@ -131,8 +130,7 @@ func createdFirst(m *Monitor, h hooks.Info) string {
 	switch {
 	case h.Kind == hooks.RelationCreated && known:
 		return "a second time"
-	// The endpoint that nobody declared has no created (spec §1).
-	case h.Kind != hooks.RelationCreated && !known && h.Endpoint != model.JujuInfo:
+	case h.Kind != hooks.RelationCreated && !known:
 		return "before created or after broken"
 	}
 	return ""

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"hash/fnv"
 	"strings"
 
 	"github.com/unitd/unitd/hooks"
@@ -31,6 +32,14 @@ func (n *node) key() string {
 		fmt.Fprint(&b, w.hand.Verb, hookKey(w.hand.Hook), w.hand.Run-base, w.hand.Seen, w.hand.Basis, w.hand.Charm, w.hand.Relations, w.hand.Storage)
 	}
 	return b.String()
+}
+
+// hash is the key's, of 128 bits: no two of a million states share one.
+func (n *node) hash() (sum [16]byte) {
+	h := fnv.New128a()
+	h.Write([]byte(n.key()))
+	h.Sum(sum[:0])
+	return sum
 }
 
 func hookKey(h hooks.Info) string {

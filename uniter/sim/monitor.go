@@ -80,7 +80,7 @@ func (b *Broken) Error() string {
 func (m *Monitor) Hook(h hooks.Info, o Outcome) error {
 	if o == Skipped || o == Dropped {
 		if m.failed == nil || !same(*m.failed, h) {
-			return &Broken{Guarantee{"only a failed run is skipped or dropped", "spec/uniter-behaviour.md §4", nil}, h, "and had not failed"}
+			return &Broken{Guarantee{"only a failed run is skipped or dropped", "docs/spec/uniter-behaviour.md §4", nil}, h, "and had not failed"}
 		}
 	} else if !m.unsure[h.RelationID] || !h.IsRelation() {
 		all := Guarantees()

@@ -103,7 +103,6 @@ func TestMonitorAcceptsWhatIsGuaranteed(t *testing.T) {
 			"db-relation-joined mysql/0@1; update-status; db-relation-changed mysql/0@2",
 		"a unit that departed joins again":       boot + "db-relation-joined mysql/0@1; db-relation-changed mysql/0@1; db-relation-departed mysql/0 as mysql/0; db-relation-joined mysql/0@1",
 		"a relation that was broken comes again": boot + "db-relation-broken; db-relation-created; db-relation-joined mysql/0@1",
-		"the implicit endpoint has no created":   "install; config-changed; start; juju-info-relation-joined ntp/0@1",
 		"nothing is owed to a relation that went by force": boot +
 			"db-relation-joined mysql/0@1 fails; db-relation-joined mysql/0 dropped; gone; stop; remove; end",
 		"storage comes before install, and goes first": "data-storage-attached data/0; " + boot +

@@ -87,7 +87,7 @@ func (w *World) waitsForStorage() bool {
 
 // storageGuarantees are those about the storage of a unit.
 func storageGuarantees() []Guarantee {
-	const spec = "spec/uniter-behaviour.md"
+	const spec = "docs/spec/uniter-behaviour.md"
 	return []Guarantee{
 		{"attached runs once for an instance of storage", spec + " §1", attachedOnce},
 		{"detaching runs once, for storage that was attached", spec + " §1", detachingOfAttached},
@@ -138,7 +138,7 @@ func (m *Monitor) GoneStorage(id model.StorageID) {
 
 // storageFacts are the guarantees about the cause of storage hooks.
 func storageFacts() []fact {
-	const spec = "spec/uniter-behaviour.md"
+	const spec = "docs/spec/uniter-behaviour.md"
 	return []fact{
 		{Guarantee{"install runs when all storage is attached that the unit is deployed with", spec + " §4", nil}, afterFirstStorage},
 		{Guarantee{"a storage hook says where the storage is", spec + " §2", nil}, whereStorageIs},

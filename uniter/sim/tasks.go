@@ -102,7 +102,7 @@ func (w *World) waiting() bool {
 
 // taskGuarantees is what a Monitor checks whenever a task runs.
 func taskGuarantees() []Guarantee {
-	const spec = "spec/uniter-behaviour.md §4, §7"
+	const spec = "docs/spec/uniter-behaviour.md §4, §7"
 	return []Guarantee{
 		{"a task runs once at most, in the order in which they were asked for", spec, taskOnce},
 		{"a task runs in a unit that is installed or in error, and not after stop", spec, taskInstalled},

@@ -250,7 +250,7 @@ __attribute__((noreturn, used)) void start(usize *stack) {
 	char **args = argv + argc;
 	int n = 0;
 	if (argc > 0) tool = base(argv[0]), args = argv + 1, n = argc - 1;
-	if (same(tool, "hooktool") && n > 0) tool = args[0], args++, n--;
+	if ((same(tool, "hooktool") || same(tool, "unitd-hooktool") || same(tool, "unitd-hooktool-c")) && n > 0) tool = args[0], args++, n--;
 
 	const char *context = variable("JUJU_CONTEXT_ID");
 	if (!*context) complain("JUJU_CONTEXT_ID not set", 0, 0, 0);

@@ -89,7 +89,7 @@ func TestACommitThatWasFoundMissingIsntMadeLater(t *testing.T) {
 // and whether there was a Resync.
 func told(t *testing.T, ch <-chan store.Batch, rev int64) (keys string, resync bool) {
 	t.Helper()
-	late := time.After(30 * time.Second)
+	late := time.After(5 * time.Minute)
 	for {
 		select {
 		case b, open := <-ch:

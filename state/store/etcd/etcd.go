@@ -37,8 +37,10 @@ const (
 	keepRevisions = 100_000
 	trimEvery     = 1_000
 
-	// format is the layout of keys that this program knows.
-	format = "1"
+	// format is the layout of keys that this program writes. In former, which it
+	// reads, no document has a checksum, see package state; the keys are the same.
+	format = "2"
+	former = "1"
 )
 
 // Options say where the store is. Endpoints and Prefix are needed.
@@ -130,23 +132,33 @@ func (s *Store) knock(ctx context.Context, endpoints []string) error {
 	return errors.Trace(readable(context.DeadlineExceeded, s.names))
 }
 
-// settle reads which layout the store has, and says so where it is new.
+// settle reads which layout the store has, and says so where it is new. One of
+// the former layout gets the number of this one, so that no older program opens
+// it any more, from the first who may do that.
 func (s *Store) settle(ctx context.Context) error {
 	key := s.prefix + "format"
 	resp, err := requestFor(ctx, s, connecting, func(ctx context.Context) (*clientv3.GetResponse, error) { return s.client.Get(ctx, key) })
-	if err == nil && len(resp.Kvs) == 0 {
-		_, err = requestFor(ctx, s, connecting, func(ctx context.Context) (*clientv3.TxnResponse, error) {
-			return s.client.Txn(ctx).If(clientv3.Compare(clientv3.ModRevision(key), "=", 0)).Then(clientv3.OpPut(key, format)).Commit()
-		})
-		return errors.Trace(err)
-	}
 	if err != nil {
 		return errors.Trace(err)
 	}
-	if got := string(resp.Kvs[0].Value); got != format {
-		return errors.NewNotValid(nil, "the store "+s.prefix+" was made by a newer unitd (format "+got+", this one knows "+format+")")
+	was := int64(0)
+	if len(resp.Kvs) > 0 {
+		switch got := string(resp.Kvs[0].Value); got {
+		case format:
+			return nil
+		case former:
+			was = resp.Kvs[0].ModRevision
+		default:
+			return errors.NewNotValid(nil, "the store "+s.prefix+" was made by a newer unitd (format "+got+", this one knows "+format+")")
+		}
 	}
-	return nil
+	_, err = requestFor(ctx, s, connecting, func(ctx context.Context) (*clientv3.TxnResponse, error) {
+		return s.client.Txn(ctx).If(clientv3.Compare(clientv3.ModRevision(key), "=", was)).Then(clientv3.OpPut(key, format)).Commit()
+	})
+	if was > 0 && errors.Is(err, errors.Unauthorized) {
+		return nil
+	}
+	return errors.Trace(err)
 }
 
 // enter begins what Close waits for: a context that ends with the caller's and

@@ -9,6 +9,15 @@ func SetFormat(ctx context.Context, s *Store, format string) {
 	}
 }
 
+// Format is the layout that a store has.
+func Format(ctx context.Context, s *Store) string {
+	resp, err := s.client.Get(ctx, s.prefix+"format")
+	if err != nil || len(resp.Kvs) != 1 {
+		panic(err)
+	}
+	return string(resp.Kvs[0].Value)
+}
+
 // LateCommit has a commit that writes a key reach etcd only after it was found
 // not to have been made, and says what was found before and after.
 func LateCommit(ctx context.Context, s *Store, key string) (before, made, after bool, err error) {
@@ -33,3 +42,6 @@ func LateCommit(ctx context.Context, s *Store, key string) (before, made, after 
 	_, after, err = t.find(slot, number)
 	return before, resp.Succeeded, after, err
 }
+
+// Readable is the error that people see.
+func Readable(err error) error { return readable(err, "here") }

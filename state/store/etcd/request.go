@@ -102,11 +102,11 @@ func readable(err error, endpoints string) error {
 	case errors.Is(err, rpctypes.ErrAuthFailed), errors.Is(err, rpctypes.ErrUserEmpty), errors.Is(err, rpctypes.ErrInvalidAuthToken):
 		return errors.NewUnauthorized(err, fmt.Sprintf("etcd at %s wants the name and the password of a user that it knows", endpoints))
 	case errors.Is(err, rpctypes.ErrNoSpace):
-		return errors.Annotatef(err, "etcd at %s is full: compact and defragment it, then disarm its alarm", endpoints)
+		return errors.WithType(errors.Annotatef(err, "etcd at %s is full: compact and defragment it, then disarm its alarm", endpoints), store.ErrFull)
 	case errors.Is(err, context.DeadlineExceeded):
 		return errors.NewTimeout(nil, fmt.Sprintf("etcd at %s doesn't answer: see that it runs there, and whether it wants certificates", endpoints))
 	case silent(err):
-		return errors.Annotatef(err, "etcd at %s doesn't answer", endpoints)
+		return errors.WithType(errors.Annotatef(err, "etcd at %s doesn't answer", endpoints), errors.Timeout)
 	}
 	return errors.Annotatef(err, "etcd at %s", endpoints)
 }

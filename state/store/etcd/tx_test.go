@@ -210,12 +210,24 @@ func TestAStoreOfANewerFormatIsRefused(t *testing.T) {
 	t.Parallel()
 	url := etcdtest.URL(t)
 	s := open(t, url)
-	etcd.SetFormat(t.Context(), s, "2")
+	etcd.SetFormat(t.Context(), s, "3")
 	o, err := etcd.ParseURL(url, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := etcd.Open(t.Context(), o); !errors.Is(err, errors.NotValid) || !strings.Contains(err.Error(), "newer unitd") {
 		t.Errorf("opening gave %v", err)
+	}
+}
+
+// TestAStoreOfTheFormerFormatGetsTheNumberOfThisOne: no older program opens it
+// then.
+func TestAStoreOfTheFormerFormatGetsTheNumberOfThisOne(t *testing.T) {
+	t.Parallel()
+	url := etcdtest.URL(t)
+	s := open(t, url)
+	etcd.SetFormat(t.Context(), s, "1")
+	if got := etcd.Format(t.Context(), open(t, url)); got != "2" {
+		t.Errorf("the format is %s", got)
 	}
 }

@@ -12,4 +12,6 @@
 //     "<path>-rev", that each committer writes to once its commit is visible.
 //     A process that is killed between the two is made up for by the next
 //     commit, or by a look at the revision every few seconds.
+//   - On a full disk commits are store.ErrFull, once the store's reserve of room,
+//     if somebody has made it, is used up; see Reserve.
 package sqlite

@@ -58,7 +58,7 @@ func value(t testing.TB, s store.Store, key string) string {
 // await reads a watch until an event of key that is deleted, or not.
 func await(t testing.TB, ch <-chan store.Batch, key string, deleted bool) store.Event {
 	t.Helper()
-	late := time.After(20 * time.Second)
+	late := time.After(5 * time.Minute)
 	for {
 		select {
 		case b, open := <-ch:

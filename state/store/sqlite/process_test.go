@@ -123,7 +123,7 @@ func killWriter(t *testing.T, durability string, after int) {
 		select {
 		case b := <-ch:
 			told = b.Rev
-		case <-time.After(20 * time.Second):
+		case <-time.After(5 * time.Minute):
 			t.Fatalf("told up to revision %d, not %d", told, head)
 		}
 	}

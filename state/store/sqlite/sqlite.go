@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/url"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -17,8 +18,9 @@ import (
 	"github.com/unitd/unitd/state/store"
 )
 
-// schemaVersion is kept in the file's user_version.
-const schemaVersion = 1
+// schemaVersion is kept in the file's user_version: the format of the store. In
+// format 1 no document has a checksum, see package state, and there is no boot.
+const schemaVersion = 2
 
 const schema = `
 CREATE TABLE kv (key TEXT PRIMARY KEY, value BLOB NOT NULL, rev INTEGER NOT NULL, created INTEGER NOT NULL, lease INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID;
@@ -27,27 +29,44 @@ CREATE TABLE lease (id INTEGER PRIMARY KEY, ttl INTEGER NOT NULL, expires INTEGE
 CREATE INDEX kv_lease ON kv (lease) WHERE lease != 0;
 CREATE TABLE head (one INTEGER PRIMARY KEY CHECK (one = 1), rev INTEGER NOT NULL, compacted INTEGER NOT NULL, lease INTEGER NOT NULL);
 INSERT INTO head VALUES (1, 0, 0, 0);
+` + schemaBoot
+
+// schemaBoot came with format 2: the boot of the host in which leases were made.
+const schemaBoot = `
+CREATE TABLE boot (one INTEGER PRIMARY KEY CHECK (one = 1), id TEXT NOT NULL);
+INSERT INTO boot VALUES (1, '');
 `
 
 // Options modify how a store is opened. The zero value is right for a program.
 type Options struct {
-	// Clock tells when leases expire; nil is the wall clock.
+	// Clock tells when leases expire; nil, or the wall clock, is the time since the
+	// host was booted, where that can be told.
 	Clock clock.Clock
+	// Up tells by that time instead: how long the host has been up, and the id of
+	// its boot; without an id it is the date. Nil: this host, unless Clock is another
+	// one than the wall clock.
+	Up func() (boot string, up time.Duration)
+	// Former is asked before a store of a former format is given that of this
+	// program, by which earlier ones know it no more; its error is that of Open.
+	// Nil: nothing speaks against that.
+	Former func() error
 	// Log gets what goes wrong in the background; nil: nowhere.
 	Log *slog.Logger
 }
 
 // Store is an open database. It is a store.Store.
 type Store struct {
-	path  string
-	clock clock.Clock
-	log   *slog.Logger
-	write *writer
-	read  *sql.DB
-	rev   *os.File // the side file "<path>-rev"
+	path   string
+	time   elapsed
+	former func() error // Options.Former
+	log    *slog.Logger
+	write  *writer
+	read   *readers
+	rev    *os.File // the side file "<path>-rev"
 
 	mu     sync.Mutex
 	closed bool
+	broken error // the file was found to be damaged
 	stop   context.CancelFunc
 	ctx    context.Context
 	hub    *hub // nil until the first Watch
@@ -58,7 +77,7 @@ var _ store.Store = (*Store)(nil)
 
 // Open opens the database at path and makes it, readable for its owner alone,
 // if there is none. Errors: NotValid for a file that isn't a database or was
-// made by a newer unitd.
+// made by a newer unitd, store.ErrDamaged for one that can't be read.
 func Open(path string, o Options) (*Store, error) {
 	if o.Clock == nil {
 		o.Clock = clock.WallClock
@@ -66,10 +85,19 @@ func Open(path string, o Options) (*Store, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
 	}
-	s := &Store{path: path, clock: o.Clock, log: o.Log}
+	s := &Store{path: path, time: newElapsed(o), former: o.Former, log: o.Log}
 	s.ctx, s.stop = context.WithCancel(context.Background())
-	if err := s.open(); err != nil {
+	err := s.filled(s.open())
+	if errors.Is(err, store.ErrFull) && giveUpReserve(path) {
+		_ = s.letGo()
+		s.write, s.read, s.rev = nil, nil, nil
+		err = s.filled(s.open())
+	}
+	if err != nil {
 		s.Close()
+		if malformed(err) {
+			return nil, damaged(path, errors.Cause(err).Error())
+		}
 		return nil, errors.Annotatef(err, "cannot open the store %s", path)
 	}
 	return s, nil
@@ -83,17 +111,13 @@ func (s *Store) open() error {
 	if s.rev, err = os.OpenFile(s.path+"-rev", os.O_RDWR|os.O_CREATE, 0o600); err != nil {
 		return errors.Trace(err)
 	}
-	if s.write, err = openWriter(s.ctx, s.path); err != nil {
+	if s.write, err = openWriter(s.ctx, s.path, s.former); err != nil {
 		return errors.Trace(err)
 	}
-	s.read, err = sql.Open("sqlite", dsn(s.path, "query_only(1)"))
-	if err != nil {
+	if s.read, err = openReaders(s.path); err != nil {
 		return errors.Trace(err)
 	}
-	// Many more than are kept, as a View may well be within another's function.
-	s.read.SetMaxOpenConns(64)
-	s.read.SetMaxIdleConns(4)
-	return nil
+	return errors.Trace(s.endFormerBoot(s.ctx))
 }
 
 // create makes the file if there is none, so that nobody but its owner can
@@ -121,7 +145,7 @@ func create(path string) error {
 // dsn is the driver's name for the database, with pragmas for each connection.
 func dsn(path string, pragmas ...string) string {
 	q := url.Values{}
-	for _, p := range append([]string{"busy_timeout(20000)", "cache_size(-4000)", "temp_store(2)"}, pragmas...) {
+	for _, p := range append([]string{"busy_timeout(20000)", "cache_size(-4000)", "temp_store(2)", "cell_size_check(1)"}, pragmas...) {
 		q.Add("_pragma", p)
 	}
 	return (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: q.Encode()}).String()
@@ -133,6 +157,9 @@ func (s *Store) enter() error {
 	defer s.mu.Unlock()
 	if s.closed {
 		return errors.Trace(store.ErrClosed)
+	}
+	if s.broken != nil {
+		return errors.Trace(s.broken)
 	}
 	s.done.Add(1)
 	return nil
@@ -161,6 +188,11 @@ func (s *Store) Close() error {
 	s.mu.Unlock()
 	s.stop()
 	s.done.Wait()
+	return s.letGo()
+}
+
+// letGo closes what is open.
+func (s *Store) letGo() error {
 	var first error
 	for _, c := range []io.Closer{closer(s.write), closer(s.read), closer(s.rev)} {
 		if c == nil {
@@ -190,45 +222,28 @@ func (s *Store) View(ctx context.Context, fn func(store.Reader) error) (int64, e
 		return 0, err
 	}
 	defer s.done.Done()
-	tx, end, err := s.begin(ctx)
+	from, end, err := s.read.begin(ctx)
 	if err != nil {
 		return 0, errors.Annotate(s.orClosed(err), "cannot read the store")
 	}
 	defer end()
-	r := &reader{ctx: ctx, tx: tx, now: s.clock.Now().UnixNano()}
+	r := &reader{ctx: ctx, tx: from, now: s.time.now(), alive: s.time.alive}
 	if err := r.head(); err != nil {
 		return 0, errors.Annotate(s.orClosed(err), "cannot read the store")
 	}
 	if err := fn(r); err != nil {
-		return 0, err
+		return 0, s.noticed(err)
 	}
 	return r.rev, nil
 }
 
-// begin begins to read. Once end has returned the connection is free again, and
-// Close closes it: a transaction alone may give it back later, if ctx ends.
-func (s *Store) begin(ctx context.Context) (_ *sql.Tx, end func(), err error) {
-	conn, err := s.read.Conn(ctx)
-	if err != nil {
-		return nil, nil, errors.Trace(err)
-	}
-	tx, err := conn.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
-	if err != nil {
-		conn.Close()
-		return nil, nil, errors.Trace(err)
-	}
-	return tx, func() {
-		_ = tx.Rollback()
-		conn.Close()
-	}, nil
-}
-
-// orClosed is ErrClosed if the store was closed meanwhile, else err.
+// orClosed is ErrClosed if the store was closed meanwhile, else err as noticed
+// has it.
 func (s *Store) orClosed(err error) error {
 	if closed := s.check(); closed != nil {
 		return closed
 	}
-	return err
+	return s.noticed(err)
 }
 
 // Update is part of store.Store.
@@ -237,13 +252,19 @@ func (s *Store) Update(ctx context.Context, fn func(store.Tx) error, opts ...sto
 		return 0, err
 	}
 	defer s.done.Done()
-	relaxed := false
-	for _, o := range opts {
-		relaxed = relaxed || o == store.Relaxed
+	relaxed, modest := slices.Contains(opts, store.Relaxed), slices.Contains(opts, modest)
+	rev, err := s.update(ctx, relaxed, fn)
+	if errors.Is(err, store.ErrFull) && !modest && giveUpReserve(s.path) {
+		rev, err = s.update(ctx, relaxed, fn)
 	}
-	rev, wrote, err := s.write.update(ctx, s.clock, relaxed, fn)
+	return rev, err
+}
+
+// update is Update without the reserve.
+func (s *Store) update(ctx context.Context, relaxed bool, fn func(store.Tx) error) (int64, error) {
+	rev, wrote, err := s.write.update(ctx, s.time, relaxed, fn)
 	if err != nil {
-		return 0, err
+		return 0, s.noticed(s.filled(err))
 	}
 	if wrote {
 		s.announce(rev)
@@ -281,14 +302,24 @@ func (s *Store) Grant(ctx context.Context, ttl time.Duration) (store.LeaseID, er
 
 // KeepAlive is part of store.Store.
 func (s *Store) KeepAlive(ctx context.Context, id store.LeaseID) error {
+	return s.KeepAliveAt(ctx, id, time.Time{})
+}
+
+// KeepAliveAt is KeepAlive as of a time that may be still to come: for who has
+// a clock that leaps, as test worlds do.
+func (s *Store) KeepAliveAt(ctx context.Context, id store.LeaseID, at time.Time) error {
 	_, err := s.Update(ctx, func(tx store.Tx) error {
 		t := tx.(*transaction)
-		n, err := t.affected("UPDATE lease SET expires = ? + ttl WHERE id = ?", t.now, id)
+		from := t.now
+		if !at.IsZero() {
+			from = max(from, at.UnixNano())
+		}
+		n, err := t.affected("UPDATE lease SET expires = ? + ttl WHERE id = ?", from, id)
 		if err == nil && n == 0 {
 			return errors.NotFoundf("lease %d", id)
 		}
 		return errors.Trace(err)
-	}, store.Relaxed)
+	}, store.Relaxed, modest)
 	return err
 }
 

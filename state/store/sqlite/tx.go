@@ -9,7 +9,7 @@ import (
 	"github.com/unitd/unitd/state/store"
 )
 
-// querier is what *sql.Tx and *sql.Conn have in common.
+// querier is what a prepared connection answers.
 type querier interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
@@ -20,7 +20,10 @@ type reader struct {
 	ctx context.Context
 	tx  querier
 	rev int64
-	now int64 // in ns since the epoch: keys of leases that are over by then aren't there
+	// now is by elapsed: keys of leases that are over by then aren't there. alive is
+	// what elapsed has of that.
+	now   int64
+	alive string
 	// compacted is the revision up to which changes are forgotten.
 	compacted int64
 }
@@ -30,12 +33,14 @@ func (r *reader) head() error {
 }
 
 // live leaves out keys whose lease has expired and wasn't cleared away yet.
-const live = " AND (lease = 0 OR EXISTS (SELECT 1 FROM lease WHERE id = kv.lease AND expires > ?))"
+func (r *reader) live() string {
+	return " AND (lease = 0 OR EXISTS (SELECT 1 FROM lease WHERE id = kv.lease AND " + r.alive + "))"
+}
 
 // Get is part of store.Reader.
 func (r *reader) Get(key string) (store.KV, error) {
 	kv := store.KV{Key: key}
-	err := r.tx.QueryRowContext(r.ctx, "SELECT value, rev, created, lease FROM kv WHERE key = ?"+live, key, r.now).
+	err := r.tx.QueryRowContext(r.ctx, "SELECT value, rev, created, lease FROM kv WHERE key = ?"+r.live(), key, r.now).
 		Scan(&kv.Value, &kv.Rev, &kv.CreateRev, &kv.Lease)
 	if errors.Is(err, sql.ErrNoRows) {
 		return store.KV{}, errors.NotFoundf("key %q", key)
@@ -64,7 +69,7 @@ func (r *reader) page(value, lease, prefix, after string, limit int) ([]store.KV
 	if after >= prefix && after != "" {
 		first = after + " "
 	}
-	return r.list(prefix, "SELECT key, "+value+", rev, created, "+lease+" FROM kv WHERE key >= ? AND key < ?"+live+" ORDER BY key LIMIT ?",
+	return r.list(prefix, "SELECT key, "+value+", rev, created, "+lease+" FROM kv WHERE key >= ? AND key < ?"+r.live()+" ORDER BY key LIMIT ?",
 		first, prefixEnd(prefix), r.now, limit)
 }
 
@@ -72,10 +77,10 @@ func (r *reader) page(value, lease, prefix, after string, limit int) ([]store.KV
 // changes; where they are forgotten, among all keys.
 func (r *reader) Since(prefix string, rev int64) ([]store.KV, error) {
 	if rev < r.compacted {
-		return r.list(prefix, "SELECT key, value, rev, created, lease FROM kv WHERE key >= ? AND key < ? AND rev > ?"+live+" ORDER BY key",
+		return r.list(prefix, "SELECT key, value, rev, created, lease FROM kv WHERE key >= ? AND key < ? AND rev > ?"+r.live()+" ORDER BY key",
 			prefix, prefixEnd(prefix), rev, r.now)
 	}
-	return r.list(prefix, "SELECT key, value, rev, created, lease FROM kv WHERE key IN (SELECT key FROM change WHERE rev > ? AND key >= ? AND key < ?)"+live+" ORDER BY key",
+	return r.list(prefix, "SELECT key, value, rev, created, lease FROM kv WHERE key IN (SELECT key FROM change WHERE rev > ? AND key >= ? AND key < ?)"+r.live()+" ORDER BY key",
 		rev, prefix, prefixEnd(prefix), r.now)
 }
 
@@ -153,7 +158,7 @@ func (t *transaction) PutLease(key string, value []byte, lease store.LeaseID) er
 	}
 	if lease != 0 {
 		var n int
-		if err := t.row("SELECT count(*) FROM lease WHERE id = ? AND expires > ?", lease, t.now).Scan(&n); err != nil {
+		if err := t.row("SELECT count(*) FROM lease WHERE id = ? AND "+t.alive, lease, t.now).Scan(&n); err != nil {
 			return t.failed(err)
 		}
 		if n == 0 {
@@ -216,7 +221,12 @@ func (t *transaction) endLease(id int64) error {
 
 // expire ends the leases that are over.
 func (t *transaction) expire() error {
-	rows, err := t.tx.QueryContext(t.ctx, "SELECT id FROM lease WHERE expires <= ?", t.now)
+	return t.endLeases("SELECT id FROM lease WHERE NOT "+t.alive, t.now)
+}
+
+// endLeases ends those that a query finds.
+func (t *transaction) endLeases(query string, args ...any) error {
+	rows, err := t.tx.QueryContext(t.ctx, query, args...)
 	if err != nil {
 		return t.failed(err)
 	}

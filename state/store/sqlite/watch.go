@@ -78,12 +78,10 @@ func (s *Store) startHub() (*hub, error) {
 		return nil, errors.Annotate(err, "cannot watch the store's file")
 	}
 	h := &hub{s: s, wake: make(chan struct{}, 1), lease: make(chan struct{}, 1), watches: map[*watch]bool{}}
-	var rev int64
-	if err := s.read.QueryRowContext(s.ctx, "SELECT rev FROM head").Scan(&rev); err != nil {
+	if h.told, err = s.newest(); err != nil {
 		fs.Close()
 		return nil, errors.Annotate(err, "cannot read the store")
 	}
-	h.told = rev
 	s.hub = h
 	s.done.Add(1)
 	go func() {
@@ -94,16 +92,31 @@ func (s *Store) startHub() (*hub, error) {
 	return h, nil
 }
 
+// newest is the newest revision.
+func (s *Store) newest() (rev int64, err error) {
+	from, end, err := s.read.begin(s.ctx)
+	if err != nil {
+		return 0, errors.Trace(err)
+	}
+	defer end()
+	err = from.QueryRowContext(s.ctx, "SELECT rev FROM head").Scan(&rev)
+	return rev, errors.Trace(err)
+}
+
 func (h *hub) run(fs *fsnotify.Watcher) {
 	look := time.NewTicker(lookEvery)
 	defer look.Stop()
+	failed := ""
 	for {
-		if err := h.tell(); err != nil && h.s.ctx.Err() == nil {
+		if err := h.s.noticed(h.tell()); err != nil && h.s.ctx.Err() == nil {
 			h.s.log.Error("cannot read what has changed", "err", err)
 		}
 		// Whoever changed something may have granted a lease as well.
 		expiry, err := h.expire()
-		if err != nil && h.s.ctx.Err() == nil {
+		if err == nil {
+			failed = ""
+		} else if h.s.ctx.Err() == nil && failed != err.Error() { // once, as it is tried every few seconds
+			failed = err.Error()
 			h.s.log.Error("cannot end leases that are over", "err", err)
 		}
 		select {
@@ -126,26 +139,28 @@ func (h *hub) run(fs *fsnotify.Watcher) {
 // error, which is as good as tried again at the next look.
 func (h *hub) expire() (<-chan time.Time, error) {
 	next, err := h.nextExpiry()
-	if err == nil && !next.IsZero() && !next.After(h.s.clock.Now()) {
-		if _, err = h.s.Update(h.s.ctx, func(store.Tx) error { return nil }, store.Relaxed); err == nil {
+	if err == nil && next != 0 && next <= h.s.time.now() {
+		if _, err = h.s.Update(h.s.ctx, func(store.Tx) error { return nil }, store.Relaxed, modest); err == nil {
 			next, err = h.nextExpiry()
 		}
 	}
-	if err != nil || next.IsZero() {
+	if err != nil || next == 0 {
 		return nil, errors.Trace(err)
 	}
-	return h.s.clock.At(next), nil
+	return h.s.time.at(next), nil
 }
 
-// nextExpiry is when the first of the leases is over, or was; zero if there
-// are none.
-func (h *hub) nextExpiry() (time.Time, error) {
+// nextExpiry is when the first of the leases is over, or was; 0 if there are
+// none.
+func (h *hub) nextExpiry() (int64, error) {
 	var expires int64
-	err := h.s.read.QueryRowContext(h.s.ctx, "SELECT coalesce(min(expires), 0) FROM lease").Scan(&expires)
-	if err != nil || expires == 0 {
-		return time.Time{}, errors.Trace(err)
+	from, end, err := h.s.read.begin(h.s.ctx)
+	if err != nil {
+		return 0, errors.Trace(err)
 	}
-	return time.Unix(0, expires), nil
+	defer end()
+	err = from.QueryRowContext(h.s.ctx, "SELECT coalesce(min(expires), 0) FROM lease").Scan(&expires)
+	return expires, errors.Trace(err)
 }
 
 // add makes w one of the watches, with what it has missed since its revision.
@@ -192,7 +207,7 @@ func (h *hub) tellLocked() error {
 // changes reads what has changed after revision from.
 func (s *Store) changes(from int64) (store.Batch, error) {
 	var b store.Batch
-	tx, end, err := s.begin(s.ctx)
+	tx, end, err := s.read.begin(s.ctx)
 	if err != nil {
 		return b, errors.Trace(err)
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/juju/clock"
 	"github.com/juju/errors"
 	"modernc.org/sqlite"
 
@@ -32,35 +31,34 @@ const (
 // writer is the one connection of this Store that writes. Updates of one Store
 // wait for their turn, those of several for SQLite's lock.
 type writer struct {
+	prepared
 	turn    chan struct{} // holds one: who takes it may use the rest
 	closed  <-chan struct{}
 	db      *sql.DB
-	conn    *sql.Conn
-	stmts   map[string]*sql.Stmt
 	relaxed bool // what PRAGMA synchronous is set to now
 }
 
-// openWriter opens the database and makes its tables if it is new. When ctx
-// ends, so does the writer's waiting for locks.
-func openWriter(ctx context.Context, path string) (*writer, error) {
+// openWriter opens the database and makes its tables if it is new; former is
+// that of Options. When ctx ends, so does the writer's waiting for locks.
+func openWriter(ctx context.Context, path string, former func() error) (*writer, error) {
 	db, err := sql.Open("sqlite", dsn(path))
 	if err != nil {
 		return nil, errors.Trace(err)
 	}
-	w := &writer{turn: make(chan struct{}, 1), closed: ctx.Done(), db: db, stmts: map[string]*sql.Stmt{}}
+	w := &writer{turn: make(chan struct{}, 1), closed: ctx.Done(), db: db}
 	w.turn <- struct{}{}
 	if w.conn, err = db.Conn(ctx); err != nil {
 		db.Close()
 		return nil, notADatabase(err)
 	}
-	if err := w.prepareFile(ctx); err != nil {
+	if err := w.prepareFile(ctx, former); err != nil {
 		w.Close()
 		return nil, errors.Trace(err)
 	}
 	return w, nil
 }
 
-func (w *writer) prepareFile(ctx context.Context) error {
+func (w *writer) prepareFile(ctx context.Context, former func() error) error {
 	if err := w.refuse(ctx); err != nil {
 		return errors.Trace(err)
 	}
@@ -69,7 +67,7 @@ func (w *writer) prepareFile(ctx context.Context) error {
 			return notADatabase(err)
 		}
 	}
-	if err := w.migrate(ctx); err != nil {
+	if err := w.migrate(ctx, former); err != nil {
 		return errors.Trace(err)
 	}
 	// From now on begin does the waiting, as SQLite's own can't be given up.
@@ -121,64 +119,44 @@ func busy(err error) bool {
 	return errors.As(err, &e) && e.Code()&0xff == codeBusy
 }
 
-// migrate makes the tables of a new file.
-func (w *writer) migrate(ctx context.Context) error {
-	version := 0
-	if err := w.conn.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
+// migrate makes the tables of a new file, and gives one of an older format the
+// number of this one, so that no older program writes to it any more.
+func (w *writer) migrate(ctx context.Context, former func() error) error {
+	version, err := w.version(ctx)
+	if err != nil || version == schemaVersion {
 		return notADatabase(err)
-	}
-	if version == schemaVersion {
-		return nil
 	}
 	if err := w.patiently(ctx, "BEGIN IMMEDIATE"); err != nil {
 		return errors.Trace(err)
 	}
 	defer func() { _, _ = w.conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK") }()
 	// Another process may have been faster.
-	if err := w.conn.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
+	if version, err = w.version(ctx); err != nil || version == schemaVersion {
 		return errors.Trace(err)
 	}
-	if version == schemaVersion {
-		return nil
+	tables := schema
+	if version == 1 {
+		tables = schemaBoot
+		if former != nil {
+			if err := former(); err != nil {
+				return errors.Trace(err)
+			}
+		}
 	}
-	if _, err := w.conn.ExecContext(ctx, schema+fmt.Sprintf("PRAGMA user_version = %d; COMMIT", schemaVersion)); err != nil {
-		return notADatabase(err)
-	}
-	return nil
+	_, err = w.conn.ExecContext(ctx, tables+fmt.Sprintf("PRAGMA user_version = %d; COMMIT", schemaVersion))
+	return notADatabase(err)
+}
+
+// version is the number of the file's format; 0: it is a new one.
+func (w *writer) version(ctx context.Context) (version int, err error) {
+	err = w.conn.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version)
+	return version, errors.Trace(err)
 }
 
 // Close closes the connection. No Update may be under way.
 func (w *writer) Close() error {
-	for _, s := range w.stmts {
-		s.Close()
-	}
-	if w.conn != nil {
-		w.conn.Close()
-	}
+	w.prepared.Close()
 	return errors.Trace(w.db.Close())
-}
-
-func (w *writer) prepare(ctx context.Context, query string) (*sql.Stmt, error) {
-	if s, ok := w.stmts[query]; ok {
-		return s, nil
-	}
-	s, err := w.conn.PrepareContext(ctx, query)
-	if err != nil {
-		return nil, errors.Trace(err)
-	}
-	w.stmts[query] = s
-	return s, nil
-}
-
-// run executes a statement that takes part in beginning or ending a
-// transaction: never given up half-way because a caller has gone.
-func (w *writer) run(query string) error {
-	s, err := w.prepare(context.Background(), query)
-	if err != nil {
-		return errors.Trace(err)
-	}
-	_, err = s.ExecContext(context.Background())
-	return errors.Trace(err)
 }
 
 // setRelaxed says whether the next commit may be acknowledged before it is on
@@ -199,7 +177,7 @@ func (w *writer) setRelaxed(relaxed bool) error {
 }
 
 // update runs fn in a transaction; wrote says whether there is a new revision.
-func (w *writer) update(ctx context.Context, c clock.Clock, relaxed bool, fn func(store.Tx) error) (rev int64, wrote bool, err error) {
+func (w *writer) update(ctx context.Context, e elapsed, relaxed bool, fn func(store.Tx) error) (rev int64, wrote bool, err error) {
 	if err := w.waiting(ctx); err != nil {
 		return 0, false, errors.Trace(err)
 	}
@@ -225,7 +203,7 @@ func (w *writer) update(ctx context.Context, c clock.Clock, relaxed bool, fn fun
 	}()
 	// The time is that of the transaction, not of when its waiting began, lest
 	// a lease be kept alive that others already saw expired.
-	t := &transaction{w: w, touched: map[string]int{}, reader: reader{ctx: context.WithoutCancel(ctx), tx: prepared{w}, now: c.Now().UnixNano()}}
+	t := &transaction{w: w, touched: map[string]int{}, reader: reader{ctx: context.WithoutCancel(ctx), tx: &w.prepared, now: e.now(), alive: e.alive}}
 	if err := t.head(); err != nil {
 		return 0, false, errors.Annotate(err, "cannot write to the store")
 	}
@@ -272,26 +250,4 @@ func (w *writer) waiting(ctx context.Context) error {
 	default:
 		return ctx.Err()
 	}
-}
-
-// prepared runs queries as prepared statements of the writer.
-type prepared struct{ w *writer }
-
-// QueryRowContext is part of querier.
-func (p prepared) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
-	s, err := p.w.prepare(ctx, query)
-	if err != nil {
-		// The row then carries the error that preparing gave.
-		return p.w.conn.QueryRowContext(ctx, query, args...)
-	}
-	return s.QueryRowContext(ctx, args...)
-}
-
-// QueryContext is part of querier.
-func (p prepared) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	s, err := p.w.prepare(ctx, query)
-	if err != nil {
-		return nil, errors.Trace(err)
-	}
-	return s.QueryContext(ctx, args...)
 }

@@ -144,7 +144,7 @@ func newMembers(address string, n int, args []string) ([]*Server, error) {
 			"--name=" + s.name, "--data-dir=" + filepath.Join(dir, "data"), "--log-level=warn",
 			"--listen-peer-urls=" + peer, "--initial-advertise-peer-urls=" + peer,
 			// The host outlives the tests.
-			"--unsafe-no-fsync",
+			"--unsafe-no-fsync", "--backend-batch-interval=2s",
 		}, args...)
 		members = append(members, s)
 	}

@@ -1,0 +1,207 @@
+package isolate
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/juju/errors"
+	"golang.org/x/sys/unix"
+)
+
+// Attach has a directory of the host, with what is mounted in it, inside at to,
+// until Detach or the end of the cell's processes. name tells it from others: one
+// that is attached by that name at that place already is left alone, or replaced
+// by the directory that has its path on the host by now. The error is
+// AlreadyExists where something with another name has the place.
+//
+// Root makes a mount of it that is nowhere in the file system, and gives that to
+// the init, which has no way to any other directory of the host. Who isn't root
+// may not: there the init keeps what Spec.Data says open, and out of sight.
+func (c *Cell) Attach(name, from, to string) error {
+	a := attachment{Name: name, To: to}
+	if c.record.User {
+		real, err := filepath.EvalSymlinks(from)
+		if err != nil {
+			return errors.Annotatef(err, "cannot attach %s to a unit's machine", name)
+		}
+		var below bool
+		if a.From, below = strings.CutPrefix(real, c.data+"/"); !below {
+			return errors.NotValidf("%s, which is not in %s,", from, c.data)
+		}
+		return c.tell(a)
+	}
+	fd, err := unix.OpenTree(unix.AT_FDCWD, from, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE)
+	if err != nil {
+		return errors.Annotatef(err, "cannot attach %s to a unit's machine: %s", name, from)
+	}
+	defer unix.Close(fd)
+	return c.tell(a, fd)
+}
+
+// Detach takes a directory away that Attach has brought; also from those who have
+// it open, once they close it. Not to be there is no error.
+func (c *Cell) Detach(name, to string) error {
+	return c.tell(attachment{Name: name, To: to, Off: true})
+}
+
+// tell has the init attach or detach something.
+func (c *Cell) tell(a attachment, fds ...int) error {
+	conn, err := dial(c.dir)
+	if err != nil {
+		return errors.Annotate(err, "the unit's cell has ended")
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(patience))
+	if err := send(conn, call{Attach: &a, Files: len(fds)}, fds); err != nil {
+		return errors.Trace(err)
+	}
+	var said answer
+	files, err := receive(conn, &said)
+	closeAll(files)
+	switch {
+	case err != nil:
+		return errors.Annotate(err, "the unit's cell has ended")
+	case said.Taken:
+		return errors.NewAlreadyExists(nil, said.Err)
+	case said.Err != "":
+		return errors.New(said.Err)
+	}
+	return nil
+}
+
+// attach does what a call says. Source is the directory, nil where it is to be
+// found in the init's own.
+func (i *cellInit) attach(a attachment, files []*os.File) answer {
+	i.attaching.Lock()
+	defer i.attaching.Unlock()
+	has := i.attached[a.To]
+	switch {
+	case a.Off && has == a.Name:
+		_ = unix.Unmount(a.To, unix.MNT_DETACH)
+		_ = os.Remove(a.To) // unless it has something in it
+		delete(i.attached, a.To)
+		return answer{Started: true}
+	case a.Off:
+		return answer{Started: true}
+	case has != "" && has != a.Name:
+		return answer{Err: "cannot have " + a.Name + " at " + a.To + ": " + has + " is there", Taken: true}
+	}
+	if err := i.mount(a, files, has != ""); err != nil {
+		return answer{Err: errors.Annotatef(err, "cannot have %s at %s", a.Name, a.To).Error()}
+	}
+	i.attached[a.To] = a.Name
+	return answer{Started: true}
+}
+
+// mount has the directory at its place; again: it was mounted there before.
+func (i *cellInit) mount(a attachment, files []*os.File, again bool) error {
+	from := ""
+	switch {
+	case len(files) == 1:
+		from = inProc(files[0])
+	case i.data != nil:
+		from = filepath.Join(inProc(i.data), a.From)
+	default:
+		return errors.New("there is nothing to take it from")
+	}
+	is, err := os.Stat(from)
+	if err != nil {
+		return errors.Trace(err)
+	}
+	if again {
+		if was, err := os.Stat(a.To); err == nil && os.SameFile(was, is) {
+			return nil
+		}
+		delete(i.attached, a.To)
+		if err := unix.Unmount(a.To, unix.MNT_DETACH); err != nil && err != unix.EINVAL {
+			return errors.Trace(err)
+		}
+	}
+	if err := os.MkdirAll(a.To, 0o755); err != nil {
+		return errors.Trace(err)
+	}
+	if len(files) == 1 {
+		err = unix.MoveMount(int(files[0].Fd()), "", unix.AT_FDCWD, a.To, unix.MOVE_MOUNT_F_EMPTY_PATH)
+	} else {
+		err = unix.Mount(from, a.To, "", unix.MS_BIND|unix.MS_REC, "")
+	}
+	if err != nil {
+		return errors.Trace(err)
+	}
+	// What the host mounts in it later, or takes away, is the host's.
+	return errors.Trace(unix.Mount("", a.To, "", unix.MS_REC|unix.MS_PRIVATE, ""))
+}
+
+// inProc is a path to an open file.
+func inProc(f *os.File) string { return "/proc/self/fd/" + strconv.Itoa(int(f.Fd())) }
+
+// keepData opens the agent's directory for an init that takes from it what is
+// attached, and may not be given it. What it is mounted at is covered by agents.
+func keepData(s setUp, agents string) (*os.File, error) {
+	if !s.User || s.Data == "" {
+		return nil, nil
+	}
+	if err := bind(s.Data, agents); err != nil {
+		return nil, errors.Trace(err)
+	}
+	fd, err := unix.Open(agents, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, errors.Annotatef(err, "cannot open %s", agents)
+	}
+	return os.NewFile(uintptr(fd), agents), errors.Trace(bind(filepath.Join(s.Dir, jujuDir, "agents"), agents))
+}
+
+// dataPlaces are the paths at which the agent's directory, Spec.Data, is seen in
+// the root that the cell is made of: at its own, and wherever else its file system
+// is mounted.
+func dataPlaces(s setUp) ([]string, error) {
+	if s.Data == "" {
+		return nil, nil
+	}
+	places := []string{s.Data} // where a shared directory has it, say
+	if s.Root != "" {
+		if rest, below := strings.CutPrefix(s.Data, s.Root+"/"); below {
+			places = append(places, "/"+rest)
+		}
+		return places, nil
+	}
+	all, err := readMounts()
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	var own mounted
+	for _, m := range all { // of those at one place the last one is seen
+		if isBelow(s.Data, m.at) && len(m.at) >= len(own.at) {
+			own = m
+		}
+	}
+	path := filepath.Join(own.root, below(own.at, s.Data)) // in the file system
+	for _, m := range all {
+		if m.device == own.device && isBelow(path, m.root) {
+			places = append(places, filepath.Join(m.at, below(m.root, path)))
+		}
+	}
+	return places, nil
+}
+
+// below is a path as it is seen from a directory above it.
+func below(dir, path string) string { return strings.TrimPrefix(path, strings.TrimSuffix(dir, "/")) }
+
+// cover hides what the agent has at those places from the cell. Where it isn't
+// seen there is nothing to hide.
+func cover(places []string) error {
+	done := map[string]bool{}
+	for _, at := range places {
+		if st, err := os.Lstat(at); err != nil || !st.IsDir() || done[at] {
+			continue
+		}
+		done[at] = true
+		if err := tmpfs(at, "mode=755,size=1m"); err != nil {
+			return errors.Annotate(err, "cannot hide the agent's files")
+		}
+	}
+	return nil
+}

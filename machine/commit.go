@@ -1,0 +1,77 @@
+package machine
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/hooks"
+	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/state"
+	"github.com/unitd/unitd/uniter"
+	"github.com/unitd/unitd/uniter/resolver"
+)
+
+// commit is the Commit door: what a hook wrote goes to the model in one transaction.
+func (u *unit) commit(ctx context.Context, run uniter.Run, changes model.Changes) error {
+	c := state.HookCommit{Unit: u.name, Run: run.Number, Changes: changes, LeaveScope: model.NoRelation}
+	if run.Hook.Kind == hooks.RelationBroken {
+		c.LeaveScope = run.Hook.RelationID
+	}
+	if run.Hook.Kind == hooks.ConfigChanged {
+		c.Addresses = u.addressSettings()
+	}
+	if run.Hook.Kind == hooks.SecretRotate && !run.Hook.Again {
+		c.Rotated = run.Hook.Secret
+	}
+	var err error
+	if c.Memory, err = json.Marshal(resolver.Remember(run.Local, changes.Requeue)); err != nil {
+		return errors.Trace(err)
+	}
+	if run.Hook.Kind == hooks.StorageDetaching {
+		c.Detach = run.Hook.Storage
+	}
+	if u.rebooter.carryOut != nil {
+		c.Boot = u.host.Boot
+	}
+	_ = u.at(ctx, PointCommit, run.Number, run.Hook, "")
+	give, err := u.desire.hold(ctx)
+	if err != nil {
+		return errors.Trace(err)
+	}
+	err = u.model.CommitHook(ctx, c)
+	if err == nil {
+		u.desire.overtake(false, true)
+	}
+	give()
+	switch {
+	case errors.Is(err, state.ErrNotLeader):
+		return errors.WithType(err, uniter.ErrOvertaken)
+	case errors.Is(err, errNotWritten), errors.Is(err, errors.Timeout): // of what is read before it is written
+		return errors.WithType(err, uniter.ErrUnreachable)
+	case err == nil:
+		_ = u.at(ctx, PointCommitted, run.Number, run.Hook, "")
+		u.twice(ctx, run)
+		u.committedReboot(ctx, c)
+	}
+	return errors.Trace(err)
+}
+
+// addressSettings are the unit's addresses as its settings in a relation have
+// them: before any remote unit sees it, and from each config-changed on (seed 004,
+// "scope"; docs/spec/uniter-facts.md §4.5). What there is none of is deleted.
+func (u *unit) addressSettings() model.Settings {
+	s := model.Settings{}
+	for _, k := range model.AddressKeys() {
+		s[k] = ""
+	}
+	if len(u.host.Addresses) == 0 {
+		return s
+	}
+	s[model.PrivateAddress], s[model.IngressAddress] = u.host.Addresses[0], u.host.Addresses[0]
+	if len(u.host.Network.Egress) > 0 {
+		s[model.EgressSubnets] = u.host.Network.Egress[0]
+	}
+	return s
+}

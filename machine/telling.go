@@ -1,0 +1,230 @@
+package machine
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/juju/clock"
+	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/state"
+)
+
+// telling has what the agents of all units here want people to see, and sees to
+// it that the store gets it. It is safe for use by many goroutines.
+type telling struct {
+	health *health
+	clock  clock.Clock
+	log    *slog.Logger
+
+	mu    sync.Mutex
+	units map[string]*desire // by the unit's id
+	again chan struct{}      // has room for one: "something wasn't told"
+}
+
+func newTelling(c Config, h *health) *telling {
+	t := &telling{health: h, clock: c.Clock, log: c.Log, units: map[string]*desire{}, again: make(chan struct{}, 1)}
+	h.look = func() {
+		for _, d := range t.all("") {
+			d.poke()
+		}
+	}
+	return t
+}
+
+// desire is how a unit is to look, as far as the store doesn't have it yet.
+type desire struct {
+	telling *telling
+	name    model.UnitName
+	model   *state.Model // as the unit has it
+	idle    func()       // is called once all is told
+	poke    func()       // has the unit look again
+	// turn is had by whoever writes of the unit what could be overtaken: it has
+	// room for one.
+	turn chan struct{}
+
+	mu     sync.Mutex
+	want   state.Report
+	wanted int // counts what was wanted
+}
+
+// of is the desire of a unit, which outlives the unit's agent.
+func (t *telling) of(name model.UnitName, id string, m *state.Model, idle, poke func()) *desire {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	d := &desire{telling: t, name: name, model: m, idle: idle, poke: poke, turn: make(chan struct{}, 1)}
+	if former, ok := t.units[id]; ok {
+		d.turn, d.want = former.turn, former.untold()
+	}
+	t.units[id] = d
+	return d
+}
+
+// forget drops what was to be told of a unit that is gone.
+func (t *telling) forget(id string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.units, id)
+}
+
+// all are the desires of the units of a model; empty: of all.
+func (t *telling) all(uuid string) []*desire {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var all []*desire
+	for _, d := range t.units {
+		if uuid == "" || d.model.UUID() == uuid {
+			all = append(all, d)
+		}
+	}
+	return all
+}
+
+// told says whether the store has all that is to be seen of a model's units.
+func (t *telling) told(uuid string) bool {
+	for _, d := range t.all(uuid) {
+		if !d.untold().Empty() {
+			return false
+		}
+	}
+	return true
+}
+
+// run tells what couldn't be told, until ctx ends.
+func (t *telling) run(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.again:
+		}
+		for try := 0; !t.told(""); try++ {
+			hope := t.health.hoped()
+			select {
+			case <-ctx.Done():
+				t.lastTry(ctx)
+				return
+			case <-t.clock.After(min(100*time.Millisecond<<min(try, 10), retellAtMost)):
+			case <-hope:
+				try = 0
+			}
+			for _, d := range t.all("") {
+				if !d.untold().Empty() && d.tryTell(ctx) {
+					d.idle()
+				}
+			}
+		}
+	}
+}
+
+// retellAtMost is the longest time between two tries to tell.
+const retellAtMost = 5 * time.Second
+
+// lastTry tells what it can before the agent ends.
+func (t *telling) lastTry(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWords)
+	defer cancel()
+	for _, d := range t.all("") {
+		d.tell(ctx)
+	}
+}
+
+// untold is what the store doesn't have yet.
+func (d *desire) untold() state.Report {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.want
+}
+
+// say has people see something, now if the store takes it, and else later.
+func (d *desire) say(ctx context.Context, r state.Report) {
+	d.mu.Lock()
+	d.want = d.want.Then(r)
+	d.wanted++
+	d.mu.Unlock()
+	d.tell(ctx)
+}
+
+// tryTell is tell, unless somebody writes of the unit meanwhile, who may wait for
+// long: then it is false.
+func (d *desire) tryTell(ctx context.Context) bool {
+	select {
+	case d.turn <- struct{}{}:
+		defer func() { <-d.turn }()
+		d.write(ctx)
+		return true
+	default:
+		return false
+	}
+}
+
+// tell writes what is wanted when it is its turn. What can't be written is tried
+// again by the run of the telling.
+func (d *desire) tell(ctx context.Context) {
+	give, err := d.hold(ctx)
+	if err != nil {
+		d.later()
+		return
+	}
+	defer give()
+	d.write(ctx)
+}
+
+// write writes what is wanted, in its turn; of a unit that is gone there is nothing
+// to tell.
+func (d *desire) write(ctx context.Context) {
+	d.mu.Lock()
+	want, as := d.want, d.wanted
+	d.mu.Unlock()
+	if want.Empty() {
+		return
+	}
+	err := d.model.Tell(ctx, d.name, want)
+	if err == nil || errors.Is(err, errors.NotFound) || errors.Is(err, state.ErrManaged) {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		if d.wanted == as {
+			d.want = state.Report{}
+		}
+		return
+	}
+	if !errors.Is(err, errNotWritten) && ctx.Err() == nil {
+		d.telling.log.Error("cannot write the status of a unit", "unit", d.name, "err", err)
+	}
+	d.later()
+}
+
+// later has the run of the telling try again.
+func (d *desire) later() {
+	select {
+	case d.telling.again <- struct{}{}:
+	default:
+	}
+}
+
+// hold keeps anything from being told until give is called.
+func (d *desire) hold(ctx context.Context) (give func(), err error) {
+	select {
+	case d.turn <- struct{}{}:
+		return func() { <-d.turn }, nil
+	case <-ctx.Done():
+		return nil, errors.Trace(ctx.Err())
+	}
+}
+
+// overtake drops what was to be told that something newer in the store has made
+// untrue: a status of the workload, or the failed run that has committed by now.
+func (d *desire) overtake(workload, failed bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.wanted++
+	if workload {
+		d.want.Workload = nil
+	}
+	if failed {
+		d.want.Failed = nil
+	}
+}

@@ -1,0 +1,68 @@
+package machine
+
+import (
+	"cmp"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/debuglog"
+	"github.com/unitd/unitd/hooks"
+	"github.com/unitd/unitd/tools"
+)
+
+// outsideDir has the programs that people and scripts of the host call outside
+// of hooks; see tools.Outside. dir is Config.Dir.
+func outsideDir(dir string) string { return filepath.Join(dir, "tools") }
+
+// linkOutside makes them.
+func (c Config) linkOutside() error {
+	dir := outsideDir(c.Dir)
+	if err := c.Disk.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
+		return errors.Annotate(err, "cannot make the tools directory")
+	}
+	_, err := tools.NewDir(dir, tools.Links{}.And(func(string) string { return c.Client })).Mend()
+	return errors.Trace(err)
+}
+
+// toolLinks are those of the hook tools of a unit that shares the host: what one
+// unit's hooks do to them is no other's trouble.
+func (c Config) toolLinks() tools.Links {
+	return tools.LinksTo(cmp.Or(c.ToolClient, c.Client)).And(func(name string) string {
+		return filepath.Join(outsideDir(c.Dir), name)
+	})
+}
+
+// mendTools has the unit's hook tools there before a run: an earlier one may have
+// removed them.
+func (u *unit) mendTools() error {
+	mended, err := u.toolsDir.Mend()
+	if err != nil || len(mended) == 0 {
+		return errors.Trace(err)
+	}
+	if c := u.cell.Load(); c != nil { // what is beside them, too
+		_, _, err := c.ToolsFor(u.name.Tag())
+		if err == nil {
+			err = c.Jujud(u.machine, hooks.Version)
+		}
+		if err != nil {
+			return errors.Trace(err)
+		}
+	}
+	u.logLine(debuglog.Entry{
+		Level: "WARNING", Module: "unitd.tools",
+		Message: "the unit's hook tools were missing or changed, and have been put back: " + some(mended),
+	})
+	return nil
+}
+
+// some names the first of many.
+func some(names []string) string {
+	const few = 3
+	if len(names) <= few+1 {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:few], ", "), len(names)-few)
+}

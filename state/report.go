@@ -1,0 +1,106 @@
+package state
+
+import (
+	"bytes"
+	"context"
+
+	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/state/store"
+)
+
+// Report is what the agent of a unit wants people to see of it: how the unit is
+// to look in the model, not what has happened. What is nil stays as it is.
+type Report struct {
+	Agent    *model.Status `json:"agent,omitempty"`
+	Workload *model.Status `json:"workload,omitempty"`
+	// UnlessCharm: Workload is for a unit whose charm has set none itself.
+	UnlessCharm bool `json:"unless-charm,omitempty"`
+	// Failed is which run has put the unit in error; its Run is 0: it is in error
+	// no more.
+	Failed *FailureDoc `json:"failed,omitempty"`
+}
+
+// Empty says whether nothing is wanted.
+func (r Report) Empty() bool { return r.Agent == nil && r.Workload == nil && r.Failed == nil }
+
+// Then is what is wanted once something later is.
+func (r Report) Then(later Report) Report {
+	if later.Agent != nil {
+		r.Agent = later.Agent
+	}
+	if later.Workload != nil {
+		r.Workload, r.UnlessCharm = later.Workload, later.UnlessCharm
+	}
+	if later.Failed != nil {
+		r.Failed = later.Failed
+	}
+	return r
+}
+
+// Tell has a unit look as its agent wants it to, in one transaction: nobody sees
+// a failed run without its status. It can be called again with the same report.
+// The error is NotFound where there is no such unit.
+func (m *Model) Tell(ctx context.Context, name model.UnitName, r Report) error {
+	_, err := m.update(ctx, func(tx *txn) error {
+		u, err := tx.unit(name)
+		if err != nil {
+			return errors.Trace(err)
+		}
+		if r.Failed != nil {
+			if err := tx.setFailed(u, *r.Failed); err != nil {
+				return errors.Trace(err)
+			}
+		}
+		if r.Workload != nil && !(r.UnlessCharm && u.StatusSet) {
+			if err := tx.setStatus(WorkloadStatus, string(name), *r.Workload); err != nil {
+				return errors.Trace(err)
+			}
+		}
+		if r.Agent == nil {
+			return nil
+		}
+		return tx.setStatus(AgentStatus, string(name), *r.Agent)
+	}, store.Relaxed)
+	return errors.Trace(err)
+}
+
+// setFailed says which run has put the unit in error, and what its agent
+// remembers. Both change at once, so that nobody takes what is remembered for
+// another run's.
+func (t *txn) setFailed(u UnitDoc, f FailureDoc) error {
+	if u.Failed != f.Run {
+		u.Failed = f.Run
+		if err := t.put(unitKey(u.Name), u); err != nil {
+			return errors.Trace(err)
+		}
+	}
+	if f.Run == 0 {
+		return t.delete(failureKey(u.Name))
+	}
+	var was FailureDoc
+	if _, err := t.find(failureKey(u.Name), &was); err != nil {
+		return errors.Trace(err)
+	}
+	if was.Run == f.Run && bytes.Equal(was.Remembered, f.Remembered) {
+		return nil
+	}
+	return t.put(failureKey(u.Name), f)
+}
+
+// Seen is how a unit looks once its agent has been able to tell what it wants:
+// the statuses as people see them. s is how it looks as long as it hasn't.
+func (r Report) Seen(s UnitView) UnitView {
+	if r.Workload != nil && !(r.UnlessCharm && s.StatusSet) && s.Workload.Status != model.StatusError {
+		s.Workload = *r.Workload
+	}
+	switch {
+	case r.Agent == nil:
+	case r.Agent.Status == model.StatusError:
+		s.Workload, s.Agent = *r.Agent, model.Status{Status: model.StatusIdle, Since: r.Agent.Since}
+	default:
+		s.Agent = *r.Agent
+	}
+	return s
+}

@@ -1,0 +1,170 @@
+package sqlite_test
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/state/store"
+	"github.com/unitd/unitd/state/store/sqlite"
+)
+
+const pageSize = 4096
+
+// filled is a closed store's file with n keys.
+func filled(t *testing.T, path string, n int) []byte {
+	t.Helper()
+	s, err := sqlite.Open(path, sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < n; {
+		if _, err := s.Update(t.Context(), func(tx store.Tx) error {
+			for last := min(n, i+100); i < last; i++ {
+				if err := tx.Put(fmt.Sprintf("m/key/%05d", i), bytes.Repeat([]byte{byte('a' + i%26)}, 300)); err != nil {
+					return err
+				}
+			}
+			return nil
+		}, store.Relaxed); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Check(t.Context(), true); err != nil {
+		t.Error(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// TestAPageThatIsNoiseIsFound: a store with it is either not opened or found to be
+// damaged, and all but what was on that page, or is found by it, is recovered.
+func TestAPageThatIsNoiseIsFound(t *testing.T) {
+	t.Parallel()
+	const keys = 500
+	const perPage = pageSize / 300
+	few := 0
+	whole := filled(t, dbPath(t), keys)
+	for page := 1; page < len(whole)/pageSize; page++ {
+		file := bytes.Clone(whole)
+		noise := rand.NewChaCha8([32]byte{byte(page)})
+		if _, err := noise.Read(file[page*pageSize : (page+1)*pageSize]); err != nil {
+			t.Fatal(err)
+		}
+		path := dbPath(t)
+		write(t, path, file)
+		s, err := sqlite.Open(path, sqlite.Options{})
+		if err == nil {
+			err = s.Check(t.Context(), false)
+			if _, again := s.View(t.Context(), func(store.Reader) error { return nil }); again == nil {
+				t.Errorf("page %d: it is read on", page)
+			}
+			s.Close()
+		}
+		if !errors.Is(err, store.ErrDamaged) || !strings.Contains(err.Error(), path) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("page %d: %v", page, err)
+		}
+		kvs, missing, err := sqlite.Salvage(t.Context(), path)
+		if err != nil {
+			t.Errorf("page %d: %v", page, err)
+		}
+		if len(kvs) >= keys-perPage {
+			few++
+		}
+		if len(kvs)+len(missing) < keys && len(missing) != 0 {
+			t.Errorf("page %d: of %d keys there are %d, and %d are missed", page, keys, len(kvs), len(missing))
+		}
+		for _, kv := range kvs {
+			if len(kv.Value) != 300 || kv.Rev == 0 {
+				t.Errorf("page %d: %s has %d bytes of revision %d", page, kv.Key, len(kv.Value), kv.Rev)
+			}
+		}
+	}
+	if pages := len(whole) / pageSize; few < pages*8/10 {
+		t.Errorf("of %d pages each one of %d cost no more than what was on it", pages, few)
+	}
+}
+
+// TestWhatIsLostInTwoPlacesIsReadBetweenThem reads keys that lie between two
+// damaged pages.
+func TestWhatIsLostInTwoPlacesIsReadBetweenThem(t *testing.T) {
+	t.Parallel()
+	const keys = 500
+	path := dbPath(t)
+	file := filled(t, path, keys)
+	for _, i := range []int{100, 400} {
+		at := bytes.Index(file, fmt.Appendf(nil, "m/key/%05d%s", i, strings.Repeat(string(rune('a'+i%26)), 300)))
+		if at < 0 {
+			t.Fatalf("key %d isn't found", i)
+		}
+		clear(file[at/pageSize*pageSize : (at/pageSize+1)*pageSize])
+	}
+	write(t, path, file)
+	kvs, missing, err := sqlite.Salvage(t.Context(), path)
+	if err != nil || len(kvs)+len(missing) != keys || len(missing) == 0 || len(missing) > 2*pageSize/300 {
+		t.Errorf("%d keys, %d missing (%v)", len(kvs), len(missing), err)
+	}
+}
+
+// TestAKeyThatHasChangedIsNotTakenForOneThatNeverWas, nor is one that was removed
+// and is there again.
+func TestAKeyThatHasChangedIsNotTakenForOneThatNeverWas(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ damage, says string }{
+		"nothing":           {"SELECT 1", ""},
+		"a key":             {"UPDATE kv SET key = 'm/key/00001x' WHERE key = 'm/key/00001'", "m/key/00001 was written, and isn't there"},
+		"its revision":      {"UPDATE kv SET rev = rev + 1000 WHERE key = 'm/key/00001'", "m/key/00001 isn't as it was written last"},
+		"a removed one":     {"UPDATE change SET deleted = 1 WHERE key = 'm/key/00001'", "m/key/00001 isn't as it was written last"},
+		"before its change": {"UPDATE kv SET rev = 1 WHERE key = 'm/key/00001'; DELETE FROM change WHERE key = 'm/key/00001'", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := dbPath(t)
+			filled(t, path, 3)
+			execute(t, raw(t, path), c.damage)
+			err := open(t, path, sqlite.Options{}).Check(t.Context(), false)
+			if c.says == "" && err != nil {
+				t.Errorf("a store that is whole: %v", err)
+			}
+			if c.says != "" && (!errors.Is(err, store.ErrDamaged) || !strings.Contains(err.Error(), c.says)) {
+				t.Errorf("it says: %v", err)
+			}
+		})
+	}
+}
+
+// TestAStoreOfTheFormerFormatGetsTheNumberOfThisOne: no older program opens it
+// then.
+func TestAStoreOfTheFormerFormatGetsTheNumberOfThisOne(t *testing.T) {
+	t.Parallel()
+	path := dbPath(t)
+	filled(t, path, 3)
+	execute(t, raw(t, path), "DROP TABLE boot; PRAGMA user_version = 1")
+	refusal := errors.New("somebody works on it")
+	if _, err := sqlite.Open(path, sqlite.Options{Former: func() error { return refusal }}); !errors.Is(err, refusal) {
+		t.Errorf("it is opened though that was refused: %v", err)
+	}
+	s := open(t, path, sqlite.Options{})
+	if got := value(t, s, "m/key/00001"); len(got) != 300 {
+		t.Errorf("a key has %q", got)
+	}
+	again := open(t, path, sqlite.Options{Former: func() error { return refusal }})
+	if got := value(t, again, "m/key/00001"); len(got) != 300 {
+		t.Errorf("a key has %q", got)
+	}
+	var version int
+	if err := raw(t, path).QueryRowContext(t.Context(), "PRAGMA user_version").Scan(&version); err != nil || version != 2 {
+		t.Errorf("the format is %d (%v)", version, err)
+	}
+}
