@@ -36,6 +36,9 @@ func (d *debugging) task(o debugger.Offer) debugTask {
 // errGone ends what runs in the place of a hook that nobody waits for.
 const errGone = errors.ConstError("the agent has ended the hook")
 
+// errClosed is that nobody can have ended what ran on purpose.
+const errClosed = errors.ConstError("its terminal was closed")
+
 // goodbye is how long what runs has between SIGHUP and SIGKILL.
 const goodbye = 2 * time.Second
 
@@ -59,10 +62,11 @@ func runInTerminal(ctx context.Context, gone <-chan struct{}, t debugTask, stdin
 		fmt.Fprint(stderr, t.banner())
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if tty, ok := cmd.Stdin.(*os.File); ok && isTerminal(tty) {
+	terminal, ok := cmd.Stdin.(*os.File)
+	if ok = ok && isTerminal(terminal); ok {
 		// Ctrl-C is for what runs there, not for who waits for it.
-		cmd.SysProcAttr.Foreground, cmd.SysProcAttr.Ctty = true, int(tty.Fd())
-		defer takeBack(tty)
+		cmd.SysProcAttr.Foreground, cmd.SysProcAttr.Ctty = true, int(terminal.Fd())
+		defer takeBack(terminal)
 	}
 	if err := cmd.Start(); err != nil {
 		return 0, errors.Annotate(err, "cannot run it")
@@ -78,6 +82,9 @@ func runInTerminal(ctx context.Context, gone <-chan struct{}, t debugTask, stdin
 		hangUp(cmd, done)
 		return 0, errors.Trace(ctx.Err())
 	}
+	if ok && hungUp(terminal) {
+		return 0, errClosed // a shell that finds no more to read takes that for its orderly end
+	}
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
 		return 0, errors.Trace(err)
@@ -86,6 +93,13 @@ func runInTerminal(ctx context.Context, gone <-chan struct{}, t debugTask, stdin
 		return 128 + int(ws.Signal()), nil // as shells say it
 	}
 	return cmd.ProcessState.ExitCode(), nil
+}
+
+// hungUp says whether a terminal was closed.
+func hungUp(tty *os.File) bool {
+	fds := []unix.PollFd{{Fd: int32(tty.Fd())}}
+	n, err := unix.Poll(fds, 0)
+	return err == nil && n > 0 && fds[0].Revents&unix.POLLHUP != 0
 }
 
 // hangUp ends a process and those of its group.
