@@ -35,18 +35,21 @@ SUITE = $(GO) build -o bin/suite ./suite && exec bin/suite
 test: ## all that must pass before a change goes in, on any machine
 	@$(SUITE) stages $(MAKE) $(TEST_STAGES)
 
-test-host: ## what needs root, networks or the packages of Debian; it skips what it can't do
+test-host: ## what needs root, networks, servers or packages; it skips what it can't do
 	@$(SUITE) stages $(MAKE) $(HOST_STAGES)
 
 test-long: ## both of them and more, in an hour or so: run before a release
 	@$(SUITE) stages $(MAKE) $(TEST_STAGES) $(HOST_STAGES) $(LONG_STAGES)
 
-TEST_STAGES = format lint venv unit plain sessions bench
-HOST_STAGES = venv host raced cross
+TEST_STAGES = format lint venv unit plain sessions
+HOST_STAGES = venv host raced bench cross
 LONG_STAGES = vet staticcheck random long stores fuzz
 
-# Tests whose names begin with TestHost are for test-host.
+# Tests whose names begin with TestHost are for test-host; so are those that start
+# servers of etcd.
+ENGINES = ./state/store/etcd
 host:
+	@$(SUITE) test $(RACE) -vet=off $(ENGINES)
 	@$(SUITE) test $(RACE) -vet=off -run '^TestHost' $$(grep -l '^func TestHost' -r --include='*_test.go' . | xargs -n1 dirname | sort -u | grep -vx $(SESSIONS:%=-e %))
 
 # All that a person types, with the race detector over those who type.
@@ -98,21 +101,21 @@ programs:
 	CGO_ENABLED=0 $(GO) build -buildvcs=false -ldflags='-s -w' -o $(PROGRAMS)/new/unitd-hooktool ./cmd/hooktool
 	@$(MAKE) -s c-client C_CLIENT=$(PROGRAMS)/new/unitd-hooktool-c
 	@cd $(PROGRAMS) && for p in $$(ls new); do cmp -s new/$$p $$p || mv new/$$p $$p; done && rm -rf new
-unit sessions raced host long stores bench: programs
-unit sessions raced host long stores bench: export UNITD_TEST_PROGRAMS = $(PROGRAMS)
+unit plain sessions raced host long stores bench: programs
+unit plain sessions raced host long stores bench: export UNITD_TEST_PROGRAMS = $(PROGRAMS)
 
 unit:
 	@if [ -z "$(RACE)" ]; then \
 		if [ "$$CI" = true ]; then echo 'a C compiler is needed in CI, for the race detector'; exit 1; fi; \
 		echo 'no C compiler here: the tests run without the race detector'; \
 	fi
-	@$(SUITE) test $(RACE) -vet=off -skip '^TestHost' $$($(GO) list ./... | grep -v -e '/uniter/sim$$' -e '/suite/lint$$' $(SESSIONS:.%=-e '%$$'))
+	@$(SUITE) test $(RACE) -vet=off -skip '^TestHost' $$($(GO) list ./... | grep -v -e '/uniter/sim$$' -e '/suite/lint$$' -e '/scale$$' -e 'unitd/unitd$$' $(ENGINES:.%=-e '%$$') $(SESSIONS:.%=-e '%$$'))
 
-# Package sim goes through millions of states, in one goroutine each: the race
-# detector would make that many times as slow, and see nothing. The linter would
-# have to be compiled for it.
+# Packages sim and scale go through millions of states, in one goroutine each: the
+# race detector would make that many times as slow, and see nothing. The linter would
+# have to be compiled for it. The tests of the walls and of the pages read files.
 plain:
-	@$(SUITE) test -vet=off ./uniter/sim ./suite/lint
+	@$(SUITE) test -vet=off ./uniter/sim ./scale ./suite/lint .
 
 # These start real programs, which have no race detector, and wait for them: their
 # own part costs half of all with it. So "make test-host" has it, and the tests

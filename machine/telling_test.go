@@ -65,9 +65,9 @@ func TestAFailureThatTheStoreDidNotTakeIsToldLater(t *testing.T) {
 	}
 }
 
-// TestAFullEtcdHidesNoFailure: what it doesn't take any more is had from the agent
+// TestHostAFullEtcdHidesNoFailure: what it doesn't take any more is had from the agent
 // itself, and told once its alarm is disarmed.
-func TestAFullEtcdHidesNoFailure(t *testing.T) {
+func TestHostAFullEtcdHidesNoFailure(t *testing.T) {
 	t.Parallel()
 	server := etcdtest.Start(t, "--quota-backend-bytes", "4194304", "--auto-compaction-mode", "revision", "--auto-compaction-retention", "1")
 	c, err := clientv3.New(clientv3.Config{Endpoints: []string{server.Endpoint}})

@@ -78,7 +78,7 @@ func exported(t *testing.T, m *state.Model) []byte {
 	return out.Bytes()
 }
 
-func TestAModelMovesBetweenEnginesWhole(t *testing.T) {
+func TestHostAModelMovesBetweenEnginesWhole(t *testing.T) {
 	t.Parallel()
 	w := lived(t)
 	before, err := w.Status(w.ctx)

@@ -86,10 +86,10 @@ func scripts(t *testing.T) (files, ofHost []string) {
 	return files, ofHost
 }
 
-// TestScriptsWithUsers runs those in testdata/secured with an etcd that wants
+// TestHostScriptsWithUsers runs those in testdata/secured with an etcd that wants
 // certificates and users: $ROOT is its store for who may do everything,
 // $SOMEBODY for who has a certificate and is yet to name its user.
-func TestScriptsWithUsers(t *testing.T) {
+func TestHostScriptsWithUsers(t *testing.T) {
 	t.Parallel()
 	runScripts(t, "secured", nil, func(t testing.TB, e *testscript.Env) {
 		ca, base := etcdtest.Secured(t, e.WorkDir)
@@ -119,9 +119,9 @@ var onEtcd = []string{
 	"up-runs-the-shop-in-the-written-order",
 }
 
-// TestScriptsOnEtcd runs the scripts with UNITD_STORE set to a store in a real
+// TestHostScriptsOnEtcd runs the scripts with UNITD_STORE set to a store in a real
 // etcd, a prefix for each.
-func TestScriptsOnEtcd(t *testing.T) {
+func TestHostScriptsOnEtcd(t *testing.T) {
 	t.Parallel()
 	var files []string
 	if os.Getenv("UNITD_TEST_LONG") == "" {

@@ -18,9 +18,9 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// TestLeasesInEtcdGoByTheClock has the clock of the world, not the engine's,
+// TestHostLeasesInEtcdGoByTheClock has the clock of the world, not the engine's,
 // say when a lease has expired, for whoever shares the store.
-func TestLeasesInEtcdGoByTheClock(t *testing.T) {
+func TestHostLeasesInEtcdGoByTheClock(t *testing.T) {
 	t.Parallel()
 	url := etcdtest.URL(t)
 	clock := lab.NewClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
