@@ -30,7 +30,7 @@ func TestOnEtcd(t *testing.T) {
 
 // notOnEtcd are the scripts that don't run there: of a world in etcd there is no
 // snapshot.
-var notOnEtcd = []string{"snapshot-keeps-what-is-still-to-happen", "snapshot-serves-many-branches"}
+var notOnEtcd = []string{"snapshot-keeps-what-is-still-to-happen", "snapshot-serves-many-branches", "unit-exec-is-no-hook"}
 
 // run runs the scripts in a directory as tests.
 func run(t *testing.T, dir string) {
