@@ -57,7 +57,7 @@ raced:
 	@$(SUITE) test $(RACE) -vet=off $(SESSIONS)
 
 long:
-	$(SUITE) test $(RACE) -vet=off -count=3 ./machine ./script/... ./cmd/unitd ./uniter/... ./hooks/...
+	$(SUITE) test $(RACE) -vet=off -count=1 ./machine ./script/... ./cmd/unitd ./uniter/... ./hooks/...
 
 stores:
 	$(SUITE) test $(RACE) -vet=off ./state/... ./testcharms
