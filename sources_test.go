@@ -12,13 +12,13 @@ import (
 
 var (
 	// worthALook: most files cite nothing.
-	worthALook = regexp.MustCompile(`spec/|docs/|§|DESIGN|Source|[Ss]eeds? 00|[OU]-[A-Z]`)
+	worthALook = regexp.MustCompile(`spec/|docs/|§|DESIGN|Source|[Ss]eeds? 00|[OU]-[A-Z]|K-\d`)
 	// wrapped is where a line of a comment, or of text, goes on in the next.
 	wrapped  = regexp.MustCompile(`\n[ \t]*(?://|#|\*)?[ \t]*`)
 	comments = regexp.MustCompile(`(?:(?:^|\n)[ \t]*//[^\n]*)+`)
 	// specPath is a path with a folder spec in it, and sections that follow it.
 	specPath    = regexp.MustCompile(`([\w./-]*\bspec/[\w.-]*\w)((?:,? ?(?:and |to |–|\(|\[)*§\d+[a-z]?(?:\.\d+)*(?: \(\d+\))?)*)`)
-	bareSpec    = regexp.MustCompile(`(?:^|[^\w/.-])((?:hook-tools|uniter-\w+|cli-juju|juju-clients|ops-needs|latency-measured)\.md) §`)
+	bareSpec    = regexp.MustCompile(`(?:^|[^\w/.-])((?:hook-tools|uniter-\w+|cli-juju|juju-clients|ops-needs|latency-measured|containers)\.md) §`)
 	docPath     = regexp.MustCompile(`(?:^|[^\w/.-])(docs/[\w/-]+\.(?:md|txt))((?:, )\\?"[^"\\]+\\?")?`)
 	section     = regexp.MustCompile(`§(\d+[a-z]?(?:\.\d+)*)`)
 	specHeading = regexp.MustCompile(`(?m)^#+ (\d+[a-z]?(?:\.\d+)*)\.? `)
@@ -26,7 +26,7 @@ var (
 	seedNumber  = regexp.MustCompile(`\b[Ss]eeds? (00\d)(?:(?:, | and | to )(00\d))*((?:, | \()(?:(?:, | and )?"[^"]+")+)?`)
 	inQuotes    = regexp.MustCompile(`"([^"]+)"`)
 	sourceLine  = regexp.MustCompile(`\bSources?(?: for [\w ]+)?: (.{0,120})`)
-	scenarioID  = regexp.MustCompile(`\b[OU]-[A-Z]+-\d+\b`)
+	scenarioID  = regexp.MustCompile(`\b(?:[OU]-[A-Z]+-\d+|K-\d{3})\b`)
 )
 
 // TestEachSourceThatIsCitedIsThere finds what the repository cites as the source
@@ -35,7 +35,7 @@ var (
 func TestEachSourceThatIsCitedIsThere(t *testing.T) {
 	t.Parallel()
 	c := &cited{t: t, texts: map[string]string{}, seeds: map[string]string{}, pointed: map[string]bool{}}
-	for _, list := range []string{"docs/spec/uniter-scenarios.md", "docs/spec/uniter-scenarios-original.md", "docs/scenarios.md"} {
+	for _, list := range []string{"docs/spec/uniter-scenarios.md", "docs/spec/uniter-scenarios-original.md", "docs/spec/containers.md", "docs/scenarios.md"} {
 		c.known = append(c.known, scenarioID.FindAllString(c.text(list), -1)...)
 	}
 	err := fs.WalkDir(os.DirFS("."), ".", func(name string, d fs.DirEntry, err error) error {
