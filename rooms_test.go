@@ -49,6 +49,8 @@ type room struct {
 var rooms = []room{
 	{"durable", anything, nil},
 	{"model", pure, nil},
+	{"names", pure, []string{"model"}},
+	{"publish", anything, nil},
 	{"hooks", pure, []string{"model"}},
 	{"relation", pure, []string{"hooks", "model"}},
 	{"uniter/resolver", pure, []string{"hooks", "model", "relation"}},
