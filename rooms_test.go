@@ -92,6 +92,7 @@ var rooms = []room{
 		"audit", "charmdir", "debuglog", "durable", "history", "hooks", "hooks/runner", "machine", "model", "script/lab", "state", "state/store", "state/store/etcd/etcdtest", "why",
 	}},
 	{"testcharms", anything, nil},
+	{"testcharms/images", standard, nil},
 	{"testcharms/...", standard, nil},
 	{"suite", standard, nil},
 	{"suite/lint", anything, nil},

@@ -1,0 +1,4 @@
+package images
+
+// BuildWeb builds the web server anew.
+var BuildWeb = buildWeb
