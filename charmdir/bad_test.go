@@ -33,7 +33,7 @@ func actions(lines ...string) files {
 
 func TestReadBadCharms(t *testing.T) {
 	t.Parallel()
-	for _, rows := range [][]bad{badYAML(), badMetadata(), badStorage(), badConfig(), badActions()} {
+	for _, rows := range [][]bad{badYAML(), badMetadata(), badStorage(), badConfig(), badActions(), badContainers()} {
 		for _, row := range rows {
 			t.Run(row.name, func(t *testing.T) {
 				t.Parallel()

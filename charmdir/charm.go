@@ -182,6 +182,13 @@ func read(files fs.FS) (*Charm, error) {
 		}
 	}
 	c.Bases = basesOf(files, craft)
+	_, hasManifest, err := readFile(files, "manifest.yaml")
+	if err != nil {
+		return nil, err
+	}
+	if err := checkV1(meta, hasManifest, &c.Charm); err != nil {
+		return nil, err
+	}
 	version, _, err := readFile(files, "version")
 	c.Version = strings.TrimSpace(string(version))
 	return c, err

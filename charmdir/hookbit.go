@@ -12,7 +12,21 @@ import (
 // hookNames tells a charm's hooks from its other files.
 type hookNames []string
 
-func hooksOf(charm model.Charm) hookNames { return hooks.Names(charm, charm.Name) }
+func hooksOf(charm model.Charm) hookNames {
+	names := hooks.Names(charm, charm.Name)
+	for _, c := range charm.ContainerNames() {
+		for _, kind := range workloadHooks() {
+			names = append(names, c+"-"+kind)
+		}
+	}
+	return names
+}
+
+// workloadHooks are what each container adds, with its name before them. Source:
+// docs/spec/containers.md §1.3.
+func workloadHooks() []string {
+	return []string{"pebble-ready", "pebble-custom-notice", "pebble-check-failed", "pebble-check-recovered"}
+}
 
 // mode is that of a charm's file whose own mode is given: files in hooks whose
 // names are those of hooks that the charm can have are executable, whoever has

@@ -49,6 +49,15 @@ func readMetadata(n node, c *model.Charm) (err error) {
 	if err := readResources(n.get("resources"), c); err != nil {
 		return err
 	}
+	if err := readContainers(n.get("containers"), c); err != nil {
+		return err
+	}
+	if err := readCharmUser(n.get("charm-user"), c); err != nil {
+		return err
+	}
+	if c.Assumes, err = readAssumes(n.get("assumes"), 0); err != nil {
+		return err
+	}
 	bindings, err := n.get("extra-bindings").entries()
 	for _, e := range bindings {
 		c.Bindings = append(c.Bindings, e.key)
@@ -342,46 +351,6 @@ func readRange(n node, s *model.StorageSpec) error {
 		return n.errorf("invalid count range %q: no storage at all", text)
 	}
 	return nil
-}
-
-func readResources(n node, c *model.Charm) error {
-	entries, err := n.entries()
-	if err != nil {
-		return err
-	}
-	c.Resources = map[string]model.ResourceSpec{}
-	for _, e := range entries {
-		r := model.ResourceSpec{}
-		if err := e.mapping(); err != nil {
-			return err
-		}
-		for _, f := range []struct {
-			key string
-			to  *string
-		}{{"type", &r.Type}, {"filename", &r.Filename}, {"description", &r.Description}} {
-			if *f.to, err = e.get(f.key).text(); err != nil {
-				return err
-			}
-		}
-		switch {
-		case r.Type != "file" && r.Type != "oci-image":
-			return e.get("type").errorf("unknown resource type %q, expected file or oci-image", r.Type)
-		case r.Type == "file" && r.Filename == "":
-			return e.errorf("no filename")
-		case r.Type == "file" && !plainName(r.Filename):
-			return e.get("filename").errorf("expected the name of a file, without a path, got %q", r.Filename)
-		case !plainName(e.key):
-			return e.errorf("invalid resource name %q", e.key)
-		}
-		c.Resources[e.key] = r
-	}
-	return nil
-}
-
-// plainName says whether a name can be that of a file in a directory: a unit's
-// resources are files, named by the charm.
-func plainName(name string) bool {
-	return name != "" && name != "." && name != ".." && len(name) <= 255 && !strings.ContainsAny(name, "/\\\x00")
 }
 
 // metadataKeys are the keys of a charmcraft.yaml that belong in metadata.yaml.

@@ -22,6 +22,12 @@ type Charm struct {
 	Resources   map[string]ResourceSpec `json:"resources,omitempty"`
 	Bindings    []string                `json:"bindings,omitempty"` // extra-bindings
 	Bases       []Base                  `json:"bases,omitempty"`    // none: it doesn't say
+	// Containers are those for workloads, by name; CharmUser is whom the charm
+	// wants to be run as, one of the constants, empty if it doesn't say; Assumes
+	// is what it wants of where it is deployed, all of it.
+	Containers map[string]ContainerSpec `json:"containers,omitempty"`
+	CharmUser  string                   `json:"charm-user,omitempty"`
+	Assumes    []Assumption             `json:"assumes,omitempty"`
 }
 
 // CharmRel is a relation endpoint as metadata.yaml declares it.
@@ -86,6 +92,9 @@ type ResourceSpec struct {
 	Type        string `json:"type"` // "file" or "oci-image"
 	Filename    string `json:"filename,omitempty"`
 	Description string `json:"description,omitempty"`
+	// Upstream is the image that is taken where none is given, for OCIImage. It is
+	// no key of Juju's. Source: docs/spec/containers.md §1.3.
+	Upstream string `json:"upstream-source,omitempty"`
 }
 
 // EndpointsOf are the endpoints of an application that runs the charm, sorted

@@ -1,0 +1,100 @@
+package model
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/juju/errors"
+)
+
+// ContainerSpec is a workload container of a charm, as its metadata declares it.
+// Source: docs/spec/containers.md §1.1.
+type ContainerSpec struct {
+	// Resource names the resource whose image is the container's root; empty: the
+	// charm says none, and no unit of it can be provided.
+	Resource string `json:"resource,omitempty"`
+	// Mounts are where storage is seen in the container, in the order of the file.
+	Mounts []Mount `json:"mounts,omitempty"`
+	// UID and GID are whom its processes run as; nil: the charm doesn't say, which
+	// isn't 0.
+	UID *int `json:"uid,omitempty"`
+	GID *int `json:"gid,omitempty"`
+}
+
+// Mount is a place in a container where storage of the charm's is seen. The same
+// storage may be seen in several.
+type Mount struct {
+	Storage  string `json:"storage"`
+	Location string `json:"location"`
+}
+
+// The users that a charm can ask to be run as.
+const (
+	CharmUserRoot    = "root"
+	CharmUserSudoer  = "sudoer"
+	CharmUserNonRoot = "non-root"
+)
+
+// OCIImage is the type of a resource that is a container's image; the other one
+// is FileResource.
+const (
+	OCIImage     = "oci-image"
+	FileResource = "file"
+)
+
+// Image is what an application was given for a resource of type OCIImage. It is
+// fixed when it is given, so that every host, and every retry, has the same.
+type Image struct {
+	// Reference names the image in its canonical form.
+	Reference string `json:"reference"`
+	// Digest is that of the image's manifest, "sha256:…"; empty for a root that
+	// has none, as the host's own or a directory.
+	Digest string `json:"digest,omitempty"`
+	// Username and Password are for the registry, where it asks for them. The
+	// password is a secret: it is sealed where it is stored.
+	Username string `json:"username,omitempty"`
+	Password string `json:"password,omitempty"`
+}
+
+// Same says whether both are the same image, with the same credentials.
+func (i Image) Same(other Image) bool { return i == other }
+
+// Hidden is the image without its password, for people.
+func (i Image) Hidden() Image {
+	i.Password = ""
+	return i
+}
+
+// Sidecar says whether the charm drives workloads in containers beside it: it has
+// containers.
+func (c Charm) Sidecar() bool { return len(c.Containers) > 0 }
+
+// ContainerNames are the names of the charm's containers in the order in which
+// they count: ports, and what is told of them, go by it. Source:
+// docs/spec/containers.md §1.1.
+func (c Charm) ContainerNames() []string { return slices.Sorted(maps.Keys(c.Containers)) }
+
+// Images are the names of the charm's resources that are images, sorted.
+func (c Charm) Images() []string {
+	var names []string
+	for name, r := range c.Resources {
+		if r.Type == OCIImage {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// CheckContainers says why no unit of the charm can be provided: a container
+// that says no resource. The error is NotValid and has the contract's text.
+// Source: docs/spec/containers.md §1.2.
+func (c Charm) CheckContainers() error {
+	for _, name := range c.ContainerNames() {
+		if c.Containers[name].Resource == "" {
+			return errors.NewNotValid(nil, fmt.Sprintf("container %q: empty container resource reference not valid", name))
+		}
+	}
+	return nil
+}
