@@ -62,6 +62,9 @@ type Application struct {
 	Constraints    string
 	// Resources are the absolute paths of files, by the resource's name.
 	Resources map[string]string
+	// Images are words that aren't paths: references to images, where that is what
+	// the charm wants for the resource.
+	Images map[string]string
 
 	to []placement
 }
@@ -240,11 +243,18 @@ func (p *parser) applicationKey(app *Application, key string, v *yaml.Node) (err
 	return errors.Trace(err)
 }
 
-// resource takes the path of a file. What isn't one names something in a shop of
-// charms.
+// resource takes the path of a file, or what may name an image. A number names
+// something in a shop of charms.
 func (p *parser) resource(app *Application, name string, v *yaml.Node) error {
-	if !filepath.IsAbs(v.Value) && !strings.HasPrefix(v.Value, ".") {
+	if v.Tag == "!!int" {
 		p.ignore("resources by revision")
+		return nil
+	}
+	if !filepath.IsAbs(v.Value) && !strings.HasPrefix(v.Value, ".") {
+		if app.Images == nil {
+			app.Images = map[string]string{}
+		}
+		app.Images[name] = v.Value
 		return nil
 	}
 	if app.Resources == nil {

@@ -149,7 +149,7 @@ func (s *playhouse) populate() {
 	file, err := s.model.StoreFile(s.ctx, hex.EncodeToString(sum[:]), bytes.NewReader(content))
 	s.must(err)
 	for _, d := range []state.DeployArgs{
-		{Application: "app", Charm: app, Units: 1, Trust: true, Resources: map[string]state.File{"foo": file}},
+		{Application: "app", Charm: app, Units: 1, Trust: true, Resources: map[string]state.Content{"foo": {File: file}}},
 		{Application: "empty", Charm: empty, Units: 1},
 		{Application: "pg", Charm: pg, Units: 2},
 		{Application: "other", Charm: pg, Units: 0},

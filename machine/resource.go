@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/juju/errors"
+	"gopkg.in/yaml.v3"
 
 	"github.com/unitd/unitd/state"
 )
@@ -17,7 +18,8 @@ import (
 // Resource is part of hookcontext.View: resources/NAME/FILE in the unit's
 // directory, which has what the application has now when this returns. A file
 // that has it already is left alone, so that a charm may have it open or
-// linked.
+// linked. Of an image it is the file that says where the image is, which is
+// written anew each time. Source: docs/spec/containers.md §6.
 func (v liveView) Resource(name string) (string, error) {
 	app, err := v.model().Application(v.ctx, v.u.name.Application())
 	if err != nil {
@@ -33,6 +35,10 @@ func (v liveView) Resource(name string) (string, error) {
 	}
 	v.u.fetching.Lock()
 	defer v.u.fetching.Unlock()
+	if given.Image != nil {
+		path := filepath.Join(v.u.dir, "resources", name, imageFile)
+		return v.u.seenAt(path), errors.Trace(v.u.writeImage(v.ctx, app.Name, name, path))
+	}
 	path := filepath.Join(v.u.dir, "resources", name, filepath.Base(spec.Filename))
 	if sum, err := fileSum(path); err == nil && sum == given.SHA256 {
 		return v.u.seenAt(path), nil
@@ -40,8 +46,37 @@ func (v liveView) Resource(name string) (string, error) {
 	return v.u.seenAt(path), errors.Trace(v.u.fetch(v.ctx, given.File, path))
 }
 
+// imageFile is what resource-get prints the path of for an image.
+const imageFile = "content.yaml"
+
+// writeImage writes what a charm is told of an image. Each resource has a directory
+// of its own, so that one image's file isn't another one's: K-128.
+func (u *unit) writeImage(ctx context.Context, app, resource, path string) error {
+	image, err := u.patient.Image(ctx, app, resource)
+	if err != nil {
+		return errors.Trace(err)
+	}
+	content, err := yaml.Marshal(struct {
+		RegistryPath string `yaml:"registrypath"`
+		Username     string `yaml:"username"`
+		Password     string `yaml:"password"`
+	}{image.Reference, image.Username, image.Password})
+	if err != nil {
+		return errors.New("cannot write where an image is") // the error might have the password
+	}
+	return u.putFile(path, 0o600, func(w io.Writer) error {
+		_, err := w.Write(content)
+		return errors.Trace(err)
+	})
+}
+
 // fetch puts a stored file at path, whole or not at all.
 func (u *unit) fetch(ctx context.Context, from state.File, path string) error {
+	return u.putFile(path, 0o644, func(w io.Writer) error { return u.patient.FileContent(ctx, from, w) })
+}
+
+// putFile puts what write writes at path, whole or not at all.
+func (u *unit) putFile(path string, mode os.FileMode, write func(io.Writer) error) error {
 	if err := u.disk.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return errors.Trace(err)
 	}
@@ -51,13 +86,13 @@ func (u *unit) fetch(ctx context.Context, from state.File, path string) error {
 	}
 	defer u.disk.Remove(f.Name())
 	defer f.Close()
-	if err := u.patient.FileContent(ctx, from, f); err != nil {
+	if err := write(f); err != nil {
 		return errors.Trace(err)
 	}
 	if err := f.Close(); err != nil {
 		return errors.Trace(err)
 	}
-	if err := u.disk.Chmod(f.Name(), 0o644); err != nil {
+	if err := u.disk.Chmod(f.Name(), mode); err != nil {
 		return errors.Trace(err)
 	}
 	return errors.Trace(u.disk.Rename(f.Name(), path))

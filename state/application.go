@@ -19,8 +19,9 @@ type DeployArgs struct {
 	Units       int            // 0 for a subordinate
 	Trust       bool
 	Constraints string
-	// Resources are files for the charm's resources, by name; see StoreFile.
-	Resources map[string]File
+	// Resources are files, see StoreFile, and images for the charm's resources, by
+	// name.
+	Resources map[string]Content
 	// HookTimeout and LockGroup are those of ApplicationDoc.
 	HookTimeout, LockGroup string
 	// Storage is what units get besides what the charm asks for, by its names.
@@ -132,10 +133,7 @@ func (t *txn) deploy(a DeployArgs) (units int, err error) {
 	if err := t.put(configKey(app.Name), configDoc{Values: a.Config}); err != nil {
 		return 0, errors.Trace(err)
 	}
-	if err := app.give(charm.Charm, a.Resources, t.now()); err != nil {
-		return 0, errors.Trace(err)
-	}
-	if err := t.referAll(a.Resources); err != nil {
+	if err := t.give(&app, charm.Charm, a.Resources); err != nil {
 		return 0, errors.Trace(err)
 	}
 	for _, ep := range charm.Charm.EndpointsOf(app.Name) {

@@ -56,16 +56,6 @@ func (t *txn) refer(f File) error {
 	return putBlobMark(t.tx, f.SHA256, blobMark{})
 }
 
-// referAll is refer for the files that an application is given.
-func (t *txn) referAll(files map[string]File) error {
-	for _, f := range files {
-		if err := t.refer(f); err != nil {
-			return errors.Trace(err)
-		}
-	}
-	return nil
-}
-
 // sweepBlobs deletes content that no charm and no resource of any model is made
 // of, chunk by chunk. It can be stopped and run again at any point.
 // All models share it: an agent whose credentials are for its own model leaves it

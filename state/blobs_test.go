@@ -36,7 +36,7 @@ func (w *world) deployGiven(app, content string) {
 	c := charm(app)
 	c.Resources = map[string]model.ResourceSpec{"data": {Type: "file"}}
 	w.ok(w.Deploy(w.ctx, state.DeployArgs{
-		Application: app, Charm: w.addCharm(c), Resources: map[string]state.File{"data": w.file(content)},
+		Application: app, Charm: w.addCharm(c), Resources: map[string]state.Content{"data": {File: w.file(content)}},
 	}))
 }
 
@@ -49,7 +49,7 @@ func TestContentThatNothingRefersToGoes(t *testing.T) {
 		w := newWorld(t)
 		w.deployGiven("one", "v1")
 		w.deployGiven("two", "v1")
-		w.ok(w.SetResources(w.ctx, "one", map[string]state.File{"data": w.file("v2")}))
+		w.ok(w.SetResources(w.ctx, "one", map[string]state.Content{"data": {File: w.file("v2")}}))
 		w.ok(w.RunCleanups(w.ctx))
 		w.is("there", w.stored("v1", "v2", "one", "two"), "v1 v2 one two")
 		_, err := w.DestroyApplication(w.ctx, "two")
@@ -95,11 +95,11 @@ func TestContentThatNothingRefersToGoes(t *testing.T) {
 		w.clock.advance(2 * time.Minute)
 		sweep()
 		w.is("there", w.stored("v1", "v2"), "v1")
-		err := w.SetResources(w.ctx, "one", map[string]state.File{"data": f})
+		err := w.SetResources(w.ctx, "one", map[string]state.Content{"data": {File: f}})
 		if !errors.Is(err, errors.NotFound) {
 			t.Errorf("giving what isn't there: %v", err)
 		}
-		w.ok(w.SetResources(w.ctx, "one", map[string]state.File{"data": w.file("v2")}))
+		w.ok(w.SetResources(w.ctx, "one", map[string]state.Content{"data": {File: w.file("v2")}}))
 	})
 
 	t.Run("what is referred to while it is swept stays", func(t *testing.T) {

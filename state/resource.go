@@ -18,9 +18,18 @@ import (
 // Resource is what an application was given for a resource of its charm. It is
 // part of the application's document, as both go together.
 type Resource struct {
+	File // zero for an image
+	// Image is without its password, which Password has, sealed; nil for a file.
+	Image    *model.Image `json:"image,omitempty"`
+	Password []byte       `json:"password,omitempty"`
+	Revision int          `json:"revision"` // counts what was given, from 1
+	Given    time.Time    `json:"given"`
+}
+
+// Content is what is given for a resource: a file, or an image if that isn't nil.
+type Content struct {
 	File
-	Revision int       `json:"revision"` // counts what was given, from 1
-	Given    time.Time `json:"given"`
+	Image *model.Image
 }
 
 // File is content that the store has by its hash, see StoreFile.
@@ -37,67 +46,166 @@ func (m *Model) StoreFile(ctx context.Context, sha string, r io.Reader) (File, e
 }
 
 // CheckResources is the error that giving a charm's application those resources
-// would have: NotFound for one that the charm doesn't declare, NotSupported for
-// an image, which is for containers.
-func CheckResources[T any](charm model.Charm, given map[string]T) error {
+// would have: NotFound for one that the charm doesn't declare, NotValid for a file
+// where it wants an image, and the other way round.
+func CheckResources(charm model.Charm, given map[string]Content) error {
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		spec, ok := charm.Resources[name]
+		image := given[name].Image != nil
 		switch {
 		case !ok:
-			return errors.NewNotFound(nil, fmt.Sprintf("charm %q has no resource %q", charm.Name, name))
-		case spec.Type != "file":
-			return errors.NewNotSupported(nil, fmt.Sprintf("resource %q of charm %q is of type %s, which is for containers: only files are known here", name, charm.Name, spec.Type))
+			return UnknownResource(charm, name)
+		case image && spec.Type != model.OCIImage:
+			return errors.NewNotValid(nil, fmt.Sprintf("resource %q of charm %q is a %s: an image can't be it", name, charm.Name, spec.Type))
+		case !image && spec.Type != model.FileResource:
+			return errors.NewNotValid(nil, fmt.Sprintf("resource %q of charm %q is an %s: a file can't be it", name, charm.Name, spec.Type))
 		}
 	}
 	return nil
 }
 
-// SetResources gives an Alive application new files for resources of its
+// UnknownResource is the error of giving a charm's application a resource that the
+// charm doesn't declare.
+func UnknownResource(charm model.Charm, name string) error {
+	return errors.NewNotFound(nil, fmt.Sprintf("unknown resource: %s: charm %q has no resource %[1]q", name, charm.Name))
+}
+
+// SetResources gives an Alive application new content for resources of its
 // charm. Its units run upgrade-charm, once for all of them; the same content
 // again is no change. Errors: NotFound, NotValid, and those of CheckResources.
-func (m *Model) SetResources(ctx context.Context, application string, files map[string]File) error {
+func (m *Model) SetResources(ctx context.Context, application string, given map[string]Content) error {
 	return m.changeApplication(ctx, application, func(tx *txn, app *ApplicationDoc) error {
 		charm, err := tx.charm(app.Charm)
 		if err != nil {
 			return errors.Trace(err)
 		}
-		return tx.give(app, charm.Charm, files)
+		return tx.give(app, charm.Charm, given)
 	})
 }
 
-// give gives an application files, and leaves those that it had to the cleanup
-// queue.
-func (t *txn) give(app *ApplicationDoc, charm model.Charm, files map[string]File) error {
-	before := app.Given
-	if err := app.give(charm, files, t.now()); err != nil || app.Given == before {
-		return errors.Trace(err)
+// give gives an application content for resources of its charm, and leaves the
+// files that it had to the cleanup queue.
+func (t *txn) give(app *ApplicationDoc, charm model.Charm, given map[string]Content) error {
+	if err := CheckResources(charm, given); err != nil {
+		return err
 	}
-	if err := t.referAll(files); err != nil {
-		return errors.Trace(err)
+	had, all := false, maps.Clone(app.Resources)
+	if all == nil {
+		all = map[string]Resource{}
+	}
+	changed := false
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		old, there := all[name]
+		same, err := t.sameContent(old, given[name])
+		if err != nil {
+			return errors.Trace(err)
+		}
+		if there && same {
+			continue
+		}
+		if all[name], err = t.newContent(given[name], old.Revision+1); err != nil {
+			return errors.Annotatef(err, "cannot store resource %q", name)
+		}
+		had, changed = had || old.SHA256 != "", true
+	}
+	if !changed {
+		return nil
+	}
+	app.Resources = all
+	app.Given++
+	if !had {
+		return nil
 	}
 	return t.queue(cleanupDoc{Blobs: true})
 }
 
-// give takes files for resources of the application's charm.
-func (a *ApplicationDoc) give(charm model.Charm, files map[string]File, at time.Time) error {
-	if err := CheckResources(charm, files); err != nil {
-		return err
+// newContent is what is kept of content: what a file is made of is referred to, and
+// an image's password is sealed.
+func (t *txn) newContent(c Content, revision int) (Resource, error) {
+	r := Resource{File: c.File, Revision: revision, Given: t.now()}
+	if c.Image == nil {
+		return r, errors.Trace(t.refer(c.File))
 	}
-	given, changed := maps.Clone(a.Resources), false
-	if given == nil {
-		given = map[string]Resource{}
+	hidden := c.Image.Hidden()
+	r.File, r.Image = File{}, &hidden
+	var err error
+	r.Password, err = t.seal([]byte(c.Image.Password))
+	return r, errors.Trace(err)
+}
+
+// sameContent says whether what an application has is what it is given. What can't
+// be opened any more is another one.
+func (d docs) sameContent(had Resource, given Content) (bool, error) {
+	if given.Image == nil {
+		return had.Image == nil && had.File == given.File, nil
 	}
-	for name, f := range files {
-		if old := given[name]; old.File != f {
-			given[name] = Resource{File: f, Revision: old.Revision + 1, Given: at}
-			changed = true
+	if had.Image == nil {
+		return false, nil
+	}
+	image, err := d.image(had)
+	if errors.Is(err, ErrSealed) {
+		return false, nil
+	}
+	return image == *given.Image, errors.Trace(err)
+}
+
+// image is a resource's image with its password.
+func (d docs) image(r Resource) (model.Image, error) {
+	image := *r.Image
+	password, err := d.unseal(r.Password)
+	image.Password = string(password)
+	return image, errors.Annotate(err, "cannot open the password of an image")
+}
+
+// Image is what an application has for a resource that is an image, with its
+// password. The error is NotFound where nothing was given for it, or no image, and
+// ErrSealed where the password can't be opened.
+func (m *Model) Image(ctx context.Context, application, resource string) (model.Image, error) {
+	var image model.Image
+	_, err := m.view(ctx, func(r docs) error {
+		app, err := r.application(application)
+		if err != nil {
+			return errors.Trace(err)
 		}
+		given, ok := app.Resources[resource]
+		if !ok || given.Image == nil {
+			return errors.NewNotFound(nil, fmt.Sprintf("application %q has no image for resource %q", application, resource))
+		}
+		image, err = r.image(given)
+		return errors.Trace(err)
+	})
+	return image, errors.Trace(err)
+}
+
+// sealImages seals the passwords of an application's images with the newest key,
+// and counts them.
+func (t *txn) sealImages(name string) (n int, err error) {
+	app, err := t.application(name)
+	if errors.Is(err, errors.NotFound) {
+		return 0, nil
 	}
-	if changed {
-		a.Resources = given
-		a.Given++
+	if err != nil {
+		return 0, errors.Trace(err)
 	}
-	return nil
+	for _, resource := range slices.Sorted(maps.Keys(app.Resources)) {
+		r := app.Resources[resource]
+		if len(r.Password) == 0 {
+			continue
+		}
+		password, err := t.unseal(r.Password)
+		if err != nil {
+			return n, errors.Annotatef(err, "cannot open the password of resource %q of %s", resource, name)
+		}
+		if r.Password, err = t.seal(password); err != nil {
+			return n, errors.Trace(err)
+		}
+		app.Resources[resource] = r
+		n++
+	}
+	if n == 0 {
+		return 0, nil
+	}
+	return n, t.put(applicationKey(name), app)
 }
 
 // FileContent writes a stored file to w. The error is NotValid if its hash

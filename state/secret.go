@@ -299,18 +299,42 @@ func (t *txn) addRevision(s *model.SecretInfo, c model.SecretChange) error {
 }
 
 func (t *txn) putSecretContent(id model.SecretID, revision int, content model.SecretContent) error {
-	if t.m.sealer.Seal == nil {
-		return errors.New("there is no key to seal secrets with")
-	}
 	b, err := json.Marshal(content)
 	if err != nil {
 		return errors.New("cannot encode it") // the error might have it
 	}
-	sealed, err := t.m.sealer.Seal(b)
+	sealed, err := t.seal(b)
 	if err != nil {
 		return errors.Trace(err)
 	}
 	return t.put(secretContentKey(id, revision), sealed)
+}
+
+// seal encrypts what is to be secret where it is stored; nothing stays nothing.
+func (d docs) seal(b []byte) ([]byte, error) {
+	switch {
+	case len(b) == 0:
+		return nil, nil
+	case d.m.sealer.Seal == nil:
+		return nil, errors.New("there is no key to seal secrets with")
+	}
+	sealed, err := d.m.sealer.Seal(b)
+	return sealed, errors.Trace(err)
+}
+
+// unseal is the other way round. The error is ErrSealed for what can't be opened.
+func (d docs) unseal(sealed []byte) ([]byte, error) {
+	switch {
+	case len(sealed) == 0:
+		return nil, nil
+	case d.m.sealer.Open == nil:
+		return nil, errors.New("there is no key to open secrets with")
+	}
+	b, err := d.m.sealer.Open(sealed)
+	if err != nil {
+		return nil, errors.WithType(errors.Trace(err), ErrSealed)
+	}
+	return b, nil
 }
 
 // secretContent opens a revision's content; errors.NotFound for one that was
@@ -323,12 +347,9 @@ func (d docs) secretContent(id model.SecretID, revision int) (model.SecretConten
 		}
 		return nil, errors.Trace(err)
 	}
-	if d.m.sealer.Open == nil {
-		return nil, errors.New("there is no key to open secrets with")
-	}
-	b, err := d.m.sealer.Open(sealed)
+	b, err := d.unseal(sealed)
 	if err != nil {
-		return nil, errors.WithType(errors.Annotatef(err, "cannot open secret %q", id), ErrSealed)
+		return nil, errors.Annotatef(err, "cannot open secret %q", id)
 	}
 	var content model.SecretContent
 	if json.Unmarshal(b, &content) != nil {

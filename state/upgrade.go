@@ -19,9 +19,9 @@ func (m *Model) SetCharm(ctx context.Context, name, url string, force bool) erro
 	return m.SetCharmAndResources(ctx, name, url, force, nil)
 }
 
-// SetCharmAndResources is SetCharm and SetResources as one upgrade; files are by
+// SetCharmAndResources is SetCharm and SetResources as one upgrade; given is by
 // the names of resources of the new charm.
-func (m *Model) SetCharmAndResources(ctx context.Context, name, url string, force bool, files map[string]File) error {
+func (m *Model) SetCharmAndResources(ctx context.Context, name, url string, force bool, given map[string]Content) error {
 	return m.changeApplication(ctx, name, func(tx *txn, app *ApplicationDoc) error {
 		if app.Charm != url {
 			app.remember(app.Charm)
@@ -33,7 +33,7 @@ func (m *Model) SetCharmAndResources(ctx context.Context, name, url string, forc
 		if err != nil {
 			return errors.Trace(err)
 		}
-		return tx.give(app, charm.Charm, files)
+		return tx.give(app, charm.Charm, given)
 	})
 }
 

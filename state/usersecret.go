@@ -181,20 +181,36 @@ func (m *Model) removeSecretsOf(ctx context.Context, listed string) error {
 	return nil
 }
 
-// SealAnew seals the content of all the model's secrets with the newest key.
+// SealAnew seals the content of all the model's secrets, and the passwords of its
+// images, with the newest key, and says how many there are.
 // It can be cut off and run again.
 func (m *Model) SealAnew(ctx context.Context) (int, error) {
 	var all []model.SecretInfo
+	var apps []ApplicationDoc
 	// Within an update, for which those wait that are under way, and may have
 	// sealed something with an older key.
 	_, err := m.update(ctx, func(tx *txn) (err error) {
-		all, err = list[model.SecretInfo](tx.docs, "secret/")
+		if all, err = list[model.SecretInfo](tx.docs, "secret/"); err != nil {
+			return errors.Trace(err)
+		}
+		apps, err = list[ApplicationDoc](tx.docs, "app/")
 		return errors.Trace(err)
 	})
 	if err != nil {
 		return 0, errors.Trace(err)
 	}
 	n := 0
+	for _, app := range apps {
+		images := 0
+		_, err := m.update(ctx, func(tx *txn) (err error) {
+			images, err = tx.sealImages(app.Name)
+			return err
+		})
+		if err != nil {
+			return n, errors.Trace(err)
+		}
+		n += images
+	}
 	for _, s := range all {
 		for _, r := range s.Revisions {
 			_, err := m.update(ctx, func(tx *txn) error {

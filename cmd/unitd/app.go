@@ -29,6 +29,8 @@ type app struct {
 	storeFlag      string
 	printErr       atomic.Pointer[error] // the first of printf
 
+	image imageDoor
+
 	elsewhere  bool // there is no agent here, and need be none
 	passedOver bool // it was said which machines units don't wait for
 	silent     bool // it was said that the agent doesn't answer

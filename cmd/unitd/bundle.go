@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -52,6 +53,21 @@ type plannedApp struct {
 	values   map[string]any
 	settings appSettings
 	units    int
+}
+
+// given are the values for resources of the charm that the application is to have:
+// files, and images by path or by reference.
+func (app plannedApp) given(charm model.Charm) map[string]string {
+	values := maps.Clone(app.Resources)
+	if values == nil {
+		values = map[string]string{}
+	}
+	for name, reference := range app.Images {
+		if charm.Resources[name].Type == model.OCIImage {
+			values[name] = reference
+		}
+	}
+	return values
 }
 
 func (p *plan) drop() {
@@ -123,7 +139,7 @@ func (a *app) planApp(app bundle.Application) (plannedApp, error) {
 	if planned.values, err = charm.ParseConfig(app.Set); err != nil {
 		return planned, err
 	}
-	if err := checkResources(charm.Charm, app.Resources); err != nil {
+	if err := checkResources(charm.Charm, planned.given(charm.Charm)); err != nil {
 		return planned, err
 	}
 	switch {
@@ -238,7 +254,11 @@ func (a *app) deployPlanned(m *state.Model, app plannedApp, isolation model.Isol
 	if todo.To, err = ps.to(todo.Application, 0); err != nil {
 		return err
 	}
-	if todo.Resources, err = a.storeResources(m, app.Resources); err != nil {
+	values, err := a.withUpstream(app.packed.Charm.Charm, app.given(app.packed.Charm.Charm), nil)
+	if err != nil {
+		return err
+	}
+	if todo.Resources, err = a.storeResources(m, app.packed.Charm.Charm, values); err != nil {
 		return err
 	}
 	if todo.Charm, err = app.store(a.ctx, m); err != nil {
@@ -273,12 +293,16 @@ func (a *app) bringUpToDate(m *state.Model, doc state.ApplicationDoc, app planne
 	if err != nil {
 		return err
 	}
-	files, err := a.storeResources(m, app.Resources)
+	values, err := a.withUpstream(app.packed.Charm.Charm, app.given(app.packed.Charm.Charm), doc.Resources)
 	if err != nil {
 		return err
 	}
-	if old.SHA256 == app.sum && len(files) > 0 {
-		if err := m.SetResources(a.ctx, doc.Name, files); err != nil {
+	given, err := a.storeResources(m, app.packed.Charm.Charm, values)
+	if err != nil {
+		return err
+	}
+	if old.SHA256 == app.sum && len(given) > 0 {
+		if err := m.SetResources(a.ctx, doc.Name, given); err != nil {
 			return err
 		}
 	}
@@ -288,7 +312,7 @@ func (a *app) bringUpToDate(m *state.Model, doc state.ApplicationDoc, app planne
 			return err
 		}
 		a.note("Refreshing %q to revision %s", doc.Name, revision(url))
-		if err := m.SetCharmAndResources(a.ctx, doc.Name, url, false, files); err != nil {
+		if err := m.SetCharmAndResources(a.ctx, doc.Name, url, false, given); err != nil {
 			return err
 		}
 		if err := a.whoWaits(m, doc.Name, false); err != nil {

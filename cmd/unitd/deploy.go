@@ -49,6 +49,7 @@ already is brought up to date, and what the bundle doesn't say of it stays.`,
   unitd deploy ./ledger --storage data=tmpfs,2G
   unitd deploy ./ledger -n 2 --to 3,new
   unitd deploy ./ledger --isolate
+  unitd deploy ./web --resource web-image=docker.io/library/nginx:1.27
   unitd deploy ./shop.yaml`,
 		Args: args(1, 2, "no charm specified"),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -63,7 +64,7 @@ already is brought up to date, and what the bundle doesn't say of it stays.`,
 	fs.IntVarP(&f.units, "num-units", "n", -1, "number of units (1; 0 for a subordinate)")
 	fs.StringArrayVar(&f.config, "config", nil, "option=value, option=@file, or a YAML file of options")
 	fs.BoolVar(&f.trust, "trust", false, "allow the application to ask for the cloud's credentials")
-	fs.StringArrayVar(&f.resources, "resource", nil, "NAME=FILE for a resource of the charm; may be repeated")
+	fs.StringArrayVar(&f.resources, "resource", nil, "NAME=FILE, or NAME=IMAGE, for a resource of the charm; may be repeated")
 	fs.StringVar(&f.hookTimeout, "hook-timeout", "", "how long a hook may take, such as 10m (0: as long as it likes)")
 	fs.StringVar(&f.lockGroup, "lock-group", "", "units of different groups on a machine run their hooks at once")
 	fs.StringArrayVar(&f.storage, "storage", nil, "name=directive: a pool, a count and a size, with commas between")
@@ -114,11 +115,11 @@ func (a *app) deploy(path, name string, f deployFlags) error {
 	if err != nil {
 		return err
 	}
-	values, err := charm.ParseConfig(config)
+	options, err := charm.ParseConfig(config)
 	if err != nil {
 		return errors.Annotate(err, "parsing settings for application")
 	}
-	paths, err := resourceArgs(charm.Charm, f.resources)
+	values, err := resourceArgs(charm.Charm, f.resources)
 	if err != nil {
 		return err
 	}
@@ -144,7 +145,7 @@ func (a *app) deploy(path, name string, f deployFlags) error {
 	}
 	isolation = onBase(isolation, charm.Charm, f.base, ofModel)
 	todo := settings.of(state.DeployArgs{
-		Application: name, Config: values, Units: units, Trust: f.trust, Constraints: f.constraints,
+		Application: name, Config: options, Units: units, Trust: f.trust, Constraints: f.constraints,
 		HookTimeout: f.hookTimeout, LockGroup: f.lockGroup, Storage: storage, To: places, Isolation: isolation,
 	})
 	err = m.CheckDeploy(a.ctx, todo, charm.Charm)
@@ -157,10 +158,13 @@ func (a *app) deploy(path, name string, f deployFlags) error {
 	if err := a.checkIsolation(f.isolate, isolation); err != nil {
 		return err
 	}
-	if todo.Charm, err = a.addCharm(m, charm, isolation); err != nil {
+	if values, err = a.withUpstream(charm.Charm, values, nil); err != nil {
 		return err
 	}
-	if todo.Resources, err = a.storeResources(m, paths); err != nil {
+	if todo.Resources, err = a.storeResources(m, charm.Charm, values); err != nil {
+		return err
+	}
+	if todo.Charm, err = a.addCharm(m, charm, isolation); err != nil {
 		return err
 	}
 	a.note("Deploying %q from local charm %q, revision %s", name, charm.Name, revision(todo.Charm))

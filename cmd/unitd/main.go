@@ -52,7 +52,7 @@ const (
 
 // run carries out one command line and returns its exit code.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	app := &app{ctx: ctx, stdin: stdin, stdout: stdout, stderr: stderr}
+	app := &app{ctx: ctx, stdin: stdin, stdout: stdout, stderr: stderr, image: resolveImage}
 	defer app.close()
 	root := app.root(args)
 	root.SetArgs(asGoTest(withInterval(args)))

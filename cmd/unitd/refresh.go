@@ -45,7 +45,7 @@ given.`,
 	cmd.Flags().StringVar(&path, "switch", "", "the new charm; the same as --path here")
 	cmd.Flags().IntVar(&to, "revision", 0, "a revision of its charm that the model has, instead of --path")
 	cmd.Flags().StringArrayVar(&config, "config", nil, "option=value, or a YAML file of options, to be set as well")
-	cmd.Flags().StringArrayVar(&resources, "resource", nil, "NAME=FILE for a resource of the charm; may be repeated")
+	cmd.Flags().StringArrayVar(&resources, "resource", nil, "NAME=FILE, or NAME=IMAGE, for a resource of the charm; may be repeated")
 	cmd.Flags().BoolVar(&force, "force", false, "the same as --force-units here")
 	cmd.Flags().BoolVar(&forceUnits, "force-units", false, "upgrade units in error too")
 	cmd.Flags().BoolVar(&forceBase, "force-base", false, "noted: nothing here depends on a base")
@@ -75,11 +75,7 @@ func (a *app) refresh(name, path string, force bool, config, resources []string)
 	if _, err := charm.ParseConfig(set); err != nil {
 		return errors.Annotate(err, "parsing settings for application")
 	}
-	paths, err := resourceArgs(charm.Charm, resources)
-	if err != nil {
-		return err
-	}
-	files, err := a.storeResources(m, paths)
+	values, err := resourceArgs(charm.Charm, resources)
 	if err != nil {
 		return err
 	}
@@ -87,11 +83,18 @@ func (a *app) refresh(name, path string, force bool, config, resources []string)
 	if err != nil {
 		return err
 	}
+	if values, err = a.withUpstream(charm.Charm, values, app.Resources); err != nil {
+		return err
+	}
+	given, err := a.storeResources(m, charm.Charm, values)
+	if err != nil {
+		return err
+	}
 	url, err := a.addCharm(m, charm, app.Isolation)
 	if err != nil {
 		return err
 	}
-	if err := a.setCharm(m, name, url, force, set, files); err != nil {
+	if err := a.setCharm(m, name, url, force, set, given); err != nil {
 		return err
 	}
 	a.note("Added local charm %q, revision %s, to the model", charm.Name, revision(url))
@@ -102,8 +105,8 @@ func (a *app) refresh(name, path string, force bool, config, resources []string)
 }
 
 // setCharm gives an application a charm that the model has, and sets options.
-func (a *app) setCharm(m *state.Model, name, url string, force bool, set map[string]string, files map[string]state.File) error {
-	if err := m.SetCharmAndResources(a.ctx, name, url, force, files); err != nil {
+func (a *app) setCharm(m *state.Model, name, url string, force bool, set map[string]string, given map[string]state.Content) error {
+	if err := m.SetCharmAndResources(a.ctx, name, url, force, given); err != nil {
 		return err
 	}
 	if len(set) == 0 {

@@ -21,13 +21,14 @@ import (
 
 func (a *app) attachResourceCmd() *cobra.Command {
 	return &cobra.Command{
-		Use:   "attach-resource APPLICATION NAME=FILE…",
-		Short: "Give an application a file for a resource of its charm",
-		Long: `Give an application a file for a resource of its charm. Its units run
-upgrade-charm and config-changed, and get the file by resource-get. A file that
-it has already is no change.`,
-		Example:           "  unitd attach-resource ledger schema=./schema.sql",
-		Args:              args(2, -1, "expected an application and NAME=FILE"),
+		Use:   "attach-resource APPLICATION NAME=VALUE…",
+		Short: "Give an application a file, or an image, for a resource of its charm",
+		Long: `Give an application a file for a resource of its charm, or an image where the
+resource is one. Its units run upgrade-charm and config-changed, and get it by
+resource-get. What it has already is no change.
+` + imageHelp,
+		Example:           "  unitd attach-resource ledger schema=./schema.sql\n  unitd attach-resource web web-image=docker.io/library/nginx:1.27",
+		Args:              args(2, -1, "expected an application and NAME=VALUE"),
 		ValidArgsFunction: a.completeApplications(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			m, err := a.model()
@@ -42,15 +43,15 @@ it has already is no change.`,
 			if err != nil {
 				return err
 			}
-			paths, err := resourceArgs(charm.Charm, args[1:])
+			values, err := resourceArgs(charm.Charm, args[1:])
 			if err != nil {
 				return err
 			}
-			files, err := a.storeResources(m, paths)
+			given, err := a.storeResources(m, charm.Charm, values)
 			if err != nil {
 				return err
 			}
-			if err := m.SetResources(a.ctx, app.Name, files); err != nil {
+			if err := m.SetResources(a.ctx, app.Name, given); err != nil {
 				return err
 			}
 			return a.ensureAgent()
@@ -58,31 +59,35 @@ it has already is no change.`,
 	}
 }
 
-// resourceArgs takes arguments NAME=FILE for resources of the charm apart, and
+// resourceArgs takes arguments NAME=VALUE for resources of the charm apart, and
 // checks them.
 func resourceArgs(charm model.Charm, args []string) (map[string]string, error) {
-	paths := map[string]string{}
+	values := map[string]string{}
 	for _, arg := range args {
-		name, path, ok := strings.Cut(arg, "=")
-		if !ok || name == "" || path == "" {
-			return nil, usagef("expected NAME=FILE for a resource, got %q", arg)
+		name, value, ok := strings.Cut(arg, "=")
+		if !ok || name == "" || value == "" {
+			return nil, usagef("expected NAME=FILE for a resource, or NAME=IMAGE, got %q", arg)
 		}
-		if _, twice := paths[name]; twice {
+		if _, twice := values[name]; twice {
 			return nil, usagef("resource %q is given twice", name)
 		}
-		paths[name] = path
+		values[name] = value
 	}
-	return paths, checkResources(charm, paths)
+	return values, checkResources(charm, values)
 }
 
-// checkResources says what is wrong with files for resources of the charm, before
-// anything is stored.
-func checkResources(charm model.Charm, paths map[string]string) error {
-	if err := state.CheckResources(charm, paths); err != nil {
-		return err
-	}
-	for _, name := range slices.Sorted(maps.Keys(paths)) {
-		path, want := paths[name], filepath.Ext(charm.Resources[name].Filename)
+// checkResources says what is wrong with values for resources of the charm, before
+// anything is stored; of images that is found out by resolving them.
+func checkResources(charm model.Charm, values map[string]string) error {
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		spec, ok := charm.Resources[name]
+		if !ok {
+			return state.UnknownResource(charm, name)
+		}
+		if spec.Type == model.OCIImage {
+			continue
+		}
+		path, want := values[name], filepath.Ext(spec.Filename)
 		if ext := filepath.Ext(path); ext != want {
 			return errors.NewNotValid(nil, fmt.Sprintf("incorrect extension on resource upload %q, expected %q", path, want))
 		}
@@ -93,17 +98,24 @@ func checkResources(charm model.Charm, paths map[string]string) error {
 	return nil
 }
 
-// storeResources stores files by the names of the resources that they are for.
-func (a *app) storeResources(m *state.Model, paths map[string]string) (map[string]state.File, error) {
-	files := map[string]state.File{}
-	for name, path := range paths {
+// storeResources is what values are for resources of the charm, by name: files are
+// stored, images resolved.
+func (a *app) storeResources(m *state.Model, charm model.Charm, values map[string]string) (map[string]state.Content, error) {
+	given, err := a.resolveImages(charm, values)
+	if err != nil {
+		return nil, err
+	}
+	for name, path := range values {
+		if charm.Resources[name].Type == model.OCIImage {
+			continue
+		}
 		file, err := a.storeResource(m, path)
 		if err != nil {
 			return nil, errors.Annotatef(err, "cannot store resource %q", name)
 		}
-		files[name] = file
+		given[name] = state.Content{File: file}
 	}
-	return files, nil
+	return given, nil
 }
 
 func (a *app) storeResource(m *state.Model, path string) (state.File, error) {
@@ -132,6 +144,9 @@ type resourceInfo struct {
 	Given    string `json:"given,omitempty" yaml:"given,omitempty"`
 	Size     int64  `json:"size,omitempty" yaml:"size,omitempty"`
 	SHA256   string `json:"sha256,omitempty" yaml:"sha256,omitempty"`
+	// Image and Digest are those of an image; who may fetch it isn't shown.
+	Image  string `json:"image,omitempty" yaml:"image,omitempty"`
+	Digest string `json:"digest,omitempty" yaml:"digest,omitempty"`
 }
 
 func (a *app) resourcesCmd() *cobra.Command {
@@ -204,6 +219,9 @@ func (a *app) resourcesOf(m *state.Model, application string) ([]resourceInfo, e
 		if given, ok := app.Resources[name]; ok {
 			info.Supplied, info.Revision = "admin", given.Revision
 			info.Given, info.Size, info.SHA256 = given.Given.UTC().Format(time.RFC3339), given.Size, given.SHA256
+			if given.Image != nil {
+				info.Image, info.Digest = given.Image.Reference, given.Image.Digest
+			}
 		}
 		infos = append(infos, info)
 	}
