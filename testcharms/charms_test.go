@@ -2,7 +2,9 @@ package testcharms_test
 
 import (
 	"bytes"
+	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -52,11 +54,18 @@ func TestEachCharmReadsAsACharmOfItsFoldersName(t *testing.T) {
 	}
 }
 
-func TestQuorumIsTheOneWithItsMetadataInCharmcraftYAML(t *testing.T) {
+// inOne are the charms with all metadata in charmcraft.yaml; trees those of them that
+// have to be built.
+var (
+	trees = []string{"kuby", "noticer", "storer", "webby"}
+	inOne = append([]string{"quorum"}, trees...)
+)
+
+func TestSomeHaveTheirMetadataInCharmcraftYAML(t *testing.T) {
 	t.Parallel()
 	for _, name := range names(t) {
 		_, err := os.Stat(filepath.Join(name, "metadata.yaml"))
-		if got, want := err == nil, name != "quorum"; got != want {
+		if got, want := err == nil, !slices.Contains(inOne, name); got != want {
 			t.Errorf("%s: metadata.yaml is there: %v, want %v", name, got, want)
 		}
 	}
@@ -249,5 +258,86 @@ func TestCopyOpsTakesTheVirtualEnvironmentsPackagesWithoutItsInstallers(t *testi
 	}
 	if _, err := charmdir.Read(dir); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestCopyPythonOfATreeNeedsNoBuild(t *testing.T) {
+	t.Parallel()
+	venv := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(venv, "lib", "python3.12", "site-packages"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range trees {
+		dir := testcharms.CopyPython(t, name, venv)
+		for file, want := range map[string]bool{testcharms.Dir(name): true, dir: false} {
+			c, err := charmdir.Read(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := c.Project != nil; got != want || c.Name != name {
+				t.Errorf("%s: %s has to be built: %v, want %v", file, c.Name, got, want)
+			}
+		}
+		if st, err := os.Stat(filepath.Join(dir, "dispatch")); err != nil || st.Mode()&0o111 == 0 {
+			t.Errorf("%s: dispatch: %v", name, err)
+		}
+	}
+}
+
+// TestEachPythonFileCompiles: what is wrong with one shows nowhere else without a
+// container.
+func TestEachPythonFileCompiles(t *testing.T) {
+	t.Parallel()
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skipf("skipped: %v", err)
+	}
+	files := 0
+	walk(t, func(path string, _ fs.FileMode) {
+		if filepath.Ext(path) != ".py" {
+			return
+		}
+		files++
+		cmd := exec.Command(python, "-c", "import sys; compile(open(sys.argv[1]).read(), sys.argv[1], 'exec')", path)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%s: %v\n%s", path, err, out)
+		}
+	})
+	if files < 6 {
+		t.Errorf("there are only %d files", files)
+	}
+}
+
+func TestContainersOfTheCharms(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"kuby":    "app from app-image",
+		"noticer": "front from front-image, worker from worker-image",
+		"storer":  "store from store-image, as 584792:584792, with data at /data, data at /srv/export; non-root",
+		"webby":   "web from web-image",
+	} {
+		c, err := charmdir.Read(testcharms.Dir(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all []string
+		for _, n := range slices.Sorted(maps.Keys(c.Containers)) {
+			k := c.Containers[n]
+			text := n + " from " + k.Resource
+			if k.UID != nil && k.GID != nil {
+				text += fmt.Sprintf(", as %d:%d", *k.UID, *k.GID)
+			}
+			for i, m := range k.Mounts {
+				text += []string{", with ", ", "}[min(i, 1)] + m.Storage + " at " + m.Location
+			}
+			all = append(all, text)
+		}
+		got := strings.Join(all, ", ")
+		if c.CharmUser != "" {
+			got += "; " + c.CharmUser
+		}
+		if got != want || !c.Sidecar() {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
 	}
 }

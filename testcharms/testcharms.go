@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/juju/errors"
+	"gopkg.in/yaml.v3"
 )
 
 // Dir returns the absolute path of the named charm's source folder. Nothing is
@@ -41,13 +42,20 @@ func Copy(tb testing.TB, name string) string {
 	return to
 }
 
-// CopyOps is Copy of opsy, the charm that is written with Ops. venv is a
-// Python virtual environment with ops installed, such as the one that "make
-// test" keeps in .venv at the top; its packages are copied into the
-// charm's venv folder, as they are in a charm that has been packed.
+// CopyOps is CopyPython of opsy.
 func CopyOps(tb testing.TB, venv string) string {
 	tb.Helper()
-	to := Copy(tb, "opsy")
+	return CopyPython(tb, "opsy", venv)
+}
+
+// CopyPython is Copy of a charm that is written with Ops, as it is when it has been
+// packed: nothing is built, or fetched, when it is deployed. venv is a Python
+// virtual environment with what the charm imports, such as the one that "make test"
+// keeps in .venv at the top, which has ops; its packages are copied into the charm's
+// venv folder. A charm without a dispatch gets one.
+func CopyPython(tb testing.TB, name, venv string) string {
+	tb.Helper()
+	to := Copy(tb, name)
 	found, err := filepath.Glob(filepath.Join(venv, "lib", "python*", "site-packages"))
 	if err != nil || len(found) != 1 {
 		tb.Fatalf("cannot find the packages of the virtual environment %q: make it by python3 -m venv %[1]s && %[1]s/bin/pip install ops", venv)
@@ -55,7 +63,42 @@ func CopyOps(tb testing.TB, venv string) string {
 	if err := copyTree(found[0], filepath.Join(to, "venv"), installer); err != nil {
 		tb.Fatalf("cannot copy the packages of %q: %v", venv, err)
 	}
+	if err := prime(to); err != nil {
+		tb.Fatalf("cannot prepare charm %q: %v", name, err)
+	}
 	return to
+}
+
+// packedDispatch is like the one that is made for a charm with packages in venv.
+const packedDispatch = `#!/bin/sh
+export JUJU_DISPATCH_PATH="${JUJU_DISPATCH_PATH:-$0}"
+export PYTHONPATH=lib:venv:src
+exec python3 src/charm.py
+`
+
+// prime has a source tree run as it is: with a dispatch, and without parts to build.
+func prime(dir string) error {
+	dispatch := filepath.Join(dir, "dispatch")
+	if _, err := os.Stat(dispatch); err == nil {
+		return nil
+	}
+	if err := os.WriteFile(dispatch, []byte(packedDispatch), 0o755); err != nil {
+		return errors.Trace(err)
+	}
+	path := filepath.Join(dir, "charmcraft.yaml")
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return errors.Trace(err)
+	}
+	tree := map[string]any{}
+	if err := yaml.Unmarshal(data, &tree); err != nil {
+		return errors.Annotate(err, path)
+	}
+	delete(tree, "parts")
+	if data, err = yaml.Marshal(tree); err != nil {
+		return errors.Trace(err)
+	}
+	return errors.Trace(os.WriteFile(path, data, 0o644))
 }
 
 // installer says which parts of a virtual environment install packages or
