@@ -31,6 +31,7 @@ const (
 	Stopped     Outcome = "stopped"     // the agent was stopped in it; it is run again
 	Skipped     Outcome = "skipped"     // resolved without running it again
 	Dropped     Outcome = "dropped"     // given up after a failure, as its cause is gone
+	CutShort    Outcome = "cut-short"   // ended at its limit, and taken as run; nothing that it wrote is anywhere
 )
 
 // Entry is one run.

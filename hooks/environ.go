@@ -2,6 +2,7 @@ package hooks
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/unitd/unitd/model"
@@ -32,6 +33,14 @@ type Place struct {
 	Ubuntu      bool
 	// Run is the run's number; 0: it has none.
 	Run int64
+	// Sidecar: the unit has workload containers. Then it is on no machine that its
+	// charm could see, whatever MachineID and AvailabilityZone are.
+	Sidecar bool
+	// CloudAPI is the version of the cloud's API; empty on machines.
+	CloudAPI string
+	// Kubernetes are the agent's own variables that say where the Kubernetes API
+	// is, "NAME=value"; of others than those that the contract names nothing passes.
+	Kubernetes []string
 	// Departure is, for a hook of what goes, why it does.
 	Departure model.Departure
 }
@@ -44,6 +53,7 @@ type Proxy struct{ HTTP, HTTPS, FTP, No string }
 // §2; the seed's JUJU_AGENT_SOCKET is kept as well (seed 004), and what begins
 // with UNITD_ is unitd's own.
 func Environ(i Info, p Place) []string {
+	p = p.seen()
 	env := []string{
 		"CHARM_DIR=" + p.CharmDir,
 		"JUJU_CHARM_DIR=" + p.CharmDir,
@@ -61,7 +71,7 @@ func Environ(i Info, p Place) []string {
 		"JUJU_MACHINE_ID=" + p.MachineID,
 		"JUJU_AVAILABILITY_ZONE=" + p.AvailabilityZone,
 		"JUJU_VERSION=" + Version,
-		"CLOUD_API_VERSION=",
+		"CLOUD_API_VERSION=" + p.CloudAPI,
 		"JUJU_CHARM_HTTP_PROXY=" + p.Proxy.HTTP,
 		"JUJU_CHARM_HTTPS_PROXY=" + p.Proxy.HTTPS,
 		"JUJU_CHARM_FTP_PROXY=" + p.Proxy.FTP,
@@ -78,6 +88,7 @@ func Environ(i Info, p Place) []string {
 		env = append(env, "DEBIAN_FRONTEND=noninteractive", "APT_LISTCHANGES_FRONTEND=none")
 	}
 	env = append(env, p.LegacyProxy.environ()...)
+	env = append(env, p.Kubernetes...)
 	if path := i.Path(); path != "" {
 		env = append(env, "JUJU_DISPATCH_PATH="+path)
 	}
@@ -96,6 +107,7 @@ func Environ(i Info, p Place) []string {
 			"JUJU_STORAGE_KIND="+i.StorageKind,
 		)
 	}
+	env = append(env, i.workloadEnviron()...)
 	if i.Kind == RelationDeparted {
 		env = append(env, "JUJU_DEPARTING_UNIT="+string(i.Departing))
 	}
@@ -118,6 +130,36 @@ func Environ(i Info, p Place) []string {
 		env = append(env, "UNITD_DEPARTURE="+string(p.Departure))
 	}
 	return env
+}
+
+// containerBin is where a charm container has Pebble: the agent's PATH ends with
+// it. Source: docs/spec/containers.md §2.2, §4.3.
+const containerBin = "/charm/bin"
+
+// kubernetesNames are the variables that the charm gets of those in
+// Place.Kubernetes. Source: docs/spec/containers.md §2.2.
+var kubernetesNames = []string{
+	"KUBERNETES_PORT", "KUBERNETES_PORT_443_TCP", "KUBERNETES_PORT_443_TCP_ADDR", "KUBERNETES_PORT_443_TCP_PORT",
+	"KUBERNETES_PORT_443_TCP_PROTO", "KUBERNETES_SERVICE", "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT",
+	"KUBERNETES_SERVICE_PORT_HTTPS",
+}
+
+// seen is the place as its charm sees it: what a unit with containers has, and
+// what only such a one has. Source: docs/spec/containers.md §2.2.
+func (p Place) seen() Place {
+	if !p.Sidecar {
+		p.CloudAPI, p.Kubernetes = "", nil
+		return p
+	}
+	p.MachineID, p.AvailabilityZone = "", ""
+	if !slices.Contains(strings.Split(p.Path, ":"), containerBin) {
+		p.Path = strings.TrimPrefix(p.Path+":"+containerBin, ":")
+	}
+	p.Kubernetes = slices.DeleteFunc(slices.Clone(p.Kubernetes), func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		return !slices.Contains(kubernetesNames, name)
+	})
+	return p
 }
 
 // hookName is JUJU_HOOK_NAME: there, but empty, in tasks.

@@ -44,6 +44,7 @@ const (
 	withUnit   = inRelation + "mysql/0"
 	ofSecret   = "JUJU_SECRET_ID=secret:9m4e2mr0ui3e8a215n4g\nJUJU_SECRET_LABEL=lbl"
 	ofStorage  = "JUJU_STORAGE_ID=data/0\nJUJU_STORAGE_KIND=filesystem\nJUJU_STORAGE_LOCATION=/srv/data"
+	ofWorkload = "JUJU_WORKLOAD_NAME=web"
 	leaves     = "\nUNITD_DEPARTURE=unit-removed"
 )
 
@@ -74,6 +75,10 @@ var environments = []struct {
 	{"secret-expired", secret(hooks.SecretExpired, 2), ofSecret + "\nJUJU_SECRET_REVISION=2"},
 	{"secret-remove", secret(hooks.SecretRemove, 1), ofSecret + "\nJUJU_SECRET_REVISION=1"},
 	{"data-storage-attached", stored(hooks.StorageAttached), ofStorage},
+	{"web-pebble-ready", ready, ofWorkload},
+	{"web-pebble-custom-notice", notice, ofWorkload + "\nJUJU_NOTICE_ID=7\nJUJU_NOTICE_KEY=example.com/backup\nJUJU_NOTICE_TYPE=custom"},
+	{"web-pebble-check-failed", check(hooks.PebbleCheckFailed), ofWorkload + "\nJUJU_PEBBLE_CHECK_NAME=up"},
+	{"web-pebble-check-recovered", check(hooks.PebbleCheckRecovered), ofWorkload + "\nJUJU_PEBBLE_CHECK_NAME=up"},
 	{"data-storage-detaching", stored(hooks.StorageDetaching), ofStorage + leaves},
 	{"", hooks.Info{Kind: hooks.Action, Action: "backup", Task: "7"},
 		"JUJU_ACTION_NAME=backup\nJUJU_ACTION_TAG=action-7\nJUJU_ACTION_UUID=7\nJUJU_DISPATCH_PATH=actions/backup"},

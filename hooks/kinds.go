@@ -3,6 +3,7 @@ package hooks
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/juju/errors"
 
@@ -11,7 +12,8 @@ import (
 
 // Kind is a kind of hook. For relation hooks it is the part of the file's
 // name after the endpoint: "relation-joined" in "db-relation-joined"; for
-// storage hooks that after the storage's name.
+// storage hooks that after the storage's name, for those of workload containers
+// that after the container's.
 type Kind string
 
 // The hook kinds that unitd runs.
@@ -36,6 +38,10 @@ const (
 	SecretRemove          Kind = "secret-remove"
 	StorageAttached       Kind = "storage-attached"
 	StorageDetaching      Kind = "storage-detaching"
+	PebbleReady           Kind = "pebble-ready"
+	PebbleCustomNotice    Kind = "pebble-custom-notice"
+	PebbleCheckFailed     Kind = "pebble-check-failed"
+	PebbleCheckRecovered  Kind = "pebble-check-recovered"
 )
 
 // Shape is what a run of a kind is about besides its unit.
@@ -50,6 +56,9 @@ const (
 	AboutSecret                  // a secret
 	AboutRevision                // a secret and one revision of it
 	AboutStorage                 // an instance of storage
+	AboutWorkload                // a workload container
+	AboutNotice                  // a workload container, and a notice of its Pebble
+	AboutCheck                   // a workload container, and a check of its Pebble
 )
 
 // Row describes one kind.
@@ -60,13 +69,15 @@ type Row struct {
 }
 
 // Prefix says of what the name stands before the kind in the hook's own:
-// "endpoint", "storage"; empty where the kind is the name.
+// "endpoint", "storage", "container"; empty where the kind is the name.
 func (r Row) Prefix() string {
 	switch r.Shape {
 	case AboutRelation, AboutRemoteUnit, AboutRemote:
 		return "endpoint"
 	case AboutStorage:
 		return "storage"
+	case AboutWorkload, AboutNotice, AboutCheck:
+		return "container"
 	}
 	return ""
 }
@@ -74,13 +85,17 @@ func (r Row) Prefix() string {
 // Kinds is the table of all hook kinds, in the order of a unit's life.
 func Kinds() []Row {
 	return []Row{
-		{StorageAttached, AboutStorage, "once for each storage that is attached; what the unit is deployed with comes before install"},
+		{StorageAttached, AboutStorage, "once for each storage that is attached; what the unit is deployed with comes before install, in a unit with containers after it"},
 		{Install, AboutUnit, "once, before any other hook but storage-attached"},
 		{RelationCreated, AboutRelation, "once for each relation, after install and before start or when the relation appears"},
 		{LeaderElected, AboutUnit, "when the unit becomes its application's leader"},
 		{LeaderSettingsChanged, AboutUnit, "non-leaders, when leader settings changed"},
 		{ConfigChanged, AboutUnit, "after install, after upgrade-charm, and when configuration, trust or addresses changed"},
-		{Start, AboutUnit, "once after the first config-changed, and once after each reboot of the machine"},
+		{Start, AboutUnit, "once after the first config-changed, and once after each reboot of the machine, or replacement of the unit's containers"},
+		{PebbleReady, AboutWorkload, "after install, once for each time that the container's Pebble was started and answers"},
+		{PebbleCustomNotice, AboutNotice, "once for each custom notice of the container's Pebble, and for each time that it is repeated"},
+		{PebbleCheckFailed, AboutCheck, "each time that a check of the container's Pebble has failed as often as its threshold says"},
+		{PebbleCheckRecovered, AboutCheck, "each time that a check which had failed so succeeds again"},
 		{RelationJoined, AboutRemoteUnit, "once for each remote unit that is first seen"},
 		{RelationChanged, AboutRemote, "after joined, and whenever the remote settings changed"},
 		{RelationDeparted, AboutRemoteUnit, "once for each remote unit that left"},
@@ -89,10 +104,10 @@ func Kinds() []Row {
 		{SecretRotate, AboutSecret, "in the owner, each time that the secret is to be rotated"},
 		{SecretChanged, AboutSecret, "in who has read the secret, when there is a newer revision"},
 		{SecretRemove, AboutRevision, "in the owner, once for a revision that is not the latest, when nobody reads it"},
-		{UpgradeCharm, AboutUnit, "after the charm directory was changed by an upgrade, and when the application was given resources"},
+		{UpgradeCharm, AboutUnit, "after the charm directory was changed by an upgrade, and when the application was given resources; in a unit with containers after they were replaced"},
 		{UpdateStatus, AboutUnit, "at every interval while nothing else is due"},
 		{StorageDetaching, AboutStorage, "when attached storage is going; before the relations are broken if the unit goes"},
-		{Stop, AboutUnit, "before the unit goes, when all its relations are broken"},
+		{Stop, AboutUnit, "before the unit goes, when all its relations are broken, and before its containers are replaced"},
 		{Remove, AboutUnit, "after stop, last of all"},
 	}
 }
@@ -124,6 +139,18 @@ type Info struct {
 	Storage         model.StorageID `json:"storage,omitempty"`
 	StorageLocation string          `json:"storage-location,omitempty"`
 	StorageKind     string          `json:"storage-kind,omitempty"`
+	// Workload is the container that a workload hook is about. The next three are
+	// the notice's that it came by, which the charm is told of a custom one's only;
+	// NoticeAt is when that was last repeated, by the clock of Pebble's host.
+	Workload   string    `json:"workload,omitempty"`
+	NoticeID   string    `json:"notice-id,omitempty"`
+	NoticeType string    `json:"notice-type,omitempty"`
+	NoticeKey  string    `json:"notice-key,omitempty"`
+	NoticeAt   time.Time `json:"notice-at,omitzero"`
+	// CheckName is the check that has failed, or recovered.
+	CheckName string `json:"check-name,omitempty"`
+	// Boot is, for pebble-ready, the boot id of the Pebble that it tells of.
+	Boot string `json:"boot,omitempty"`
 	// Again: it runs because an earlier run of the same hook, which has committed,
 	// has asked for it.
 	Again bool `json:"again,omitempty"`
@@ -173,7 +200,8 @@ func (i Info) Repeats() bool {
 func (i Info) Same(other Info) bool {
 	return i.Kind == other.Kind && i.Endpoint == other.Endpoint && i.RelationID == other.RelationID &&
 		i.RemoteApp == other.RemoteApp && i.RemoteUnit == other.RemoteUnit && i.Task == other.Task &&
-		i.Secret == other.Secret && i.SecretRevision == other.SecretRevision && i.Storage == other.Storage
+		i.Secret == other.Secret && i.SecretRevision == other.SecretRevision && i.Storage == other.Storage &&
+		i.Workload == other.Workload && i.NoticeID == other.NoticeID
 }
 
 // Name is the name of the hook's file and of its event: "install",
@@ -186,8 +214,11 @@ func (i Info) Name() string {
 	case i.Kind == Action:
 		return i.Action + "-" + string(i.Kind)
 	}
-	if i.IsStorage() {
+	switch {
+	case i.IsStorage():
 		return i.Storage.Name() + "-" + string(i.Kind)
+	case i.IsWorkload():
+		return i.Workload + "-" + string(i.Kind)
 	}
 	return string(i.Kind)
 }
@@ -201,14 +232,17 @@ func (i Info) RelationRef() string {
 	return fmt.Sprintf("%s:%d", i.Endpoint, i.RelationID)
 }
 
-// String is the name with its relation and remote unit, or its storage, for
-// people: "db-relation-joined (db:3, mysql/0)".
+// String is the name with its relation and remote unit, its storage, or its
+// notice or check, for people: "db-relation-joined (db:3, mysql/0)".
 func (i Info) String() string {
 	if i.IsSecret() {
 		return i.Name() + " (" + i.SecretRef() + ")"
 	}
 	if i.IsStorage() {
 		return i.Name() + " (" + string(i.Storage) + ")"
+	}
+	if about := i.About(); about != "" {
+		return i.Name() + " (" + about + ")"
 	}
 	if !i.IsRelation() {
 		return i.Name()
@@ -232,7 +266,12 @@ func (i Info) Validate() error {
 			continue
 		}
 		aboutSecret := row.Shape == AboutSecret || row.Shape == AboutRevision
+		aboutWorkload := row.Prefix() == "container"
 		switch {
+		case aboutWorkload:
+			return errors.Trace(i.validateWorkload(row.Shape))
+		case i.Workload != "":
+			return errors.NotValidf("%s hook with workload %q", i.Kind, i.Workload)
 		case aboutSecret != i.IsSecret():
 			return errors.NotValidf("%s hook with secret %q", i.Kind, i.Secret)
 		case (row.Shape == AboutRevision) != (i.SecretRevision > 0):

@@ -18,11 +18,12 @@ func TestEachKindHasOneRow(t *testing.T) {
 		}
 		seen[row.Kind] = true
 		info := hooks.Info{Kind: row.Kind}
-		if info.IsRelation() != (row.Prefix() == "endpoint") || info.IsStorage() != (row.Prefix() == "storage") {
+		if info.IsRelation() != (row.Prefix() == "endpoint") || info.IsStorage() != (row.Prefix() == "storage") ||
+			info.IsWorkload() != (row.Prefix() == "container") {
 			t.Errorf("%s: its name and its shape don't agree on what it is about", row.Kind)
 		}
 	}
-	if len(seen) != 20 {
+	if len(seen) != 24 {
 		t.Errorf("there are %d kinds", len(seen))
 	}
 }
@@ -45,6 +46,9 @@ func TestInfoNamesItself(t *testing.T) {
 			"db-relation-broken", "db:3", "db-relation-broken (db:3)"},
 		{hooks.Info{Kind: hooks.StorageAttached, Storage: "web-logs/2", StorageLocation: "/x", StorageKind: "filesystem"},
 			"web-logs-storage-attached", "", "web-logs-storage-attached (web-logs/2)"},
+		{hooks.Info{Kind: hooks.PebbleReady, Workload: "my-db", Boot: "b1"}, "my-db-pebble-ready", "", "my-db-pebble-ready"},
+		{notice, "web-pebble-custom-notice", "", "web-pebble-custom-notice (example.com/backup)"},
+		{check(hooks.PebbleCheckFailed), "web-pebble-check-failed", "", "web-pebble-check-failed (up)"},
 	} {
 		if got := c.info.Name(); got != c.name {
 			t.Errorf("name %q, want %q", got, c.name)

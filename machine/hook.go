@@ -32,7 +32,7 @@ func (u *unit) runHook(ctx context.Context, run uniter.Run) uniter.Result {
 	entry.SetChanged(u.whatChanged(ctx, run))
 	calls := calls{began: time.Now(), entry: &entry, mask: &u.mask}
 	taking := u.take(run)
-	limited, verdict := u.limit(ctx)
+	limited, verdict := u.limit(ctx, run.Limit)
 	u.server.OnCall(func(c tools.Call) {
 		calls.add(c)
 		taking.call(c)

@@ -93,7 +93,9 @@ func LookOut(ctx context.Context, m *state.Model, lookout *state.Lookout, l reso
 		return resolver.Remote{}, errors.Trace(err)
 	}
 	endpoints, err := endpointsOf(ctx, m, s.Unit.Name, l.Charm)
-	return remote(s, endpoints, now), errors.Trace(err)
+	r := remote(s, endpoints, now)
+	r.Workloads = resolver.AsTold(l) // only the unit's own agent sees its containers
+	return r, errors.Trace(err)
 }
 
 // proxyOf are the model's settings that begin so for what is reached through a

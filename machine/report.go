@@ -3,6 +3,7 @@ package machine
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/unitd/unitd/hooks"
 	"github.com/unitd/unitd/model"
@@ -46,6 +47,8 @@ func (u *unit) seenAs(r uniter.Report) state.Report {
 		return state.Report{Failed: &state.FailureDoc{}}
 	case uniter.HookError, uniter.Waiting:
 		return u.seenInError(r)
+	case uniter.StoodAside:
+		return u.seenAside()
 	case uniter.Settled:
 		return u.seenIdle(r)
 	case uniter.Trouble:
@@ -92,7 +95,25 @@ func (u *unit) seenIdle(r uniter.Report) state.Report {
 	if !r.Local.Installed && u.seen.Life == model.Alive {
 		return want.Then(u.unlessCharm(model.StatusWaiting, r.Reason)).Then(u.agentStatus(model.StatusAllocating, "", nil))
 	}
-	return want.Then(u.agentStatus(model.StatusIdle, "", nil))
+	return want.Then(u.agentStatus(model.StatusIdle, besides(r.Local), nil))
+}
+
+// seenAside is about a hook that has failed and doesn't put the unit in error. It
+// may have done so before.
+func (u *unit) seenAside() state.Report {
+	if u.inError == 0 {
+		return state.Report{}
+	}
+	return state.Report{Failed: &state.FailureDoc{}}
+}
+
+// besides says what has failed in a unit that goes on; empty: nothing.
+func besides(l resolver.Local) string {
+	var failed []string
+	for _, f := range l.StoodAside() {
+		failed = append(failed, fmt.Sprintf("hook failed: %q, runs again (%s)", f.Hook.Name(), f.Failure.Message))
+	}
+	return strings.Join(failed, "; ")
 }
 
 func (u *unit) seenRunning(r uniter.Report) state.Report {
@@ -122,7 +143,7 @@ func (u *unit) seenRunning(r uniter.Report) state.Report {
 }
 
 func (u *unit) seenCommitted(r uniter.Report) state.Report {
-	if r.Local.Ended.How == resolver.EndedSkipped {
+	if how := r.Local.Ended.How; how == resolver.EndedSkipped || how == resolver.EndedCutShort {
 		// Its commit would have taken the unit out of its error. The statuses that
 		// follow a hook tell of what it has done, so a skipped one leaves the
 		// status as it is (docs/spec/uniter-facts.md §3.8).

@@ -18,18 +18,22 @@ type timedOut struct{ after time.Duration }
 // Error is part of error.
 func (t timedOut) Error() string { return fmt.Sprintf("timed out after %s", t.after) }
 
-// limit is a context that ends when the unit's hooks have taken as long as they
-// may, by the agent's clock. verdict ends it, and makes of a run that it has
+// limit is a context that ends when a run has taken as long as the unit's hooks
+// may, or as its own limit says, by the agent's clock. verdict ends it, and makes of a run that it has
 // stopped one that has failed.
-func (u *unit) limit(ctx context.Context) (_ context.Context, verdict func(uniter.Result) uniter.Result) {
+func (u *unit) limit(ctx context.Context, own time.Duration) (_ context.Context, verdict func(uniter.Result) uniter.Result) {
 	u.unlimited = func() {}
-	if u.timeout <= 0 {
+	timeout := u.timeout
+	if timeout <= 0 || own > 0 && own < timeout {
+		timeout = own
+	}
+	if timeout <= 0 {
 		return ctx, func(res uniter.Result) uniter.Result { return res }
 	}
-	late := timedOut{u.timeout}
+	late := timedOut{timeout}
 	limited, end := context.WithCancelCause(ctx)
-	u.until.Store(u.clock.Now().Add(u.timeout).UnixNano())
-	timer := u.clock.AfterFunc(u.timeout, func() { end(late) })
+	u.until.Store(u.clock.Now().Add(timeout).UnixNano())
+	timer := u.clock.AfterFunc(timeout, func() { end(late) })
 	u.unlimited = func() {
 		timer.Stop()
 		u.until.Store(math.MaxInt64)
@@ -38,7 +42,7 @@ func (u *unit) limit(ctx context.Context) (_ context.Context, verdict func(unite
 		u.unlimited()
 		end(nil)
 		if res.Stopped && ctx.Err() == nil && errors.As(context.Cause(limited), &late) {
-			f := resolver.Failure{Message: late.Error(), Exit: -1}
+			f := resolver.Failure{Message: late.Error(), Exit: -1, TimedOut: true}
 			if res.Failure != nil {
 				f.Output = res.Failure.Output
 			}

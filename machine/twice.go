@@ -31,7 +31,7 @@ func (u *unit) twice(ctx context.Context, run uniter.Run) {
 		u.differs(run, "it cannot: the first one has removed the charm")
 		return
 	}
-	limited, verdict := u.limit(ctx)
+	limited, verdict := u.limit(ctx, run.Limit)
 	hctx, res := u.execute(limited, run, &history.Entry{})
 	res = verdict(res)
 	switch {

@@ -243,6 +243,7 @@ func (u *unit) config() uniter.Config {
 		Changed:     u.changed,
 		Deployed:    u.charm.Deployed,
 		Deploy:      u.deploy,
+		Replace:     u.replace,
 		RunHook:     u.runHook,
 		Commit:      u.commit,
 		Tasks:       u.taskDoors(),
@@ -327,6 +328,11 @@ func (u *unit) deploy(ctx context.Context, url string) error {
 	}
 	u.noteKept()
 	return u.model.SetUnitCharm(ctx, u.name, url)
+}
+
+// replace is the Replace door.
+func (u *unit) replace(context.Context, int) error {
+	return errors.NotSupportedf("replacing the containers of %s", u.name)
 }
 
 func (u *unit) logLine(e debuglog.Entry) {

@@ -76,8 +76,8 @@ func (w *world) runs(m *state.Model, unit model.UnitName) ([]history.Entry, erro
 	return history.Read(machine.HistoryDir(w.dir, m.UUID()), unit)
 }
 
-// word is a run as "hooks" compares it: the hook, the remote unit or the storage
-// in brackets, and what became of it if it wasn't committed.
+// word is a run as "hooks" compares it: the hook, the remote unit, the storage,
+// the notice's key or the check in brackets, and what became of it if it wasn't committed.
 func word(e history.Entry) string {
 	s := e.Name
 	if e.Hook.RemoteUnit != "" {
@@ -85,6 +85,9 @@ func word(e history.Entry) string {
 	}
 	if e.Hook.Storage != "" {
 		s += "(" + string(e.Hook.Storage) + ")"
+	}
+	if about := e.Hook.About(); about != "" {
+		s += "(" + about + ")"
 	}
 	if e.Outcome != history.Committed {
 		s += "=" + string(e.Outcome)
@@ -122,7 +125,7 @@ func (c *call) hooks() error {
 }
 
 // outcomes are the ways for a run to end that "hooks" shows behind a "=".
-var outcomes = []history.Outcome{history.Failed, history.Interrupted, history.Stopped, history.Skipped, history.Dropped}
+var outcomes = []history.Outcome{history.Failed, history.Interrupted, history.Stopped, history.Skipped, history.Dropped, history.CutShort}
 
 // possible says whether a word can be one that "hooks" shows, so that a slip of
 // the pen after "!" isn't a claim that always holds.
@@ -136,7 +139,8 @@ func (c *call) possible(want string) error {
 	}
 	hook, remote, bracket := strings.Cut(hook, "(")
 	if bracket {
-		if _, err := model.ParseUnitName(strings.TrimSuffix(remote, ")")); err != nil || !strings.HasSuffix(remote, ")") {
+		_, err := model.ParseUnitName(strings.TrimSuffix(remote, ")"))
+		if err != nil && !strings.Contains(hook, "-pebble-") || !strings.HasSuffix(remote, ")") {
 			return c.usagef("%q: a remote unit or storage stands in brackets, as in db-relation-joined(ledger/0)", want)
 		}
 	}

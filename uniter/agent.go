@@ -111,6 +111,11 @@ func (a *agent) do(ctx context.Context, op resolver.Op) error {
 		if err := a.Deploy(ctx, op.Charm); err != nil {
 			return errors.Annotatef(err, "cannot deploy charm %s", op.Charm)
 		}
+	case resolver.Replace:
+		a.Report(ctx, Report{Kind: Replacing, Local: a.local, Reason: op.Reason})
+		if err := a.Replace(ctx, op.Pod); err != nil {
+			return errors.Annotate(err, "cannot replace the unit's containers")
+		}
 	case resolver.EnterScope:
 		for _, id := range op.Relations {
 			if err := a.EnterScope(ctx, id); err != nil {
@@ -136,8 +141,8 @@ func (a *agent) do(ctx context.Context, op resolver.Op) error {
 	}
 	switch op.Verb {
 	case resolver.Forget:
-		a.Log.Warn(string(op.Verb), "unit", a.Unit, "reason", op.Reason, "relations", op.Relations)
-	case resolver.Skip, resolver.Discard, resolver.Interrupt, resolver.Requeue, resolver.AbortTask, resolver.Recall, resolver.Unqueue:
+		a.Log.Warn(string(op.Verb), "unit", a.Unit, "reason", op.Reason, "relations", op.Relations, "containers", op.Workloads)
+	case resolver.Skip, resolver.Discard, resolver.Interrupt, resolver.Requeue, resolver.AbortTask, resolver.Recall, resolver.Unqueue, resolver.SetAside:
 		a.Log.Warn(string(op.Verb), "unit", a.Unit, "hook", op.Hook.Name(), "reason", op.Reason)
 	}
 	if err := a.become(op, a.event(resolver.Done), true); err != nil {
@@ -161,8 +166,8 @@ func (a *agent) reportDone(ctx context.Context, op resolver.Op) {
 		a.Report(ctx, Report{Kind: Requeued, Hook: op.Hook, Run: op.Run, Local: a.local, Reason: op.Reason})
 	case resolver.Discard:
 		a.Report(ctx, Report{Kind: Dropped, Hook: op.Hook, Run: op.Run, Local: a.local, Reason: op.Reason})
-	case resolver.Interrupt:
-		a.Report(ctx, Report{Kind: HookError, Hook: op.Hook, Run: op.Run, Local: a.local, Reason: op.Reason})
+	case resolver.Interrupt, resolver.SetAside:
+		a.Report(ctx, Report{Kind: a.failedAs(), Hook: op.Hook, Run: op.Run, Local: a.local, Reason: op.Reason})
 	}
 }
 
@@ -192,7 +197,7 @@ func (a *agent) runHook(ctx context.Context, op resolver.Op) error {
 	if err := a.become(op, a.event(resolver.Began), true); err != nil {
 		return errors.Trace(err)
 	}
-	run := Run{Hook: op.Hook, Number: op.Run, Local: a.local}
+	run := Run{Hook: op.Hook, Number: op.Run, Local: a.local, Limit: op.Limit}
 	a.Report(ctx, Report{Kind: Running, Hook: op.Hook, Run: op.Run, Local: a.local, Reason: op.Reason})
 	res := a.RunHook(ctx, run)
 	switch {
@@ -310,8 +315,20 @@ func (a *agent) fail(ctx context.Context, op resolver.Op, f resolver.Failure, wr
 	if err := a.become(op, e, true); err != nil {
 		return errors.Trace(err)
 	}
-	a.Report(ctx, Report{Kind: HookError, Hook: op.Hook, Run: op.Run, Local: a.local, Reason: f.Message})
+	a.Report(ctx, Report{Kind: a.failedAs(), Hook: op.Hook, Run: op.Run, Local: a.local, Reason: f.Message})
 	return nil
+}
+
+// failedAs is what a run that has failed is for people: it may hold nothing up, or
+// count as run.
+func (a *agent) failedAs() ReportKind {
+	switch {
+	case a.local.Current != nil:
+		return HookError
+	case a.local.Ended.How == resolver.EndedCutShort:
+		return Committed
+	}
+	return StoodAside
 }
 
 func (a *agent) event(k resolver.EventKind) resolver.Event {

@@ -55,7 +55,11 @@ type Config struct {
 	Deployed func() (string, error)
 	// Deploy puts the charm into the charm directory, or leaves it as it was.
 	Deploy func(ctx context.Context, url string) error
-	// RunHook runs a hook to its end.
+	// Replace takes away the unit's cell, its workload containers and its charm
+	// directory, and makes the containers of that number, resolver.Remote.Pod. What
+	// was begun of it when the agent was killed is begun anew.
+	Replace func(ctx context.Context, pod int) error
+	// RunHook runs a hook to its end, or to run.Limit.
 	RunHook func(ctx context.Context, run Run) Result
 	// Commit writes what the hook changed, and the run's stamp, to the model in
 	// one transaction. It may be called again for a run that is stamped.
@@ -85,6 +89,9 @@ type Run struct {
 	Hook   hooks.Info
 	Number int64
 	Local  resolver.Local
+	// Limit is how long it may take, if that isn't zero, and not longer than the
+	// unit's hooks may: see resolver.Op. Its failure then says that it timed out.
+	Limit time.Duration
 }
 
 // Result is how a hook run ended.
@@ -106,16 +113,18 @@ type ReportKind string
 
 // The kinds of report.
 const (
-	Deploying ReportKind = "deploying" // a charm is being put in place
-	Running   ReportKind = "running"   // a hook is about to run
-	Committed ReportKind = "committed" // a hook has committed, or was skipped
-	HookError ReportKind = "error"     // a hook has failed
-	TaskEnded ReportKind = "task"      // a task has ended, well or not
-	Dropped   ReportKind = "dropped"   // a failed hook is given up, as its cause is gone
-	Requeued  ReportKind = "requeued"  // a hook was ended with its agent, or overtaken
-	Settled   ReportKind = "idle"      // nothing is left to do
-	Waiting   ReportKind = "waiting"   // a failed hook waits to be resolved
-	Trouble   ReportKind = "trouble"   // something but a hook went wrong; it is tried again
+	Deploying  ReportKind = "deploying" // a charm is being put in place
+	Running    ReportKind = "running"   // a hook is about to run
+	Committed  ReportKind = "committed" // a hook has committed, or was skipped
+	HookError  ReportKind = "error"     // a hook has failed
+	StoodAside ReportKind = "aside"     // a workload hook has failed, and holds nothing up
+	Replacing  ReportKind = "replacing" // the unit's containers are being replaced
+	TaskEnded  ReportKind = "task"      // a task has ended, well or not
+	Dropped    ReportKind = "dropped"   // a failed hook is given up, as its cause is gone
+	Requeued   ReportKind = "requeued"  // a hook was ended with its agent, or overtaken
+	Settled    ReportKind = "idle"      // nothing is left to do
+	Waiting    ReportKind = "waiting"   // a failed hook waits to be resolved
+	Trouble    ReportKind = "trouble"   // something but a hook went wrong; it is tried again
 )
 
 // Report tells what the agent does, for statuses, logs and history.

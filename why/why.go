@@ -25,6 +25,7 @@ const (
 	Relation State = "relation" // it can't enter a relation yet
 	Storage  State = "storage"  // it can't be installed before its storage is there
 	Trouble  State = "trouble"  // its agent can't do something, and tries again
+	Aside    State = "aside"    // nothing, but a hook of a container has failed, and runs again
 	Reboot   State = "reboot"   // its machine is to be rebooted
 	NoAgent  State = "no-agent" // nobody runs its hooks
 )
@@ -50,7 +51,7 @@ type reason func(Facts) (Answer, bool)
 // Say makes the sentence. The first reason that applies is the one.
 func Say(f Facts) Answer {
 	for _, r := range []reason{
-		dead, unwritable, running, noAgent, reboot, trouble, answered, failed, turn, going, notYet, storage, upcoming, elsewhere,
+		dead, unwritable, running, noAgent, reboot, trouble, answered, failed, turn, going, notYet, storage, upcoming, elsewhere, aside,
 	} {
 		if a, ok := r(f); ok {
 			return f.finish(a)
@@ -266,6 +267,28 @@ func elsewhere(f Facts) (Answer, bool) {
 		a.State, a.Sentence = Due, strings.TrimSpace(fmt.Sprintf("is %s %s", f.Agent.Status, f.Agent.Message))
 		return a, true
 	}
+}
+
+// aside is a unit that nothing holds up, in which hooks of containers have failed:
+// it says so of the one that failed last, or of how many there are.
+func aside(f Facts) (Answer, bool) {
+	failed := f.Local.StoodAside()
+	if len(failed) == 0 {
+		return Answer{}, false
+	}
+	last := failed[0]
+	for _, other := range failed {
+		if other.Failure.At.After(last.Failure.At) {
+			last = other
+		}
+	}
+	a := Answer{State: Aside, Hook: last.Hook.Name(), Run: last.Run, Since: last.Failure.At, Until: last.RetryAt}
+	a.Sentence = fmt.Sprintf("goes on without its failed hook %s (%s)", last.Hook, last.Failure.Message)
+	if more := len(failed) - 1; more > 0 {
+		a.Sentence += fmt.Sprintf(" and %d more of its containers", more)
+	}
+	a.Free = fmt.Sprintf("it is run again by itself at %s, if Pebble answers in its container", f.at(last.RetryAt))
+	return a, true
 }
 
 func settled(f Facts) Answer {

@@ -59,6 +59,17 @@ func TestWhatIsSaid(t *testing.T) {
 			f.Remote.OwnSecrets = []resolver.OwnSecret{{ID: "s", Label: "key", Rotate: "hourly", NextRotate: f.Now.Add(time.Minute)}}
 			f.Op = resolver.Next(f.Local, f.Remote)
 		}, why.Settled, "shop/0 has had nothing to do since 08:59:00; secret-rotate (secret:s) is next, at 09:01:00"},
+		{"hooks of containers that have failed hold nothing up", func(f *why.Facts) {
+			idle(f, time.Hour)
+			failed := func(container string, ago time.Duration) resolver.WorkloadTold {
+				return resolver.WorkloadTold{Boot: "1", Failed: []resolver.FailedWorkload{{
+					Hook: hooks.Info{Kind: hooks.PebbleReady, Workload: container, Boot: "1"}, RetryAt: f.Now.Add(5*time.Second - ago),
+					Failure: resolver.Failure{Message: "exit status 1", At: f.Now.Add(-ago)},
+				}}}
+			}
+			f.Local.Workloads = map[string]resolver.WorkloadTold{"db": failed("db", time.Second), "web": failed("web", 2*time.Second)}
+		}, why.Aside, "shop/0 goes on without its failed hook db-pebble-ready (exit status 1) and 1 more of its containers since 08:59:59; " +
+			"it is run again by itself at 09:00:04, if Pebble answers in its container"},
 		{"storage that install waits for", func(f *why.Facts) {
 			f.Op = resolver.Op{Verb: resolver.Idle, Storage: []model.StorageID{"data/0"}, Reason: "waiting for storage data/0: the pool has no room"}
 		}, why.Storage, "shop/0 is waiting for storage data/0: the pool has no room"},

@@ -190,12 +190,10 @@ func historyTable(runs []history.Entry, colours bool) string {
 	return t.b.String()
 }
 
-// hookOf is the hook with the remote unit that it was about.
+// hookOf is the hook with the remote unit, the notice or the check that it was
+// about.
 func hookOf(e history.Entry) string {
-	if e.Hook.RemoteUnit == "" {
-		return e.Name
-	}
-	return e.Name + " " + string(e.Hook.RemoteUnit)
+	return strings.TrimSpace(e.Name + " " + string(e.Hook.RemoteUnit) + harmless(e.Hook.About()))
 }
 
 // outcomeOf says how a run ended: "committed", or "failed: exit status 3".

@@ -138,6 +138,7 @@ func runTree(e history.Entry, calls bool) tree {
 	}
 	for key, value := range map[string]any{
 		"remote-unit": string(e.Hook.RemoteUnit), "relation": e.Hook.RelationRef(), "message": e.Message,
+		"container": e.Hook.Workload, "notice": e.Hook.NoticeID, "notice-key": e.Hook.NoticeKey, "check": e.Hook.CheckName,
 	} {
 		if value != "" {
 			t[key] = value

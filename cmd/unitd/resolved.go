@@ -147,6 +147,8 @@ func opWords(op resolver.Op) string {
 		return "the unit's agent ends: " + op.Reason
 	case resolver.Deploy:
 		return "charm " + op.Charm + " is put in place: " + op.Reason
+	case resolver.Replace:
+		return "the unit's containers are replaced: " + op.Reason
 	case resolver.EnterScope:
 		return "the scope of " + relationList(op.Relations) + " is entered"
 	case resolver.LeaveScope:

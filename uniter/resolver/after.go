@@ -35,7 +35,12 @@ func After(l Local, op Op, e Event) Local {
 		if l.Installed && (l.Current == nil || l.Charm == "") {
 			l.Upgraded = true
 		}
+		if untouched(l) {
+			l.Pod = op.Pod
+		}
 		l.Charm = op.Charm
+	case Replace:
+		return replaced(l, op)
 	case EnterScope:
 		for _, snap := range op.Entering {
 			if _, known := l.Relations[snap.ID]; !known {
@@ -48,6 +53,9 @@ func After(l Local, op Op, e Event) Local {
 		}
 		for _, id := range op.Storage {
 			delete(l.Storage, id)
+		}
+		for _, c := range op.Workloads {
+			delete(l.Workloads, c)
 		}
 	case Finish:
 		l = committed(l, *l.Current, e)
@@ -68,6 +76,8 @@ func After(l Local, op Op, e Event) Local {
 	case Discard:
 		l.Ended = answered(l, EndedDropped, op.Reason)
 		l.Current = nil
+	case SetAside:
+		return setAside(l, e.At)
 	case Recall:
 		return recalled(l, op, e)
 	case Resign:
@@ -79,7 +89,7 @@ func After(l Local, op Op, e Event) Local {
 func afterRun(l Local, op Op, e Event) Local {
 	switch e.Kind {
 	case Began:
-		c := Current{Hook: op.Hook, Run: op.Run, Step: Pending, Seen: op.Seen, Basis: op.Basis}
+		c := Current{Hook: op.Hook, Run: op.Run, Step: Pending, Seen: op.Seen, Basis: op.Basis, Aside: op.Aside}
 		if l.Current != nil {
 			c.Attempts = l.Current.Attempts
 		}
@@ -87,6 +97,10 @@ func afterRun(l Local, op Op, e Event) Local {
 	case Done:
 		return committed(l, *l.Current, e)
 	case Broke:
+		if op.Limit > 0 && e.Failure.TimedOut {
+			l.Ended = ended(*l.Current, EndedCutShort, e.Failure.Message)
+			return told(l, *l.Current, e)
+		}
 		return broke(l, e)
 	case Requeued:
 		l.Ended = ended(*l.Current, EndedStopped, "")
@@ -119,6 +133,9 @@ func broke(l Local, e Event) Local {
 	if f.Interrupted {
 		l.Ended.How = EndedInterrupted
 	}
+	if c.Aside {
+		return setAside(l, e.At)
+	}
 	c.Attempts++
 	wait := backOff(c.Attempts)
 	c.RetryAt = e.At.Add(wait + time.Duration(e.Jitter*RetrySpread*float64(wait)))
@@ -146,6 +163,7 @@ func told(l Local, c Current, e Event) Local {
 	l.Current = nil
 	l.Seen = c.Seen
 	l.Again = askedAgain(without(l.Again, c.Hook), c.Hook, e.Requeue, e.At)
+	l = workloadTold(l, c.Hook)
 	if c.Hook.Again {
 		return l // when it began, the charm had been told of all that is
 	}
@@ -155,7 +173,7 @@ func told(l Local, c Current, e Event) Local {
 	case hooks.ConfigChanged:
 		l.Configured = true
 	case hooks.Start:
-		l.Started = true
+		l.Started, l.Replaced = true, false
 		l.StatusAt, l.StatusJitter = e.At, e.Jitter
 	case hooks.UpgradeCharm:
 		l.Upgraded, l.Forgotten = false, false

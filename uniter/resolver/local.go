@@ -52,6 +52,16 @@ type Local struct {
 	// Storage has the instances of which the charm was told that they are
 	// attached, and not that they are going.
 	Storage map[model.StorageID]bool `json:"storage,omitempty"`
+	// Workloads has what the charm was told of the unit's containers.
+	Workloads map[string]WorkloadTold `json:"workloads,omitempty"`
+	// Yields: the hook that the charm was told by last was a workload's. In a unit
+	// that goes another one waits then until it has come a step further.
+	Yields bool `json:"yields,omitempty"`
+	// Pod is which of its sets of containers the unit has, as Remote.Pod.
+	Pod int `json:"pod,omitempty"`
+	// Replaced: the containers are others than those in which start ran; it runs
+	// again after the next config-changed.
+	Replaced bool `json:"replaced,omitempty"`
 	// Again are the hooks that have asked to be run again, in the order of their
 	// times; of each hook there is one.
 	Again []Again `json:"again,omitempty"`
@@ -113,6 +123,8 @@ type Current struct {
 	Seen Seen `json:"seen"`
 	// Basis is what the run was begun on.
 	Basis Basis `json:"basis,omitzero"`
+	// Aside: should it fail, it stands aside.
+	Aside bool `json:"aside,omitempty"`
 	// Failure is set once the step is Failed.
 	Failure *Failure `json:"failure,omitempty"`
 	// Attempts counts the failures of this hook in a row.
@@ -133,6 +145,7 @@ const (
 	EndedStopped     Ending = "stopped"     // ended with its agent, or overtaken; it is decided on anew
 	EndedSkipped     Ending = "skipped"     // resolved without running it again
 	EndedDropped     Ending = "dropped"     // given up after a failure, as its cause is gone
+	EndedCutShort    Ending = "cut-short"   // it has reached its limit, and counts as run, but for what it wrote
 )
 
 // Ended is the end of a run. The zero value is that of no run.
@@ -156,8 +169,10 @@ type Failure struct {
 	// Signal names the signal that ended the hook, if one did.
 	Signal string `json:"signal,omitempty"`
 	// Interrupted: the agent was killed while the hook ran.
-	Interrupted bool      `json:"interrupted,omitempty"`
-	At          time.Time `json:"at"`
+	Interrupted bool `json:"interrupted,omitempty"`
+	// TimedOut: the hook took longer than it may.
+	TimedOut bool      `json:"timed-out,omitempty"`
+	At       time.Time `json:"at"`
 	// Output has the last lines that the hook printed, for people: both streams,
 	// in their order, valid UTF-8. Whoever makes it bounds it.
 	Output []string `json:"output,omitempty"`
@@ -195,7 +210,7 @@ func (l Local) clone() Local {
 	if l.Secrets == nil {
 		l.Secrets = map[model.SecretID]SecretTold{}
 	}
-	l.Storage = maps.Clone(l.Storage)
+	l.Storage, l.Workloads = maps.Clone(l.Storage), maps.Clone(l.Workloads)
 	return l
 }
 

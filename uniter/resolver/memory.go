@@ -1,6 +1,7 @@
 package resolver
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/unitd/unitd/hooks"
@@ -30,6 +31,11 @@ type Memory struct {
 	Created []model.RelationID `json:"created,omitempty"`
 	// Again is Local.Again.
 	Again []Again `json:"again,omitempty"`
+	// Workloads is Local.Workloads without what the failed hooks have printed, and
+	// Pod and Replaced are Local's too.
+	Workloads map[string]WorkloadTold `json:"workloads,omitempty"`
+	Pod       int                     `json:"pod,omitempty"`
+	Replaced  bool                    `json:"replaced,omitempty"`
 }
 
 // Remember is the memory that goes with the commit of l's task or pending run;
@@ -49,7 +55,7 @@ func Remember(l Local, again *model.Requeue) Memory {
 	m = Memory{
 		Run: m.Run, Hook: m.Hook, Seen: l.Seen,
 		Installed: l.Installed, Configured: l.Configured, Started: l.Started, Stopped: l.Stopped, Removed: l.Removed,
-		Leader: l.Leader, Again: l.Again,
+		Leader: l.Leader, Again: l.Again, Workloads: rememberedWorkloads(l.Workloads), Pod: l.Pod, Replaced: l.Replaced,
 	}
 	for id, s := range l.Relations {
 		if s.Created {
@@ -96,7 +102,7 @@ func recalled(l Local, op Op, e Event) Local {
 	l.Current = nil
 	if known {
 		l = committed(l, Current{Hook: m.Hook, Run: m.Run, Seen: m.Seen}, e)
-		l.Again = m.Again
+		l.Again, l.Workloads = m.Again, maps.Clone(m.Workloads)
 		return l
 	}
 	l.Installed = true // nothing is committed before it
@@ -105,6 +111,7 @@ func recalled(l Local, op Op, e Event) Local {
 	l.Leader = m.Leader
 	if m.Run > 0 {
 		l.Seen, l.Again = m.Seen, m.Again
+		l.Workloads, l.Pod, l.Replaced = maps.Clone(m.Workloads), m.Pod, m.Replaced
 	}
 	if !l.Stopped && !l.Removed {
 		l.Upgraded, l.Forgotten, l.Seen.Config = true, true, ""

@@ -33,6 +33,9 @@ const (
 	// Detach takes Storage away from the unit, of which its charm was told
 	// nothing.
 	Detach Verb = "detach"
+	// Replace takes the unit's containers and its charm directory away, and makes
+	// the containers of Pod; the directory stays empty.
+	Replace Verb = "replace"
 	// MarkDying and MarkDead move the unit's life on.
 	MarkDying Verb = "mark-dying"
 	MarkDead  Verb = "mark-dead"
@@ -53,7 +56,10 @@ const (
 	// Discard drops a failed run that has lost its cause: its relation or its
 	// storage is gone, or the unit that was to be told that it leads leads no more.
 	Discard Verb = "discard"
-	// Forget drops relations and storage that the model doesn't have.
+	// SetAside takes a failed workload hook out of the way, as such hooks don't
+	// put the unit in error any more.
+	SetAside Verb = "set-aside"
+	// Forget drops relations, storage and containers that the model doesn't have.
 	Forget Verb = "forget"
 	// Resign takes note that the unit leads no more.
 	Resign Verb = "resign"
@@ -65,15 +71,24 @@ const (
 
 // Op is what the agent does next: a value, done by package uniter.
 type Op struct {
-	Verb      Verb
-	Hook      hooks.Info
-	Run       int64
-	Seen      Seen  // RunHook: what the charm will have been told once it commits
-	Basis     Basis // RunHook: what the run is begun on
+	Verb  Verb
+	Hook  hooks.Info
+	Run   int64
+	Seen  Seen  // RunHook: what the charm will have been told once it commits
+	Basis Basis // RunHook: what the run is begun on
+	// Aside is for RunHook: should the hook fail, it stands aside. Limit is how long
+	// it may take at most, if that isn't zero: then it is ended and counts as run.
+	Aside     bool
+	Limit     time.Duration
 	Charm     string
 	Relations []model.RelationID
 	// Storage is, for Detach and Forget, what goes; for Idle what is waited for.
 	Storage []model.StorageID
+	// Workloads are, for Forget, the containers that are gone.
+	Workloads []string
+	// Pod is, for Replace, and for the Deploy of a unit of which nothing was done
+	// yet, Remote.Pod.
+	Pod int
 	// Entering are, for EnterScope, the relations as the model has them; for
 	// Recall, those that have the unit in their scope.
 	Entering []relation.Snapshot

@@ -49,6 +49,19 @@ type Remote struct {
 	// Storage is what is attached to the unit, or is about to be, by name, then
 	// by number.
 	Storage []Storage
+	// Sidecar: the unit has workload containers. Then another charm, and resources,
+	// reach it with other containers only, and Want.Config counts as if the charm
+	// weren't in it.
+	Sidecar bool
+	// Workloads are all containers of such a unit, by name, be they up or not: what
+	// was told of others is forgotten.
+	Workloads []Workload
+	// Pod is which of its sets of containers the unit is to have: a number that
+	// grows by one each time that it is the unit's turn to have other ones.
+	Pod int
+	// WorkloadErrors: a workload hook that fails puts the unit in error, as others
+	// do.
+	WorkloadErrors bool
 	// Subordinates are the units that have this one as their principal.
 	Subordinates []model.UnitName
 	// Task is the first of the unit's tasks that haven't ended, in the order in

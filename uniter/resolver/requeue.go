@@ -85,6 +85,12 @@ func pointless(h *hooks.Info, l Local, r Remote) string {
 		if s, there := r.storage(h.Storage); !there || s.Going || !l.Storage[h.Storage] {
 			return "the storage is gone"
 		}
+	case h.IsWorkload():
+		up, there := workloadUpToDate(*h, r)
+		*h = up
+		if !there {
+			return "the container is gone"
+		}
 	case h.IsSecret():
 		if !currentSecret(h, r) || !currentRevision(*h, r) {
 			return "the secret, or its revision, is gone"

@@ -47,6 +47,7 @@ func (l Local) At(now time.Time) Local {
 			l.Secrets[id] = s
 		}
 	}
+	l.Workloads = workloadsAt(l.Workloads, now)
 	l.Again = slices.Clone(l.Again)
 	for i, a := range l.Again {
 		if a.Wait > 0 {

@@ -3,6 +3,7 @@ package resolver
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/unitd/unitd/hooks"
 	"github.com/unitd/unitd/model"
@@ -28,27 +29,30 @@ func Rules() []Rule {
 		{"task-pending", "a task was running when the agent started: ended if the model has its stamp, else failed as terminated; it is not run again", taskPending},
 		{"lost", "the model has a run that the agent knows nothing of, as its directory was lost or its newest record damaged: the charm is deployed if it is gone, and what the model remembers is taken over", lost},
 		{"orphaned", "the application is Dying, or a subordinate has no principal left: the unit marks itself Dying", orphaned},
-		{"stray", "a relation or storage is remembered that the model doesn't have: it is forgotten", stray},
-		{"tasks", "an action or commands were asked for: the next one runs, in a unit that is installed or in error, and not within start, an upgrade or after stop", tasks},
+		{"stray", "a relation, storage or container is remembered that the model doesn't have: it is forgotten", stray},
+		{"tasks", "an action or commands were asked for: the next one runs, in a unit that is installed or in error, and not within start, an upgrade or after stop, nor before what is due of its containers", tasks},
 		{"failed", "a run has failed: nothing but its resolution, a forced upgrade, or its retry, which a change of configuration, of the deployed charm or of the hook's relation brings forward; where the unit or the relation is removed with --force, it is skipped", failed},
 		{"stillborn", "Dying before install ran: detaching of the storage that was attached, and Dead without any other hook", stillborn},
-		{"start", "config-changed has run for the first time: start, with nothing between", start},
+		{"start", "config-changed has run for the first time, or in other containers: start, with nothing between", start},
 		{"reconfigure", "upgrade-charm has run: config-changed, with nothing between", reconfigure},
 		{"reboot", "the machine was rebooted since start ran: start again", rebooted},
-		{"deploy", "no charm is deployed, or the application wants another one: it is deployed", deploy},
-		{"first-storage", "install has not run: attached of each storage that is there; what the unit is deployed with is waited for", firstStorage},
+		{"replace", "the unit is to have other containers: stop, for at most 30 s, and they are replaced, with an empty charm directory", replace},
+		{"deploy", "no charm is deployed, or the application wants another one: it is deployed; in a unit with containers only where none is", deploy},
+		{"first-storage", "install has not run: attached of each storage that is there; what the unit is deployed with is waited for; not in a unit with containers", firstStorage},
 		{"install", "install has not run", install},
-		{"upgrade-charm", "another charm was deployed, or the application was given resources: upgrade-charm", upgradeCharm},
-		{"dying", "the unit is Dying: detaching of each storage, departed and broken of each relation, stop, remove, Dead", dying},
+		{"upgrade-charm", "another charm was deployed, the containers were replaced, or the application was given resources: upgrade-charm", upgradeCharm},
+		{"dying", "the unit is Dying: detaching of each storage, departed and broken of each relation, stop, remove, Dead; until remove, one hook of its containers between two of these", dying},
 		{"leave", "the scope of a relation that isn't Alive was entered and nothing told: it is left", leaveUntold},
 		{"enter", "an Alive relation is new: its scope is entered, all new ones at once; but not while a former subordinate of it is going", enter},
 		{"relation-created", "an entered relation's created has not run", created},
 		{"leadership", "leadership was gained: leader-elected; lost: taken note of", leadership},
 		{"leader-settings", "not the leader, and leader settings differ: leader-settings-changed", leaderSettings},
+		{"workloads", "a container's Pebble has started, or has sent a notice: its hook, in the order in which that was seen", workloads},
 		{"storage", "storage is there, or is going: attached, detaching", storage},
 		{"secrets", "started: a revision has expired, a secret is to be rotated, one that was read has changed, a revision is read by nobody, in this order", secrets},
 		{"config", "configuration, trust, addresses or the charm differ: config-changed", config},
 		{"relations", "members or settings of a relation differ: its next hook", relations},
+		{"workload-retries", "a hook of a container has failed, and its Pebble answers: it runs again after 5 s", workloadRetries},
 		{"requeued", "a hook asked by unitd-requeue to be run again: it runs when its time has come, unless what it tells of is gone", requeued},
 		{"update-status", "the interval is over: update-status", updateStatus},
 	}
@@ -56,6 +60,9 @@ func Rules() []Rule {
 
 // Next is what the agent does now. It is Idle when no rule applies.
 func Next(l Local, r Remote) Op {
+	if r.Sidecar {
+		r.Want.Config = r.Settings
+	}
 	for _, rule := range Rules() {
 		if op, ok := rule.apply(l, r); ok {
 			return op
@@ -65,11 +72,10 @@ func Next(l Local, r Remote) Op {
 	if l.Started && r.StatusInterval > 0 {
 		op.Until = statusDue(l, r)
 	}
-	if at := secretsDue(l, r); !at.IsZero() && (op.Until.IsZero() || at.Before(op.Until)) {
-		op.Until = at
-	}
-	if at := requeueDue(l); !at.IsZero() && (op.Until.IsZero() || at.Before(op.Until)) {
-		op.Until = at
+	for _, at := range []time.Time{secretsDue(l, r), requeueDue(l), workloadsDue(l, r)} {
+		if !at.IsZero() && (op.Until.IsZero() || at.Before(op.Until)) {
+			op.Until = at
+		}
 	}
 	return op
 }
@@ -78,6 +84,7 @@ func run(l Local, r Remote, h hooks.Info) (Op, bool) {
 	return Op{
 		Verb: RunHook, Hook: h, Run: max(l.Run, r.Committed, r.Resolved.Run) + 1,
 		Seen: toldBy(h, l.Seen, r.Want), Basis: basisOf(h, l, r), Reason: h.Cause,
+		Aside: h.IsWorkload() && !r.WorkloadErrors, Limit: limitOf(h, r),
 	}, true
 }
 
@@ -152,93 +159,11 @@ func stray(l Local, r Remote) (Op, bool) {
 		}
 	}
 	// A failed hook of such a relation is the next rule's to drop first.
-	storage := strayStorage(l, r)
-	if len(ids)+len(storage) == 0 || l.Current != nil {
+	storage, containers := strayStorage(l, r), strayWorkloads(l, r)
+	if len(ids)+len(storage)+len(containers) == 0 || l.Current != nil {
 		return Op{}, false
 	}
-	return Op{Verb: Forget, Relations: ids, Storage: storage, Reason: "the model doesn't have it"}, true
-}
-
-func failed(l Local, r Remote) (Op, bool) {
-	c := l.Current
-	if c == nil {
-		return Op{}, false
-	}
-	if l.Charm == "" && r.Charm != "" {
-		return Op{Verb: Deploy, Charm: r.Charm, Reason: "the charm directory is lost"}, true
-	}
-	if c.Hook.IsRelation() && vanished(l, r, c.Hook.RelationID) {
-		return Op{Verb: Discard, Hook: c.Hook, Run: c.Run, Reason: "the relation of the failed hook is gone"}, true
-	}
-	if _, there := r.storage(c.Hook.Storage); c.Hook.IsStorage() && !there {
-		return Op{Verb: Discard, Hook: c.Hook, Run: c.Run, Reason: "the storage of the failed hook is gone"}, true
-	}
-	if why := letPass(c.Hook, r); why != "" {
-		return Op{Verb: Skip, Hook: c.Hook, Run: c.Run, Reason: why}, true
-	}
-	answered := r.Resolved.Run == c.Run
-	if answered && r.Resolved.Mode == SkipIt {
-		return Op{Verb: Skip, Hook: c.Hook, Run: c.Run, Reason: "resolved without running it again"}, true
-	}
-	// Before it is run again: a rollback asks for both.
-	if r.Forced && r.Charm != l.Charm {
-		return Op{Verb: Deploy, Charm: r.Charm, Reason: "forced upgrade"}, true
-	}
-	if answered && r.Resolved.Mode == RunAgain {
-		return rerun(l, r, "resolved")
-	}
-	op := Op{Verb: Idle, Hook: c.Hook, Run: c.Run}
-	if r.Retry && !c.RetryAt.IsZero() {
-		if what := c.Basis.changed(basisOf(c.Hook, l, r)); what != "" {
-			return rerun(l, r, what+" changed since it failed")
-		}
-		if !r.Now.Before(c.RetryAt) {
-			return rerun(l, r, "automatic retry")
-		}
-		op.Until = c.RetryAt
-	}
-	op.Reason = fmt.Sprintf("hook %q failed and waits to be resolved", c.Hook.Name())
-	return op, true
-}
-
-// letPass says why a failed hook holds nobody up; empty: it does.
-func letPass(h hooks.Info, r Remote) string {
-	if r.Lenient && r.Life != model.Alive {
-		return "the unit is removed with --force"
-	}
-	if snap, ok := r.relation(h.RelationID); ok && h.IsRelation() && snap.Lenient && !snap.Live {
-		return "the relation is removed with --force"
-	}
-	return ""
-}
-
-// rerun runs the failed hook again, with what is to be told now.
-func rerun(l Local, r Remote, why string) (Op, bool) {
-	h := l.Current.Hook
-	h.Cause = why
-	if h.Kind == hooks.LeaderElected && !r.Leader {
-		return Op{Verb: Discard, Hook: h, Run: l.Current.Run, Reason: "the unit is no longer leader"}, true
-	}
-	if h.IsSecret() && !currentSecret(&h, r) {
-		return Op{Verb: Discard, Hook: h, Run: l.Current.Run, Reason: "the secret isn't the unit's any more"}, true
-	}
-	return run(l, r, upToDate(h, r))
-}
-
-// upToDate is a hook that has run before, with what it tells of now.
-func upToDate(h hooks.Info, r Remote) hooks.Info {
-	if s, ok := r.storage(h.Storage); ok {
-		h.StorageLocation = s.Location
-	}
-	if h.Kind == hooks.RelationJoined || h.Kind == hooks.RelationChanged {
-		snap, _ := r.relation(h.RelationID)
-		if v, ok := snap.Members.Version(h.RemoteUnit); ok {
-			h.Version = v
-		} else if h.RemoteUnit == "" {
-			h.Version = snap.Application
-		}
-	}
-	return h
+	return Op{Verb: Forget, Relations: ids, Storage: storage, Workloads: containers, Reason: "the model doesn't have it"}, true
 }
 
 func stillborn(l Local, r Remote) (Op, bool) {
@@ -259,7 +184,9 @@ func deploy(l Local, r Remote) (Op, bool) {
 	case l.Charm == r.Charm || r.Charm == "", r.Life != model.Alive && l.Charm != "":
 		return Op{}, false
 	case l.Charm == "":
-		return Op{Verb: Deploy, Charm: r.Charm, Reason: "no charm is deployed"}, true
+		return Op{Verb: Deploy, Charm: r.Charm, Pod: r.Pod, Reason: "no charm is deployed"}, true
+	case r.Sidecar:
+		return Op{}, false // it comes with other containers
 	}
 	return Op{Verb: Deploy, Charm: r.Charm, Reason: "the application wants another charm"}, true
 }
@@ -275,16 +202,24 @@ func upgradeCharm(l Local, r Remote) (Op, bool) {
 	switch {
 	case l.Upgraded && l.Forgotten:
 		return run(l, r, unitHook(hooks.UpgradeCharm, CauseForgotten))
+	case l.Upgraded && l.Replaced:
+		return run(l, r, unitHook(hooks.UpgradeCharm, CauseReplaced+", with charm "+l.Charm))
 	case l.Upgraded:
 		return run(l, r, unitHook(hooks.UpgradeCharm, "charm upgraded to "+l.Charm))
-	case r.Life == model.Alive && l.Seen.Resources != r.Want.Resources:
+	case r.Life == model.Alive && !r.Sidecar && l.Seen.Resources != r.Want.Resources:
 		return run(l, r, unitHook(hooks.UpgradeCharm, "resources changed"))
 	}
 	return Op{}, false
 }
 
 func start(l Local, r Remote) (Op, bool) {
-	if !l.Configured || l.Started || l.Charm == "" {
+	_, owed := reconfigure(l, r)
+	switch {
+	case l.Charm == "":
+		return Op{}, false
+	case l.Replaced && !l.Upgraded && !owed:
+		return run(l, r, unitHook(hooks.Start, CauseReplaced))
+	case l.Replaced || !l.Configured || l.Started:
 		return Op{}, false
 	}
 	return run(l, r, unitHook(hooks.Start, "first config-changed has run"))
@@ -304,6 +239,9 @@ func reconfigure(l Local, r Remote) (Op, bool) {
 func dying(l Local, r Remote) (Op, bool) {
 	if r.Life != model.Dying {
 		return Op{}, false
+	}
+	if op, ok := workloads(l, r); ok {
+		return op, true
 	}
 	if op, ok := detach(l, r, "unit removed"); ok {
 		return op, true

@@ -202,6 +202,71 @@ var situations = []struct{ rule, name, situation, want string }{
 	{"requeued", "leadership is there", "settled leads leader again:leader-elected late", "run-hook leader-elected"},
 	{"requeued", "leader settings change, and the unit leads", "settled leads leader again:leader-settings-changed", "unqueue leader-settings-changed"},
 	{"requeued", "a secret is gone", "settled again:secret-rotate", "unqueue secret-rotate"},
+	{"replace", "it is the unit's turn", "settled sidecar pod2", "run-hook stop: the unit's containers are replaced"},
+	{"replace", "stop has run", "settled sidecar pod2 stopped", "replace"},
+	{"replace", "K-044 install has failed", "charm sidecar pod2 failed:install", "discard install: the unit's containers are replaced, and install runs anew"},
+	{"replace", "K-044 install has not run", "charm ran sidecar pod2", "replace"},
+	{"replace", "a unit that wasn't deployed yet begins with them", "sidecar pod2", "deploy ch:1"},
+	{"replace", "the agent was killed in it", "settled sidecar pod2 stopped lost", "replace"},
+	{"replace", "before another charm, configuration and what is due of containers", "settled sidecar pod2 charm2 values2 up:web", "run-hook stop"},
+	{"replace", "not before the failed hook is resolved", "settled sidecar pod2 failed:config-changed", "idle config-changed"},
+	{"replace", "by force while a hook has failed", "settled sidecar pod2 failed:config-changed charm2 forced", "replace"},
+	{"replace", "by force while a hook has failed, and the agent was killed in it", "settled sidecar pod2 failed:config-changed charm2 forced lost", "replace"},
+	{"replace", "by force, and it isn't the unit's turn", "settled sidecar failed:config-changed charm2 forced", "idle config-changed"},
+	{"replace", "not between upgrade-charm and config-changed", "settled reconfigure sidecar pod2", "run-hook config-changed"},
+	{"replace", "twice, before start has run in the first ones", "settled replaced upgraded sidecar pod2", "replace"},
+	{"replace", "not in a unit that goes", "settled sidecar pod2 dying", "run-hook stop: unit removed"},
+	{"replace", "not in a unit without containers", "settled pod2", "idle"},
+	{"tasks", "not before the containers are replaced", "settled sidecar pod2 task", "run-hook stop"},
+	{"tasks", "K-131 in error, before what is due of containers", "settled sidecar failed:config-changed up:web task", "run-task act-action"},
+	{"tasks", "K-026 after what is due of containers", "settled sidecar up:web task", "run-hook web-pebble-ready"},
+	{"start", "the containers were replaced, and all has run but start", "settled replaced sidecar", "run-hook start: the unit's containers are replaced"},
+	{"start", "not before upgrade-charm", "settled replaced upgraded sidecar", "run-hook upgrade-charm: the unit's containers are replaced, with charm ch:1"},
+	{"start", "not before config-changed", "settled replaced reconfigure sidecar", "run-hook config-changed"},
+	{"deploy", "another charm comes with other containers only", "settled sidecar charm2", "idle"},
+	{"deploy", "into other containers", "settled replaced sidecar lost charm2", "deploy ch:2"},
+	{"config", "another charm, for which it isn't the unit's turn, changes nothing", "settled sidecar charm2 config2", "idle"},
+	{"config", "an option, while the unit waits for its turn", "settled sidecar charm2 config2 values2", "run-hook config-changed"},
+	{"upgrade-charm", "resources reach a unit with containers by others only", "settled sidecar resources2", "idle"},
+	{"first-storage", "K-022 a unit with containers doesn't wait for it", "charm sidecar initial:data/0 ready:logs/1", "run-hook install"},
+	{"workloads", "K-012 a container is up", "settled sidecar up:web", "run-hook web-pebble-ready: Pebble has started"},
+	{"workloads", "K-040 the charm was told of it, be the agent the same or not", "settled sidecar up:web ready:web", "idle"},
+	{"workloads", "a container is down", "settled sidecar down:web", "idle"},
+	{"workloads", "K-024 not before install", "charm sidecar up:web", "run-hook install"},
+	{"workloads", "K-028 after relation-created", "settled sidecar up:web rel:db known:db scope:db", "run-hook db-relation-created"},
+	{"workloads", "K-022 after leader-elected", "charm installed sidecar up:web leader", "run-hook leader-elected"},
+	{"workloads", "K-022 before storage, also before the first config-changed", "charm installed settings sidecar up:web ready:data/0", "run-hook web-pebble-ready"},
+	{"workloads", "K-023 not between config-changed and start", "charm installed configured sidecar up:web", "run-hook start"},
+	{"workloads", "K-025 not between upgrade-charm and config-changed", "settled reconfigure sidecar up:web", "run-hook config-changed"},
+	{"workloads", "K-025 not before upgrade-charm", "settled upgraded sidecar up:web", "run-hook upgrade-charm"},
+	{"workloads", "K-027 before a relation's hooks", "settled sidecar up:web rel:db told:db scope:db member:db", "run-hook web-pebble-ready"},
+	{"workloads", "K-029 before configuration", "settled sidecar up:web values2", "run-hook web-pebble-ready"},
+	{"workloads", "K-030 the container that was up first", "settled sidecar up:api up:db first:db", "run-hook db-pebble-ready"},
+	{"workloads", "K-045 start after a reboot comes first", "settled sidecar up:web boot:1 boot2", "run-hook start"},
+	{"workloads", "K-053 not before the failed hook is resolved", "settled sidecar up:web failed:config-changed", "idle config-changed"},
+	{"workloads", "K-070 notices in the order of their times", "settled sidecar ready:web up:web notice:web:2 notice:web:1", "run-hook web-pebble-custom-notice"},
+	{"workloads", "K-073 a notice that was told", "settled sidecar ready:web up:web notice:web:1 heard:web:1", "idle"},
+	{"workloads", "K-068 one that was repeated since", "settled sidecar ready:web up:web notice:web:2 heard:web:1", "run-hook web-pebble-custom-notice"},
+	{"workloads", "a notice of a container that is down since", "settled sidecar ready:web down:web notice:web:1", "run-hook web-pebble-custom-notice"},
+	{"workloads", "K-078 in a unit that goes", "settled sidecar up:web dying", "run-hook web-pebble-ready"},
+	{"workloads", "K-119 in a unit that goes, not two without a step between", "settled sidecar up:web dying yields", "run-hook stop"},
+	{"workloads", "K-078 after stop", "settled sidecar up:web dying stopped", "run-hook web-pebble-ready"},
+	{"workloads", "K-078 not after remove", "settled sidecar up:web dying stopped removed", "mark-dead"},
+	{"stray", "a container that the charm hasn't any more", "settled sidecar ready:web", "forget"},
+	{"stray", "without a charm nobody knows the containers", "settled sidecar ready:web lost", "deploy ch:1"},
+	{"failed", "hooks of containers don't put the unit in error any more", "settled sidecar up:web failed:pebble-ready", "set-aside web-pebble-ready"},
+	{"failed", "hooks of containers put the unit in error", "settled sidecar up:web errors failed:pebble-ready", "idle web-pebble-ready"},
+	{"failed", "one that did is run again", "settled sidecar up:web errors failed:pebble-ready answer:retry", "run-hook web-pebble-ready"},
+	{"failed", "its container is gone", "settled sidecar errors failed:pebble-ready", "discard web-pebble-ready"},
+	{"workload-retries", "K-051 its time has come", "settled sidecar up:web ready:web aside:web late", "run-hook web-pebble-ready: it has failed before"},
+	{"workload-retries", "its time hasn't come", "settled sidecar up:web ready:web aside:web", "idle"},
+	{"workload-retries", "all else comes first", "settled sidecar up:web ready:web aside:web late values2", "run-hook config-changed"},
+	{"workload-retries", "K-056 another container's hook comes first", "settled sidecar up:api up:web ready:web aside:web late", "run-hook api-pebble-ready"},
+	{"workload-retries", "its container is down", "settled sidecar down:web ready:web aside:web late", "idle"},
+	{"workload-retries", "a later start of Pebble takes its place", "settled sidecar restarted:web ready:web aside:web late", "run-hook web-pebble-ready: Pebble has started"},
+	{"workload-retries", "K-119 not in a unit that goes", "settled sidecar up:web ready:web aside:web late dying", "run-hook stop"},
+	{"requeued", "a hook of a container", "settled sidecar up:web ready:web again:pebble-ready late", "run-hook web-pebble-ready"},
+	{"requeued", "the container is gone", "settled sidecar again:pebble-ready late", "unqueue web-pebble-ready"},
 	{"update-status", "the interval is over", "settled interval late", "run-hook update-status"},
 	{"update-status", "the interval isn't over", "settled interval", "idle"},
 	{"update-status", "switched off", "settled late", "idle"},
@@ -253,7 +318,7 @@ func situation(t *testing.T, words string) (resolver.Local, resolver.Remote) {
 	r := resolver.Remote{Now: noon, Charm: "ch:1", Settings: "1", Want: resolver.Seen{Config: "1"}}
 	for _, word := range strings.Fields(words) {
 		word, about, _ := strings.Cut(word, ":")
-		if !localWord(&l, word, about) && !remoteWord(&r, word, about) && !relationWord(&l, &r, word, about) && !storageWord(&l, &r, word, about) {
+		if !workloadWord(&l, &r, word, about) && !localWord(&l, word, about) && !remoteWord(&r, word, about) && !relationWord(&l, &r, word, about) && !storageWord(&l, &r, word, about) {
 			t.Fatalf("what is %q?", word)
 		}
 	}
@@ -270,6 +335,9 @@ func localWord(l *resolver.Local, word, about string) bool {
 	}
 	if about == "storage-attached" {
 		hook.Storage = "data/0"
+	}
+	if hook.IsWorkload() {
+		hook.Workload, hook.Boot = "web", "1"
 	}
 	switch word {
 	case "knows":

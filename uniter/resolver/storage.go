@@ -49,7 +49,7 @@ func strayStorage(l Local, r Remote) []model.StorageID {
 // firstStorage is what comes between the deployment of the charm and install.
 // Source: docs/spec/uniter-behaviour.md §4; why the unit waits is said here (≠).
 func firstStorage(l Local, r Remote) (Op, bool) {
-	if l.Installed {
+	if l.Installed || r.Sidecar {
 		return Op{}, false
 	}
 	if op, ok := storage(l, r); ok {

@@ -47,7 +47,8 @@ func tasks(l Local, r Remote) (Op, bool) {
 	_, starts := start(l, r)
 	_, reconfigures := reconfigure(l, r)
 	_, deploys := deploy(l, r)
-	return op, l.Installed && !starts && !reconfigures && !l.Upgraded && !deploys
+	_, events := workloads(l, r)
+	return op, l.Installed && !starts && !reconfigures && !l.Upgraded && !deploys && !replaces(l, r) && !events
 }
 
 // afterTask is After for a run of a task. Failure.Exit is the exit code of

@@ -1,0 +1,60 @@
+package resolver
+
+import (
+	"time"
+
+	"github.com/unitd/unitd/hooks"
+	"github.com/unitd/unitd/model"
+)
+
+// CauseReplaced is that of the stop and the start around the replacement of a
+// unit's containers, which else run once.
+const CauseReplaced = "the unit's containers are replaced"
+
+// StopGrace is how long stop may take before a unit's containers are replaced: one
+// that takes longer is ended, and taken as run. Source: docs/spec/containers.md
+// §3.5.
+const StopGrace = 30 * time.Second
+
+// replaces says whether the unit is to have other containers than it has, with a
+// charm directory that is made anew. A unit that hasn't been deployed yet begins
+// with those that it is to have.
+func replaces(l Local, r Remote) bool {
+	return r.Sidecar && r.Pod != l.Pod && r.Life == model.Alive && !untouched(l)
+}
+
+// untouched says that nothing was ever done of the unit.
+func untouched(l Local) bool { return l.Charm == "" && l.Run == 0 && !l.Installed }
+
+// replace is pod churn, once it is the unit's turn: stop, then other containers
+// and an empty charm directory; deploy, upgrade-charm, config-changed and start
+// follow by their own rules. Source: docs/spec/containers.md §3.5.
+func replace(l Local, r Remote) (Op, bool) {
+	if !replaces(l, r) {
+		return Op{}, false
+	}
+	if l.Started && !l.Stopped && !l.Replaced && l.Charm != "" {
+		return run(l, r, unitHook(hooks.Stop, CauseReplaced))
+	}
+	return replacement(r), true
+}
+
+func replacement(r Remote) Op {
+	return Op{Verb: Replace, Pod: r.Pod, Reason: "the unit's containers are to be replaced"}
+}
+
+// replaced is what the agent knows once the containers are others: the charm is
+// to be deployed into a directory that is empty, and was told nothing in it.
+func replaced(l Local, op Op) Local {
+	l.Pod, l.Charm, l.Workloads = op.Pod, "", nil
+	l.Stopped, l.Replaced = false, l.Configured
+	return l
+}
+
+// limitOf is how long a run of the hook may take at most; 0: as long as others.
+func limitOf(h hooks.Info, r Remote) time.Duration {
+	if h.Kind == hooks.Stop && r.Sidecar && r.Life == model.Alive {
+		return StopGrace
+	}
+	return 0
+}
