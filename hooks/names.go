@@ -19,6 +19,10 @@ func Names(charm model.Charm, application string) []string {
 			for _, s := range slices.Sorted(maps.Keys(charm.Storage)) {
 				names = append(names, s+"-"+string(k.Kind))
 			}
+		case "container":
+			for _, c := range charm.ContainerNames() {
+				names = append(names, c+"-"+string(k.Kind))
+			}
 		default:
 			for _, e := range charm.EndpointsOf(application) {
 				names = append(names, e.Name+"-"+string(k.Kind))

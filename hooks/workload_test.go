@@ -8,6 +8,7 @@ import (
 	"github.com/juju/errors"
 
 	"github.com/unitd/unitd/hooks"
+	"github.com/unitd/unitd/model"
 )
 
 // The workload hooks that the tables of this package's tests have.
@@ -154,5 +155,16 @@ func TestWorkloadHooksThatAreTheSame(t *testing.T) {
 		t.Error("another notice's is the same hook")
 	case !notice.Same(notice) || notice.IsNotice() == ready.IsNotice():
 		t.Error("a notice isn't one")
+	}
+}
+
+func TestTheHooksOfACharmWithContainers(t *testing.T) {
+	t.Parallel()
+	charm := model.Charm{Name: "web", Containers: map[string]model.ContainerSpec{"web": {}, "db": {}}}
+	names := hooks.Names(charm, "web")
+	for _, want := range []string{"db-pebble-ready", "web-pebble-custom-notice", "web-pebble-check-failed", "db-pebble-check-recovered"} {
+		if !slices.Contains(names, want) {
+			t.Errorf("it hasn't %s: %v", want, names)
+		}
 	}
 }
