@@ -93,6 +93,7 @@ var rooms = []room{
 	}},
 	{"testcharms", anything, nil},
 	{"testcharms/images", standard, nil},
+	{"testcharms/images/save", standard, []string{"testcharms/images"}},
 	{"testcharms/...", standard, nil},
 	{"suite", standard, nil},
 	{"suite/lint", anything, nil},

@@ -13,17 +13,27 @@ import (
 	"testing"
 )
 
-// Web is an image that has nothing but the program in the folder web, as /web, a
-// passwd and a group, and the folders /srv and /tmp. There is no shell in it. It has
-// an entrypoint, which containers of charms don't run.
+// Web is NewWeb for a test, which fails where it can't be built.
 func Web(tb testing.TB) Image {
 	tb.Helper()
-	data, err := program()
+	image, err := NewWeb()
 	if err != nil {
 		tb.Fatal(err)
 	}
+	return image
+}
+
+// NewWeb is an image that has nothing but the program in the folder web, as /web, a
+// passwd and a group, and the folders /srv and /tmp. There is no shell in it. It has
+// an entrypoint, which containers of charms don't run. The program is built by the
+// "go" on the PATH; the error has what that says.
+func NewWeb() (Image, error) {
+	data, err := program()
+	if err != nil {
+		return Image{}, err
+	}
 	files := append(base(), File{Name: "web", Mode: 0o755, Data: data}, File{Name: "srv", Mode: fs.ModeDir | 0o755, UID: 584792, GID: 584792})
-	return Image{Layers: []Layer{files}, Entrypoint: []string{"/web"}}
+	return Image{Layers: []Layer{files}, Entrypoint: []string{"/web"}}, nil
 }
 
 // program is the web server for this host's processor, built once.

@@ -297,6 +297,16 @@ func extract(t *testing.T, image images.Image, name string) string {
 	return path
 }
 
+func TestSaveWritesTheImageOfTheWebServer(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "web.tar")
+	out, err := exec.Command("go", "run", "./save", path).Output()
+	want, _ := images.Web(t).Digest()
+	if err != nil || strings.TrimSpace(string(out)) != want || follow(t, path).digest != want {
+		t.Errorf("%q, %v, want %s", out, err, want)
+	}
+}
+
 func TestTheWebServerServesItsFile(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
