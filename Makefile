@@ -66,7 +66,8 @@ random:
 	$(SUITE) test $(RACE) -vet=off ./model ./relation ./recording ./context ./uniter/...
 
 FUZZ = ./tools:FuzzFlags ./tools:FuzzSettings ./tools:FuzzKeyValues ./tools:FuzzRelationIDs ./tools:FuzzSecretArgs ./tools:FuzzBatch \
-	./tools:FuzzServer ./charmdir:FuzzMetadata ./charmdir:FuzzArchive ./charmdir:FuzzProject ./recording:FuzzParse ./bundle:FuzzParse
+	./tools:FuzzServer ./charmdir:FuzzMetadata ./charmdir:FuzzArchive ./charmdir:FuzzProject ./recording:FuzzParse ./bundle:FuzzParse \
+	./oci:FuzzParse ./oci:FuzzUnpack
 
 fuzz:
 	@set -e; for f in $(FUZZ); do set -x; \

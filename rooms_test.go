@@ -59,6 +59,7 @@ var rooms = []room{
 	{"uniter", anything, []string{"durable", "hooks", "model", "uniter/journal", "uniter/resolver"}},
 	{"hooks/runner", anything, []string{"durable"}},
 	{"isolate", anything, []string{"hooks/runner", "model"}},
+	{"oci", anything, []string{"durable"}},
 	{"context", anything, []string{"hooks", "model"}},
 	{"tools/wire", standard, nil},
 	{"tools/client", standard, []string{"tools/wire"}},

@@ -1,0 +1,149 @@
+package oci
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/juju/errors"
+)
+
+// Image is one whose layers are directories of this host. They aren't to be written
+// to.
+type Image struct {
+	// Reference and Digest are those of Resolved.
+	Reference, Digest string
+	// Layers are directories, top first, with what overlayfs takes for layers. There
+	// is at least one. For the host it is "/".
+	Layers []string
+	// Form says how they are to be mounted; empty: the image is a directory, which
+	// says nothing to overlayfs.
+	Form Form
+	// Config is what the image says of its process.
+	Config Config
+	// Skipped are device nodes that the image has, and its directories don't: the
+	// first ones of each layer.
+	Skipped []string
+
+	below string // the directory that names are in; empty: Layers are paths
+	hold  *lock
+}
+
+// Config is what an image says of the process that is run in it. All may be empty.
+type Config struct {
+	Env        []string // NAME=VALUE
+	User       string   // user or uid, with :group or :gid after it, perhaps
+	WorkingDir string
+	Entrypoint []string
+	Cmd        []string
+	Labels     map[string]string
+}
+
+// Release lets Prune have the image; it is to be called once nothing is mounted any
+// more that has its layers.
+func (i *Image) Release() { i.hold.release() }
+
+// Lower is how to mount the image: the value of the option lowerdir, which holds for a
+// process whose working directory is dir. A mount's options are to be shorter than
+// one page, 4096 bytes, and full paths of 127 layers wouldn't be: what Lower gives
+// for those of a cache has 28 bytes each.
+func (i *Image) Lower() (dir, lowerdir string) {
+	escape := strings.NewReplacer(`\`, `\\`, `,`, `\,`, `:`, `\:`).Replace
+	names := make([]string, 0, len(i.Layers))
+	for _, l := range i.Layers {
+		if i.below != "" {
+			l = strings.TrimPrefix(l, i.below+"/")
+		}
+		names = append(names, escape(l))
+	}
+	if dir = i.below; dir == "" {
+		dir = "/"
+	}
+	return dir, strings.Join(names, ":")
+}
+
+// asImage is an image that is one.
+func asImage(ref Reference) (*Image, error) {
+	if ref.Kind == Host {
+		return &Image{Reference: ref.String(), Layers: []string{"/"}}, nil
+	}
+	path, err := filepath.Abs(ref.Path)
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	st, err := os.Stat(path)
+	switch {
+	case os.IsNotExist(err):
+		return nil, errors.NewNotFound(nil, "there is no directory "+path)
+	case err != nil:
+		return nil, errors.Trace(err)
+	case !st.IsDir():
+		return nil, errors.NewNotValid(nil, path+" isn't a directory")
+	}
+	ref.Path = path
+	return &Image{Reference: ref.String(), Layers: []string{path}}, nil
+}
+
+// image is what was made.
+func (w *work) image(ctx context.Context, form Form, layers []*layer) (*Image, error) {
+	raw, err := w.document(w.record.Config)
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	file, err := v1.ParseConfigFile(bytes.NewReader(raw))
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	c := file.Config
+	i := &Image{
+		Reference: w.ref.String(), Digest: w.manifest.digest, Form: form, below: w.path(layersDir, string(form)),
+		Config: Config{Env: c.Env, User: c.User, WorkingDir: c.WorkingDir, Entrypoint: c.Entrypoint, Cmd: c.Cmd, Labels: c.Labels},
+	}
+	all := distinct(layers)
+	top, err := w.top(ctx, form, all)
+	if err != nil {
+		return nil, errors.Annotate(err, "cannot put its layers together")
+	}
+	if top != nil {
+		all = slices.Insert(all, 0, top)
+	}
+	for _, l := range all {
+		i.Layers = append(i.Layers, filepath.Join(l.dir, treeDir))
+		for _, name := range l.Skipped {
+			i.Skipped = append(i.Skipped, visibleText(name))
+		}
+		if n := l.SkippedN - len(l.Skipped); n > 0 {
+			i.Skipped = append(i.Skipped, fmt.Sprintf("and %d more", n))
+		}
+	}
+	return i, nil
+}
+
+// topID is the id of the layer that an image has on top of its own.
+func (r record) topID() string {
+	var ids []string
+	for _, l := range r.Layers {
+		ids = append(ids, l.DiffID)
+	}
+	return digestOf([]byte("directories that are implied\n" + strings.Join(ids, "\n")))
+}
+
+// top is the layer with the directories that layers have files in, and only layers
+// below say what they are to be; nil: there are none.
+func (w *work) top(ctx context.Context, form Form, layers []*layer) (*layer, error) {
+	id := w.record.topID()
+	got, err := w.readLayer(form, id)
+	if !errors.Is(err, errors.NotFound) {
+		return got, errors.Trace(err)
+	}
+	dirs, err := implied(layers)
+	if err != nil || len(dirs) == 0 && len(layers) > 0 {
+		return nil, errors.Trace(err)
+	}
+	return w.makeLayer(ctx, form, id, func(dir string) (contents, error) { return writeImplied(dir, dirs, form) })
+}

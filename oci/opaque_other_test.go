@@ -1,0 +1,5 @@
+//go:build !linux
+
+package oci
+
+func opaqueHere(string) bool { return false }

@@ -1,0 +1,22 @@
+//go:build !linux
+
+package oci
+
+import (
+	"context"
+	"io"
+
+	"github.com/juju/errors"
+)
+
+func unpack(context.Context, string, io.Reader, Form, limits) (contents, error) {
+	return contents{}, errors.NewNotSupported(nil, "images can be unpacked on Linux only")
+}
+
+type attributes struct{}
+
+func implied([]*layer) (map[string]attributes, error) { return nil, nil }
+
+func writeImplied(string, map[string]attributes, Form) (contents, error) {
+	return contents{}, errors.NewNotSupported(nil, "images can be unpacked on Linux only")
+}
