@@ -83,7 +83,7 @@ var rooms = []room{
 	{"state/statetest", anything, []string{"model", "state", "state/store"}},
 	{"storage", anything, []string{"charmdir", "durable", "model"}},
 	{"machine", anything, []string{
-		"charmdir", "context", "debugger", "debuglog", "durable", "history", "hooks", "hooks/runner", "isolate", "model", "recording", "relation",
+		"charmdir", "context", "debugger", "debuglog", "durable", "history", "hooks", "hooks/runner", "isolate", "model", "names", "publish", "recording", "relation",
 		"state", "state/store", "storage", "tools", "tools/wire", "uniter", "uniter/journal", "uniter/resolver",
 	}},
 	{"scale", anything, []string{"hooks", "machine", "model", "state", "state/store", "state/store/memory", "uniter/resolver"}},

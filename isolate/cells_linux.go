@@ -20,7 +20,8 @@ type Cells struct {
 	// Program is this program, whose main function calls Main.
 	Program string
 
-	mu sync.Mutex
+	mu       sync.Mutex
+	services services
 }
 
 // Open is the cell with that key, a path of two names below Dir: the one that

@@ -4,6 +4,7 @@ package isolate
 
 import (
 	"context"
+	"net"
 	"os"
 
 	"github.com/juju/errors"
@@ -36,6 +37,18 @@ func (*Cells) Pause() error { return nil }
 // Try is an error, ErrNoRights.
 func (*Cells) Try(context.Context, Spec) (lost string, err error) { return "", errNoLinux }
 
+// Lease is empty.
+func (*Cells) Lease(string) (string, error) { return "", nil }
+
+// Leased are none.
+func (*Cells) Leased() ([]string, error) { return nil, nil }
+
+// Release does nothing.
+func (*Cells) Release(string) error { return nil }
+
+// Listen is an error.
+func (*Cells) Listen(string, int) (net.Listener, error) { return nil, errNoLinux }
+
 // At is an error: there is none.
 func At(string, string) (*Cell, error) { return nil, errors.NewNotFound(nil, "the unit has no cell") }
 
@@ -67,6 +80,9 @@ func (*Cell) Command(_, path string, args ...string) (program string, all []stri
 
 // OpenFile is an error.
 func (*Cell) OpenFile(string, int, os.FileMode) (*os.File, error) { return nil, errNoLinux }
+
+// EditFile is an error.
+func (*Cell) EditFile(string, func(string) string) error { return errNoLinux }
 
 // ToolsFor is an error.
 func (*Cell) ToolsFor(string) (host, inside string, err error) { return "", "", errNoLinux }

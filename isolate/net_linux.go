@@ -34,6 +34,8 @@ type netRecord struct {
 	Subnet string `json:"subnet"`
 	// Addresses has that of each cell, by its key.
 	Addresses map[string]string `json:"addresses"`
+	// Services has those of applications, by their keys.
+	Services map[string]string `json:"services,omitempty"`
 }
 
 // openBridge reads what there is of a network.
@@ -62,6 +64,9 @@ func hashed(prefix, of string, n int) string {
 func (b *bridge) device() string          { return hashed("unitd", b.dir, 10) }
 func (b *bridge) link(key string) string  { return hashed("uh", b.dir+"\x00"+key, 12) }
 func (b *bridge) inner(key string) string { return hashed("uc", b.dir+"\x00"+key, 12) }
+
+// services is the link of the addresses of applications.
+func (b *bridge) services() string { return hashed("us", b.dir, 12) }
 
 // up has the bridge there, with an address, and says whether there is a way out
 // of it: an error of egress, which keeps no cell from running.
@@ -133,6 +138,9 @@ func (b *bridge) settle(link netlink.Link) error {
 		if err != nil {
 			return errors.Trace(err)
 		}
+		if b.Subnet != p.String() {
+			b.Services = nil // which were of the former one
+		}
 		b.Subnet = p.String()
 		if err := b.save(); err != nil {
 			return errors.Trace(err)
@@ -195,8 +203,10 @@ func (b *bridge) lease(key string) (Network, error) {
 		return Network{Address: a, Gateway: gateway(p).String(), Bits: netBits}, nil
 	}
 	used := map[string]bool{}
-	for _, a := range b.Addresses {
-		used[a] = true
+	for _, all := range []map[string]string{b.Addresses, b.Services} {
+		for _, a := range all {
+			used[a] = true
+		}
 	}
 	for ip := gateway(p).Next(); p.Contains(ip.Next()); ip = ip.Next() { // the last one is everybody's
 		if !used[ip.String()] {
@@ -255,6 +265,12 @@ func (b *bridge) forget(key string) error {
 	if len(b.Addresses) > 0 {
 		return errors.Trace(b.save())
 	}
+	if len(b.Services) > 0 { // applications keep theirs, without units too
+		if err := b.takeDown(); err != nil {
+			return errors.Trace(err)
+		}
+		return errors.Trace(b.save())
+	}
 	return errors.Trace(b.down())
 }
 
@@ -278,7 +294,11 @@ func (b *bridge) takeDown() error {
 	if err := noWayOut(b.device()); err != nil {
 		return errors.Trace(err)
 	}
-	if link, err := netlink.LinkByName(b.device()); err == nil {
+	for _, name := range []string{b.services(), b.device()} {
+		link, err := netlink.LinkByName(name)
+		if err != nil {
+			continue
+		}
 		if err := netlink.LinkDel(link); err != nil && !errors.Is(err, unix.ENODEV) {
 			return errors.Annotate(err, "cannot remove the units' network")
 		}

@@ -127,6 +127,9 @@ func (u *unit) isolate(ctx context.Context) error {
 		return errors.Trace(err)
 	}
 	u.cell.Store(own)
+	if u.principal == "" {
+		u.wiring.enter(u.name, own, false)
+	}
 	return u.tellMachine(ctx)
 }
 
@@ -303,6 +306,7 @@ func (u *unit) startable(path string) error {
 // removeCell takes the cell of a unit away that is gone, with all that it has
 // started there.
 func (a *modelAgent) removeCell(tag string) {
+	a.wiring.leave(tag)
 	if err := a.Cells.Remove(a.model.UUID() + "/" + tag); err != nil {
 		a.log.Error("cannot remove the machine of an isolated unit", "unit", tag, "err", err)
 	}

@@ -63,12 +63,20 @@ func (a *agent) leave(ctx context.Context) error {
 	return nil
 }
 
-// removeCells takes all cells of a model's units away.
+// removeCells takes all cells of a model's units away, and the addresses of its
+// applications.
 func (a *agent) removeCells(uuid string) error {
 	var failed []error
 	for _, tag := range cellsOf(a.Config, uuid) {
 		err := a.Cells.Remove(uuid + "/" + tag)
 		failed = append(failed, errors.Annotatef(err, "cannot remove the machine of an isolated unit, %s", tag))
+	}
+	keys, err := a.Cells.Leased()
+	failed = append(failed, errors.Trace(err))
+	for _, key := range keys {
+		if strings.HasPrefix(key, uuid+"/") {
+			failed = append(failed, errors.Annotate(a.Cells.Release(key), "cannot give back the address of an application"))
+		}
 	}
 	return stderrors.Join(failed...)
 }

@@ -48,6 +48,8 @@ type modelAgent struct {
 	looked    int64
 	turns     turns
 	storeroom *storeroom
+	directory *directory
+	wiring    *wiring
 	commands  *commands
 	// again is when all is looked at once more, after something has failed;
 	// failures counts how often in a row.
@@ -117,6 +119,12 @@ func (a *modelAgent) run(ctx context.Context) (err error) {
 	go func() {
 		defer a.wait.Done()
 		a.storeroom.run(ctx)
+	}()
+	a.wiring = newWiring(a.Config, a.model, a.directory, a.log, a.tellIdle)
+	a.wait.Add(1)
+	go func() {
+		defer a.wait.Done()
+		a.wiring.run(ctx)
 	}()
 	a.commands = a.newCommands()
 	a.wait.Add(1)

@@ -25,6 +25,7 @@ func (a *modelAgent) react(ctx context.Context, c state.Change) error {
 	if c.Storage || c.Resync {
 		a.storeroom.poke()
 	}
+	a.wiring.heed(c)
 	if c.Resync || len(c.Machines) > 0 {
 		a.commands.poke()
 		if err := a.machineDuties(ctx, c); err != nil {

@@ -57,6 +57,7 @@ type unit struct {
 	// the program of hook tools, dataDir Config.Dir, shared the directories that all
 	// units see; outside answers callers in the cell that are in no hook.
 	cells       *isolate.Cells
+	wiring      *wiring
 	cell        atomic.Pointer[cell]
 	client      string
 	dataDir     string

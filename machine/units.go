@@ -162,7 +162,7 @@ func (a *modelAgent) add(doc state.UnitDoc) *running {
 		keeper: recording.NewKeeper(a.Disk, recording.Dir(RecordingsDir(a.Dir, a.model.UUID()), doc.Name)),
 		turns:  &a.turns, changed: make(chan struct{}, 1), observer: a.Observer, atPoint: a.At, passed: a.StatusPassed, gated: a.Gate != nil, runTwice: a.Twice, rebooter: a.rebooter,
 		idle:  a.tellIdle,
-		cells: a.Cells, client: a.Client, dataDir: a.Dir, shared: a.Shared, environment: a.Environment, outside: a.outside,
+		cells: a.Cells, wiring: a.wiring, client: a.Client, dataDir: a.Dir, shared: a.Shared, environment: a.Environment, outside: a.outside,
 	}}
 	u.toolsDir = tools.NewDir(filepath.Join(u.dir, "tools"), a.toolLinks())
 	u.desire = a.telling.of(doc.Name, doc.ID, m, a.tellIdle, u.poke)

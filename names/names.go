@@ -87,7 +87,7 @@ func Hosts(own Own, models []Model) string {
 		for _, app := range sorted(m.Applications, func(a Application) string { return a.Name }) {
 			units := slices.Clone(app.Units)
 			slices.SortFunc(units, func(a, b Unit) int { return model.CompareUnits(a.Name, b.Name) })
-			units = slices.DeleteFunc(units, func(u Unit) bool { return u.Address == "" })
+			units = slices.DeleteFunc(units, func(u Unit) bool { return !own.reaches(u.Address) })
 			for _, u := range units {
 				if m.Name != own.Model || u.Name != own.Unit {
 					line(u.Address, own.forms(m.Name, FQDN(m.Name, u.Name))...)
@@ -102,6 +102,13 @@ func Hosts(own Own, models []Model) string {
 		}
 	}
 	return b.String()
+}
+
+// reaches says whether an address is of any use: the loopback device's, which units
+// without a network of their own have in common, is another one where one has.
+func (o Own) reaches(address string) bool {
+	const local = "127."
+	return address != "" && (o.Address == "" || strings.HasPrefix(o.Address, local) || !strings.HasPrefix(address, local))
 }
 
 // addresses are those of the application's name.

@@ -51,6 +51,21 @@ func TestHosts(t *testing.T) {
 				"10.64.0.7 db.m.svc.cluster.local\n",
 		},
 		{
+			name:   "who shares the host's network, which is only told by its loopback address, isn't found from another one",
+			own:    names.Own{Model: "m", Unit: "app/0", Address: "10.64.0.2"},
+			models: []names.Model{{Name: "m", Applications: []names.Application{{Name: "db", Units: []names.Unit{{Name: "db/0", Address: "127.0.0.1", Ready: true}}}}}},
+			want:   "10.64.0.2 app-0.app-endpoints.m.svc.cluster.local app-0\n",
+		},
+		{
+			name:   "but by who shares it too",
+			own:    names.Own{Model: "m", Unit: "app/0"},
+			models: []names.Model{{Name: "m", Applications: []names.Application{{Name: "db", Units: []names.Unit{{Name: "db/0", Address: "127.0.0.1", Ready: true}}}}}},
+			want: "127.0.1.1 app-0.app-endpoints.m.svc.cluster.local app-0\n" +
+				"127.0.0.1 db-0.db-endpoints.m.svc.cluster.local\n" +
+				"127.0.0.1 db-endpoints.m.svc.cluster.local\n" +
+				"127.0.0.1 db.m.svc.cluster.local\n",
+		},
+		{
 			name: "short names are what the search list would find, of other models with the model's name",
 			own:  names.Own{Model: "m", Unit: "app/0", Address: "10.64.0.2", Short: true},
 			models: []names.Model{

@@ -246,10 +246,14 @@ func (t *txn) addUnit(app *ApplicationDoc, principal model.UnitName, p *placing)
 	return t.unit(u.Name)
 }
 
-// SetExposed says whether the application's ports are for the world.
+// SetExposed says whether the application's ports are for the world. If not, none
+// is published any more.
 func (m *Model) SetExposed(ctx context.Context, name string, exposed bool) error {
 	return m.changeApplication(ctx, name, func(_ *txn, app *ApplicationDoc) error {
 		app.Exposed = exposed
+		if !exposed {
+			app.Published = nil
+		}
 		return nil
 	})
 }

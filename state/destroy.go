@@ -129,7 +129,7 @@ func (t *txn) putOrRemove(app ApplicationDoc) error {
 		return t.put(applicationKey(app.Name), app)
 	}
 	err := t.delete(applicationKey(app.Name), configKey(app.Name), leaderKey(app.Name), lastLeaderKey(app.Name),
-		leaderSettingsKey(app.Name), statusKey(ApplicationStatus, app.Name))
+		leaderSettingsKey(app.Name), serviceKey(app.Name), statusKey(ApplicationStatus, app.Name))
 	if err != nil {
 		return errors.Trace(err)
 	}

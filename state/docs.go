@@ -41,8 +41,10 @@ type ApplicationDoc struct {
 	Former      []string `json:"former,omitempty"`
 	Subordinate bool     `json:"subordinate,omitempty"`
 	Exposed     bool     `json:"exposed,omitempty"`
-	Trust       bool     `json:"trust,omitempty"`
-	Constraints string   `json:"constraints,omitempty"`
+	// Published are the ports of hosts by which its units are reached.
+	Published   []model.Publication `json:"published,omitempty"`
+	Trust       bool                `json:"trust,omitempty"`
+	Constraints string              `json:"constraints,omitempty"`
 	// HookTimeout is how long a hook may take, as text; empty: as the model says.
 	HookTimeout string `json:"hook-timeout,omitempty"`
 	// LockGroup: only units of the same group on a machine run their hooks one

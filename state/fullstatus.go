@@ -47,6 +47,8 @@ type ApplicationView struct {
 	SubordinateTo []string
 	Endpoints     []model.Endpoint
 	Units         []UnitView
+	// Service is how it is reached; zero where nobody has told.
+	Service ServiceDoc
 }
 
 // RelatedView is a relation from one application's side.
@@ -145,6 +147,9 @@ func (s *FullStatus) application(r docs, doc ApplicationDoc, machines map[string
 		return v, errors.Trace(err)
 	}
 	v.Endpoints = v.CharmDoc.Charm.EndpointsOf(doc.Name)
+	if _, err := r.find(serviceKey(doc.Name), &v.Service); err != nil {
+		return v, errors.Trace(err)
+	}
 	principals := map[string]bool{}
 	for _, rel := range s.Relations {
 		own, other, ok := rel.Endpoint(doc.Name)

@@ -11,6 +11,7 @@ import (
 // Keys of documents, below the model's prefix "m/<uuid>/". Unit names have a
 // slash in them, so "unit/mysql/" lists the units of mysql.
 func applicationKey(app string) string { return "app/" + app }
+func serviceKey(app string) string     { return "service/" + app }
 func configKey(app string) string      { return "config/" + app }
 func unitKey(u model.UnitName) string  { return "unit/" + string(u) }
 func unitsOf(app string) string        { return "unit/" + app + "/" }

@@ -118,7 +118,7 @@ func (m *Model) change(b store.Batch) Change {
 // has anything to do because of them.
 func tellsOnly(kind string) bool {
 	switch kind {
-	case settledKey, markKey, managerKey, "status", "status-history", "task":
+	case settledKey, markKey, managerKey, "status", "status-history", "task", "service":
 		return true
 	}
 	return false

@@ -153,7 +153,7 @@ on this machine alone and with nothing to set up.`,
 		a.storageCmd, a.showStorageCmd, a.addStorageCmd, a.attachStorageCmd, a.detachStorageCmd, a.removeStorageCmd,
 		a.storagePoolsCmd, a.createStoragePoolCmd,
 		a.addMachineCmd, a.removeMachineCmd, a.machinesCmd, a.showMachineCmd,
-		a.statusCmd, a.showUnitCmd, a.showStatusLogCmd, a.rulesCmd, a.waitCmd, a.whyCmd, a.debugLogCmd, a.historyCmd, a.debugHooksCmd, a.debugCodeCmd, a.debugWindowCmd, a.sshCmd, a.recordCmd, a.replayCmd,
+		a.statusCmd, a.showUnitCmd, a.showApplicationCmd, a.showStatusLogCmd, a.rulesCmd, a.waitCmd, a.whyCmd, a.debugLogCmd, a.historyCmd, a.debugHooksCmd, a.debugCodeCmd, a.debugWindowCmd, a.sshCmd, a.recordCmd, a.replayCmd,
 		a.addModelCmd, a.destroyModelCmd, a.modelsCmd, a.modelCmd, a.storeCmd, a.storeUserCmd, a.switchCmd, a.modelConfigCmd,
 		a.agentCmd, a.debugAgentCmd, a.shutdownCmd, a.completionCmd, a.versionCmd, a.labCmd,
 	} {

@@ -19,6 +19,7 @@ func tabular(s *state.FullStatus, colours, relations, utc bool) string {
 		{{text: s.Model.Name}, {text: controllerName}, {text: cloudName + "/" + regionName}, {text: hooks.Version}, {text: "unsupported"}, {text: clockTime(s.Timestamp, utc)}},
 	})
 	t.block(applicationRows(s))
+	t.block(publishedRows(s))
 	t.block(unitRows(s))
 	t.block(machineRows(s.Machines))
 	if relations {
@@ -62,6 +63,10 @@ func applicationRows(s *state.FullStatus) [][]cell {
 	}
 	head := heads("App", "Version", "Status", "Scale", "Charm", "Channel", "Rev", "Exposed", "Message")
 	head[3].right, head[6].right = true, true
+	addressed := slices.ContainsFunc(s.Applications, func(a state.ApplicationView) bool { return a.Service.Address != "" })
+	if addressed {
+		head = slices.Insert(head, addressColumn, cell{text: "Address"})
+	}
 	rows := [][]cell{head}
 	for _, app := range s.Applications {
 		version, _, _ := strings.Cut(app.Version, "\n")
@@ -69,12 +74,51 @@ func applicationRows(s *state.FullStatus) [][]cell {
 		if app.Exposed {
 			exposed = cell{text: "yes", colour: green}
 		}
-		rows = append(rows, []cell{
+		row := []cell{
 			{text: app.Name}, {text: clip(version, 15)}, statusCell(app.Status.Status), scale(app), {text: app.CharmDoc.Charm.Name}, {},
 			{text: fmt.Sprint(app.CharmDoc.Revision), right: true}, exposed, message(withLife(app)),
-		})
+		}
+		if addressed {
+			row = slices.Insert(row, addressColumn, cell{text: app.Service.Address, colour: cyan})
+		}
+		rows = append(rows, row)
 	}
 	return rows
+}
+
+// addressColumn is where the address of an application stands, if any has one.
+const addressColumn = 7
+
+// publishedRows are the ports by which applications are reached, and what keeps
+// those that should be from being there.
+func publishedRows(s *state.FullStatus) [][]cell {
+	var rows [][]cell
+	for _, app := range s.Applications {
+		listed := map[string]bool{}
+		for _, p := range app.Published {
+			listed[p.Listen()] = true
+			rows = append(rows, []cell{{text: p.Listen(), colour: cyan}, {text: app.Name}, {text: fmt.Sprint(p.Port), right: true}, problem(app, p.Listen())})
+		}
+		for _, port := range slices.Sorted(maps.Keys(app.Service.Problems)) {
+			if !listed[port] {
+				rows = append(rows, []cell{{text: app.Service.Address, colour: cyan}, {text: app.Name}, {text: port, right: true}, problem(app, port)})
+			}
+		}
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	head := heads("Published", "App", "Port", "Message")
+	head[2].right = true
+	return slices.Insert(rows, 0, head)
+}
+
+func problem(app state.ApplicationView, port string) cell {
+	why := app.Service.Problems[port]
+	if why != "" {
+		why = "not there: " + why
+	}
+	return cell{text: clip(why, 120), colour: brightRed}
 }
 
 // withLife is the message of an application, after its life if it is on its way

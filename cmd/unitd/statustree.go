@@ -82,6 +82,7 @@ func applicationTree(app state.ApplicationView, units map[model.UnitName]state.U
 		}
 		t["relations"] = rels
 	}
+	published(t, app.ApplicationDoc, app.Service)
 	bindings := tree{"": "alpha"}
 	for _, e := range app.Endpoints {
 		bindings[e.Name] = "alpha"

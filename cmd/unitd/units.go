@@ -211,27 +211,3 @@ func (a *app) removeApplication(m *state.Model, name string, how state.Force, de
 	})
 	return gone, storage, err
 }
-
-func (a *app) exposeCmd() *cobra.Command {
-	return a.exposure("expose", "Mark an application's ports as open to the world", true)
-}
-
-func (a *app) unexposeCmd() *cobra.Command {
-	return a.exposure("unexpose", "Take back what expose did", false)
-}
-
-func (a *app) exposure(verb, short string, exposed bool) *cobra.Command {
-	return &cobra.Command{
-		Use: verb + " APPLICATION", Short: short,
-		Example:           "  unitd " + verb + " shop",
-		Args:              args(1, 1, "no application name specified"),
-		ValidArgsFunction: a.completeApplications(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			m, err := a.model()
-			if err != nil {
-				return err
-			}
-			return m.SetExposed(a.ctx, args[0], exposed)
-		},
-	}
-}

@@ -1,0 +1,165 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"slices"
+
+	"github.com/juju/errors"
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/state"
+)
+
+func (a *app) exposeCmd() *cobra.Command {
+	var publish []string
+	cmd := &cobra.Command{
+		Use:   "expose APPLICATION",
+		Short: "Mark an application's ports as open to the world, and publish some on this host",
+		Long: `Mark an application's ports as open to the world.
+
+With --publish its units are reached by a port of the host: connections to it go to
+the units in turn, those that refuse are passed over. It is on the loopback device
+unless an address is given; 0.0.0.0 stands for all. PORT is that of the units, the
+same as HOSTPORT if it is left out. The units need a network of their own
+(--isolate). What is published stays so until unexpose.`,
+		Example: `  unitd expose shop
+  unitd expose shop --publish 8080:80
+  unitd expose shop --publish 0.0.0.0:443 --publish 192.0.2.1:8080:80`,
+		Args:              args(1, 1, "no application name specified"),
+		ValidArgsFunction: a.completeApplications(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			m, err := a.model()
+			if err != nil {
+				return err
+			}
+			return a.expose(m, args[0], publish)
+		},
+	}
+	cmd.Flags().StringArrayVar(&publish, "publish", nil, "publish a port: [ADDRESS:]HOSTPORT[:PORT]; may be given more than once")
+	return cmd
+}
+
+func (a *app) unexposeCmd() *cobra.Command {
+	return &cobra.Command{
+		Use: "unexpose APPLICATION", Short: "Take back what expose did",
+		Example:           "  unitd unexpose shop",
+		Args:              args(1, 1, "no application name specified"),
+		ValidArgsFunction: a.completeApplications(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			m, err := a.model()
+			if err != nil {
+				return err
+			}
+			return m.SetExposed(a.ctx, args[0], false)
+		},
+	}
+}
+
+func (a *app) expose(m *state.Model, name string, publish []string) error {
+	var ports []model.Publication
+	for _, text := range publish {
+		p, err := model.ParsePublication(text)
+		if err != nil {
+			return usagef("%s", err)
+		}
+		ports = append(ports, p)
+	}
+	if len(ports) == 0 {
+		return m.SetExposed(a.ctx, name, true)
+	}
+	app, err := m.Application(a.ctx, name)
+	if err != nil {
+		return err
+	}
+	for _, p := range ports {
+		if slices.Contains(app.Published, p) {
+			continue
+		}
+		if err := a.mayListen(m, name, p); err != nil {
+			return err
+		}
+	}
+	if err := m.Expose(a.ctx, name, ports); err != nil {
+		return err
+	}
+	return a.ensureAgent()
+}
+
+// mayListen is the error of a port that the agent could not listen on now: as
+// something else does, here or by what a model says.
+func (a *app) mayListen(m *state.Model, name string, p model.Publication) error {
+	if err := a.publishedElsewhere(m, name, p); err != nil {
+		return err
+	}
+	dir, err := dataDir()
+	if err != nil {
+		return err
+	}
+	if managed, err := a.managedElsewhere(dir); err != nil || managed != nil {
+		return err // it is another host's port
+	}
+	var listening net.ListenConfig
+	l, err := listening.Listen(context.WithoutCancel(a.ctx), "tcp4", p.Listen())
+	switch {
+	case err == nil:
+		return l.Close()
+	case errors.Is(err, unix.EADDRINUSE):
+		return fmt.Errorf("cannot publish %s: something listens on that port of this host already", p)
+	case errors.Is(err, unix.EADDRNOTAVAIL):
+		return fmt.Errorf("cannot publish %s: this host has no such address", p)
+	case errors.Is(err, unix.EACCES):
+		return fmt.Errorf("cannot publish %s: this user may not listen on that port", p)
+	}
+	return fmt.Errorf("cannot publish %s: %w", p, err)
+}
+
+// publishedElsewhere is the error of a port that is published for another
+// application, of any model.
+func (a *app) publishedElsewhere(m *state.Model, name string, p model.Publication) error {
+	c, err := a.open()
+	if err != nil {
+		return err
+	}
+	infos, err := c.Models(a.ctx)
+	if err != nil {
+		return err
+	}
+	for _, info := range infos {
+		apps, err := c.Open(info).Applications(a.ctx)
+		if err != nil {
+			return err
+		}
+		for _, app := range apps {
+			if i := slices.IndexFunc(app.Published, p.Conflicts); i >= 0 && (info.UUID != m.UUID() || app.Name != name) {
+				return fmt.Errorf("cannot publish %s: %s is published for %q of the model %q", p, app.Published[i], app.Name, info.Name)
+			}
+		}
+	}
+	return nil
+}
+
+// published adds to what is shown of an application how it is reached; nothing is
+// added that there isn't.
+func published(t tree, app state.ApplicationDoc, service state.ServiceDoc) {
+	if service.Address != "" {
+		t["address"] = service.Address
+	}
+	if len(app.Published) > 0 {
+		list := make([]string, len(app.Published))
+		for i, p := range app.Published {
+			list[i] = p.String()
+		}
+		t["published"] = list
+	}
+	if len(service.Problems) > 0 {
+		problems := tree{}
+		for port, why := range service.Problems {
+			problems[port] = why
+		}
+		t["port-problems"] = problems
+	}
+}

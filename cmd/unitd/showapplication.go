@@ -1,0 +1,81 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/juju/errors"
+	"github.com/spf13/cobra"
+
+	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/state"
+)
+
+func (a *app) showApplicationCmd() *cobra.Command {
+	var format, output string
+	cmd := &cobra.Command{
+		Use:               "show-application APPLICATION …",
+		Short:             "Show applications: charm, address, what is published",
+		Example:           "  unitd show-application shop\n  unitd show-application shop ledger --format json",
+		Args:              args(1, -1, "an application name must be supplied"),
+		ValidArgsFunction: a.completeApplications(-1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			var wrong []string
+			for _, name := range args {
+				if !model.ValidApplication(name) {
+					wrong = append(wrong, name)
+				}
+			}
+			switch len(wrong) {
+			case 0:
+			case 1:
+				return usagef("application name %s not valid", wrong[0])
+			default:
+				return usagef("application names %s not valid", strings.Join(wrong, ", "))
+			}
+			m, err := a.model()
+			if err != nil {
+				return err
+			}
+			s, err := m.Status(a.ctx)
+			if err != nil {
+				return err
+			}
+			out := tree{}
+			for _, name := range args {
+				i := slices.IndexFunc(s.Applications, func(v state.ApplicationView) bool { return v.Name == name })
+				if i < 0 {
+					return errors.NewNotFound(nil, fmt.Sprintf("application %q not found", name))
+				}
+				out[name] = applicationDetail(s.Applications[i])
+			}
+			return a.write(format, output, out)
+		},
+	}
+	cmd.Flags().StringVar(&format, "format", "yaml", "output format: yaml or json")
+	cmd.Flags().StringVarP(&output, "output", "o", "", "write to this file")
+	a.formats(cmd, "yaml", "json")
+	return cmd
+}
+
+// applicationDetail is what show-application shows. Beside the original's there is
+// how the application is reached.
+func applicationDetail(app state.ApplicationView) tree {
+	t := tree{
+		"charm": app.CharmDoc.Charm.Name, "principal": !app.Subordinate, "exposed": app.Exposed, "remote": false, "life": app.Life.String(),
+	}
+	if base := app.CharmDoc.Charm.Base(); base.Name != "" {
+		t["base"] = base.String()
+	}
+	if app.Constraints != "" {
+		t["constraints"] = app.Constraints
+	}
+	bindings := tree{"": "alpha"}
+	for _, e := range app.Endpoints {
+		bindings[e.Name] = "alpha"
+	}
+	t["endpoint-bindings"] = bindings
+	published(t, app.ApplicationDoc, app.Service)
+	return t
+}

@@ -1,0 +1,301 @@
+package machine
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/juju/clock"
+	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/isolate"
+	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/names"
+	"github.com/unitd/unitd/publish"
+	"github.com/unitd/unitd/state"
+)
+
+// wiring sees to it that the isolated units of a model on this host are found: by
+// their names, by the addresses of their applications, and by what is published of
+// them on the host. It works beside the units' agents, and tells the model what it
+// has done. It is poked as the storeroom is.
+type wiring struct {
+	model *state.Model
+	cells *isolate.Cells
+	// hosts says whether a unit is on this host; first: this is the agent that has
+	// the models.
+	hosts     func(state.UnitDoc) bool
+	first     bool
+	directory *directory
+	clock     clock.Clock
+	log       *slog.Logger
+
+	changed     chan struct{} // has room for one
+	pokes, seen atomic.Int64
+	due         deadline
+	idle        func()
+	failures    int
+	forwards    publish.Set
+	said        map[string]string // what was logged of ports that aren't there
+	active      atomic.Bool       // there is something to be found
+
+	mu    sync.Mutex
+	wired map[model.UnitName]*wired
+}
+
+// wired is a unit whose names are kept current.
+type wired struct {
+	cell *cell
+	own  names.Own
+	// has is what its hosts file was given last; failed is why that failed.
+	has, failed string
+}
+
+func newWiring(c Config, m *state.Model, d *directory, log *slog.Logger, idle func()) *wiring {
+	w := &wiring{
+		model: m, cells: c.Cells, hosts: c.Machine.hosts, first: c.Machine == nil, directory: d, clock: c.Clock, log: log, idle: idle,
+		changed: make(chan struct{}, 1), said: map[string]string{}, wired: map[model.UnitName]*wired{},
+	}
+	w.seen.Store(-1)
+	return w
+}
+
+// poke has the wiring look at the model again.
+func (w *wiring) poke() {
+	w.pokes.Add(1)
+	select {
+	case w.changed <- struct{}{}:
+	default:
+	}
+}
+
+// heed is poke for a change that may matter. Of units and machines it does only where
+// there is something to be found: most models have nothing.
+func (w *wiring) heed(c state.Change) {
+	if c.Resync || len(c.Applications) > 0 || w.active.Load() && len(c.Units)+len(c.Machines) > 0 {
+		w.poke()
+	}
+}
+
+// settled says whether all was done of which the wiring was told.
+func (w *wiring) settled() bool {
+	return w.seen.Load() == w.pokes.Load() && !w.due.over(w.clock.Now())
+}
+
+// run works until ctx ends; then nothing is published any more.
+func (w *wiring) run(ctx context.Context) {
+	w.directory.enter(w.model.UUID(), w)
+	defer w.directory.leave(w.model.UUID())
+	defer w.forwards.Close()
+	for {
+		pokes := w.pokes.Load()
+		var alarm <-chan time.Time
+		var due time.Time
+		if again := w.round(ctx); again {
+			due = w.clock.Now().Add(min(firstTry<<min(w.failures, 10), lastTry))
+			timer := w.clock.NewAlarm(due)
+			defer timer.Stop()
+			alarm = timer.Chan()
+			w.failures++
+		} else {
+			w.failures = 0
+		}
+		w.due.set(due)
+		w.seen.Store(pokes)
+		w.idle()
+		select {
+		case <-ctx.Done():
+			return
+		case <-w.changed:
+		case <-alarm:
+		}
+	}
+}
+
+// enter has the names of a unit that is in a cell there before its first hook, and
+// keeps them current until leave.
+func (w *wiring) enter(unit model.UnitName, c *cell, short bool) {
+	w.mu.Lock()
+	one := &wired{cell: c, own: names.Own{Model: w.model.Name(), Unit: unit, Address: c.Network().Address, Short: short}}
+	w.wired[unit] = one
+	w.write(one, w.directory.all())
+	w.mu.Unlock()
+	w.poke()
+}
+
+// leave forgets a unit, by its tag, whose cell goes, if it had one.
+func (w *wiring) leave(tag string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for unit := range w.wired {
+		if unit.Tag() == tag {
+			delete(w.wired, unit)
+			w.poke()
+		}
+	}
+}
+
+// write writes a unit's hosts file, if it isn't as it should be; w.mu is held.
+func (w *wiring) write(one *wired, all []names.Model) {
+	lines, failed := names.Hosts(one.own, all), ""
+	if lines == one.has {
+		return
+	}
+	err := one.cell.EditFile("/etc/hosts", func(file string) string { return names.Edit(file, lines) })
+	if err == nil && one.own.Short {
+		err = one.cell.EditFile("/etc/resolv.conf", func(file string) string { return names.Resolv(file, one.own.Model) })
+	}
+	if err == nil {
+		one.has = lines
+	} else if failed = err.Error(); failed != one.failed {
+		// A cell that has ended gets its names when it is started again.
+		w.log.Warn("cannot write a unit's names", "unit", one.own.Unit, "err", err)
+	}
+	one.failed = failed
+}
+
+// round does all that the model says, and says whether to try again.
+func (w *wiring) round(ctx context.Context) (again bool) {
+	leased, err := w.leased()
+	apps, err2 := w.model.Applications(ctx)
+	if err == nil {
+		err = err2
+	}
+	if err == nil && !w.concerns(apps, leased) && !w.active.Load() {
+		return false
+	}
+	if err == nil {
+		again, err = w.wire(ctx, leased)
+	}
+	if err != nil && ctx.Err() == nil {
+		w.log.Error("cannot have units found", "err", err)
+		return true
+	}
+	return again && ctx.Err() == nil
+}
+
+// leased are the applications of the model that have addresses.
+func (w *wiring) leased() ([]string, error) {
+	keys, err := w.cells.Leased()
+	var apps []string
+	for _, key := range keys {
+		if app, ok := strings.CutPrefix(key, w.model.UUID()+"/"); ok {
+			apps = append(apps, app)
+		}
+	}
+	return apps, errors.Trace(err)
+}
+
+// concerns says whether there is anything to do for a model.
+func (w *wiring) concerns(apps []state.ApplicationDoc, leased []string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(leased)+len(w.wired) > 0 || slices.ContainsFunc(apps, func(a state.ApplicationDoc) bool { return a.Isolation.On() })
+}
+
+// wire brings addresses, forwards and names to what the model says.
+func (w *wiring) wire(ctx context.Context, leased []string) (again bool, err error) {
+	v, err := w.model.Wires(ctx)
+	if err != nil {
+		return false, errors.Trace(err)
+	}
+	w.active.Store(w.concerns(v.Applications, leased))
+	addresses, err := w.lease(v, leased)
+	if err != nil {
+		return false, errors.Trace(err)
+	}
+	p := w.plan(v, addresses)
+	want := map[string]publish.Want{}
+	for key, one := range p.forwards {
+		want[key] = publish.Want{Listen: one.listen, Backends: one.backends}
+	}
+	w.sayProblems(p, w.forwards.Apply(ctx, want))
+	w.directory.tell(w.model.UUID(), p.table)
+	w.mu.Lock()
+	all := w.directory.all()
+	for _, unit := range slices.SortedFunc(maps.Keys(w.wired), model.CompareUnits) {
+		w.write(w.wired[unit], all)
+	}
+	w.mu.Unlock()
+	if !w.first {
+		return len(p.failed) > 0, nil
+	}
+	for app, told := range p.told {
+		err := w.model.SetService(ctx, app, told)
+		if err != nil && !errors.Is(err, errors.NotFound) {
+			return false, errors.Trace(err)
+		}
+	}
+	return len(p.failed) > 0, nil
+}
+
+// lease has the applications have addresses that have isolated units here, or had
+// one, and those that are gone no more.
+func (w *wiring) lease(v state.Wires, leased []string) (map[string]string, error) {
+	local := map[string]bool{}
+	for _, u := range v.Units {
+		if u.Principal == "" && w.hosts(u) {
+			local[u.Name.Application()] = true
+		}
+	}
+	addresses, there := map[string]string{}, map[string]bool{}
+	for _, app := range v.Applications {
+		there[app.Name] = true
+		if !ownNetwork(app.Isolation) || !local[app.Name] && !slices.Contains(leased, app.Name) {
+			continue
+		}
+		address, err := w.cells.Lease(w.model.UUID() + "/" + app.Name)
+		if err != nil {
+			return nil, errors.Trace(err)
+		}
+		addresses[app.Name] = address
+	}
+	for _, app := range leased {
+		if there[app] {
+			continue
+		}
+		// What listens at it is ended by the plan, which doesn't have it any more.
+		if err := w.cells.Release(w.model.UUID() + "/" + app); err != nil {
+			return nil, errors.Trace(err)
+		}
+	}
+	return addresses, nil
+}
+
+// ownNetwork says whether units that are isolated so have a network of their own, or
+// may have one.
+func ownNetwork(i model.Isolation) bool { return i.On() && i.Mode != model.IsolateFiles }
+
+// sayProblems adds to a plan what can't be listened on, and logs what is new of it.
+func (w *wiring) sayProblems(p plan, failed map[string]error) {
+	said := map[string]string{}
+	for _, key := range slices.Sorted(maps.Keys(failed)) {
+		one, why := p.forwards[key], listenError(failed[key])
+		p.failed[key] = true
+		p.problem(one.app, one.name, why)
+		said[key] = why
+		if w.said[key] != why {
+			w.log.Warn("a port of an application is not there", "application", one.app, "port", one.name, "err", why)
+		}
+	}
+	w.said = said
+}
+
+// listenError is why a port can't be listened on, without the words around it.
+func listenError(err error) string {
+	var op *net.OpError
+	if errors.As(err, &op) {
+		err = op.Err
+	}
+	_, why, found := strings.Cut(err.Error(), ": ")
+	if !found {
+		why = err.Error()
+	}
+	return why
+}
