@@ -29,6 +29,10 @@ type cell struct {
 	// agents is the directory on the host that has those of the model's units;
 	// toolsDir is that of this unit's hook tools, inside.
 	agents, toolsDir string
+	// sidecar: its units' charm has containers, and service is the address of their
+	// application; empty: it has none.
+	sidecar bool
+	service string
 	// storage has the places of the unit's storage that is attached inside.
 	storage map[model.StorageID]string
 }
@@ -67,10 +71,16 @@ func (c *cell) host(h Host) Host {
 		h.Ubuntu, h.Debian = h.BaseName == "ubuntu", true
 	}
 	n := c.Network()
+	if n.Address != "" {
+		h = h.At(n.Address)
+	}
+	if c.sidecar {
+		h.Network = sidecarNetwork(h.Addresses, c.service)
+		return h
+	}
 	if n.Address == "" {
 		return h
 	}
-	h = h.At(n.Address)
 	h.Network.Interfaces = []hookcontext.Interface{{
 		Name: "eth0", MAC: isolate.MAC(n.Address), Addresses: []hookcontext.Address{{Value: n.Address, CIDR: network(n)}},
 	}}
@@ -123,12 +133,15 @@ func (u *unit) isolate(ctx context.Context) error {
 		u.log.Warn("the unit is not isolated in all respects", "unit", u.name, "lost", lost)
 	}
 	own := &cell{Cell: c, system: system, agents: agents, storage: map[model.StorageID]string{}}
+	if err := u.found(ctx, own, app); err != nil {
+		return errors.Trace(err)
+	}
 	if err := u.moveIn(own); err != nil {
 		return errors.Trace(err)
 	}
 	u.cell.Store(own)
 	if u.principal == "" {
-		u.wiring.enter(u.name, own, false)
+		u.wiring.enter(u.name, own, own.sidecar)
 	}
 	return u.tellMachine(ctx)
 }

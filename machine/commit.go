@@ -69,7 +69,11 @@ func (u *unit) addressSettings() model.Settings {
 	if len(u.host.Addresses) == 0 {
 		return s
 	}
-	s[model.PrivateAddress], s[model.IngressAddress] = u.host.Addresses[0], u.host.Addresses[0]
+	reached := u.host.Addresses[0]
+	if c := u.cell.Load(); c != nil && c.sidecar && len(u.host.Network.Ingress) > 0 {
+		reached = u.host.Network.Ingress[0]
+	}
+	s[model.PrivateAddress], s[model.IngressAddress] = reached, reached
 	if len(u.host.Network.Egress) > 0 {
 		s[model.EgressSubnets] = u.host.Network.Egress[0]
 	}

@@ -122,7 +122,8 @@ func (v liveView) Network(binding string) (hookcontext.Network, error) {
 
 // PublicAddress is part of hookcontext.View.
 func (v liveView) PublicAddress() (string, error) {
-	if len(v.u.host.Addresses) == 0 {
+	c := v.u.cell.Load()
+	if len(v.u.host.Addresses) == 0 || c != nil && c.sidecar { // none is of public scope
 		return "", errors.NotFoundf("public address")
 	}
 	return v.u.host.Addresses[0], nil
