@@ -141,7 +141,7 @@ func (u *unit) isolate(ctx context.Context) error {
 	}
 	u.cell.Store(own)
 	if u.principal == "" {
-		u.wiring.enter(u.name, own, own.sidecar)
+		u.wiring.enter(u.name.Tag(), u.name, own.Network().Address, own.sidecar, own.EditFile)
 	}
 	return u.tellMachine(ctx)
 }

@@ -46,21 +46,24 @@ type wiring struct {
 	active      atomic.Bool       // there is something to be found
 
 	mu    sync.Mutex
-	wired map[model.UnitName]*wired
+	wired map[string]*wired
 }
 
-// wired is a unit whose names are kept current.
+// wired is a root whose names are kept current: that of a unit's cell.
 type wired struct {
-	cell *cell
+	edit editor
 	own  names.Own
 	// has is what its hosts file was given last; failed is why that failed.
 	has, failed string
 }
 
+// editor changes a file in a root, as isolate.Cell.EditFile does.
+type editor func(path string, edit func(string) string) error
+
 func newWiring(c Config, m *state.Model, d *directory, log *slog.Logger, idle func()) *wiring {
 	w := &wiring{
 		model: m, cells: c.Cells, hosts: c.Machine.hosts, first: c.Machine == nil, directory: d, clock: c.Clock, log: log, idle: idle,
-		changed: make(chan struct{}, 1), said: map[string]string{}, wired: map[model.UnitName]*wired{},
+		changed: make(chan struct{}, 1), said: map[string]string{}, wired: map[string]*wired{},
 	}
 	w.seen.Store(-1)
 	return w
@@ -118,38 +121,38 @@ func (w *wiring) run(ctx context.Context) {
 	}
 }
 
-// enter has the names of a unit that is in a cell there before its first hook, and
-// keeps them current until leave.
-func (w *wiring) enter(unit model.UnitName, c *cell, short bool) {
+// enter has the names of a unit in a root before anything runs there, and keeps them
+// current until leave. The key is that of the cell below the model's, the unit's tag
+// for its own. address is the unit's own, empty where it shares the host's; short
+// says whether it finds names as a pod does.
+func (w *wiring) enter(key string, unit model.UnitName, address string, short bool, edit editor) {
 	w.mu.Lock()
-	one := &wired{cell: c, own: names.Own{Model: w.model.Name(), Unit: unit, Address: c.Network().Address, Short: short}}
-	w.wired[unit] = one
+	one := &wired{edit: edit, own: names.Own{Model: w.model.Name(), Unit: unit, Address: address, Short: short}}
+	w.wired[key] = one
 	w.write(one, w.directory.all())
 	w.mu.Unlock()
 	w.poke()
 }
 
-// leave forgets a unit, by its tag, whose cell goes, if it had one.
-func (w *wiring) leave(tag string) {
+// leave forgets a cell that goes.
+func (w *wiring) leave(key string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for unit := range w.wired {
-		if unit.Tag() == tag {
-			delete(w.wired, unit)
-			w.poke()
-		}
+	if _, ok := w.wired[key]; ok {
+		delete(w.wired, key)
+		w.poke()
 	}
 }
 
-// write writes a unit's hosts file, if it isn't as it should be; w.mu is held.
+// write writes a hosts file, if it isn't as it should be; w.mu is held.
 func (w *wiring) write(one *wired, all []names.Model) {
 	lines, failed := names.Hosts(one.own, all), ""
 	if lines == one.has {
 		return
 	}
-	err := one.cell.EditFile("/etc/hosts", func(file string) string { return names.Edit(file, lines) })
+	err := one.edit("/etc/hosts", func(file string) string { return names.Edit(file, lines) })
 	if err == nil && one.own.Short {
-		err = one.cell.EditFile("/etc/resolv.conf", func(file string) string { return names.Resolv(file, one.own.Model) })
+		err = one.edit("/etc/resolv.conf", func(file string) string { return names.Resolv(file, one.own.Model) })
 	}
 	if err == nil {
 		one.has = lines
@@ -219,8 +222,8 @@ func (w *wiring) wire(ctx context.Context, leased []string) (again bool, err err
 	w.directory.tell(w.model.UUID(), p.table)
 	w.mu.Lock()
 	all := w.directory.all()
-	for _, unit := range slices.SortedFunc(maps.Keys(w.wired), model.CompareUnits) {
-		w.write(w.wired[unit], all)
+	for _, key := range slices.Sorted(maps.Keys(w.wired)) {
+		w.write(w.wired[key], all)
 	}
 	w.mu.Unlock()
 	if !w.first {
