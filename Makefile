@@ -67,7 +67,8 @@ random:
 
 FUZZ = ./tools:FuzzFlags ./tools:FuzzSettings ./tools:FuzzKeyValues ./tools:FuzzRelationIDs ./tools:FuzzSecretArgs ./tools:FuzzBatch \
 	./tools:FuzzServer ./charmdir:FuzzMetadata ./charmdir:FuzzArchive ./charmdir:FuzzProject ./recording:FuzzParse ./bundle:FuzzParse \
-	./oci:FuzzParse ./oci:FuzzUnpack
+	./oci:FuzzParse ./oci:FuzzUnpack \
+	./kube:FuzzDiff ./kube:FuzzStrategicMerge ./kube:FuzzQuantity ./kube:FuzzSelector
 
 fuzz:
 	@set -e; for f in $(FUZZ); do set -x; \
@@ -133,12 +134,13 @@ bench:
 	@$(SUITE) test -vet=off -run '^$$' -bench . -benchtime 1x $$(echo "$(BENCHES)" | grep -x $(SESSIONS:%=-e %))
 
 # The Python charms of the tests run with the real frameworks: the newest Ops 3
-# in an environment of its own, the newest Ops 2 and charm-helpers in folders
-# of it. Without Python 3 their tests say that they were skipped.
+# in an environment of its own, the newest Ops 2, charm-helpers and lightkube in
+# folders of it. Without Python 3 their tests say that they were skipped.
 # It is made once for each set of requirements, in a folder of the user's that
 # clones share, and put there whole.
 VENVS ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/unitd-tests
-REQUIREMENTS = testcharms/opsy/requirements.txt testcharms/testdata/requirements-ops2.txt testcharms/testdata/requirements-charmhelpers.txt
+REQUIREMENTS = testcharms/opsy/requirements.txt testcharms/testdata/requirements-ops2.txt testcharms/testdata/requirements-charmhelpers.txt \
+	kube/testdata/requirements-lightkube.txt
 
 venv:
 	@if python3 -c 'import venv, ensurepip' 2>/dev/null; then set -e; \
@@ -149,6 +151,7 @@ venv:
 			$$pip -r testcharms/opsy/requirements.txt; \
 			$$pip --target "$$new/ops2" -r testcharms/testdata/requirements-ops2.txt; \
 			$$pip --target "$$new/charmhelpers" -r testcharms/testdata/requirements-charmhelpers.txt; \
+			$$pip --target "$$new/lightkube" -r kube/testdata/requirements-lightkube.txt; \
 			chmod 755 "$$new"; if [ -e "$$venv" ]; then rm -rf "$$new"; else mv "$$new" "$$venv"; fi; \
 		fi; \
 		rm -rf .venv; ln -s "$$venv" .venv; \

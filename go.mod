@@ -9,6 +9,7 @@ tool (
 
 require (
 	filippo.io/age v1.3.2
+	github.com/evanphx/json-patch/v5 v5.9.11
 	github.com/fsnotify/fsnotify v1.10.1
 	github.com/google/btree v1.1.3
 	github.com/google/go-containerregistry v0.22.1
