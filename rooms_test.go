@@ -58,7 +58,7 @@ var rooms = []room{
 	{"uniter/journal", anything, []string{"durable", "model", "relation", "uniter/resolver"}},
 	{"uniter", anything, []string{"durable", "hooks", "model", "uniter/journal", "uniter/resolver"}},
 	{"hooks/runner", anything, []string{"durable"}},
-	{"isolate", anything, []string{"hooks/runner", "model"}},
+	{"isolate", anything, []string{"durable", "hooks/runner", "model"}},
 	{"oci", anything, []string{"durable"}},
 	{"context", anything, []string{"hooks", "model"}},
 	{"tools/wire", standard, nil},

@@ -20,7 +20,10 @@ func secretive(t *testing.T) (w *world, spec isolate.Spec) {
 	w = newWorld(t)
 	above, err := os.MkdirTemp("/var/tmp", "unitd-isolate-")
 	must(t, err)
-	t.Cleanup(func() { os.RemoveAll(above) })
+	t.Cleanup(func() {
+		w.end()
+		os.RemoveAll(above)
+	})
 	w.dir = filepath.Join(above, "data")
 	w.cells.Dir = filepath.Join(w.dir, "cells")
 	for path, text := range map[string]string{

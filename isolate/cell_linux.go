@@ -3,6 +3,7 @@ package isolate
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -12,8 +13,25 @@ import (
 	"github.com/juju/errors"
 	"golang.org/x/sys/unix"
 
+	"github.com/unitd/unitd/durable"
 	"github.com/unitd/unitd/model"
 )
+
+// process tells the first process of a cell from all others, also from a later one
+// that has its number; Pid is 0 where none was started.
+type process struct {
+	Boot  string `json:"boot,omitempty"`
+	Pid   int    `json:"pid,omitempty"`
+	Began string `json:"began,omitempty"`
+}
+
+// identify is the process with that number, which runs.
+func identify(pid int) process { return process{Boot: bootID(), Pid: pid, Began: began(pid)} }
+
+// runs says whether it is there.
+func (p process) runs() bool {
+	return p.Pid != 0 && p.Boot == bootID() && p.Began != "" && began(p.Pid) == p.Began
+}
 
 // recordName is the record of a cell, in its directory.
 const recordName = "cell.json"
@@ -23,11 +41,7 @@ type record struct {
 	ID string `json:"id"`
 	// Layout is that of the version that has started the init; see layout.
 	Layout int `json:"layout,omitempty"`
-	// Boot, Pid and Began tell the init from all other processes; Pid is 0 where
-	// none was started.
-	Boot  string `json:"boot,omitempty"`
-	Pid   int    `json:"pid,omitempty"`
-	Began string `json:"began,omitempty"`
+	process
 	// Ready: programs can be run in it. Furnished: it was ready once.
 	Ready     bool `json:"ready,omitempty"`
 	Furnished bool `json:"furnished,omitempty"`
@@ -41,6 +55,11 @@ type record struct {
 	// Lost is what it lacks, and Without which directories of the host.
 	Lost    []string `json:"lost,omitempty"`
 	Without []string `json:"without,omitempty"`
+	// First: it is a workload container, of which Pid is the first program. With is
+	// the cell whose network it has, and Group its cgroup.
+	First bool     `json:"first,omitempty"`
+	With  *process `json:"with,omitempty"`
+	Group string   `json:"group,omitempty"`
 }
 
 // layout is how the root of a cell is put together: an init that has another one
@@ -55,6 +74,7 @@ type Cell struct {
 	dir    string
 	data   string // Spec.Data, without links
 	record record
+	first  *child // the first program, where this process has started it
 }
 
 func (c *Cell) recordPath() string { return filepath.Join(c.dir, recordName) }
@@ -90,10 +110,13 @@ func (c *Cell) Command(dir, path string, args ...string) (program string, all []
 	return c.cells.Program, append([]string{EnterCommand, c.dir, dir, path}, args...)
 }
 
-// alive says whether the init runs and answers.
+// alive says whether the init runs and answers, or the first program runs.
 func (c *Cell) alive() bool {
 	if c.process() < 0 {
 		return false
+	}
+	if c.record.First {
+		return true
 	}
 	conn, err := dial(c.dir)
 	if err != nil {
@@ -115,7 +138,7 @@ const patience = 30 * time.Second
 
 // process is the init's process id; negative: it has ended.
 func (c *Cell) process() int {
-	if c.record.Pid == 0 || c.record.Boot != bootID() || began(c.record.Pid) != c.record.Began {
+	if !c.record.runs() {
 		return -1
 	}
 	return c.record.Pid
@@ -142,6 +165,15 @@ func began(pid int) string {
 // stop ends the init, and with it all that runs in the cell.
 func (c *Cell) stop() error {
 	defer func() { c.record.Pid, c.record.Ready = 0, false }()
+	if c.process() < 0 {
+		return nil
+	}
+	return c.cells.Disk.Do(durable.Step{Do: stepEnd, Path: c.dir}, c.kill)
+}
+
+// kill kills the first process, and waits until all that runs in the cell has
+// ended.
+func (c *Cell) kill() error {
 	pid := c.process()
 	if pid < 0 {
 		return nil
@@ -256,8 +288,7 @@ func (c *Cell) startAs(ctx context.Context, s Spec) error {
 	if c.record.Without, err = p.ask(set); err != nil {
 		return errors.Trace(err)
 	}
-	c.record.Boot, c.record.Pid = bootID(), p.cmd.Process.Pid
-	c.record.Began, c.record.Net = began(c.record.Pid), set.Network
+	c.record.process, c.record.Net = identify(p.cmd.Process.Pid), set.Network
 	if err := c.save(); err != nil {
 		p.abort()
 		return errors.Trace(err)
@@ -275,7 +306,17 @@ func (c *Cell) startAs(ctx context.Context, s Spec) error {
 	return errors.Trace(c.save())
 }
 
-func (c *Cell) save() error { return writeRecord(c.recordPath(), c.record) }
+func (c *Cell) save() error {
+	b, err := json.Marshal(c.record)
+	if err != nil {
+		return errors.Trace(err)
+	}
+	disk := c.cells.Disk
+	if err := disk.WriteFile(c.recordPath()+".new", b, 0o600); err != nil {
+		return errors.Trace(err)
+	}
+	return errors.Trace(disk.Rename(c.recordPath()+".new", c.recordPath()))
+}
 
 // network has the bridge there that the cell is to be connected to, and its
 // address; nil: it shares the host's network.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/juju/errors"
 
+	"github.com/unitd/unitd/durable"
 	"github.com/unitd/unitd/model"
 )
 
@@ -19,27 +20,36 @@ type Cells struct {
 	Dir string
 	// Program is this program, whose main function calls Main.
 	Program string
+	// Disk does what lasts of workload containers, so that a test can stop at each
+	// step.
+	Disk durable.Disk
 
 	mu       sync.Mutex
 	services services
+	// children are the first programs that this process has started, by the key of
+	// their container: how they end is told to no other.
+	children map[string]*child
 }
 
 // Open is the cell with that key, a path of two names below Dir: the one that
-// runs, or one made anew over what is left of it. The error is ErrNoRights where
-// this user can't have what the specification asks for.
+// runs, or one made anew over what is left of it. A workload container is made
+// anew over nothing. The error is ErrNoRights where this user can't have what the
+// specification asks for.
 func (c *Cells) Open(ctx context.Context, key string, s Spec) (*Cell, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	cell := &Cell{cells: c, key: key, dir: filepath.Join(c.Dir, key)}
-	err := readRecord(cell.recordPath(), &cell.record)
-	if err != nil && !os.IsNotExist(errors.Cause(err)) {
+	cell, err := c.recorded(key)
+	if err != nil && !errors.Is(err, errors.NotFound) {
 		return nil, errors.Trace(err)
 	}
 	if err == nil && cell.record.ID != s.ID {
-		if err := c.remove(key); err != nil {
+		if err := c.clear(key); err != nil {
 			return nil, errors.Trace(err)
 		}
 		cell.record = record{}
+	}
+	if s.First != nil {
+		return cell, errors.Trace(cell.openFirst(ctx, s))
 	}
 	if s.Data != "" {
 		if cell.data, err = filepath.EvalSymlinks(s.Data); err != nil {
@@ -59,24 +69,81 @@ func (c *Cells) Open(ctx context.Context, key string, s Spec) (*Cell, error) {
 	return cell, nil
 }
 
-// Remove ends all that runs in a cell and removes what there is of it. Not to be
-// there is no error.
+// Find is the cell with that key as it is: it may have ended, and nothing is
+// started. The error is NotFound where there is nothing of it.
+func (c *Cells) Find(key string) (*Cell, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	cell, err := c.recorded(key)
+	if err == nil {
+		err = cell.settled()
+	}
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	return cell, nil
+}
+
+// recorded is the cell with that key, by its record. Where there is none, it is
+// an empty one, and the error is NotFound.
+func (c *Cells) recorded(key string) (*Cell, error) {
+	cell := &Cell{cells: c, key: key, dir: filepath.Join(c.Dir, key)}
+	err := readRecord(cell.recordPath(), &cell.record)
+	if os.IsNotExist(errors.Cause(err)) {
+		return cell, errors.NotFoundf("cell %s", key)
+	}
+	if p := c.children[key]; p != nil && cell.record.Pid == p.cmd.Process.Pid && cell.record.Began == p.began {
+		cell.first = p
+	}
+	return cell, errors.Trace(err)
+}
+
+// Remove ends all that runs in a cell and removes what there is of it; workload
+// containers of the unit stay. Not to be there is no error.
 func (c *Cells) Remove(key string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return errors.Trace(c.remove(key))
 }
 
+// Clear removes the cell of a unit and the workload containers of that unit; that
+// of a container, it alone.
+func (c *Cells) Clear(key string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return errors.Trace(c.clear(key))
+}
+
+func (c *Cells) clear(key string) error {
+	keys, err := c.Keys()
+	if err != nil {
+		return errors.Trace(err)
+	}
+	for _, k := range keys {
+		if cell, container := CutContainer(k); container != "" && cell == key {
+			if err := c.remove(k); err != nil {
+				return errors.Trace(err)
+			}
+		}
+	}
+	return errors.Trace(c.remove(key))
+}
+
 func (c *Cells) remove(key string) error {
-	cell := &Cell{cells: c, key: key, dir: filepath.Join(c.Dir, key)}
-	err := readRecord(cell.recordPath(), &cell.record)
-	if err != nil && !os.IsNotExist(errors.Cause(err)) {
+	cell, err := c.recorded(key)
+	if err != nil && !errors.Is(err, errors.NotFound) {
 		return errors.Trace(err)
 	}
 	if err == nil {
 		if err := cell.stop(); err != nil {
 			return errors.Trace(err)
 		}
+	}
+	if cell.record.First || err != nil {
+		if err := cell.removeFirst(); err != nil {
+			return errors.Trace(err)
+		}
+		delete(c.children, key)
 	}
 	b, err := openBridge(c.Dir)
 	if err != nil {
@@ -85,7 +152,7 @@ func (c *Cells) remove(key string) error {
 	if err := b.forget(key); err != nil {
 		return errors.Trace(err)
 	}
-	if err := removeAll(cell.dir); err != nil {
+	if err := removeAll(c.Disk, cell.dir); err != nil {
 		return errors.Annotate(err, "cannot remove what a unit has changed")
 	}
 	_ = os.Remove(filepath.Dir(cell.dir)) // once the model has none
@@ -95,8 +162,8 @@ func (c *Cells) remove(key string) error {
 
 // removeAll is os.RemoveAll also for directories that their owner has closed, as
 // overlays do.
-func removeAll(dir string) error {
-	if os.RemoveAll(dir) == nil {
+func removeAll(disk durable.Disk, dir string) error {
+	if disk.RemoveAll(dir) == nil {
 		return nil
 	}
 	_ = filepath.WalkDir(dir, func(path string, d os.DirEntry, _ error) error {
@@ -105,19 +172,23 @@ func removeAll(dir string) error {
 		}
 		return nil
 	})
-	return errors.Trace(os.RemoveAll(dir))
+	return errors.Trace(disk.RemoveAll(dir))
 }
 
-// Keys are those of all cells that there is something of.
+// Keys are those of all cells that there is something of, in order; those of
+// workload containers too, which CutContainer tells.
 func (c *Cells) Keys() ([]string, error) {
-	paths, err := filepath.Glob(filepath.Join(c.Dir, "*", "*", recordName))
+	paths, err := filepath.Glob(filepath.Join(c.Dir, "*", "*"))
 	var keys []string
 	for _, p := range paths {
-		rel, err := filepath.Rel(c.Dir, filepath.Dir(p))
+		rel, err := filepath.Rel(c.Dir, p)
 		if err != nil {
 			return nil, errors.Trace(err)
 		}
-		keys = append(keys, rel)
+		// One without a record was begun, or not removed to the end.
+		if st, err := os.Lstat(p); err == nil && st.IsDir() {
+			keys = append(keys, rel)
+		}
 	}
 	return keys, errors.Trace(err)
 }
@@ -140,8 +211,11 @@ func (c *Cells) halt(paused bool) error {
 		return errors.Trace(err)
 	}
 	for _, key := range keys {
-		cell := &Cell{cells: c, key: key, dir: filepath.Join(c.Dir, key)}
-		if err := readRecord(cell.recordPath(), &cell.record); err != nil {
+		cell, err := c.recorded(key)
+		if errors.Is(err, errors.NotFound) {
+			continue // nothing of it has ever run
+		}
+		if err != nil {
 			return errors.Trace(err)
 		}
 		if err := cell.stop(); err != nil {
@@ -167,7 +241,7 @@ func (c *Cells) Try(ctx context.Context, s Spec) (lost string, err error) {
 	if err != nil {
 		return "", errors.Trace(err)
 	}
-	defer removeAll(dir)
+	defer removeAll(durable.Disk{}, dir)
 	s.asRoot = s.Mode == model.IsolateOn // who isn't has no network of its own
 	if s.Root == "" && os.Geteuid() != 0 {
 		if err := mayHold(dir); err != nil {

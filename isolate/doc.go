@@ -16,6 +16,13 @@
 // Of the agent's own directory a cell sees what Attach brings: its unit's, those
 // of the subordinates that live there, and their storage.
 //
+// A workload container is a cell without an init: Spec.First is its first process
+// itself, and nothing of this program stays in it. It has the network of the unit's
+// cell, a root made of an image's layers, which begins anew at each start, and what
+// Spec.Binds brings. Nobody is in it but what that program starts; files are
+// reached by Cell.OpenFile. Its end is the supervisor's matter: Wait tells of it,
+// and Open starts it again.
+//
 // A cell keeps apart what doesn't know of it. It is no prison: programs in it
 // are root's, as they are outside.
 package isolate
@@ -72,15 +79,36 @@ type Spec struct {
 	asRoot bool
 	// Client is the program that is Juju+"/tools/client" inside.
 	Client string
+
+	// First makes it a workload container: this program is its first process, in
+	// place of an init that runs others, and its root is anew at each start. What
+	// follows is for such a container only, to which OS, Shared and Client are
+	// nothing; its network is that of With, or the host's.
+	First *First
+	// Layers are the directories under the overlay, top first, in place of Root. The
+	// last one may be HostRoot.
+	Layers []string
+	// Binds are what of the host is inside, in that order.
+	Binds []Bind
+	// With is the unit's cell, whose network and host name it has.
+	With *Cell `json:"-"`
+	// Limits are set where the host lets them be; Cell.Lost says if not.
+	Limits Limits
 }
 
 // resolved has the host's paths without links, which would lead elsewhere once
 // the root is another one.
 func (s Spec) resolved() (Spec, error) {
-	s.Shared = slices.Clone(s.Shared)
+	s.Shared, s.Layers, s.Binds = slices.Clone(s.Shared), slices.Clone(s.Layers), slices.Clone(s.Binds)
 	paths := []*string{&s.Root, &s.Data, &s.Client}
 	for i := range s.Shared {
 		paths = append(paths, &s.Shared[i])
+	}
+	for i := range s.Layers {
+		paths = append(paths, &s.Layers[i])
+	}
+	for i := range s.Binds {
+		paths = append(paths, &s.Binds[i].From)
 	}
 	for _, p := range paths {
 		if *p == "" {

@@ -39,6 +39,9 @@ func initMain() int {
 		return 1
 	}
 	unix.Umask(0o022) // as a machine begins; nobody else's matters in there
+	if s.First != nil {
+		return firstMain(s, in)
+	}
 	data, without, err := makeRoot(s)
 	if err != nil {
 		rights := errors.Is(err, ErrNoRights)

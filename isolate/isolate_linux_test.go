@@ -30,6 +30,14 @@ func TestMain(m *testing.M) {
 	switch {
 	case len(os.Args) == 5 && os.Args[1] == "as-user":
 		os.Exit(asUser(os.Args[2], os.Args[3], os.Args[4]))
+	case len(os.Args) > 2 && os.Args[1] == insideVerb:
+		os.Exit(insideMain(os.Args[2], os.Args[3:]))
+	case len(os.Args) == 2 && os.Args[1] == "agent":
+		os.Exit(agentMain())
+	case len(os.Args) == 2 && os.Args[1] == "life":
+		os.Exit(lifeMain())
+	case len(os.Args) == 3 && os.Args[1] == "container-as-user":
+		os.Exit(containerAsUser(os.Args[2]))
 	case len(os.Args) == 2 && os.Args[1] == "listen":
 		os.Exit(listen())
 	case len(os.Args) == 3 && os.Args[1] == "ask":
@@ -43,6 +51,9 @@ func TestMain(m *testing.M) {
 	}
 	os.Exit(m.Run())
 }
+
+// insideVerb is the first argument of the test's binary in a workload container.
+const insideVerb = "--inside"
 
 // world is an agent's directory with cells, as a test has it.
 type world struct {

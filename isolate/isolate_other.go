@@ -6,8 +6,11 @@ import (
 	"context"
 	"net"
 	"os"
+	"time"
 
 	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/durable"
 )
 
 // errNoLinux is the refusal of all here.
@@ -17,10 +20,21 @@ var errNoLinux = errors.WithType(errors.New("units can be isolated on Linux only
 func Main([]string) (code int, ok bool) { return 0, false }
 
 // Cells are none here.
-type Cells struct{ Dir, Program string }
+type Cells struct {
+	Dir, Program string
+	Disk         durable.Disk
+}
 
 // Open is an error, ErrNoRights.
 func (*Cells) Open(context.Context, string, Spec) (*Cell, error) { return nil, errNoLinux }
+
+// Find is an error: there is none.
+func (*Cells) Find(string) (*Cell, error) {
+	return nil, errors.NewNotFound(nil, "the unit has no cell")
+}
+
+// Clear does nothing.
+func (*Cells) Clear(string) error { return nil }
 
 // Remove does nothing.
 func (*Cells) Remove(string) error { return nil }
@@ -60,6 +74,21 @@ func (*Cell) Network() Network { return Network{} }
 
 // Boots is 0.
 func (*Cell) Boots() int { return 0 }
+
+// Running is false.
+func (*Cell) Running() bool { return false }
+
+// Pid is negative.
+func (*Cell) Pid() int { return -1 }
+
+// Joined is false.
+func (*Cell) Joined(*Cell) bool { return false }
+
+// Wait doesn't.
+func (*Cell) Wait(context.Context) (Exit, error) { return Exit{}, nil }
+
+// Stop does nothing.
+func (*Cell) Stop(context.Context, time.Duration) error { return nil }
 
 // Lost is empty.
 func (*Cell) Lost() string { return "" }

@@ -118,10 +118,13 @@ func overlay(s setUp, lower, target, layer string, between ...string) error {
 	}
 	err := unix.Mount("unitd", target, "overlay", 0, options)
 	if err != nil && onOverlay(upper) {
-		return errors.WithType(errors.New("the directory for what units change is on an overlay itself, as a container's files are: it has to be on a volume, or a tmpfs"), ErrNoRights)
+		return errOnOverlay
 	}
 	return noRights("cannot mount an overlay over "+lower, err)
 }
+
+// errOnOverlay is the refusal where changes can't be kept.
+var errOnOverlay = errors.WithType(errors.New("the directory for what units change is on an overlay itself, as a container's files are: it has to be on a volume, or a tmpfs"), ErrNoRights)
 
 // onOverlay says whether a directory is on an overlay: it can't have the changes
 // of another one.
@@ -145,9 +148,9 @@ var escapeOption = strings.NewReplacer(`\`, `\\`, `,`, `\,`, `:`, `\:`).Replace
 
 // hostRoot puts overlays over the host's root and all file systems that are
 // mounted in it, but for those of the system and those that nobody can put one
-// over.
-func hostRoot(s setUp, root string, places []string) (without []string, err error) {
-	if err := overlay(s, "/", root, ""); err != nil {
+// over. Above the root may be more.
+func hostRoot(s setUp, root string, places []string, above ...string) (without []string, err error) {
+	if err := overlay(s, "/", root, "", above...); err != nil {
 		return nil, errors.Trace(err)
 	}
 	mounts, err := mountsBelow(s, places)
@@ -269,7 +272,7 @@ func mountDevices(s setUp) error {
 		return errors.Trace(err)
 	}
 	_ = unix.Mount("", "/dev", "", unix.MS_REMOUNT|unix.MS_NOSUID, "mode=755") // with devices, where that may be
-	for _, name := range []string{"null", "zero", "full", "random", "urandom", "tty"} {
+	for _, name := range hostDevices {
 		path := filepath.Join("/dev", name)
 		if err := os.WriteFile(path, nil, 0o600); err != nil {
 			return errors.Trace(err)
@@ -278,6 +281,14 @@ func mountDevices(s setUp) error {
 			return errors.Annotatef(err, "cannot bind %s", path)
 		}
 	}
+	return furnishDevices()
+}
+
+// hostDevices are those that every program may use.
+var hostDevices = []string{"null", "zero", "full", "random", "urandom", "tty"}
+
+// furnishDevices has the rest of a /dev there.
+func furnishDevices() error {
 	for _, dir := range []string{"/dev/pts", "/dev/shm", "/dev/mqueue"} {
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			return errors.Trace(err)

@@ -19,16 +19,17 @@ type child struct {
 	out  *json.Decoder
 	ends []*os.File
 	log  string
+	// began is that of the process's record. Of a workload container's first program
+	// ended is closed when it has ended.
+	began string
+	ended chan struct{}
 }
 
-// spawn starts the init in its name spaces.
+// initLog is what an init has said, in the cell's directory.
+const initLog = "init.log"
+
+// spawn starts the init in its name spaces, with a socket to listen at.
 func (c *Cell) spawn(set setUp) (_ *child, err error) {
-	p := &child{log: filepath.Join(c.dir, "init.log")}
-	defer func() {
-		if err != nil {
-			p.release()
-		}
-	}()
 	listener, err := listen(c.dir)
 	if err != nil {
 		return nil, errors.Trace(err)
@@ -39,6 +40,17 @@ func (c *Cell) spawn(set setUp) (_ *child, err error) {
 		return nil, errors.Trace(err)
 	}
 	defer socket.Close()
+	return c.begin(nameSpaces(set), socket)
+}
+
+// begin starts this program as an init with those files, from initFiles on.
+func (c *Cell) begin(attr *syscall.SysProcAttr, files ...*os.File) (_ *child, err error) {
+	p := &child{log: filepath.Join(c.dir, initLog), ended: make(chan struct{})}
+	defer func() {
+		if err != nil {
+			p.release()
+		}
+	}()
 	log, err := os.OpenFile(p.log, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, errors.Trace(err)
@@ -58,13 +70,16 @@ func (c *Cell) spawn(set setUp) (_ *child, err error) {
 	p.ends, p.in, p.out = []*os.File{in, out}, json.NewEncoder(in), json.NewDecoder(out)
 	p.cmd = exec.Command(c.cells.Program, InitCommand)
 	p.cmd.Dir, p.cmd.Env = "/", []string{"PATH=" + Path}
-	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr, p.cmd.ExtraFiles = theirIn, theirOut, log, []*os.File{socket}
-	p.cmd.SysProcAttr = nameSpaces(set)
+	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr, p.cmd.ExtraFiles = theirIn, theirOut, log, files
+	p.cmd.SysProcAttr = attr
 	if err := p.cmd.Start(); err != nil {
 		p.cmd.Process = nil
 		return nil, noRights("cannot make name spaces", err)
 	}
-	go func() { _ = p.cmd.Wait() }() // it has gone, or the agent goes
+	go func() { // until it has gone, or the agent goes
+		_ = p.cmd.Wait()
+		close(p.ended)
+	}()
 	return p, nil
 }
 
@@ -92,15 +107,32 @@ func (p *child) ask(v any) (without []string, err error) {
 	}
 	switch {
 	case err != nil:
-		text, _ := os.ReadFile(p.log)
-		line, _, _ := strings.Cut(string(text), "\n")
-		return nil, errors.Errorf("the cell's init has ended: %s", line)
+		return nil, p.hasEnded()
 	case r.Rights:
 		return nil, errors.WithType(errors.New(r.Err), ErrNoRights)
 	case r.Err != "":
 		return nil, errors.New(r.Err)
 	}
 	return r.Without, nil
+}
+
+// hasEnded is the error of an init that says no more.
+func (p *child) hasEnded() error {
+	text, _ := os.ReadFile(p.log)
+	line, _, _ := strings.Cut(string(text), "\n")
+	return errors.Errorf("the cell's init has ended: %s", line)
+}
+
+// goAhead has the init become the first program, and is the error of one that can't.
+func (p *child) goAhead() error {
+	if err := p.in.Encode(goAhead{}); err != nil {
+		return p.hasEnded()
+	}
+	var r report
+	if p.out.Decode(&r) == nil {
+		return errors.New(r.Err)
+	}
+	return nil // the program doesn't report
 }
 
 // abort ends an init that isn't to be.

@@ -20,6 +20,10 @@ type setUp struct {
 	OwnNet bool `json:"own-net"`
 	// Fresh: nothing was written to the overlay yet.
 	Fresh bool `json:"fresh"`
+	// Join: the files of a cell's network and host name come too. Group: it is in a
+	// cgroup of its own. For workload containers only.
+	Join  bool `json:"join,omitempty"`
+	Group bool `json:"group,omitempty"`
 	Network
 }
 
@@ -29,7 +33,8 @@ type goAhead struct {
 	Link string `json:"link,omitempty"` // the network device that is the cell's
 }
 
-// report is each line that an init writes before it serves.
+// report is each line that an init writes before it serves, or becomes the first
+// program: of which the end of its reports tells.
 type report struct {
 	// Err is why there will be no cell; Rights says that it is for lack of rights.
 	Err    string `json:"err,omitempty"`

@@ -317,10 +317,10 @@ func (u *unit) startable(path string) error {
 }
 
 // removeCell takes the cell of a unit away that is gone, with all that it has
-// started there.
+// started there, and its workload containers.
 func (a *modelAgent) removeCell(tag string) {
 	a.wiring.leave(tag)
-	if err := a.Cells.Remove(a.model.UUID() + "/" + tag); err != nil {
+	if err := a.Cells.Clear(a.model.UUID() + "/" + tag); err != nil {
 		a.log.Error("cannot remove the machine of an isolated unit", "unit", tag, "err", err)
 	}
 }
@@ -329,13 +329,14 @@ func (a *modelAgent) removeCell(tag string) {
 // of those that are.
 func (a *modelAgent) clearCells(there map[string]bool) {
 	for _, tag := range cellsOf(a.Config, a.model.UUID()) {
-		if !there[tag] {
+		if unit, _ := isolate.CutContainer(tag); !there[unit] {
 			a.removeCell(tag)
 		}
 	}
 }
 
-// cellsOf are the tags of the units of a model that have cells.
+// cellsOf are the tags of the units of a model that have cells, and those of the
+// units' workload containers; isolate.CutContainer tells the two apart.
 func cellsOf(c Config, uuid string) []string {
 	keys, err := c.Cells.Keys()
 	if err != nil {
