@@ -69,6 +69,7 @@ FUZZ = ./tools:FuzzFlags ./tools:FuzzSettings ./tools:FuzzKeyValues ./tools:Fuzz
 	./tools:FuzzServer ./charmdir:FuzzMetadata ./charmdir:FuzzArchive ./charmdir:FuzzProject ./recording:FuzzParse ./bundle:FuzzParse \
 	./oci:FuzzParse ./oci:FuzzUnpack \
 	./kube:FuzzDiff ./kube:FuzzStrategicMerge ./kube:FuzzQuantity ./kube:FuzzSelector
+FUZZ += ./pebble:FuzzAnswer ./pebble:FuzzNotice ./pebble:FuzzFile
 
 fuzz:
 	@set -e; for f in $(FUZZ); do set -x; \
@@ -97,11 +98,14 @@ cross:
 # Built once for the tests of all packages. A program that hasn't changed keeps its
 # date: what go test has kept of tests with it stays valid.
 PROGRAMS = $(CURDIR)/bin/test
+# The real Pebble is a test tool, in a module of its own, and never linked.
+PEBBLE_BUILD = cd pebble/testdata/pebble && CGO_ENABLED=0 $(GO) build -buildvcs=false -ldflags='-s -w' -o $(PROGRAMS)/new/pebble github.com/canonical/pebble/cmd/pebble
 programs:
 	@mkdir -p $(PROGRAMS)/new
 	$(GO) build -buildvcs=false -ldflags='-s -w' -o $(PROGRAMS)/new/unitd ./cmd/unitd
 	CGO_ENABLED=0 $(GO) build -buildvcs=false -ldflags='-s -w' -o $(PROGRAMS)/new/unitd-hooktool ./cmd/hooktool
 	@$(MAKE) -s c-client C_CLIENT=$(PROGRAMS)/new/unitd-hooktool-c
+	$(PEBBLE_BUILD) || { [ "$$CI" != true ] && rm -f $(PROGRAMS)/pebble && echo 'no Pebble could be built: the tests with it will be skipped'; }
 	@cd $(PROGRAMS) && for p in $$(ls new); do cmp -s new/$$p $$p || mv new/$$p $$p; done && rm -rf new
 unit plain sessions raced host long stores bench: programs
 unit plain sessions raced host long stores bench: export UNITD_TEST_PROGRAMS = $(PROGRAMS)

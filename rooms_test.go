@@ -57,6 +57,8 @@ var rooms = []room{
 	{"uniter/sim", pure, []string{"hooks", "model", "relation", "uniter/resolver"}},
 	{"uniter/journal", anything, []string{"durable", "model", "relation", "uniter/resolver"}},
 	{"uniter", anything, []string{"durable", "hooks", "model", "uniter/journal", "uniter/resolver"}},
+	{"pebble", anything, nil},
+	{"pebble/pebbletest", anything, nil},
 	{"hooks/runner", anything, []string{"durable"}},
 	{"isolate", anything, []string{"durable", "hooks/runner", "model"}},
 	{"oci", anything, []string{"durable"}},
