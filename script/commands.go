@@ -99,7 +99,7 @@ func cliCommands() []Cmd {
 		{"show-secret", "NAME [--reveal]", "show a secret"},
 		{"secrets", "", "list the secrets"},
 		{"trust", "APPLICATION [--remove]", "trust an application with the cloud's credentials, or no longer"},
-		{"expose", "APPLICATION", "expose an application"},
+		{"expose", "APPLICATION [--publish [ADDRESS:]HOSTPORT[:PORT]]…", "expose an application, and publish ports of its units on the host"},
 		{"unexpose", "APPLICATION", "take that back"},
 		{"show-task", "ID", "show a task with its results"},
 		{"operations", "", "list the actions and commands that were asked for"},
