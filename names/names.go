@@ -16,6 +16,9 @@ const Domain = "svc.cluster.local"
 // which Debian lets a host find itself.
 const loopback = "127.0.1.1"
 
+// localhost is the address of the loopback device.
+const localhost = "127.0.0.1"
+
 // Model is what has names in one model.
 type Model struct {
 	Name         string
@@ -83,6 +86,9 @@ func Hosts(own Own, models []Model) string {
 		b.WriteString(address + "\t" + strings.Join(names, " ") + "\n")
 	}
 	line(cmp.Or(own.Address, loopback), append(own.forms(own.Model, FQDN(own.Model, own.Unit)), Host(own.Unit))...)
+	if own.reaches(localhost) {
+		line(localhost, "localhost") // before units that are told by it
+	}
 	for _, m := range sorted(models, func(m Model) string { return m.Name }) {
 		for _, app := range sorted(m.Applications, func(a Application) string { return a.Name }) {
 			units := slices.Clone(app.Units)

@@ -32,7 +32,7 @@ func TestHosts(t *testing.T) {
 		{
 			name: "without an address it finds itself by the loopback device (K-108)",
 			own:  names.Own{Model: "m", Unit: "app/0"},
-			want: "127.0.1.1 app-0.app-endpoints.m.svc.cluster.local app-0\n",
+			want: "127.0.1.1 app-0.app-endpoints.m.svc.cluster.local app-0\n127.0.0.1 localhost\n",
 		},
 		{
 			name:   "the own line is the first with its address; endpoints are all units, by number; who isn't ready is found as well (K-102, K-103)",
@@ -57,10 +57,11 @@ func TestHosts(t *testing.T) {
 			want:   "10.64.0.2 app-0.app-endpoints.m.svc.cluster.local app-0\n",
 		},
 		{
-			name:   "but by who shares it too",
+			name:   "but by who shares it too; the address is localhost first",
 			own:    names.Own{Model: "m", Unit: "app/0"},
 			models: []names.Model{{Name: "m", Applications: []names.Application{{Name: "db", Units: []names.Unit{{Name: "db/0", Address: "127.0.0.1", Ready: true}}}}}},
 			want: "127.0.1.1 app-0.app-endpoints.m.svc.cluster.local app-0\n" +
+				"127.0.0.1 localhost\n" +
 				"127.0.0.1 db-0.db-endpoints.m.svc.cluster.local\n" +
 				"127.0.0.1 db-endpoints.m.svc.cluster.local\n" +
 				"127.0.0.1 db.m.svc.cluster.local\n",
