@@ -16,7 +16,7 @@ const modelManager = "juju"
 // conflict is one field that an apply would change and another manager owns.
 type conflict struct {
 	manager string
-	path    string
+	path    path
 }
 
 // conflictError is an apply that conflicts.
@@ -96,7 +96,8 @@ type application struct {
 	// derived is what the model says of the object, nil for one that a charm
 	// has made; current is what it is.
 	derived, current object
-	// applied has what each manager has applied last.
+	// applied has what each manager has applied last. A forced apply takes from
+	// others what they have said otherwise.
 	applied map[string]object
 }
 
@@ -122,12 +123,17 @@ func (a application) apply() (object, error) {
 		}
 		for _, m := range slices.Sorted(maps.Keys(others)) {
 			if _, owns := others[m][l.path.String()]; owns {
-				conflicts = append(conflicts, conflict{m, l.path.String()})
+				conflicts = append(conflicts, conflict{m, l.path})
 			}
 		}
 	}
 	if len(conflicts) > 0 && !a.force {
 		return nil, errors.Trace(conflicts)
+	}
+	for _, c := range conflicts {
+		if c.manager != modelManager {
+			a.applied[c.manager], _ = edited(clone(a.applied[c.manager]), c.path, func(any) any { return nil }).(object)
+		}
 	}
 	var result any = clone(a.current)
 	for _, gone := range a.leftOut(said) {

@@ -2,8 +2,11 @@ package kube_test
 
 import (
 	"bufio"
+	"crypto/rand"
+	"crypto/tls"
 	"io"
 	"net"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -13,9 +16,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"crypto/rand"
-	"crypto/tls"
 
 	"github.com/juju/clock"
 
@@ -75,30 +75,23 @@ func TestHostLightkube(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	authority, err := kube.NewAuthority(time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	cert, err := authority.Serve(time.Now(), "127.0.0.1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := httptest.NewUnstartedServer(server)
-	s.TLS = &tls.Config{Certificates: []tls.Certificate{cert}}
-	s.StartTLS()
-	t.Cleanup(s.Close)
+	address, ca := serveTLS(t, server)
 
 	account := t.TempDir()
-	for name, data := range kube.AccountFiles(secret, authority.Cert, "dev") {
+	for name, data := range kube.AccountFiles(secret, ca, "dev") {
 		if err := os.WriteFile(filepath.Join(account, name), data, 0o600); err != nil {
 			t.Fatal(err)
 		}
+	}
+	charm, err := filepath.Abs(filepath.Join("..", "testcharms", "kuby", "src"))
+	if err != nil {
+		t.Fatal(err)
 	}
 	client, err := filepath.Abs(filepath.Join("testdata", "client.py"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, text, err := net.SplitHostPort(s.Listener.Addr().String())
+	_, text, err := net.SplitHostPort(address)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +101,7 @@ func TestHostLightkube(t *testing.T) {
 	}
 	cmd := exec.CommandContext(t.Context(), "sh", "-c", inPlace, "sh", account, python, client)
 	cmd.Env = append(os.Environ(), kube.Environ("127.0.0.1", port)...)
-	cmd.Env = append(cmd.Env, "PYTHONPATH="+packages, "PYTHONDONTWRITEBYTECODE=1", "NO_PROXY=127.0.0.1")
+	cmd.Env = append(cmd.Env, "PYTHONPATH="+packages+":"+charm, "PYTHONDONTWRITEBYTECODE=1", "NO_PROXY=127.0.0.1")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
 	converse(t, cmd, func() {
 		got := <-templates
@@ -128,6 +121,24 @@ func TestHostLightkube(t *testing.T) {
 	if got := (<-templates).Annotations["restarted"]; got != "now" {
 		t.Errorf("the patched annotation is %q", got)
 	}
+}
+
+// serveTLS serves on loopback, with a certificate of an authority of its own.
+func serveTLS(t *testing.T, h http.Handler) (address string, ca []byte) {
+	t.Helper()
+	authority, err := kube.NewAuthority(time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, err := authority.Serve(time.Now(), "127.0.0.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := httptest.NewUnstartedServer(h)
+	s.TLS = &tls.Config{Certificates: []tls.Certificate{cert}}
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	return s.Listener.Addr().String(), authority.Cert
 }
 
 // converse runs the client, and has its pods replaced when it asks for it.
@@ -157,7 +168,7 @@ func converse(t *testing.T, cmd *exec.Cmd, churn func()) {
 			t.Error(err)
 		}
 	}
-	if err := cmd.Wait(); err != nil || steps != 7 {
-		t.Errorf("lightkube did %d of 7 steps: %v\n%s", steps, err, said.String())
+	if err := cmd.Wait(); err != nil || steps != 8 {
+		t.Errorf("lightkube did %d of 8 steps: %v\n%s", steps, err, said.String())
 	}
 }

@@ -125,8 +125,12 @@ func (q *request) applyPatch(data []byte) (patcher, error) {
 		if h.object == nil {
 			return outcome{whole, map[string]object{manager: config}}, nil
 		}
+		applied := maps.Clone(h.doc.Applied)
+		if applied == nil {
+			applied = map[string]object{}
+		}
 		result, err := application{
-			manager: manager, force: isTrue(query.Get("force")), config: config, derived: h.derived, current: h.object, applied: h.doc.Applied,
+			manager: manager, force: isTrue(query.Get("force")), config: config, derived: h.derived, current: h.object, applied: applied,
 		}.apply()
 		if c, ok := errors.AsType[conflictError](err); ok {
 			return outcome{}, conflicted(q.kind, q.name, c.Error())
@@ -136,10 +140,6 @@ func (q *request) applyPatch(data []byte) (patcher, error) {
 		}
 		if version := textAt(whole, "metadata", "resourceVersion"); version != "" {
 			put(result, version, "metadata", "resourceVersion")
-		}
-		applied := maps.Clone(h.doc.Applied)
-		if applied == nil {
-			applied = map[string]object{}
 		}
 		applied[manager] = config
 		return outcome{result, applied}, nil

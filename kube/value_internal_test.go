@@ -167,6 +167,7 @@ func TestApply(t *testing.T) {
 		other                          string // what another manager has applied
 		force                          bool
 		want                           string
+		left                           string // what the other manager has then
 	}{
 		{name: "what is said is there", config: `{"containers":[{"name":"web","resources":{"limits":{"cpu":"1"}}}]}`,
 			want: `{"image":"x","containers":[{"name":"charm","image":"c"},{"name":"web","image":"w","resources":{"limits":{"cpu":"1"}}}]}`},
@@ -180,6 +181,8 @@ func TestApply(t *testing.T) {
 			applied: `{"a":{"b":1},"env":[{"name":"e","value":"1"}]}`, config: `{"a":{"d":2}}`, want: `{"a":{"c":1,"d":2},"env":[{"name":"f"}]}`},
 		{name: "unless another one says it", current: `{"a":{"b":1}}`, applied: `{"a":{"b":1}}`, other: `{"a":{"b":1}}`, config: `{"z":1}`, want: `{"a":{"b":1},"z":1}`},
 		{name: "what the model has is again as it has it", current: `{"image":"mine"}`, applied: `{"image":"mine"}`, config: `{"z":1}`, want: `{"image":"x","z":1}`},
+		{name: "what is taken by force is the other one's no more", current: `{"a":{"b":1}}`, other: `{"a":{"b":1,"c":2}}`, force: true, config: `{"a":{"b":2}}`,
+			want: `{"a":{"b":2}}`, left: `{"a":{"c":2}}`},
 		{name: "an empty object takes nothing away", current: `{"a":{"b":1}}`, config: `{"a":{}}`, want: `{"a":{"b":1}}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -200,6 +203,9 @@ func TestApply(t *testing.T) {
 			}
 			if err == nil && (!strings.HasPrefix(c.want, "{") || !equal(got, parsed(t, c.want))) {
 				t.Errorf("got %s, want %s", encode(got), c.want)
+			}
+			if c.left != "" && !equal(a.applied["other"], parsed(t, c.left)) {
+				t.Errorf("the other one has %s, want %s", encode(a.applied["other"]), c.left)
 			}
 		})
 	}

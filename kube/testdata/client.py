@@ -172,6 +172,17 @@ def refusals(client):
     refused(403, client.delete, Pod, "web-0")
 
 
+def kuby(client):
+    """What a charm of the tests does, by its own module."""
+    from cluster import Cluster
+
+    cluster = Cluster("dev", "web")
+    assert cluster.set_service_port(80) and not cluster.set_service_port(80)
+    assert cluster.set_memory_limit("httpd", "2Gi") and not cluster.set_memory_limit("httpd", "2Gi")
+    assert cluster.describe("web-0", "httpd") == {"ports": "80", "cluster-ip": "10.1.1.1", "memory-limit": "2Gi", "pod-ip": "10.1.0.1"}
+    assert cluster.set_memory_limit("httpd", "") and not cluster.set_memory_limit("httpd", "")
+
+
 def strict():
     """As newer Pythons look at certificates."""
     import os
@@ -188,7 +199,7 @@ def main():
     strict()
     client = Client()
     assert client.namespace == "dev", client.namespace
-    for step in (service_ports, compute_resources, template, pods, own_objects, watch, refusals):
+    for step in (service_ports, compute_resources, template, pods, own_objects, watch, refusals, kuby):
         step(client)
         print(step.__name__, flush=True)
 
