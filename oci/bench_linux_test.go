@@ -44,8 +44,8 @@ func tree(t testing.TB, seed uint64, files int, total int64) []byte {
 	return b.Bytes()
 }
 
-// size is 300 MB in 10,000 files where figures are taken, by -benchtime above 1x; and
-// what shows the same ratio in a moment for those who only see to it that it runs.
+// size is 300 MB in 10,000 files where figures are taken; and for those who only see to
+// it that it runs, what does so in a moment.
 func size(b *testing.B) (files int, total int64) {
 	if os.Getenv("UNITD_TEST_LONG") == "" || testing.Short() {
 		return 400, 12 << 20

@@ -92,7 +92,7 @@ type recordLayer struct {
 // NotFound, NotValid, NotSupported, Unauthorized and QuotaLimitExceeded, or the
 // disk's and the network's.
 func (c *Cache) Resolve(ctx context.Context, s Source) (_ Resolved, err error) {
-	defer func() { err = errors.Annotatef(err, "image %s", s) }()
+	defer func() { err = printable(errors.Annotatef(err, "image %s", s)) }()
 	if s.Reference.Directory() {
 		image, err := asImage(s.Reference)
 		if err != nil {
@@ -141,7 +141,7 @@ func (c *Cache) Resolve(ctx context.Context, s Source) (_ Resolved, err error) {
 // NotFound is that an image, which was resolved on another host, can't be had
 // from this one.
 func (c *Cache) Fetch(ctx context.Context, s Source, digest string) (_ *Image, err error) {
-	defer func() { err = errors.Annotatef(err, "image %s", s) }()
+	defer func() { err = printable(errors.Annotatef(err, "image %s", s)) }()
 	if s.Reference.Directory() {
 		return asImage(s.Reference)
 	}
@@ -207,7 +207,12 @@ func (c *Cache) begin(ctx context.Context) (*lock, error) {
 		return nil, errors.Trace(err)
 	}
 	if err = c.clearWork(); err == nil {
-		err = l.change(false)
+		// In between another may come, who wants it alone.
+		if err = l.change(false); errors.Is(err, errHeld) {
+			l.release()
+			l, err = c.takeLock(ctx, cacheLock, false)
+			return l, errors.Trace(err)
+		}
 	}
 	if err != nil {
 		l.release()

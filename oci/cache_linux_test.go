@@ -310,9 +310,11 @@ func TestOnlyLoopbackDoesWithoutTLS(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
 	defer s.Close()
 	_, port, _ := strings.Cut(strings.TrimPrefix(s.URL, "http://"), ":")
-	_, err := tlsOnly{http.DefaultTransport}.RoundTrip(httptest.NewRequest(http.MethodGet, "http://registry.local:"+port, nil))
-	if !errors.Is(err, errors.NotSupported) || asked.Load() != 0 {
-		t.Errorf("got %v", err)
+	for to, want := range map[string]error{"http://registry.local:" + port: errors.NotSupported, s.URL: errors.Forbidden, "https://localhost:" + port: errors.Forbidden} {
+		_, err := where{http.DefaultTransport, false}.RoundTrip(httptest.NewRequest(http.MethodGet, to, nil))
+		if !errors.Is(err, want) || asked.Load() != 0 {
+			t.Errorf("%s: got %v", to, err)
+		}
 	}
 }
 

@@ -126,8 +126,7 @@ func (u *unpacker) link(name string, h *tar.Header) error {
 	}
 	top := u.way[0].root
 	if u.skipped[target] { // a device's other name
-		u.skip(name)
-		return nil
+		return u.skip(name)
 	}
 	st, err := top.Lstat(target)
 	if target == "" || err != nil || st.IsDir() || isWhiteout(st) {
@@ -176,11 +175,15 @@ func mode(h *tar.Header) uint32 { return uint32(h.Mode) & 0o7777 }
 const xattrPrefix = "SCHILY.xattr."
 
 // skip leaves a device out, and says so.
-func (u *unpacker) skip(name string) {
+func (u *unpacker) skip(name string) error {
+	if err := u.payName(name); err != nil {
+		return errors.Trace(err)
+	}
 	u.skipped[name] = true
 	if u.out.SkippedN++; len(u.out.Skipped) < 20 {
 		u.out.Skipped = append(u.out.Skipped, name)
 	}
+	return nil
 }
 
 func hasXattrs(h *tar.Header) bool {

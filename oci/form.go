@@ -58,10 +58,11 @@ func (f Form) opaque() string {
 type limits struct {
 	bytes   int64 // of its files, and of the tar file
 	entries int
+	names   int // bytes that names of directories take in memory
 }
 
 // defaultLimits are more than any image that serves a purpose has.
-var defaultLimits = limits{bytes: 64 << 30, entries: 4_000_000}
+var defaultLimits = limits{bytes: 32 << 30, entries: 2_000_000, names: 64 << 20}
 
 // The limits of one path, which cost memory and open files.
 const (

@@ -141,7 +141,7 @@ func (w *work) top(ctx context.Context, form Form, layers []*layer) (*layer, err
 	if !errors.Is(err, errors.NotFound) {
 		return got, errors.Trace(err)
 	}
-	dirs, err := implied(layers)
+	dirs, err := implied(ctx, layers)
 	if err != nil || len(dirs) == 0 && len(layers) > 0 {
 		return nil, errors.Trace(err)
 	}

@@ -1,6 +1,7 @@
 package oci
 
 import (
+	"context"
 	"io/fs"
 	"maps"
 	"os"
@@ -25,7 +26,7 @@ type attributes struct {
 
 // implied are the directories of a stack of layers, top first, that show other
 // attributes than they are to have; and those that they are in.
-func implied(layers []*layer) (map[string]attributes, error) {
+func implied(ctx context.Context, layers []*layer) (map[string]attributes, error) {
 	out := map[string]attributes{}
 	asked := map[string]bool{}
 	for _, l := range layers {
@@ -34,6 +35,9 @@ func implied(layers []*layer) (map[string]attributes, error) {
 				continue
 			}
 			asked[name] = true
+			if err := ctx.Err(); err != nil {
+				return nil, errors.Trace(err)
+			}
 			want, differs, err := effective(layers, name)
 			if err != nil {
 				return nil, errors.Trace(err)

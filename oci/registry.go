@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/authn"
@@ -30,7 +31,7 @@ func openRegistry(ctx context.Context, s Source) (*registry, error) {
 	if s.Username != "" || s.Password != "" {
 		login = remote.WithAuth(&authn.Basic{Username: s.Username, Password: s.Password})
 	}
-	p, err := remote.NewPuller(login, remote.WithContext(ctx), remote.WithUserAgent("unitd"), remote.WithTransport(tlsOnly{remote.DefaultTransport}))
+	p, err := remote.NewPuller(login, remote.WithContext(ctx), remote.WithUserAgent("unitd"), remote.WithTransport(where{remote.DefaultTransport, loopback(hostOf(ref))}))
 	return &registry{ref: ref, puller: p}, errors.Trace(err)
 }
 
@@ -78,15 +79,28 @@ func (r *registry) explain(err error) error {
 	return errors.Errorf("cannot get %s: %s", r.ref, visibleText(oneLine(of)))
 }
 
-// tlsOnly lets nobody but this host do without TLS: the library would with any
-// address that looks private, where others may listen.
-type tlsOnly struct{ http.RoundTripper }
+// where bounds which hosts are asked: a registry on this host may do without TLS, and
+// no other one, also not one whose address looks private, where others may listen.
+// And no other one has this host's own services asked, by a redirect.
+type where struct {
+	http.RoundTripper
+	here bool // the registry is on this host
+}
 
-func (t tlsOnly) RoundTrip(q *http.Request) (*http.Response, error) {
-	if q.URL.Scheme != "https" && !loopback(q.URL.Hostname()) {
+func (w where) RoundTrip(q *http.Request) (*http.Response, error) {
+	to := loopback(q.URL.Hostname())
+	switch {
+	case to && !w.here:
+		return nil, errors.NewForbidden(nil, "the registry sends to "+q.URL.Host+", which is this host")
+	case q.URL.Scheme != "https" && !to:
 		return nil, errors.NewNotSupported(nil, "registry "+q.URL.Host+" has no TLS: only one on this host may do without")
 	}
-	return t.RoundTripper.RoundTrip(q)
+	return w.RoundTripper.RoundTrip(q)
+}
+
+func hostOf(ref name.Reference) string {
+	u := url.URL{Host: ref.Context().RegistryStr()}
+	return u.Hostname()
 }
 
 func loopback(host string) bool {

@@ -109,6 +109,20 @@ func digestOf(b []byte) string {
 
 func sumOf(h hash.Hash) string { return "sha256:" + hex.EncodeToString(h.Sum(nil)) }
 
+// printable is an error whose text is one line, whatever names strangers have given.
+func printable(err error) error {
+	if err == nil || visibleText(err.Error()) == err.Error() {
+		return err
+	}
+	return &inText{err}
+}
+
+type inText struct{ error }
+
+func (e *inText) Error() string { return visibleText(e.error.Error()) }
+
+func (e *inText) Unwrap() error { return e.error }
+
 func visibleText(s string) string { return strings.Map(visible, s) }
 
 // ahead reads in a goroutine of its own, which ends with Close: so what it reads

@@ -28,7 +28,8 @@ type unpacker struct {
 	way []*directory
 	// dirs are the directories that there are, with what they are to be in the end:
 	// files in them change their times, and who isn't root couldn't write to some.
-	dirs    map[string]*tar.Header // nil: implied
+	// Nothing else of their headers is kept, which may be large.
+	dirs    map[string]folderEnd
 	skipped map[string]bool
 	out     contents
 }
@@ -60,7 +61,7 @@ func unpack(ctx context.Context, dir string, r io.Reader, form Form, most limits
 		return contents{}, errors.Trace(err)
 	}
 	u := &unpacker{form: form, left: most, buf: make([]byte, 256<<10), way: []*directory{top},
-		dirs: map[string]*tar.Header{"": nil}, skipped: map[string]bool{}}
+		dirs: map[string]folderEnd{"": {implied: true}}, skipped: map[string]bool{}}
 	defer func() {
 		for _, d := range u.way {
 			d.close()
@@ -113,16 +114,14 @@ func (u *unpacker) entry(h *tar.Header, content io.Reader) error {
 		if h.Typeflag != tar.TypeDir {
 			return errors.NewNotValid(nil, "the root isn't a directory")
 		}
-		u.dirs[""] = h
-		return nil
+		return u.keep("", u.way[0], ".", h)
 	}
 	parent, base := path.Split(name)
 	if strings.HasPrefix(base, whiteout) {
 		return u.whiteout(strings.TrimSuffix(parent, "/"), base)
 	}
 	if h.Typeflag == tar.TypeChar || h.Typeflag == tar.TypeBlock {
-		u.skip(name)
-		return nil
+		return u.skip(name)
 	}
 	in, err := u.enter(strings.TrimSuffix(parent, "/"), true)
 	if err != nil {
@@ -162,6 +161,14 @@ func (u *unpacker) pay(size int64) error {
 		return tooLarge("has more than %d files in a layer", u.out.Entries-1)
 	case size < 0 || u.left.bytes < 0:
 		return tooLarge("has more than %d bytes in a layer", u.out.Bytes-size)
+	}
+	return nil
+}
+
+// payName is for a name that is kept in memory until the end.
+func (u *unpacker) payName(name string) error {
+	if u.left.names -= len(name) + 100; u.left.names < 0 {
+		return tooLarge("has more directories in a layer than fit into memory")
 	}
 	return nil
 }
@@ -223,7 +230,10 @@ func (u *unpacker) step(in *directory, name, at string, make bool) error {
 		if err := u.pay(0); err != nil {
 			return errors.Trace(err)
 		}
-		u.dirs[at] = nil
+		if err := u.payName(at); err != nil {
+			return errors.Trace(err)
+		}
+		u.dirs[at] = folderEnd{implied: true}
 		return u.mkdir(in, name, st)
 	case err != nil:
 		return errors.Trace(err)
@@ -280,8 +290,33 @@ func (u *unpacker) directory(in *directory, name, base string, h *tar.Header) er
 	if err != nil {
 		return errors.Trace(err)
 	}
-	u.dirs[name] = h
-	return nil
+	return u.keep(name, in, base, h)
+}
+
+// folderEnd is what a directory is to have in the end.
+type folderEnd struct {
+	implied  bool
+	uid, gid int
+	mode     int64
+	modified time.Time
+}
+
+// keep remembers that for a directory, which is that of a name in another, and gives
+// it its attributes.
+func (u *unpacker) keep(name string, in *directory, base string, h *tar.Header) error {
+	if err := u.payName(name); err != nil {
+		return errors.Trace(err)
+	}
+	u.dirs[name] = folderEnd{uid: h.Uid, gid: h.Gid, mode: h.Mode, modified: h.ModTime}
+	if !hasXattrs(h) {
+		return nil
+	}
+	f, err := in.root.Open(base)
+	if err != nil {
+		return errors.Trace(err)
+	}
+	defer f.Close()
+	return u.attributes(f, h)
 }
 
 // makeWay removes what has an entry's name: a later one replaces a former one.
@@ -308,9 +343,10 @@ func (u *unpacker) finish() error {
 		return slices.Compare(strings.Split(b, "/"), strings.Split(a, "/"))
 	})
 	for _, name := range names {
-		h := u.dirs[name]
-		if h == nil {
-			h = &tar.Header{Typeflag: tar.TypeDir, Mode: 0o755, ModTime: time.Unix(0, 0)}
+		end := u.dirs[name]
+		h := &tar.Header{Typeflag: tar.TypeDir, Uid: end.uid, Gid: end.gid, Mode: end.mode, ModTime: end.modified}
+		if end.implied {
+			h.Mode, h.ModTime = 0o755, time.Unix(0, 0)
 			u.out.Implied = append(u.out.Implied, name)
 		}
 		d, err := u.enter(name, false)

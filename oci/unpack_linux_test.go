@@ -21,7 +21,7 @@ func unpackHere(t testing.TB, form Form, entries ...tar.Header) (string, content
 	t.Helper()
 	root := filepath.Join(t.TempDir(), "root")
 	must(t, os.Mkdir(root, 0o700))
-	got, err := unpack(t.Context(), root, bytes.NewReader(tarOf(t, entries...)), form, limits{bytes: 1 << 20, entries: 200})
+	got, err := unpack(t.Context(), root, bytes.NewReader(tarOf(t, entries...)), form, limits{bytes: 1 << 20, entries: 200, names: 1 << 20})
 	return root, got, err
 }
 
@@ -127,7 +127,7 @@ func TestHostileLayers(t *testing.T) {
 			must(t, os.WriteFile(keep, []byte("kept"), 0o600))
 			must(t, os.Mkdir(root, 0o700))
 			raw := rawTar(t, in)
-			_, err := unpack(t.Context(), root, bytes.NewReader(raw), Single, limits{bytes: 1 << 20, entries: 200})
+			_, err := unpack(t.Context(), root, bytes.NewReader(raw), Single, limits{bytes: 1 << 20, entries: 200, names: 1 << 20})
 			if err == nil || strings.ContainsAny(err.Error(), "\n\x1b") {
 				t.Errorf("got %v, and\n%s", err, shown(t, root))
 			}
@@ -208,7 +208,7 @@ func FuzzUnpack(f *testing.F) {
 		root := filepath.Join(above, "root")
 		must(t, os.WriteFile(filepath.Join(above, "keep"), []byte("kept"), 0o600))
 		must(t, os.Mkdir(root, 0o700))
-		got, err := unpack(t.Context(), root, bytes.NewReader(b), Single, limits{bytes: 1 << 20, entries: 100})
+		got, err := unpack(t.Context(), root, bytes.NewReader(b), Single, limits{bytes: 1 << 20, entries: 100, names: 1 << 20})
 		checkOutside(t, root)
 		if err == nil && (got.Bytes > 1<<20 || got.Entries > 100) {
 			t.Errorf("got %+v", got)
