@@ -104,6 +104,9 @@ func New(p Params) *Context {
 	return c
 }
 
+// Sidecar says whether the unit is one of a container charm.
+func (c *Context) Sidecar() bool { return c.p.Charm.Sidecar() }
+
 // Unit is the unit whose hook runs.
 func (c *Context) Unit() model.UnitName { return c.p.Unit }
 

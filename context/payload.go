@@ -28,10 +28,14 @@ func (c *Context) SetPayloadStatus(class, id, status string) error {
 }
 
 // Cloud is what is known of the cloud that the unit is in. The error is
-// Forbidden, with the contract's text, for an application that isn't trusted.
+// Forbidden, with the contract's text, for an application that isn't trusted, and
+// NotSupported for one of a container charm.
 func (c *Context) Cloud() (Cloud, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.p.Charm.Sidecar() {
+		return Cloud{}, errors.NewNotSupported(nil, `cannot access cloud credentials: credential-get on a "caas" model not supported`)
+	}
 	cloud, err := c.p.View.Cloud()
 	return cloud, errors.Annotate(err, "cannot access cloud credentials")
 }

@@ -84,6 +84,9 @@ func (c *Context) checkPort(r model.PortRange, endpoints []string) error {
 	if err := r.Validate(); err != nil {
 		return errors.Trace(err)
 	}
+	if err := c.checkContainerPort(r); err != nil {
+		return errors.Trace(err)
+	}
 	known := c.endpoints()
 	for _, ep := range endpoints {
 		if ep != allEndpoints && !slices.Contains(known, ep) {
@@ -92,6 +95,19 @@ func (c *Context) checkPort(r model.PortRange, endpoints []string) error {
 	}
 	_, err := c.askPorts()
 	return errors.Trace(err)
+}
+
+// checkContainerPort refuses what the service of a container application can't have.
+// Source: docs/spec/containers.md §6, K-106, K-107.
+func (c *Context) checkContainerPort(r model.PortRange) error {
+	switch {
+	case !c.p.Charm.Sidecar():
+	case r.Protocol == "icmp":
+		return errors.NewNotSupported(nil, "protocol icmp on caas models not supported")
+	case r.From != r.To:
+		return errors.NewNotSupported(nil, "port ranges are not supported for k8s applications, please specify a single port")
+	}
+	return nil
 }
 
 // endpoints are those that a port can be opened for: the charm's relations,

@@ -61,7 +61,7 @@ func (u *unit) executeAt(ctx context.Context, run uniter.Run, entry *history.Ent
 		return nil, u.failure(ctx, err)
 	}
 	hctx, res := u.execute(ctx, run, entry)
-	res = u.failedByWish(ctx, hctx, res)
+	res = u.failedByReboot(ctx, run, hctx, u.failedByWish(ctx, hctx, res))
 	err := u.at(ctx, PointEnded, run.Number, run.Hook, "")
 	if err != nil && !res.Stopped && res.Failure == nil {
 		res = u.failure(ctx, err)
@@ -345,7 +345,7 @@ func (u *unit) environ(run uniter.Run, contextID string, why model.Departure) []
 	}
 	env := hooks.Environ(run.Hook, hooks.Place{
 		Unit: u.name, Principal: u.principal, ModelName: u.model.Name(), ModelUUID: u.model.UUID(),
-		MachineID: u.machine, CharmDir: charm, ToolsDir: toolsDir,
+		MachineID: u.machineID(), CharmDir: charm, ToolsDir: toolsDir,
 		Socket: socket, ContextID: contextID, APIAddresses: []string{"localhost:17070"},
 		Path: u.host.Path, Debian: u.host.Debian, Ubuntu: u.host.Ubuntu, Proxy: u.proxy[0], LegacyProxy: u.proxy[1],
 		Run: run.Number, Departure: why,

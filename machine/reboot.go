@@ -5,9 +5,12 @@ import (
 	"log/slog"
 	"sync"
 
+	hookcontext "github.com/unitd/unitd/context"
 	"github.com/unitd/unitd/hooks"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
+	"github.com/unitd/unitd/uniter"
+	"github.com/unitd/unitd/uniter/resolver"
 )
 
 // rebooter carries out what charms ask of juju-reboot, where the agent has
@@ -49,9 +52,39 @@ func (r *rebooter) reboot(ctx context.Context, u *unit) {
 	})
 }
 
+// podReboot is why a hook of a container unit has failed that asks for a reboot: the
+// unit has no machine, and the host isn't its own. Source: docs/spec/containers.md
+// §6, K-065.
+const podReboot = "juju-reboot: the unit has no machine that could be rebooted"
+
+// failedByReboot is how a run has ended that has asked for a reboot where none can
+// be: it has failed, and so it is where it was ended for that.
+func (u *unit) failedByReboot(ctx context.Context, run uniter.Run, hctx *hookcontext.Context, res uniter.Result) uniter.Result {
+	if !u.pod || hctx == nil || ctx.Err() != nil || run.Hook.IsTask() || hctx.Changes().Reboot == model.NoReboot {
+		return res
+	}
+	f := resolver.Failure{Message: podReboot, Exit: -1}
+	if res.Failure != nil {
+		f.Output = res.Failure.Output
+	}
+	return uniter.Result{Failure: &f}
+}
+
+// machineID is the id of the unit's machine for its hooks; empty for a container
+// unit, which has none. Source: docs/spec/containers.md §2.2, K-014.
+func (u *unit) machineID() string {
+	if u.pod {
+		return ""
+	}
+	return u.machine
+}
+
 // rebootNow is the hookcontext.Params.RebootNow of a run that end ends; nil
 // where the agent has no leave, and for commands, which have their answer first.
 func (u *unit) rebootNow(h hooks.Info, end func()) func() {
+	if u.pod && !h.IsTask() {
+		return end
+	}
 	if u.rebooter.carryOut == nil || h.IsTask() {
 		return nil
 	}
@@ -65,6 +98,8 @@ func (u *unit) rebootNow(h hooks.Info, end func()) func() {
 func (u *unit) committedReboot(ctx context.Context, c state.HookCommit) {
 	switch {
 	case c.Changes.Reboot == model.NoReboot:
+	case u.pod: // commands, which haven't failed by it
+		u.log.Warn(podReboot, "unit", u.name)
 	case u.rebooter.carryOut == nil:
 		u.log.Warn("the charm asks for a reboot of its machine; it is noted, not carried out (see unitd agent --allow-reboot)",
 			"unit", u.name, "when", string(c.Changes.Reboot))

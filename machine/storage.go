@@ -178,11 +178,15 @@ func (s *storeroom) serve(ctx context.Context, v state.StorageView) error {
 // where it is in the machine of an isolated unit: on the host that stays where it
 // is made, and the unit's agent attaches it.
 func (s *storeroom) wanted(ctx context.Context, v state.StorageView) (wanted, inside string, err error) {
-	isolated, err := s.isolated(ctx, v.Unit)
-	if err != nil || !isolated {
-		return v.Attachment.Wanted, "", errors.Trace(err)
-	}
+	isolated, pod, err := s.isolated(ctx, v.Unit)
 	switch {
+	case err != nil:
+		return "", "", errors.Trace(err)
+	case !isolated && pod:
+		// The place is the same one in each unit: on the host there is one only.
+		return "", "", nil
+	case !isolated:
+		return v.Attachment.Wanted, "", nil
 	case v.Kind != model.Filesystem:
 		return "", "", nil
 	case v.Attachment.Location != "": // of which the charm was told
@@ -193,8 +197,9 @@ func (s *storeroom) wanted(ctx context.Context, v state.StorageView) (wanted, in
 	return "", isolate.Juju + "/storage/" + string(v.ID), nil
 }
 
-// isolated says whether a unit has a machine of its own, or its principal has.
-func (s *storeroom) isolated(ctx context.Context, unit model.UnitName) (bool, error) {
+// isolated says whether a unit has a machine of its own, or its principal has, and
+// whether it is a container unit.
+func (s *storeroom) isolated(ctx context.Context, unit model.UnitName) (isolated, pod bool, err error) {
 	doc, err := s.model.Unit(ctx, unit)
 	if err == nil {
 		var app state.ApplicationDoc
@@ -203,13 +208,13 @@ func (s *storeroom) isolated(ctx context.Context, unit model.UnitName) (bool, er
 			in = doc.Principal
 		}
 		if app, err = s.model.Application(ctx, in.Application()); err == nil {
-			return app.Isolation.On(), nil
+			return app.Isolation.On(), doc.Pod, nil
 		}
 	}
 	if errors.Is(err, errors.NotFound) {
-		return false, nil // on its way out
+		return false, false, nil // on its way out
 	}
-	return false, errors.Trace(err)
+	return false, false, errors.Trace(err)
 }
 
 // remove takes an instance off the host and out of the model.

@@ -111,6 +111,8 @@ type unit struct {
 	// the agent, to begin anew.
 	believed string
 	lose     func()
+	// pod is state.UnitDoc.Pod.
+	pod bool
 	// reboot is state.UnitDoc.Reboot as the agent began.
 	reboot string
 	// inError is state.UnitDoc.Failed as of the last look.

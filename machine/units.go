@@ -153,7 +153,7 @@ func (a *modelAgent) clearUnit(ctx context.Context, name model.UnitName) {
 func (a *modelAgent) add(doc state.UnitDoc) *running {
 	m := a.model.Of(doc)
 	u := &running{gone: make(chan struct{}), unit: &unit{
-		name: doc.Name, id: doc.ID, principal: doc.Principal, machine: doc.Machine, reboot: doc.Reboot,
+		name: doc.Name, id: doc.ID, principal: doc.Principal, machine: doc.Machine, pod: doc.Pod, reboot: doc.Reboot,
 		model: m, patient: m.Through(patient{a.health}), lookout: m.Lookout(doc.Name), clock: a.Clock, log: a.log, debugLog: a.debugLog, present: a.present, host: a.present.now(), lease: a.lease, health: a.health, spares: a.spares,
 		disk: a.Disk, dir: filepath.Join(a.dir, "agents", doc.Name.Tag()),
 		former:  a.former(),

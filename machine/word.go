@@ -135,7 +135,7 @@ func (w Word) See(s *state.FullStatus) {
 			}
 			shown = append(shown, u.Workload)
 		}
-		if !app.StatusSet {
+		if !app.StatusSet && len(shown) > 0 {
 			app.Status = model.DeriveStatus(shown)
 		}
 	}

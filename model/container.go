@@ -1,9 +1,12 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
+	"strconv"
 
 	"github.com/juju/errors"
 )
@@ -66,9 +69,11 @@ func (i Image) Hidden() Image {
 	return i
 }
 
-// Sidecar says whether the charm drives workloads in containers beside it: it has
-// containers.
-func (c Charm) Sidecar() bool { return len(c.Containers) > 0 }
+// Sidecar says whether the charm is one for Kubernetes: it drives workloads in
+// containers beside it, or has none and assumes that there is a Kubernetes.
+func (c Charm) Sidecar() bool {
+	return len(c.Containers) > 0 || slices.ContainsFunc(c.Assumes, func(a Assumption) bool { return a.Feature == FeatureK8sAPI })
+}
 
 // ContainerNames are the names of the charm's containers in the order in which
 // they count: ports, and what is told of them, go by it. Source:
@@ -85,6 +90,17 @@ func (c Charm) Images() []string {
 	}
 	slices.Sort(names)
 	return names
+}
+
+// podStorage is where the charm of a container unit has storage that it names no
+// place for. Source: docs/spec/containers.md §5.4.
+const podStorage = "/var/lib/juju/storage"
+
+// PodStorage is where the charm of a container unit has its instance number i of
+// storage of that name, below the location that the charm gives; empty: the usual
+// one.
+func PodStorage(location, name string, i int) string {
+	return path.Join(cmp.Or(location, podStorage), name, strconv.Itoa(i))
 }
 
 // CheckContainers says why no unit of the charm can be provided: a container

@@ -67,6 +67,13 @@ func (m *Model) Deploy(ctx context.Context, a DeployArgs) error {
 		return errors.Trace(err)
 	}
 	if rest := a.Units - first; rest > 0 {
+		app, err := m.Application(ctx, a.Application)
+		switch {
+		case err != nil:
+			return errors.Trace(err)
+		case app.Sidecar:
+			return unfinished(m.rescale(ctx, a.Application, Orderly))
+		}
 		_, err = m.AddUnits(ctx, a.Application, rest, a.To[min(first, len(a.To)):]...)
 	}
 	return errors.Trace(err)
@@ -101,12 +108,17 @@ func (d docs) checkDeploy(a DeployArgs, charm model.Charm) error {
 	if err := d.alive(); err != nil {
 		return errors.Trace(err)
 	}
+	if err := d.checkKind(charm); err != nil {
+		return errors.Trace(err)
+	}
 	_, err := d.application(a.Application)
 	switch {
 	case err == nil:
 		return errors.NewAlreadyExists(nil, fmt.Sprintf("cannot add application %q: application already exists", a.Application))
 	case !errors.Is(err, errors.NotFound):
 		return errors.Trace(err)
+	case charm.Sidecar() && len(a.To) > 0:
+		return errors.NewNotValid(nil, "--to cannot be used on k8s models: "+fmt.Sprintf("charm %q is for containers, whose units have no machines", charm.Name))
 	case charm.Subordinate && a.Units > 0:
 		return errors.NewNotValid(nil, "cannot use --num-units with a subordinate application: its units come with the units it is related to")
 	}
@@ -114,6 +126,16 @@ func (d docs) checkDeploy(a DeployArgs, charm model.Charm) error {
 		return errors.Trace(err)
 	}
 	return d.checkStorageOf(a.Storage, charm)
+}
+
+// checkKind refuses a charm for machines where there are none.
+func (d docs) checkKind(charm model.Charm) error {
+	info, err := readInfo(d.Reader, d.m.info)
+	if err != nil || info.Type != CAAS || charm.Sidecar() {
+		return errors.Trace(err)
+	}
+	return errors.NewNotValid(nil, fmt.Sprintf("charm %q is for machines, which model %q doesn't have: "+
+		"it has no containers, and doesn't assume k8s-api", charm.Name, info.Name))
 }
 
 // deploy makes as many of the units as fit beside the rest, and says how many.
@@ -128,7 +150,14 @@ func (t *txn) deploy(a DeployArgs) (units int, err error) {
 	app := ApplicationDoc{
 		Name: a.Application, Charm: a.Charm, Subordinate: charm.Charm.Subordinate,
 		Trust: a.Trust, Constraints: a.Constraints, HookTimeout: a.HookTimeout, LockGroup: a.LockGroup, Storage: a.Storage,
-		Isolation: a.Isolation,
+		Isolation: a.Isolation, Sidecar: charm.Charm.Sidecar() && !charm.Charm.Subordinate,
+	}
+	wanted := a.Units
+	if app.Sidecar {
+		app.Scale = a.Units
+		if charm.Charm.CheckContainers() != nil {
+			wanted = 0
+		}
 	}
 	if err := t.put(configKey(app.Name), configDoc{Values: a.Config}); err != nil {
 		return 0, errors.Trace(err)
@@ -149,7 +178,13 @@ func (t *txn) deploy(a DeployArgs) (units int, err error) {
 	if err != nil {
 		return 0, errors.Trace(err)
 	}
-	units = min(a.Units, max(p.unitsPerTxn(app.Relations*peerWrites+len(a.Resources), app, charm.Charm), 0))
+	units = min(wanted, max(p.unitsPerTxn(app.Relations*peerWrites+len(a.Resources), app, charm.Charm), 0))
+	if app.Sidecar && units < wanted {
+		// Who is cut off after this leaves the rest to the agent.
+		if err := t.queue(cleanupDoc{ScaleOf: app.Name}); err != nil {
+			return 0, errors.Trace(err)
+		}
+	}
 	for range units {
 		if _, err := t.addUnit(&app, "", p); err != nil {
 			return 0, errors.Trace(err)
@@ -161,6 +196,13 @@ func (t *txn) deploy(a DeployArgs) (units int, err error) {
 // AddUnits adds units to an Alive principal application and returns their
 // names. to is DeployArgs.To.
 func (m *Model) AddUnits(ctx context.Context, application string, n int, to ...string) ([]model.UnitName, error) {
+	app, err := m.Application(ctx, application)
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	if app.Sidecar {
+		return m.addContainerUnits(ctx, app, n, to)
+	}
 	var names []model.UnitName
 	for n > 0 {
 		var added []model.UnitName
@@ -216,16 +258,22 @@ func (t *txn) addUnit(app *ApplicationDoc, principal model.UnitName, p *placing)
 	app.NextUnit++
 	app.Units++
 	message := "waiting for machine"
-	if principal == "" {
+	switch {
+	case app.Sidecar:
+		message = "installing agent"
+		if err := t.placePod(&u); err != nil {
+			return u, errors.Trace(err)
+		}
+	case principal == "":
 		if err := t.place(&u, p); err != nil {
 			return u, errors.Trace(err)
 		}
-	} else {
+	default:
 		p, err := t.unit(principal)
 		if err != nil {
 			return u, errors.Trace(err)
 		}
-		u.Machine, u.Provider, message = p.Machine, p.Provider, "installing agent"
+		u.Machine, u.Provider, u.Pod, message = p.Machine, p.Provider, p.Pod, "installing agent"
 		p.Subordinates = append(p.Subordinates, u.Name)
 		if err := t.put(unitKey(p.Name), p); err != nil {
 			return u, errors.Trace(err)
@@ -240,7 +288,7 @@ func (t *txn) addUnit(app *ApplicationDoc, principal model.UnitName, p *placing)
 	if err := t.put(unitKey(u.Name), u); err != nil {
 		return u, errors.Trace(err)
 	}
-	if err := t.firstStorage(*app, u); err != nil {
+	if err := t.firstStorage(app, u); err != nil {
 		return u, errors.Trace(err)
 	}
 	return t.unit(u.Name)

@@ -90,6 +90,8 @@ func (m *Model) cleanUp(ctx context.Context, doc cleanupDoc) (err error) {
 		err = m.finishForced(ctx, doc.Machine)
 	case doc.Blobs:
 		err = m.sweepBlobs(ctx)
+	case doc.ScaleOf != "":
+		err = m.rescale(ctx, doc.ScaleOf, Orderly)
 	case doc.StorageOf != "":
 		err = m.addLacking(ctx, doc.StorageOf)
 	}

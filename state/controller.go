@@ -75,6 +75,11 @@ func (c *Controller) Store() store.Store { return c.plain }
 // AddModel makes an empty model. Errors: NotValid for a bad name,
 // AlreadyExists.
 func (c *Controller) AddModel(ctx context.Context, name string) (*Model, error) {
+	return c.AddModelOf(ctx, name, IAAS)
+}
+
+// AddModelOf is AddModel for a model of that type.
+func (c *Controller) AddModelOf(ctx context.Context, name string, kind ModelType) (*Model, error) {
 	if !model.ValidModelName(name) {
 		return nil, errors.NewNotValid(nil, fmt.Sprintf(
 			"%q is not a valid name: model names may only contain lowercase letters, digits and hyphens", name))
@@ -83,7 +88,7 @@ func (c *Controller) AddModel(ctx context.Context, name string) (*Model, error) 
 	if err != nil {
 		return nil, errors.Annotate(err, "cannot make a model's id")
 	}
-	info := ModelInfo{Name: name, UUID: id.String(), Created: c.clock.Now().UTC()}
+	info := ModelInfo{Name: name, UUID: id.String(), Created: c.clock.Now().UTC(), Type: kind}
 	_, err = c.store.Update(ctx, func(tx store.Tx) error {
 		_, err := tx.Get(modelsPrefix + name)
 		if err == nil {

@@ -16,7 +16,19 @@ type ModelInfo struct {
 	UUID    string     `json:"uuid"`
 	Life    model.Life `json:"life"`
 	Created time.Time  `json:"created"`
+	// Type is CAAS for a model of container charms alone; empty for any other,
+	// which takes both kinds.
+	Type ModelType `json:"type,omitempty"`
 }
+
+// ModelType says what kinds of charms a model takes.
+type ModelType string
+
+// The types of models, as Juju calls them.
+const (
+	IAAS ModelType = ""
+	CAAS ModelType = "caas"
+)
 
 // CharmDoc is the document of one revision of a charm; it never changes. The
 // archive is stored apart, in chunks, by its hash.
@@ -57,6 +69,13 @@ type ApplicationDoc struct {
 	Relations int `json:"relations"`
 	// NextUnit is the number that the next unit gets.
 	NextUnit int `json:"next-unit"`
+	// Sidecar: it is an application of a container charm, whose units are numbered
+	// from 0 to Scale, in so far as they are there; see SetScale.
+	Sidecar bool `json:"sidecar,omitempty"`
+	Scale   int  `json:"scale,omitempty"`
+	// Kept is the storage of container units that are gone, for when they are there
+	// again.
+	Kept map[model.UnitName][]model.StorageID `json:"kept,omitempty"`
 	// Resources are what it was given for resources of its charm, by name. Given
 	// counts the times that it was given new ones; when it moves, its units run
 	// upgrade-charm.
@@ -83,6 +102,8 @@ type UnitDoc struct {
 	Life    model.Life `json:"life"`
 	Force   Force      `json:"force,omitempty"` // how it is being removed
 	Machine string     `json:"machine"`         // a subordinate's is its principal's
+	// Pod: it is a container unit, whose machine is none that people see.
+	Pod bool `json:"pod,omitempty"`
 	// Provider is that of its machine.
 	Provider     string           `json:"provider,omitempty"`
 	Principal    model.UnitName   `json:"principal,omitempty"`
@@ -140,6 +161,9 @@ type MachineDoc struct {
 	BaseChannel string `json:"base-channel,omitempty"`
 	// ForUnit: the machine was made for one unit, and goes with it.
 	ForUnit bool `json:"for-unit,omitempty"`
+	// Pod: it stands for the machine of a container unit, which has none. People
+	// don't see it, and nothing else is placed on it.
+	Pod bool `json:"pod,omitempty"`
 	// Provider is who sees to it that there is a host for it: LocalProvider or
 	// ManualProvider.
 	Provider string `json:"provider,omitempty"`
@@ -264,10 +288,12 @@ type consumerDoc struct {
 // refers to Application, which is Dying; a Unit that is Dead; a Relation that
 // nobody is to be in any more; the secrets that are listed under
 // SecretsOf, whose owner is gone, with what it has read; the tasks whose refs are
-// below Tasks, of a unit that is gone; or storage that the units of StorageOf
+// below Tasks, of a unit that is gone; the units that the scale of the application
+// ScaleOf asks for; or storage that the units of StorageOf
 // lack since its charm was upgraded.
 type cleanupDoc struct {
 	StorageOf   string `json:"storage-of,omitempty"`
+	ScaleOf     string `json:"scale-of,omitempty"`
 	SecretsOf   string `json:"secrets-of,omitempty"`
 	Prefix      string `json:"prefix,omitempty"`
 	Upto        int64  `json:"upto,omitempty"`

@@ -182,7 +182,7 @@ func (d docs) task(r TaskRequest) (TaskDoc, error) {
 // machineTask is task for a machine.
 func (d docs) machineTask(r TaskRequest) (TaskDoc, error) {
 	t := TaskDoc{Machine: r.Machine, TaskSpec: r.TaskSpec}
-	m, err := d.machine(r.Machine)
+	m, err := d.seenMachine(r.Machine)
 	if err == nil && m.Life == model.Dead {
 		err = errors.NewNotFound(nil, fmt.Sprintf("machine %q not found", r.Machine))
 	}

@@ -63,6 +63,9 @@ func (m *Model) ForceUnit(ctx context.Context, name model.UnitName, how Force) e
 		if err != nil {
 			return errors.Trace(err)
 		}
+		if u.Pod && u.Principal == "" {
+			return errNamedUnit
+		}
 		if u.Principal != "" {
 			return errors.NewNotValid(nil, fmt.Sprintf("unit %q is a subordinate, to remove use remove-relation. Note: this will remove all relations to %s", name, name.Application()))
 		}
@@ -73,6 +76,11 @@ func (m *Model) ForceUnit(ctx context.Context, name model.UnitName, how Force) e
 	})
 	return errors.Trace(err)
 }
+
+// errNamedUnit is the error of removing a container unit by its name: numbers stay
+// dense. Source: docs/spec/containers.md §7.2, K-118.
+var errNamedUnit = errors.NewNotSupported(nil, "k8s models do not support removing named units.\n"+
+	"Instead specify an application with --num-units.")
 
 // ForceRelation removes a relation (seed 000, "remove-relation") with that much
 // force; with Abandon no unit is in its scope any more when it returns, and it is

@@ -98,7 +98,9 @@ func (s *FullStatus) read(r docs) error {
 			return errors.Trace(err)
 		}
 		byID[doc.ID] = v
-		s.Machines = append(s.Machines, v)
+		if !doc.Pod {
+			s.Machines = append(s.Machines, v)
+		}
 	}
 	if s.Relations, err = list[RelationDoc](r, "relation/"); err != nil {
 		return errors.Trace(err)

@@ -109,7 +109,7 @@ func (m *Model) JoinMachine(ctx context.Context, token Token, agent, instance st
 // The error is NotValid for one with units, and NotFound.
 func (m *Model) DestroyMachine(ctx context.Context, id string) error {
 	_, err := m.update(ctx, func(tx *txn) error {
-		doc, err := tx.machine(id)
+		doc, err := tx.seenMachine(id)
 		if err != nil || doc.Life != model.Alive {
 			return errors.Trace(err)
 		}
@@ -148,7 +148,7 @@ func (m *Model) ForceDestroyMachine(ctx context.Context, id string) error {
 
 func (m *Model) beginForced(ctx context.Context, id string) error {
 	_, err := m.update(ctx, func(tx *txn) error {
-		doc, err := tx.machine(id)
+		doc, err := tx.seenMachine(id)
 		if err != nil || doc.Life == model.Dead {
 			return errors.Trace(err)
 		}

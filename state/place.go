@@ -86,7 +86,7 @@ func (d docs) checkPlacement(to []string, n int) error {
 		if id == NewMachine {
 			continue
 		}
-		m, err := d.machine(id)
+		m, err := d.seenMachine(id)
 		if err != nil {
 			return errors.Trace(err)
 		}
@@ -118,7 +118,7 @@ func (t *txn) place(u *UnitDoc, p *placing) error {
 		m.ID = fmt.Sprint(n)
 	} else {
 		var err error
-		if m, err = t.machine(to); err != nil {
+		if m, err = t.seenMachine(to); err != nil {
 			return errors.Trace(err)
 		}
 		if m.Life != model.Alive {

@@ -235,6 +235,9 @@ func (d docs) unitStatus(u UnitDoc, present bool) (workload, agent model.Status,
 // in these statuses: what a leader has set isn't active any more where the agents
 // of all units are lost.
 func (d docs) seenApplicationStatus(app ApplicationDoc, units []UnitView) (model.Status, error) {
+	if app.Sidecar && len(units) == 0 && app.Life == model.Alive {
+		return d.unprovided(app)
+	}
 	shown := make([]model.Status, len(units))
 	lost := len(units) > 0
 	for i, u := range units {
@@ -246,6 +249,22 @@ func (d docs) seenApplicationStatus(app ApplicationDoc, units []UnitView) (model
 		s = model.DeriveStatus(shown)
 	}
 	return s, errors.Trace(err)
+}
+
+// unprovided is the status of a container application without units: K-013.
+func (d docs) unprovided(app ApplicationDoc) (model.Status, error) {
+	charm, err := d.charm(app.Charm)
+	if err != nil {
+		return model.Status{}, errors.Trace(err)
+	}
+	if err := charm.Charm.CheckContainers(); err != nil {
+		return model.Status{Status: model.StatusError, Message: err.Error()}, nil
+	}
+	s := model.Status{Status: model.StatusUnknown}
+	if app.Scale > 0 {
+		s = model.Status{Status: model.StatusWaiting, Message: "waiting for container"}
+	}
+	return s, nil
 }
 
 // errorMessage adds to the message of a failed relation hook which endpoint of

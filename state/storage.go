@@ -176,20 +176,25 @@ func storageOfUnit(app ApplicationDoc, charm model.Charm) int {
 }
 
 // firstStorage gives a new unit what it begins with.
-func (t *txn) firstStorage(app ApplicationDoc, u UnitDoc) error {
+func (t *txn) firstStorage(app *ApplicationDoc, u UnitDoc) error {
 	charm, err := t.charm(app.Charm)
 	if err != nil {
 		return errors.Trace(err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(charm.Charm.Storage)) {
 		want := charm.Charm.Storage[name].Complete(app.Storage[name])
-		if want.Count == 0 {
+		kept, err := t.takeKept(app, u.Name, name, charm.Charm.Storage[name], want.Count)
+		if err != nil {
+			return errors.Trace(err)
+		}
+		if want.Count -= kept; want.Count == 0 {
 			continue
 		}
 		if _, err := t.newInstances(u.Name, charm.Charm, name, want, true); err != nil {
 			return errors.Trace(err)
 		}
 	}
+	delete(app.Kept, u.Name)
 	return nil
 }
 
@@ -256,7 +261,12 @@ func (t *txn) attach(u *UnitDoc, s StorageDoc, spec model.StorageSpec, initial b
 	u.Storage++
 	s.Unit, s.Since, s.Problem, s.Host = u.Name, t.now(), "", u.host()
 	a := AttachmentDoc{Storage: s.ID, Unit: u.Name, Initial: initial, Wanted: spec.Location}
-	if a.Wanted != "" && spec.CountMax != 1 {
+	if u.Pod {
+		var err error
+		if a.Wanted, err = t.podLocation(*u, s.ID.Name(), spec); err != nil {
+			return errors.Trace(err)
+		}
+	} else if a.Wanted != "" && spec.CountMax != 1 {
 		a.Wanted = strings.TrimSuffix(a.Wanted, "/") + "/" + string(s.ID)
 	}
 	if err := t.put(attachmentKey(u.Name, s.ID), a); err != nil {
@@ -282,7 +292,10 @@ func (t *txn) detach(unit model.UnitName, id model.StorageID) error {
 	if err := t.put(unitKey(u.Name), u); err != nil {
 		return errors.Trace(err)
 	}
-	return t.letGo(s)
+	if err := t.letGo(s); err != nil {
+		return errors.Trace(err)
+	}
+	return t.keepStorage(u, s.ID)
 }
 
 // letGo is detach but for the unit's count. What was never there goes too.
@@ -302,6 +315,9 @@ func (t *txn) detachAll(u UnitDoc) error {
 	all, err := t.storageOf(u)
 	for _, v := range all {
 		if err := t.letGo(v.StorageDoc); err != nil {
+			return errors.Trace(err)
+		}
+		if err := t.keepStorage(u, v.ID); err != nil {
 			return errors.Trace(err)
 		}
 	}

@@ -194,6 +194,15 @@ func (d docs) relation(id model.RelationID) (RelationDoc, error) {
 	return r, named(err, "relation", strconv.Itoa(int(id)))
 }
 
+// seenMachine is machine for what people name: a pod is none.
+func (d docs) seenMachine(id string) (MachineDoc, error) {
+	m, err := d.machine(id)
+	if err == nil && m.Pod {
+		return MachineDoc{}, named(errors.NotFound, "machine", id)
+	}
+	return m, errors.Trace(err)
+}
+
 func (d docs) machine(id string) (MachineDoc, error) {
 	var m MachineDoc
 	err := d.get(machineKey(id), &m)

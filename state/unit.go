@@ -169,7 +169,11 @@ func (t *txn) removeUnit(u UnitDoc) error {
 			return errors.Trace(err)
 		}
 	}
-	return t.referenced(u.Name.Application(), -1, 0)
+	if err := t.referenced(u.Name.Application(), -1, 0); err != nil || !u.Pod {
+		return errors.Trace(err)
+	}
+	// Its number may be wanted again by now.
+	return t.queue(cleanupDoc{ScaleOf: u.Name.Application()})
 }
 
 func (t *txn) unassignFromPrincipal(u UnitDoc) error {

@@ -3,6 +3,7 @@ package state
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 
 	"github.com/juju/errors"
@@ -62,6 +63,12 @@ func (t *txn) setCharm(app *ApplicationDoc, url string, force bool) error {
 		}
 	}
 	app.Charm, app.Forced = url, force
+	if app.Sidecar {
+		// A charm that no unit could be made of may have become one.
+		if err := t.queue(cleanupDoc{ScaleOf: app.Name}); err != nil {
+			return errors.Trace(err)
+		}
+	}
 	return t.put(configKey(app.Name), conf)
 }
 
@@ -87,6 +94,9 @@ func (d docs) checkCharm(app ApplicationDoc, charm model.Charm) error {
 	if charm.Subordinate != app.Subordinate {
 		return errors.NewNotValid(nil, fmt.Sprintf("cannot upgrade application %q to charm %q: cannot change an application's subordinacy", app.Name, charm.Name))
 	}
+	if err := d.checkContainerCharm(app, charm); err != nil {
+		return errors.Trace(err)
+	}
 	rels, err := d.relationsOf(app.Name)
 	if err != nil {
 		return errors.Trace(err)
@@ -101,6 +111,34 @@ func (d docs) checkCharm(app ApplicationDoc, charm model.Charm) error {
 		}
 	}
 	return d.checkStorageInUse(app, charm)
+}
+
+// checkContainerCharm refuses to make a machine's application a container's, or the
+// other way round, and other storage for one. Source: docs/spec/containers.md §7.1,
+// K-112.
+func (d docs) checkContainerCharm(app ApplicationDoc, charm model.Charm) error {
+	if app.Subordinate {
+		return nil
+	}
+	if charm.Sidecar() != app.Sidecar {
+		return errors.NewNotValid(nil, fmt.Sprintf("cannot upgrade application %q to charm %q: cannot change between machines and containers", app.Name, charm.Name))
+	}
+	old, err := d.charm(app.Charm)
+	if err != nil || !app.Sidecar || reflect.DeepEqual(storageNeeds(old.Charm), storageNeeds(charm)) {
+		return errors.Trace(err)
+	}
+	return errors.NewNotSupported(nil, "Juju on containers does not support updating storage on a statefulset. "+
+		"The new charm has other storage: deploy it as another application: not supported")
+}
+
+// storageNeeds is what a charm says of storage that its units depend on.
+func storageNeeds(charm model.Charm) map[string]model.StorageSpec {
+	all := map[string]model.StorageSpec{}
+	for name, spec := range charm.Storage {
+		spec.Description = ""
+		all[name] = spec
+	}
+	return all
 }
 
 // newPeers makes the peer relations that only the new charm has.

@@ -17,6 +17,12 @@ type k8sSpec struct {
 	resources string
 }
 
+// notSupported is the error where the charm has its containers beside it, which are
+// those of its metadata. Source: docs/spec/containers.md §6.
+func (t *k8sSpec) notSupported() error {
+	return errors.NewNotSupported(nil, t.kind+" not supported: the unit's containers are those of the charm's metadata")
+}
+
 func (t *k8sSpec) parse(args []string) error { return noMore(args) }
 
 // k8sSet is a tool that sets a spec.
@@ -50,6 +56,9 @@ func (t *k8sSet) run(c *call) error {
 	if !leads {
 		return hookcontext.ErrNotLeader
 	}
+	if t.ctx.Sidecar() {
+		return t.notSupported()
+	}
 	return errors.NewNotSupported(nil, "cannot set "+t.kind+": the unit is on a machine, not in a container")
 }
 
@@ -59,6 +68,9 @@ type k8sGet struct{ k8sSpec }
 func (t *k8sGet) declare(*flags) {}
 
 func (t *k8sGet) run(*call) error {
+	if t.ctx.Sidecar() {
+		return t.notSupported()
+	}
 	return errors.NewNotFound(nil, t.kind+" not found: the unit is on a machine, not in a container")
 }
 

@@ -133,6 +133,9 @@ func (a *app) planApp(app bundle.Application) (plannedApp, error) {
 	if err != nil {
 		return planned, err
 	}
+	if err := checkAssumes(charm.Charm); err != nil {
+		return planned, err
+	}
 	if planned.settings, err = takeSettings(app.Set); err != nil {
 		return planned, err
 	}
@@ -265,7 +268,11 @@ func (a *app) deployPlanned(m *state.Model, app plannedApp, isolation model.Isol
 		return err
 	}
 	a.note("Deploying %q from local charm %q, revision %s", todo.Application, app.packed.Name, revision(todo.Charm))
-	err = a.placed(m, todo.Units-len(todo.To), func() error { return m.Deploy(a.ctx, todo) })
+	onMachines := todo.Units - len(todo.To)
+	if app.packed.Sidecar() {
+		onMachines = 0
+	}
+	err = a.placed(m, onMachines, func() error { return m.Deploy(a.ctx, todo) })
 	if err != nil || app.Exposed == nil || !*app.Exposed {
 		return err
 	}

@@ -87,6 +87,9 @@ func (a *app) deploy(path, name string, f deployFlags) error {
 	if err != nil {
 		return err
 	}
+	if err := checkAssumes(charm.Charm); err != nil {
+		return err
+	}
 	if name == "" {
 		name = charm.Name
 	}
@@ -168,7 +171,11 @@ func (a *app) deploy(path, name string, f deployFlags) error {
 		return err
 	}
 	a.note("Deploying %q from local charm %q, revision %s", name, charm.Name, revision(todo.Charm))
-	if err := a.placed(m, units-len(places), func() error { return m.Deploy(a.ctx, todo) }); err != nil {
+	onMachines := units - len(places)
+	if charm.Sidecar() {
+		onMachines = 0
+	}
+	if err := a.placed(m, onMachines, func() error { return m.Deploy(a.ctx, todo) }); err != nil {
 		return err
 	}
 	return a.ensureAgent()

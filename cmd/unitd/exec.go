@@ -67,6 +67,9 @@ func (a *app) exec(on execTargets, command string, f taskFlags) error {
 	if err != nil {
 		return err
 	}
+	if err := a.checkMachines(m, on.machines); err != nil {
+		return err
+	}
 	units, err := a.execUnits(m, on)
 	if err != nil {
 		return err

@@ -22,12 +22,18 @@ func (a *app) addModelCmd() *cobra.Command {
 	var config []string
 	var ignored string
 	cmd := &cobra.Command{
-		Use:     "add-model MODEL",
-		Short:   "Make an empty model and make it the current one",
-		Example: "  unitd add-model staging\n  unitd add-model test --no-switch --config update-status-hook-interval=10s",
+		Use:   "add-model MODEL [CLOUD]",
+		Short: "Make an empty model and make it the current one",
+		Long: `Make an empty model and make it the current one. With the name of a Kubernetes
+cloud (k8s, microk8s…) it takes container charms alone; any other takes both kinds.`,
+		Example: "  unitd add-model staging\n  unitd add-model web microk8s\n  unitd add-model test --no-switch --config update-status-hook-interval=10s",
 		Args:    args(1, 2, "no model name specified"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return a.addModel(args[0], config, noSwitch)
+			kind := state.IAAS
+			if len(args) == 2 && kubernetesCloud(args[1]) {
+				kind = state.CAAS
+			}
+			return a.addModel(args[0], kind, config, noSwitch)
 		},
 	}
 	cmd.Flags().BoolVar(&noSwitch, "no-switch", false, "leave the current model the current one")
@@ -38,7 +44,7 @@ func (a *app) addModelCmd() *cobra.Command {
 	return cmd
 }
 
-func (a *app) addModel(name string, config []string, noSwitch bool) error {
+func (a *app) addModel(name string, kind state.ModelType, config []string, noSwitch bool) error {
 	if !model.ValidModelName(name) {
 		return usagef("%q is not a valid name: model names may only contain lowercase letters, digits and hyphens", name)
 	}
@@ -53,7 +59,7 @@ func (a *app) addModel(name string, config []string, noSwitch bool) error {
 	if err != nil {
 		return err
 	}
-	m, err := c.AddModel(a.ctx, name)
+	m, err := c.AddModelOf(a.ctx, name, kind)
 	if err != nil {
 		return err
 	}
@@ -62,7 +68,7 @@ func (a *app) addModel(name string, config []string, noSwitch bool) error {
 			return err
 		}
 	}
-	a.note("Added %q model on %s/%s for user 'admin'", name, cloudName, regionName)
+	a.note("Added %q model on %s for user 'admin'", name, cloudOf(kind))
 	if noSwitch {
 		return nil
 	}
@@ -268,13 +274,13 @@ func (a *app) models(format, output string) error {
 			name = cell{text: info.Name + "*", colour: green}
 		}
 		rows = append(rows, []cell{
-			name, {text: cloudName + "/" + regionName}, {text: providerName}, statusCell(status),
+			name, {text: cloudOf(info.Type)}, {text: providerOf(shownType(info, s.Applications))}, statusCell(status),
 			{text: strconv.Itoa(len(s.Machines)), right: true}, {text: strconv.Itoa(units), right: true},
 			{text: userName}, {text: justNow},
 		})
 		list = append(list, map[string]any{
-			"name": userName + "/" + info.Name, "short-name": info.Name, "model-uuid": info.UUID, "model-type": "iaas",
-			"controller-name": controllerName, "owner": userName, "cloud": cloudName, "region": regionName, "type": providerName,
+			"name": userName + "/" + info.Name, "short-name": info.Name, "model-uuid": info.UUID, "model-type": typeName(shownType(info, s.Applications)),
+			"controller-name": controllerName, "owner": userName, "cloud": cloudNameOf(info.Type), "region": regionName, "type": providerOf(shownType(info, s.Applications)),
 			"access": userName, "last-connection": justNow, "agent-version": hooks.Version,
 			"life": info.Life.String(), "status": map[string]any{"current": status, "since": info.Created.UTC().Format(time.DateOnly)},
 			"unit-count": units, "is-controller": false,

@@ -61,6 +61,9 @@ func (a *app) refresh(name, path string, force bool, config, resources []string)
 	if err != nil {
 		return err
 	}
+	if err := checkAssumes(charm.Charm); err != nil {
+		return err
+	}
 	m, err := a.model()
 	if err != nil {
 		return err

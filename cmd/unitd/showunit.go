@@ -53,10 +53,11 @@ func unitDetail(d *state.UnitDetail, endpoint, related string, appOnly bool) tre
 	}
 	t := tree{
 		"opened-ports": ports, "charm": d.Charm, "leader": d.Leader, "life": d.Life.String(),
-		"machine": d.Machine, "workload-version": d.WorkloadVersion,
+		"workload-version": d.WorkloadVersion,
 	}
-	if d.Address != "" {
-		t["public-address"] = d.Address
+	placeOf(t, d.UnitDoc, d.Address)
+	if d.Principal != "" && !d.Pod {
+		t["machine"] = d.Machine
 	}
 	if d.Workload.Status == model.StatusError {
 		t["workload-status"] = withData(statusInfo(d.Workload, false, false), d.Workload)

@@ -16,12 +16,15 @@ func tabular(s *state.FullStatus, colours, relations, utc bool) string {
 	t := &table{colours: colours}
 	t.block([][]cell{
 		heads("Model", "Controller", "Cloud/Region", "Version", "SLA", "Timestamp"),
-		{{text: s.Model.Name}, {text: controllerName}, {text: cloudName + "/" + regionName}, {text: hooks.Version}, {text: "unsupported"}, {text: clockTime(s.Timestamp, utc)}},
+		{{text: s.Model.Name}, {text: controllerName}, {text: cloudOf(s.Model.Type)}, {text: hooks.Version}, {text: "unsupported"}, {text: clockTime(s.Timestamp, utc)}},
 	})
-	t.block(applicationRows(s))
+	machines, containers := byKind(s.Applications)
+	t.block(applicationRows(machines))
 	t.block(publishedRows(s))
-	t.block(unitRows(s))
+	t.block(unitRows(machines))
 	t.block(machineRows(s.Machines))
+	t.block(containerApplicationRows(containers))
+	t.block(containerUnitRows(containers))
 	if relations {
 		t.block(relationRows(s))
 	}
@@ -57,26 +60,22 @@ func clip(s string, most int) string {
 	return string(r)
 }
 
-func applicationRows(s *state.FullStatus) [][]cell {
-	if len(s.Applications) == 0 {
+func applicationRows(apps []state.ApplicationView) [][]cell {
+	if len(apps) == 0 {
 		return nil
 	}
 	head := heads("App", "Version", "Status", "Scale", "Charm", "Channel", "Rev", "Exposed", "Message")
 	head[3].right, head[6].right = true, true
-	addressed := slices.ContainsFunc(s.Applications, func(a state.ApplicationView) bool { return a.Service.Address != "" })
+	addressed := slices.ContainsFunc(apps, func(a state.ApplicationView) bool { return a.Service.Address != "" })
 	if addressed {
 		head = slices.Insert(head, addressColumn, cell{text: "Address"})
 	}
 	rows := [][]cell{head}
-	for _, app := range s.Applications {
+	for _, app := range apps {
 		version, _, _ := strings.Cut(app.Version, "\n")
-		exposed := cell{text: "no"}
-		if app.Exposed {
-			exposed = cell{text: "yes", colour: green}
-		}
 		row := []cell{
 			{text: app.Name}, {text: clip(version, 15)}, statusCell(app.Status.Status), scale(app), {text: app.CharmDoc.Charm.Name}, {},
-			{text: fmt.Sprint(app.CharmDoc.Revision), right: true}, exposed, message(withLife(app)),
+			{text: fmt.Sprint(app.CharmDoc.Revision), right: true}, exposedCell(app), message(withLife(app)),
 		}
 		if addressed {
 			row = slices.Insert(row, addressColumn, cell{text: app.Service.Address, colour: cyan})
@@ -84,6 +83,13 @@ func applicationRows(s *state.FullStatus) [][]cell {
 		rows = append(rows, row)
 	}
 	return rows
+}
+
+func exposedCell(app state.ApplicationView) cell {
+	if app.Exposed {
+		return cell{text: "yes", colour: green}
+	}
+	return cell{text: "no"}
 }
 
 // addressColumn is where the address of an application stands, if any has one.
@@ -139,15 +145,19 @@ func scale(app state.ApplicationView) cell {
 			running++
 		}
 	}
-	if running == len(app.Units) {
+	want := len(app.Units)
+	if app.Sidecar {
+		want = app.Scale // some may have still to come, or to go
+	}
+	if running == want {
 		return cell{text: fmt.Sprint(running), right: true}
 	}
-	return cell{text: fmt.Sprintf("%d/%d", running, len(app.Units)), colour: yellow, right: true}
+	return cell{text: fmt.Sprintf("%d/%d", running, want), colour: yellow, right: true}
 }
 
-func unitRows(s *state.FullStatus) [][]cell {
+func unitRows(apps []state.ApplicationView) [][]cell {
 	units := map[model.UnitName]state.UnitView{}
-	for _, app := range s.Applications {
+	for _, app := range apps {
 		for _, u := range app.Units {
 			units[u.Name] = u
 		}
@@ -172,10 +182,25 @@ func unitRows(s *state.FullStatus) [][]cell {
 }
 
 func unitRow(u state.UnitView, indent string) []cell {
-	name := indent + string(u.Name)
-	if u.Leader {
-		name += "*"
+	machine := u.Machine
+	if indent != "" || u.Pod {
+		machine = ""
 	}
+	return []cell{
+		unitCell(u, indent), statusCell(u.Workload.Status), statusCell(u.Agent.Status), {text: machine},
+		{text: u.Address, colour: cyan}, portCell(u.Ports), unitMessage(u),
+	}
+}
+
+func unitCell(u state.UnitView, indent string) cell {
+	if u.Leader {
+		return cell{text: indent + string(u.Name) + "*"}
+	}
+	return cell{text: indent + string(u.Name)}
+}
+
+// unitMessage is the message of a unit, after the hook that runs.
+func unitMessage(u state.UnitView) cell {
 	text := u.Workload.Message
 	if u.Agent.Status == model.StatusFailed {
 		text = u.Agent.Message // whatever the charm has said, nothing of it goes on
@@ -184,14 +209,7 @@ func unitRow(u state.UnitView, indent string) []cell {
 		hook, _, _ = strings.Cut(hook, " hook")
 		text = strings.TrimSpace("(" + hook + ") " + text)
 	}
-	machine := u.Machine
-	if indent != "" {
-		machine = ""
-	}
-	return []cell{
-		{text: name}, statusCell(u.Workload.Status), statusCell(u.Agent.Status), {text: machine},
-		{text: u.Address, colour: cyan}, portCell(u.Ports), message(text),
-	}
+	return message(text)
 }
 
 // portCell groups ports by protocol: "80,443,8000-8010/tcp 53/udp icmp".

@@ -26,7 +26,7 @@ type tree = map[string]any
 func statusTree(s *state.FullStatus, utc bool) tree {
 	t := tree{
 		"model": tree{
-			"name": s.Model.Name, "type": "iaas", "controller": controllerName, "cloud": cloudName,
+			"name": s.Model.Name, "type": typeName(shownType(s.Model, s.Applications)), "controller": controllerName, "cloud": cloudNameOf(s.Model.Type),
 			"region": regionName, "version": hooks.Version, "sla": "unsupported",
 			"model-status": tree{"current": modelStatus(s.Model), "since": since(s.Model.Created, utc)},
 		},
@@ -63,6 +63,12 @@ func applicationTree(app state.ApplicationView, units map[model.UnitName]state.U
 	}
 	if app.Life != model.Alive {
 		t["life"] = app.Life.String()
+	}
+	if app.Sidecar {
+		t["scale"], t["provider-id"] = app.Scale, app.Name
+		if address := serviceAddress(app); address != "" {
+			t["address"] = address
+		}
 	}
 	if base := app.CharmDoc.Charm.Base(); base.Name != "" {
 		t["base"] = baseTree(base)
@@ -115,12 +121,7 @@ func unitTree(u state.UnitView, units map[model.UnitName]state.UnitView, utc boo
 	if u.Life != model.Alive {
 		t["life"] = u.Life.String()
 	}
-	if u.Address != "" {
-		t["public-address"] = u.Address
-	}
-	if u.Principal == "" {
-		t["machine"] = u.Machine
-	}
+	placeOf(t, u.UnitDoc, u.Address)
 	if ports := u.Ports.All(); len(ports) > 0 {
 		list := make([]string, len(ports))
 		for i, p := range ports {
@@ -138,6 +139,21 @@ func unitTree(u state.UnitView, units map[model.UnitName]state.UnitView, utc boo
 		t["subordinates"] = subordinates
 	}
 	return t
+}
+
+// placeOf says in what is shown of a unit where it is: a container unit has an
+// address of its own and the name of its pod, and no machine.
+func placeOf(t tree, u state.UnitDoc, address string) {
+	key := "public-address"
+	switch {
+	case u.Pod:
+		key, t["provider-id"] = "address", u.Machine
+	case u.Principal == "":
+		t["machine"] = u.Machine
+	}
+	if address != "" {
+		t[key] = address
+	}
 }
 
 func statusInfo(s model.Status, utc, agent bool) tree {

@@ -37,15 +37,24 @@ func (a *app) addUnitCmd() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			err = a.placed(m, n-len(places), func() error {
+			container, err := a.containerApplication(m, args[0])
+			if err != nil {
+				return err
+			}
+			if container && to != "" {
+				return errors.New("k8s models only support --num-units")
+			}
+			add := func() error {
 				_, err := m.AddUnits(a.ctx, args[0], n, places...)
 				return err
-			})
+			}
+			if container {
+				err = add() // no machine is passed over for them
+			} else {
+				err = a.placed(m, n-len(places), add)
+			}
 			if err != nil {
-				if errors.Is(err, errors.NotFound) && !strings.HasPrefix(err.Error(), "machine") {
-					return errors.NewNotFound(nil, err.Error()+" (not found)")
-				}
-				return err
+				return addUnitError(err)
 			}
 			return a.ensureAgent()
 		},
@@ -55,15 +64,36 @@ func (a *app) addUnitCmd() *cobra.Command {
 	return cmd
 }
 
+// addUnitError says of an application that isn't there that it isn't found, as
+// scripts expect it.
+func addUnitError(err error) error {
+	if errors.Is(err, errors.NotFound) && !strings.HasPrefix(err.Error(), "machine") {
+		return errors.NewNotFound(nil, err.Error()+" (not found)")
+	}
+	return err
+}
+
+// namedUnit is the error of removing a container unit by its name.
+func (a *app) namedUnit(m *state.Model, arg string, how state.Force) error {
+	name, err := model.ParseUnitName(arg)
+	if err != nil {
+		return usagef("%s", err)
+	}
+	return m.ForceUnit(a.ctx, name, how)
+}
+
 func (a *app) removeUnitCmd() *cobra.Command {
-	var noPrompt, destroyStorage bool
+	var noPrompt, destroyStorage, dryRun bool
+	var num int
 	var force forceFlags
 	cmd := &cobra.Command{
-		Use:   "remove-unit UNIT …",
+		Use:   "remove-unit UNIT … | APPLICATION --num-units K",
 		Short: "Remove units, after their stop and remove hooks",
 		Long: `Remove units. Each leaves its relations, runs stop and remove, and is gone.
+Of an application of a container charm those with the highest numbers go, as many
+as --num-units says.
 ` + forceHelp,
-		Example:           "  unitd remove-unit ledger/2\n  unitd remove-unit ledger/1 ledger/2 --force",
+		Example:           "  unitd remove-unit ledger/2\n  unitd remove-unit ledger/1 ledger/2 --force\n  unitd remove-unit web --num-units 2",
 		Args:              args(1, -1, "no units specified"),
 		ValidArgsFunction: a.completeUnits,
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -71,11 +101,33 @@ func (a *app) removeUnitCmd() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			m, err := a.model()
+			if err != nil {
+				return err
+			}
+			container, err := a.containerApplication(m, args[0])
+			switch {
+			case err != nil:
+				return err
+			case container && dryRun:
+				return errors.New("`--dry-run` is not supported for kubernetes units")
+			case container && strings.Contains(args[0], "/"):
+				return a.namedUnit(m, args[0], how)
+			case container:
+				return a.scaleDown(m, args, num, how, destroyStorage)
+			case dryRun:
+				return usagef("--dry-run is not known here")
+			case num > 0:
+				return usagef("--num-units is for applications of container charms: name the units")
+			}
 			return a.removeUnits(args, how, destroyStorage)
 		},
 	}
 	cmd.Flags().BoolVar(&noPrompt, "no-prompt", false, "for scripts; there is no question here")
 	cmd.Flags().BoolVar(&destroyStorage, "destroy-storage", false, "remove the units' storage too")
+	cmd.Flags().IntVar(&num, "num-units", 0, "how many units of a container application to remove")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "not known here")
+	_ = cmd.Flags().MarkHidden("dry-run")
 	force.declare(cmd.Flags())
 	return cmd
 }

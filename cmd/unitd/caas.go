@@ -1,0 +1,49 @@
+package main
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/hooks"
+	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/state"
+)
+
+// kubernetesWords are what in the name of a cloud says that it is a Kubernetes.
+func kubernetesWords() []string {
+	return []string{"k8s", "microk8s", "kubernetes", "k3s", "k3d", "kind", "minikube", "gke", "eks", "aks", "openshift"}
+}
+
+// kubernetesCloud says whether a cloud, "NAME" or "NAME/REGION", is one of containers
+// by its name: by a word of it, as in "my-k8s" and "charmed-kubernetes".
+func kubernetesCloud(cloud string) bool {
+	name, _, _ := strings.Cut(strings.ToLower(cloud), "/")
+	return slices.ContainsFunc(strings.FieldsFunc(name, func(r rune) bool { return r == '-' || r == '_' || r == '.' }), func(word string) bool {
+		return slices.Contains(kubernetesWords(), word)
+	})
+}
+
+// kubernetesVersion is the version of Kubernetes that charms find here.
+const kubernetesVersion = "1.31.0"
+
+// checkAssumes says what a charm assumes that there isn't. k8s-api there is in every
+// model, as what charms need of it is wherever they are deployed.
+func checkAssumes(charm model.Charm) error {
+	return model.CheckAssumes(charm.Assumes, map[string]string{
+		model.FeatureJuju: hooks.Version, model.FeatureK8sAPI: kubernetesVersion,
+	})
+}
+
+// checkMachines refuses machines as targets in a model of containers.
+func (a *app) checkMachines(m *state.Model, ids []string) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	info, err := m.Info(a.ctx)
+	if err != nil || info.Type != state.CAAS {
+		return err
+	}
+	return errors.New("unable to target machines with a k8s controller")
+}
