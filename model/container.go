@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"path"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/juju/errors"
 )
@@ -100,7 +100,7 @@ const podStorage = "/var/lib/juju/storage"
 // storage of that name, below the location that the charm gives; empty: the usual
 // one.
 func PodStorage(location, name string, i int) string {
-	return path.Join(cmp.Or(location, podStorage), name, strconv.Itoa(i))
+	return strings.TrimRight(cmp.Or(location, podStorage), "/") + "/" + name + "/" + strconv.Itoa(i)
 }
 
 // CheckContainers says why no unit of the charm can be provided: a container

@@ -14,6 +14,7 @@ import (
 	"github.com/juju/errors"
 
 	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/oci"
 	"github.com/unitd/unitd/script/lab"
 	"github.com/unitd/unitd/state"
 	"github.com/unitd/unitd/state/store"
@@ -30,6 +31,7 @@ type app struct {
 	printErr       atomic.Pointer[error] // the first of printf
 
 	image imageDoor
+	held  []oci.Resolved // images that were resolved
 
 	elsewhere  bool // there is no agent here, and need be none
 	passedOver bool // it was said which machines units don't wait for
@@ -44,6 +46,9 @@ type app struct {
 const defaultModel = "default"
 
 func (a *app) close() {
+	for i := range a.held {
+		a.held[i].Release()
+	}
 	if err := a.closeStore(); err != nil {
 		fmt.Fprintln(a.stderr, "WARNING", err)
 	}

@@ -4,22 +4,23 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"os"
-	"regexp"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/juju/errors"
-	"gopkg.in/yaml.v3"
 
 	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/oci"
 	"github.com/unitd/unitd/state"
 )
 
 // imageHelp is what the help of several commands says of images.
 const imageHelp = `
-An image is a file with its registrypath, username and password in YAML or JSON, an
-archive of one, or a reference: docker.io/library/nginx:1.27.`
+An image is a file with its registrypath, username and password in YAML or JSON; an
+archive, as a .rock or docker-archive:FILE, oci-archive:FILE; oci-layout:DIR;
+docker-daemon:NAME; rootfs:DIR; host, the host's own root; or what a registry calls
+it: docker.io/library/nginx:1.27.`
 
 // imageDoor fixes what a person has given for a resource that is an image: which
 // one it is from now on, whoever fetches it and however often. The error is
@@ -73,39 +74,35 @@ func (a *app) withUpstream(charm model.Charm, values map[string]string, has map[
 	return all, nil
 }
 
-// imageReference is a reference to an image in a registry, in so far as can be
-// told without one.
-var imageReference = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._/:-]*(?:@sha256:[0-9a-f]{64})?$`)
+// imagesDir is where the host has its images: with its models, as an image that was
+// given as a file is nowhere else. dir is the data directory.
+func imagesDir(dir string) string { return filepath.Join(dir, "images") }
 
-// resolveImage is the imageDoor that looks at nothing but the value.
-func resolveImage(_ context.Context, value string) (model.Image, error) {
-	if st, err := os.Stat(value); err == nil && st.Mode().IsRegular() {
-		return imageDetails(value)
-	}
-	if !imageReference.MatchString(value) || strings.Contains(value, "::") {
-		return model.Image{}, errors.NewNotValid(nil, fmt.Sprintf("filepath or registry path: %s not valid", value))
-	}
-	return model.Image{Reference: value}, nil
-}
-
-// imageDetails reads the file in which an image's registry is told.
-func imageDetails(path string) (model.Image, error) {
-	b, err := os.ReadFile(path)
+// resolveImage is the imageDoor of package oci. What it resolves stays in the cache
+// until the command ends, and then because the model uses it.
+func (a *app) resolveImage(ctx context.Context, value string) (model.Image, error) {
+	source, err := oci.ReadSource(value)
 	if err != nil {
 		return model.Image{}, err
 	}
-	var details struct {
-		RegistryPath string `yaml:"registrypath"`
-		ImageName    string `yaml:"ImageName"`
-		Username     string `yaml:"username"`
-		Password     string `yaml:"password"`
+	dir, err := dataDir()
+	if err != nil {
+		return model.Image{}, err
 	}
-	if yaml.Unmarshal(b, &details) != nil || details.RegistryPath+details.ImageName == "" {
-		return model.Image{}, errors.NewNotValid(nil, "expected json or yaml file containing oci-image registry details")
+	cache := oci.Cache{Dir: imagesDir(dir)}
+	if isTerminal(a.stderr) {
+		const clear = "\r\x1b[K"
+		defer fmt.Fprint(a.stderr, clear)
+		cache.Progress = func(p oci.Progress) {
+			if p.Total > 0 {
+				fmt.Fprintf(a.stderr, "%s  %s: %d of %d MB", clear, harmless(p.Reference), p.Fetched>>20, (p.Total+1<<20-1)>>20)
+			}
+		}
 	}
-	image := model.Image{Reference: details.RegistryPath + details.ImageName, Username: details.Username, Password: details.Password}
-	if !imageReference.MatchString(image.Reference) {
-		return model.Image{}, errors.NewNotValid(nil, fmt.Sprintf("docker image path %q not valid", image.Reference))
+	resolved, err := cache.Resolve(ctx, source)
+	if err != nil {
+		return model.Image{}, err
 	}
-	return image, nil
+	a.held = append(a.held, resolved)
+	return model.Image{Reference: resolved.Reference, Digest: resolved.Digest, Username: source.Username, Password: source.Password}, nil
 }

@@ -52,7 +52,8 @@ const (
 
 // run carries out one command line and returns its exit code.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	app := &app{ctx: ctx, stdin: stdin, stdout: stdout, stderr: stderr, image: resolveImage}
+	app := &app{ctx: ctx, stdin: stdin, stdout: stdout, stderr: stderr}
+	app.image = app.resolveImage
 	defer app.close()
 	root := app.root(args)
 	root.SetArgs(asGoTest(withInterval(args)))
