@@ -60,6 +60,7 @@ type world struct {
 	t     *testing.T
 	dir   string
 	cells *isolate.Cells
+	had   bool // a workload container: there can be some
 }
 
 func newWorld(t *testing.T) *world {

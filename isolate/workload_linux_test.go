@@ -157,10 +157,11 @@ const unitKey = "model/unit-app-0"
 func (w *world) start(name string, spec isolate.Spec) *container {
 	w.t.Helper()
 	c, err := w.cells.Open(context.Background(), isolate.ContainerKey(unitKey, name), spec)
-	if errors.Is(err, isolate.ErrNoRights) {
+	if errors.Is(err, isolate.ErrNoRights) && !w.had {
 		w.t.Skipf("not here: %v", err)
 	}
 	must(w.t, err)
+	w.had = true
 	return &container{Cell: c, w: w, spec: spec}
 }
 
