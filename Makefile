@@ -144,7 +144,8 @@ bench:
 # clones share, and put there whole.
 VENVS ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/unitd-tests
 REQUIREMENTS = testcharms/opsy/requirements.txt testcharms/testdata/requirements-ops2.txt testcharms/testdata/requirements-charmhelpers.txt \
-	kube/testdata/requirements-lightkube.txt
+	kube/testdata/requirements-lightkube.txt \
+	pebble/testdata/requirements-pytest.txt
 
 venv:
 	@if python3 -c 'import venv, ensurepip' 2>/dev/null; then set -e; \
@@ -156,6 +157,9 @@ venv:
 			$$pip --target "$$new/ops2" -r testcharms/testdata/requirements-ops2.txt; \
 			$$pip --target "$$new/charmhelpers" -r testcharms/testdata/requirements-charmhelpers.txt; \
 			$$pip --target "$$new/lightkube" -r kube/testdata/requirements-lightkube.txt; \
+			$$pip --target "$$new/pytest" -r pebble/testdata/requirements-pytest.txt; \
+			"$$new/bin/python" -m pip download --quiet --disable-pip-version-check --no-deps --no-binary ops -d "$$new/sdist" -r testcharms/opsy/requirements.txt; \
+			tar -xzf "$$new"/sdist/ops-*.tar.gz --no-same-owner -C "$$new/sdist"; \
 			chmod 755 "$$new"; if [ -e "$$venv" ]; then rm -rf "$$new"; else mv "$$new" "$$venv"; fi; \
 		fi; \
 		rm -rf .venv; ln -s "$$venv" .venv; \
