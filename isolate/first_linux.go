@@ -80,15 +80,23 @@ func (c *Cell) startFirst(ctx context.Context, s Spec) error {
 	if os.Geteuid() == 0 {
 		ways = []bool{false, true}
 	}
+	var refused error // of the first way, which says more of what is wrong
 	for _, user := range ways {
 		c.record = r
 		c.record.User = user
-		if err = c.startFirstAs(ctx, s, lock); err == nil || !errors.Is(err, ErrNoRights) {
+		err := c.startFirstAs(ctx, s, lock)
+		if err == nil {
+			return nil
+		}
+		if refused == nil {
+			refused = err
+		}
+		if !errors.Is(err, ErrNoRights) {
 			break
 		}
 		_ = c.stop()
 	}
-	return errors.Trace(err)
+	return errors.Trace(refused)
 }
 
 // lock waits until nobody makes the container. Closing the file lets it go.

@@ -36,6 +36,8 @@ func TestMain(m *testing.M) {
 		os.Exit(agentMain())
 	case len(os.Args) == 2 && os.Args[1] == "life":
 		os.Exit(lifeMain())
+	case len(os.Args) == 3 && os.Args[1] == "on-overlay":
+		os.Exit(onOverlayMain(os.Args[2]))
 	case len(os.Args) == 3 && os.Args[1] == "container-as-user":
 		os.Exit(containerAsUser(os.Args[2]))
 	case len(os.Args) == 2 && os.Args[1] == "listen":

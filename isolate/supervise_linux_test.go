@@ -280,3 +280,58 @@ func TestHostAWorkloadContainerOverTheHostsRoot(t *testing.T) {
 	c = w.start("web", spec)
 	c.want("ls /etc/unitd-isolate-test 2>/dev/null; cat /etc/on-top", "on top")
 }
+
+// TestHostARefusalOfRootIsTold and not that of a way that was tried after it, which
+// has fewer rights still.
+func TestHostARefusalOfRootIsTold(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	spec := w.container("web", w.open("app/0", model.IsolateOn))
+	dir := filepath.Join(w.dir, "on-overlay")
+	program := exec.Command(w.cells.Program, "on-overlay", dir)
+	b, err := json.Marshal(map[string]any{"Cells": map[string]any{"Dir": dir + "/root/cells", "Program": w.cells.Program}, "Spec": spec, "Unit": w.cells.Dir})
+	must(t, err)
+	program.Stdin = bytes.NewReader(b)
+	program.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS}
+	out, err := program.CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "on an overlay itself") {
+		t.Errorf("got %s, %v", out, err)
+	}
+}
+
+// onOverlayMain is an agent whose directory is on an overlay.
+func onOverlayMain(dir string) int {
+	var s struct {
+		Cells isolate.Cells
+		Spec  isolate.Spec
+		Unit  string
+	}
+	fail := func(err error) int {
+		fmt.Println(err)
+		return 1
+	}
+	if err := json.NewDecoder(os.Stdin).Decode(&s); err != nil {
+		return fail(err)
+	}
+	for _, d := range []string{"root", "lower", "upper", "work"} {
+		if err := os.MkdirAll(filepath.Join(dir, d), 0o755); err != nil {
+			return fail(err)
+		}
+	}
+	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
+		return fail(err)
+	}
+	options := fmt.Sprintf("lowerdir=%[1]s/lower,upperdir=%[1]s/upper,workdir=%[1]s/work", dir)
+	if err := syscall.Mount("x", dir+"/root", "overlay", 0, options); err != nil {
+		return fail(err)
+	}
+	var err error
+	if s.Spec.With, err = (&isolate.Cells{Dir: s.Unit}).Find(unitKey); err != nil {
+		return fail(err)
+	}
+	cells := &isolate.Cells{Dir: s.Cells.Dir, Program: s.Cells.Program}
+	if _, err := cells.Open(context.Background(), isolate.ContainerKey(unitKey, "web"), s.Spec); err != nil {
+		return fail(err)
+	}
+	return 0
+}
