@@ -4,10 +4,13 @@ import (
 	"archive/tar"
 	"bytes"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -144,16 +147,22 @@ func BenchmarkSecondImage(b *testing.B) {
 	b.ReportMetric(took[1].Seconds()/took[0].Seconds(), "share-of-first")
 }
 
-// The bound is generous, as hosts are busy: the figure is the benchmark's.
+// The bound is generous, as hosts are busy: the figure is the benchmark's. What the
+// race detector looks at is many times as slow; tar isn't.
 func TestUnpackingTakesNoMuchLongerThanTar(t *testing.T) {
-	t.Parallel()
+	bound := 4.0
+	if info, ok := debug.ReadBuildInfo(); ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
+		bound = 60
+	}
 	c, digest, file := prepared(t, gzipped, tree(t, 1, 300, 8<<20))
-	best := func(f func() time.Duration) time.Duration { return min(f(), f(), f()) }
-	us := best(func() time.Duration { return byUs(t, c, digest) })
-	tar := best(func() time.Duration { return byTar(t, file, true) })
-	t.Logf("%v, and tar %v", us, tar)
-	if us > 4*tar {
-		t.Errorf("unpacking takes %v, and tar %v", us, tar)
+	best := math.Inf(1)
+	for range 4 {
+		us, tar := byUs(t, c, digest), byTar(t, file, true)
+		t.Logf("%v, and tar %v", us, tar)
+		best = min(best, us.Seconds()/tar.Seconds())
+	}
+	if best > bound {
+		t.Errorf("unpacking takes %.1f times as long as tar does", best)
 	}
 }
 
