@@ -149,7 +149,7 @@ on this machine alone and with nothing to set up.`,
 	for _, verb := range []func() *cobra.Command{
 		a.upCmd, a.watchCmd, a.testCmd, a.packCmd, a.deployCmd, a.refreshCmd, a.rollbackCmd, a.addUnitCmd, a.removeUnitCmd, a.removeApplicationCmd,
 		a.addSecretCmd, a.updateSecretCmd, a.removeSecretCmd, a.grantSecretCmd, a.revokeSecretCmd, a.secretsCmd, a.showSecretCmd, a.rotateSecretKeyCmd,
-		a.scaleApplicationCmd, a.attachResourceCmd, a.resourcesCmd, a.payloadsCmd, a.integrateCmd, a.removeRelationCmd, a.suspendRelationCmd, a.resumeRelationCmd, a.configCmd, a.trustCmd, a.exposeCmd, a.unexposeCmd, a.resolvedCmd,
+		a.showModelCmd, a.scaleApplicationCmd, a.attachResourceCmd, a.resourcesCmd, a.payloadsCmd, a.integrateCmd, a.removeRelationCmd, a.suspendRelationCmd, a.resumeRelationCmd, a.configCmd, a.trustCmd, a.exposeCmd, a.unexposeCmd, a.resolvedCmd,
 		a.runCmd, a.execCmd, a.showTaskCmd, a.cancelTaskCmd, a.operationsCmd, a.showOperationCmd, a.actionsCmd, a.showActionCmd,
 		a.storageCmd, a.showStorageCmd, a.addStorageCmd, a.attachStorageCmd, a.detachStorageCmd, a.removeStorageCmd,
 		a.storagePoolsCmd, a.createStoragePoolCmd,

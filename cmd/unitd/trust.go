@@ -1,6 +1,15 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"fmt"
+
+	"github.com/juju/errors"
+	"github.com/spf13/cobra"
+)
+
+// clusterScope is the only scope in which a container charm can be trusted. Source:
+// docs/spec/containers.md §7.1.
+const clusterScope = "cluster"
 
 func (a *app) trustCmd() *cobra.Command {
 	var remove bool
@@ -10,13 +19,22 @@ func (a *app) trustCmd() *cobra.Command {
 		Short: "Trust an application with the cloud's credentials",
 		Long: `Say that the application may ask for the cloud's credentials, or by --remove that
 it may not. Its units are told by config-changed.`,
-		Example:           "  unitd trust shop\n  unitd trust shop --remove",
+		Example:           "  unitd trust shop\n  unitd trust shop --remove\n  unitd trust web --scope=cluster",
 		Args:              args(1, 1, "no application name specified"),
 		ValidArgsFunction: a.completeApplications(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			m, err := a.model()
 			if err != nil {
 				return err
+			}
+			container, err := a.containerApplication(m, args[0])
+			switch {
+			case err != nil:
+				return err
+			case container && !remove && scope == "":
+				return errors.New("'juju trust' currently grants full access to the cluster itself. Set the scope to 'cluster' using '--scope=cluster' to confirm it.")
+			case container && !remove && scope != clusterScope:
+				return errors.NewNotValid(nil, fmt.Sprintf("scope %q not valid", scope))
 			}
 			if err := m.SetTrust(a.ctx, args[0], !remove); err != nil {
 				return err
@@ -25,6 +43,6 @@ it may not. Its units are told by config-changed.`,
 		},
 	}
 	cmd.Flags().BoolVar(&remove, "remove", false, "trust it no longer")
-	cmd.Flags().StringVar(&scope, "scope", "", "taken and ignored: it matters on other kinds of cloud only")
+	cmd.Flags().StringVar(&scope, "scope", "", "for a container charm: cluster")
 	return cmd
 }
