@@ -330,7 +330,12 @@ func onOverlayMain(dir string) int {
 		return fail(err)
 	}
 	cells := &isolate.Cells{Dir: s.Cells.Dir, Program: s.Cells.Program}
-	if _, err := cells.Open(context.Background(), isolate.ContainerKey(unitKey, "web"), s.Spec); err != nil {
+	key := isolate.ContainerKey(unitKey, "web")
+	_, err = cells.Open(context.Background(), key, s.Spec)
+	if cleared := cells.Clear(key); cleared != nil { // what a failure has left, too
+		return fail(cleared)
+	}
+	if err != nil {
 		return fail(err)
 	}
 	return 0
