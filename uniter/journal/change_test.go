@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -23,6 +24,14 @@ func drawLocal(t *rapid.T) resolver.Local {
 	if rapid.Bool().Draw(t, "idle") {
 		l.Current = nil
 	}
+	for _, c := range []string{"db", "web"} {
+		if rapid.Bool().Draw(t, "told of "+c) {
+			if l.Workloads == nil {
+				l.Workloads = map[string]resolver.WorkloadTold{}
+			}
+			l.Workloads[c] = drawTold(t, c)
+		}
+	}
 	for id := range model.RelationID(4) {
 		if rapid.IntRange(0, 3).Draw(t, "related") == 0 {
 			continue
@@ -40,6 +49,22 @@ func drawLocal(t *rapid.T) resolver.Local {
 		l.Relations[id] = s
 	}
 	return l
+}
+
+// drawTold is anything that a charm may have been told of a container.
+func drawTold(t *rapid.T, container string) resolver.WorkloadTold {
+	told := resolver.WorkloadTold{Boot: fmt.Sprint(rapid.IntRange(0, 2).Draw(t, "boot"))}
+	at := time.Unix(0, rapid.Int64Range(0, 1<<60).Draw(t, "after")).UTC()
+	if rapid.Bool().Draw(t, "noticed") {
+		told.After = at
+	}
+	for i := range rapid.IntRange(0, 2).Draw(t, "failed") {
+		told.Failed = append(told.Failed, resolver.FailedWorkload{
+			Hook: hooks.Info{Kind: hooks.PebbleCustomNotice, Workload: container, NoticeID: fmt.Sprint(i), NoticeType: "custom", NoticeKey: "a.b/c", NoticeAt: at},
+			Run:  int64(i), Attempts: i + 1, RetryAt: at.Add(resolver.WorkloadRetry), Failure: resolver.Failure{Message: "exit status 1", Exit: 1, At: at},
+		})
+	}
+	return told
 }
 
 func asJSON(t rapid.TB, l resolver.Local) string {

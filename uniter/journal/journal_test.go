@@ -169,3 +169,32 @@ func TestAJournalOfTheVersionBeforeIsReadOn(t *testing.T) {
 		}
 	}
 }
+
+// TestAJournalFromBeforeContainersIsRead: what an older unitd has stored lacks all
+// that is about them, and what a newer one then stores is found.
+func TestAJournalFromBeforeContainersIsRead(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	old := `{"unit":"app/0","id":"an-id","run":4,"charm":"ch:app-1","current":{"hook":{"kind":"start","cause":"first config-changed has run"},` +
+		`"run":4,"step":"failed","seen":{"config":"1","leader-settings":0},"failure":{"message":"exit status 1","exit":1,"at":"2026-01-02T12:00:00Z"},"attempts":1},` +
+		`"installed":true,"configured":true,"seen":{"config":"1","leader-settings":0}}`
+	b, err := encode(wholeWord, 9, json.RawMessage(old))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "journal-0"), b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	j, l := open(t, dir)
+	if l.Run != 4 || l.Current == nil || l.Current.Aside || l.Workloads != nil || l.Pod != 0 || !l.Configured {
+		t.Fatalf("found %+v", l)
+	}
+	l.Current, l.Pod = nil, 1
+	l.Workloads = map[string]resolver.WorkloadTold{"web": {Boot: "b1"}}
+	if err := j.Store(l); err != nil {
+		t.Fatal(err)
+	}
+	if found, there, err := Read(dir); err != nil || !there || asJSON(t, found) != asJSON(t, l) {
+		t.Fatalf("stored %s, found %s (%v)", asJSON(t, l), asJSON(t, found), err)
+	}
+}

@@ -173,7 +173,7 @@ func told(l Local, c Current, e Event) Local {
 	case hooks.ConfigChanged:
 		l.Configured = true
 	case hooks.Start:
-		l.Started, l.Replaced = true, false
+		l.Started, l.Stopped, l.Replaced = true, false, false
 		l.StatusAt, l.StatusJitter = e.At, e.Jitter
 	case hooks.UpgradeCharm:
 		l.Upgraded, l.Forgotten = false, false

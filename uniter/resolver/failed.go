@@ -69,6 +69,8 @@ func pastCause(h hooks.Info, l Local, r Remote) string {
 		return "the storage of the failed hook is gone"
 	case h.IsWorkload() && !container:
 		return "the container of the failed hook is gone"
+	case h.Kind == hooks.Stop && r.Sidecar && r.Life == model.Alive && !replaces(l, r):
+		return "the unit's containers are replaced"
 	case h.Kind == hooks.Install && replaces(l, r):
 		return "the unit's containers are replaced, and install runs anew"
 	}

@@ -87,7 +87,7 @@ type Op struct {
 	// Workloads are, for Forget, the containers that are gone.
 	Workloads []string
 	// Pod is, for Replace, and for the Deploy of a unit of which nothing was done
-	// yet, Remote.Pod.
+	// yet, Remote.Pod: containers that such a unit has are of that set, or replaced.
 	Pod int
 	// Entering are, for EnterScope, the relations as the model has them; for
 	// Recall, those that have the unit in their scope.

@@ -22,6 +22,10 @@ func TestRandomHistoriesKeepTheGuarantees(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := sim.New("app/0", "ch:1", rapid.Bool().Draw(t, "leader"))
 		h := &history{T: t, w: &w, related: map[string]bool{}}
+		if rapid.Bool().Draw(t, "containers") {
+			h.act("container db")
+			h.act("container web")
+		}
 		t.Repeat(map[string]func(*rapid.T){
 			"model":    h.model,
 			"agent":    h.agent,
@@ -42,6 +46,10 @@ type history struct {
 }
 
 func (h *history) model(t *rapid.T) {
+	if h.w.Model.Sidecar && rapid.Bool().Draw(t, "in a container") {
+		h.container(t)
+		return
+	}
 	if rapid.IntRange(0, 4).Draw(t, "storage") == 0 {
 		verb := rapid.SampledFrom([]string{"storage", "add-storage", "provide", "provide", "provide", "move", "lose", "detach", "vanish-storage"}).Draw(t, "verb")
 		h.act(verb + " " + rapid.SampledFrom([]string{"data/0", "data/1", "logs/2"}).Draw(t, "instance"))
@@ -80,6 +88,22 @@ func (h *history) model(t *rapid.T) {
 	}
 }
 
+// container has something happen in a container, or to all of them.
+func (h *history) container(t *rapid.T) {
+	name := rapid.SampledFrom([]string{"db", "web"}).Draw(t, "container")
+	switch verb := rapid.SampledFrom([]string{"start-container", "start-container", "stop-container", "notice", "notice", "check-fails", "check-recovers",
+		"replace", "workload-errors", "no-workload-errors", "wait"}).Draw(t, "verb"); verb {
+	case "start-container", "stop-container":
+		h.act(verb + " " + name)
+	case "notice", "check-fails", "check-recovers":
+		h.act(fmt.Sprintf("%s %s %d", verb, name, rapid.IntRange(1, 3).Draw(t, "notice")))
+	case "wait":
+		h.act("wait 3s")
+	default:
+		h.act(verb)
+	}
+}
+
 func (h *history) act(line string) {
 	ok, err := h.w.Act(line)
 	h.check(fmt.Sprintf("%s (%v)", line, ok), err)
@@ -102,7 +126,10 @@ func (h *history) move(t *rapid.T) {
 		}
 		return
 	}
-	how := rapid.SampledFrom([]sim.How{sim.Well, sim.Well, sim.Well, sim.Well, sim.Badly, sim.KilledAfter, sim.KilledWithin, sim.StoppedAgent, sim.StoppedAtCommit}).Draw(t, "how")
+	how := rapid.SampledFrom([]sim.How{sim.Well, sim.Well, sim.Well, sim.Well, sim.Badly, sim.Overdue, sim.KilledAfter, sim.KilledWithin, sim.StoppedAgent, sim.StoppedAtCommit}).Draw(t, "how")
+	if how == sim.Overdue && !h.w.Limited() {
+		how = sim.Badly
+	}
 	h.check("does it "+string(how), h.w.Do(how))
 }
 

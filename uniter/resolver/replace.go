@@ -26,14 +26,15 @@ func replaces(l Local, r Remote) bool {
 // untouched says that nothing was ever done of the unit.
 func untouched(l Local) bool { return l.Charm == "" && l.Run == 0 && !l.Installed }
 
-// replace is pod churn, once it is the unit's turn: stop, then other containers
+// replace is pod churn, once it is the unit's turn: stop, unless the charm was told
+// nothing in its present directory, then other containers
 // and an empty charm directory; deploy, upgrade-charm, config-changed and start
 // follow by their own rules. Source: docs/spec/containers.md §3.5.
 func replace(l Local, r Remote) (Op, bool) {
 	if !replaces(l, r) {
 		return Op{}, false
 	}
-	if l.Started && !l.Stopped && !l.Replaced && l.Charm != "" {
+	if l.Started && !l.Stopped && !l.Replaced && !l.Upgraded && l.Charm != "" {
 		return run(l, r, unitHook(hooks.Stop, CauseReplaced))
 	}
 	return replacement(r), true

@@ -20,6 +20,7 @@ import (
 //	kill after NAME            … after the model has the run's stamp
 //	kill after OPERATION       … before its journal has it
 //	stop in NAME               the agent is stopped in good order
+//	overdue NAME               the next run of the hook takes longer than it may
 //	kill                       the agent is killed, and starts again
 //	is VERB WORDS              the operation that is due, and words of its reason
 //	not leader                 is-leader is false
@@ -36,7 +37,7 @@ const (
 func stories() []story {
 	all := append(bootStories(), errorStories()...)
 	all = append(all, relationStories()...)
-	return append(all, append(endStories(), storageStories()...)...)
+	return append(all, append(endStories(), append(storageStories(), containerStories()...)...)...)
 }
 
 func bootStories() []story {
@@ -260,6 +261,8 @@ func (p *player) play(line string) {
 		p.settle(line, rest)
 	case "fail":
 		p.ends = append(p.ends, end{rest, sim.Badly})
+	case "overdue":
+		p.ends = append(p.ends, end{rest, sim.Overdue})
 	case "stop":
 		p.ends = append(p.ends, end{strings.TrimPrefix(rest, "in "), sim.StoppedAgent})
 	case "kill":
@@ -342,6 +345,8 @@ func describe(h hooks.Info, ids bool) string {
 		return fmt.Sprintf("%s(%s)", s, h.RemoteUnit)
 	case h.Storage != "":
 		return fmt.Sprintf("%s(%s)", s, h.Storage)
+	case h.About() != "":
+		return fmt.Sprintf("%s(%s)", s, h.About())
 	}
 	return s
 }

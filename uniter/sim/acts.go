@@ -32,7 +32,7 @@ func Acts() []string {
 }
 
 func acts() []act {
-	return []act{
+	return append(workloadActs(), []act{
 		{"config VALUE", config},
 		{"charm URL", func(w *World, a []string) (bool, error) { return w.setCharm(a[0], false), nil }},
 		{"force-charm URL", func(w *World, a []string) (bool, error) { return w.setCharm(a[0], true), nil }},
@@ -76,7 +76,7 @@ func acts() []act {
 		{"lose-record", func(w *World, _ []string) (bool, error) { return w.loseRecord(), nil }},
 		{"reboot", reboot},
 		{"lose-charm", func(w *World, _ []string) (bool, error) { w.Dir = ""; w.Kill(); return true, nil }},
-	}
+	}...)
 }
 
 // Act makes one thing happen, as "join db:1 mysql/0". It says whether it could

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/unitd/unitd/hooks"
@@ -24,12 +25,12 @@ func facts() []fact {
 		{Guarantee{"config-changed runs once for a configuration", spec + " §1", nil}, newConfig},
 		{Guarantee{"leader-elected runs once in a unit that has become leader", spec + " §1", nil}, newLeader},
 		{Guarantee{"leader-settings-changed runs once for a change, and not in the leader", spec + " §1", nil}, newLeaderSettings},
-		{Guarantee{"start runs once for a boot of the machine", spec + " §4", nil}, newBoot},
+		{Guarantee{"start runs once for a boot of the machine, and for a set of containers", spec + " §4", nil}, newBoot},
 		{Guarantee{"created of each relation runs before leader-elected and the first config-changed", spec + " §1", nil}, createdBefore},
 		{Guarantee{"joined and changed tell of the settings as they are", spec + " §5", nil}, newestSettings},
 		{Guarantee{"departed names the local unit if it is not Alive, else the remote one", spec + " §2", nil}, whoDeparts},
 		{Guarantee{"a unit that goes leaves its peers last", spec + " §4", nil}, peersLast},
-	}, storageFacts()...)
+	}, append(storageFacts(), workloadFacts()...)...)
 }
 
 // again says whether the hook is run again after a failure: then it has the
@@ -50,7 +51,7 @@ func afterUpgrade(w *World, h hooks.Info) string {
 		return ""
 	case h.Kind == hooks.Start && w.charm.url == lost:
 		return "" // its place after config-changed comes first
-	case h.Kind == hooks.Remove && w.Monitor.stopped && w.charm.url == lost:
+	case h.Kind == hooks.Remove && (w.Monitor.stopped || w.Monitor.halted) && w.charm.url == lost:
 		return "" // nothing comes between stop and remove
 	case changed && h.Kind != hooks.UpgradeCharm:
 		return "before upgrade-charm"
@@ -89,7 +90,7 @@ func newLeaderSettings(w *World, h hooks.Info) string {
 }
 
 func newBoot(w *World, h hooks.Info) string {
-	if h.Kind == hooks.Start && !w.again() && w.charm.next.Boot == w.charm.now.Boot {
+	if h.Kind == hooks.Start && !w.again() && !w.charm.replaced && w.charm.next.Boot == w.charm.now.Boot {
 		return "a second time for the same one"
 	}
 	return ""
@@ -206,6 +207,7 @@ func (w *World) asked(op resolver.Op) error {
 		}
 		return w.Monitor.End()
 	}
+	why = cmp.Or(why, w.askedOfContainers(op))
 	if why == "" {
 		return nil
 	}

@@ -77,7 +77,8 @@ func spokenOf(k hooks.Kind) bool {
 	switch k {
 	case hooks.Install, hooks.Start, hooks.Stop, hooks.Remove, hooks.ConfigChanged, hooks.UpgradeCharm, hooks.UpdateStatus,
 		hooks.LeaderElected, hooks.LeaderSettingsChanged, hooks.RelationCreated, hooks.RelationJoined, hooks.RelationChanged,
-		hooks.RelationDeparted, hooks.RelationBroken, hooks.StorageAttached, hooks.StorageDetaching:
+		hooks.RelationDeparted, hooks.RelationBroken, hooks.StorageAttached, hooks.StorageDetaching,
+		hooks.PebbleReady, hooks.PebbleCustomNotice, hooks.PebbleCheckFailed, hooks.PebbleCheckRecovered:
 		return true
 	}
 	return false

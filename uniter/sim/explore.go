@@ -164,10 +164,13 @@ func (x *explorer) agent(i int) {
 	for _, way := range []struct {
 		how    How
 		budget int
-	}{{Well, -1}, {Badly, failures}, {KilledWithin, kills}, {KilledAfter, kills}, {StoppedAgent, stops}, {StoppedAtCommit, stops}} {
+	}{{Well, -1}, {Badly, failures}, {Overdue, failures}, {KilledWithin, kills}, {KilledAfter, kills}, {StoppedAgent, stops}, {StoppedAtCommit, stops}} {
 		n := *x.nodes[i]
 		if way.budget >= 0 {
 			if n.left[way.budget] == 0 || op.Verb != resolver.RunHook && op.Verb != resolver.RunTask && way.how != KilledAfter {
+				continue
+			}
+			if way.how == Overdue && op.Limit == 0 {
 				continue
 			}
 			n.left[way.budget]--

@@ -53,7 +53,7 @@ func (w *World) untold() string {
 		return "it has not noticed that its application is going"
 	case !m.installed || !m.configured || !m.started:
 		return "it has not started"
-	case w.Dir != w.Model.Charm || w.Dir != w.charm.url || w.charm.upgraded:
+	case w.Dir != w.Model.Charm && !w.Model.Sidecar || w.Dir != w.charm.url || w.charm.upgraded:
 		return fmt.Sprintf("%q is in its charm directory, not %q, or was not configured", w.Dir, w.Model.Charm)
 	case w.charm.now.Config != want.Config:
 		return fmt.Sprintf("its configuration is %q, not %q", w.charm.now.Config, want.Config)
@@ -65,6 +65,9 @@ func (w *World) untold() string {
 		return fmt.Sprintf("its leader settings are %d, not %d", w.charm.now.LeaderSettings, want.LeaderSettings)
 	case w.Model.StatusInterval > 0 && !w.Model.Now.Before(w.Local.StatusAt.Add(w.Model.StatusInterval)):
 		return "update-status is late"
+	}
+	if why := w.untoldWorkloads(); why != "" {
+		return why
 	}
 	if why := w.untoldStorage(); why != "" {
 		return why

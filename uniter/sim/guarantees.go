@@ -28,9 +28,9 @@ func Guarantees() []Guarantee {
 		{"no joined or changed runs before the first start", spec + " §5", startBeforeJoined},
 		{"config-changed runs immediately after install, but for what is due between", spec + " §1", configAfterInstall},
 		{"config-changed runs immediately after upgrade-charm", seed + ", unit hooks", configAfterUpgrade},
-		{"start runs once, immediately after the first config-changed, and again only after a reboot", seed + ", unit hooks", startAfterConfig},
-		{"stop and remove are the last hooks, in this order", spec + " §1", stopLast},
-		{"stop does not run while relations remain to be broken", seed + ", relation hooks", stopAfterBroken},
+		{"start runs once, immediately after the first config-changed, and again only after a reboot, or when the unit's containers were replaced", seed + ", unit hooks", startAfterConfig},
+		{"stop and remove are the last hooks, in this order, but for those of containers, and stop before these are replaced", spec + " §1", stopLast},
+		{"stop does not run while relations remain to be broken, but before the unit's containers are replaced", seed + ", relation hooks", stopAfterBroken},
 		{"relation-created runs once, before any other hook of its relation", spec + " §1", createdFirst},
 		{"joined runs once for a unit that is first seen", seed + ", relation hooks", joinedOnce},
 		{"changed runs immediately after joined, in one relation", seed + ", relation hooks", changedAfterJoined},
@@ -40,7 +40,7 @@ func Guarantees() []Guarantee {
 		{"departed names the unit that leaves: the remote one, or from then on the local one", spec + " §2", departedNames},
 		{"broken does not run while the relation has members", seed + ", relation hooks", brokenLast},
 		{"a unit that leaves has broken of its peer relations when all others are broken", spec + " §4", peersBrokenLast},
-	}, storageGuarantees()...)
+	}, append(storageGuarantees(), workloadGuarantees()...)...)
 }
 
 func errorWaits(m *Monitor, h hooks.Info) string {
@@ -69,6 +69,8 @@ func configAfterInstall(m *Monitor, h hooks.Info) string {
 		return ""
 	case hooks.StorageAttached, hooks.StorageDetaching:
 		return ""
+	case hooks.PebbleReady, hooks.PebbleCustomNotice, hooks.PebbleCheckFailed, hooks.PebbleCheckRecovered:
+		return ""
 	case hooks.RelationBroken, hooks.Remove: // the unit goes before it was ever configured
 		return ""
 	}
@@ -84,7 +86,9 @@ func configAfterUpgrade(m *Monitor, h hooks.Info) string {
 
 func startAfterConfig(m *Monitor, h hooks.Info) string {
 	switch {
-	case h.Kind == hooks.Start && m.started && m.failed == nil && h.Cause != resolver.CauseRebooted:
+	case h.Kind == hooks.Start && h.Cause == resolver.CauseReplaced && m.last != hooks.ConfigChanged:
+		return "for other containers, and not after config-changed"
+	case h.Kind == hooks.Start && m.started && m.failed == nil && h.Cause != resolver.CauseRebooted && h.Cause != resolver.CauseReplaced:
 		return "a second time"
 	case h.Kind == hooks.Start && !m.configured:
 		return "before config-changed"
@@ -105,18 +109,18 @@ func stopLast(m *Monitor, h hooks.Info) string {
 	switch {
 	case m.removed:
 		return "after remove"
-	case m.stopped && h.Kind != hooks.Remove:
+	case m.stopped && h.Kind != hooks.Remove && !h.IsWorkload():
 		return "after stop"
 	case h.Kind == hooks.Stop && !m.started:
 		return "before start"
-	case h.Kind == hooks.Remove && m.started && !m.stopped:
+	case h.Kind == hooks.Remove && m.started && !m.stopped && !m.halted:
 		return "before stop"
 	}
 	return ""
 }
 
 func stopAfterBroken(m *Monitor, h hooks.Info) string {
-	if (h.Kind == hooks.Stop || h.Kind == hooks.Remove) && len(m.told) > 0 {
+	if (h.Kind == hooks.Stop && !m.halts(h) || h.Kind == hooks.Remove) && len(m.told) > 0 {
 		return fmt.Sprintf("with %d relations to be broken", len(m.told))
 	}
 	return ""

@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"maps"
+	"time"
 
 	"github.com/unitd/unitd/hooks"
 	"github.com/unitd/unitd/model"
@@ -23,6 +24,8 @@ const (
 	Skipped Outcome = "skipped"
 	// Stopped: the run was ended by an orderly stop of the agent.
 	Stopped Outcome = "stopped"
+	// Aside: the run of a workload hook has failed, and holds nothing up.
+	Aside Outcome = "stood aside"
 	// Dropped: the failed run was given up because its cause is gone.
 	Dropped Outcome = "dropped"
 )
@@ -49,6 +52,14 @@ type Monitor struct {
 	unsure map[model.RelationID]bool
 	// attached has the storage of which attached has run, and detaching not.
 	attached map[model.StorageID]bool
+	// ready is the start of Pebble that each container's pebble-ready has told of,
+	// heard the newest notice of each, and aside what has failed and holds nothing up.
+	ready map[string]string
+	heard map[string]time.Time
+	aside map[string]hooks.Info
+	// halted: stop has run as the containers are replaced, and start not yet;
+	// halting: that stop has failed.
+	halted, halting bool
 }
 
 // told is what a charm was told of one relation.
@@ -79,7 +90,7 @@ func (b *Broken) Error() string {
 // failed last.
 func (m *Monitor) Hook(h hooks.Info, o Outcome) error {
 	if o == Skipped || o == Dropped {
-		if m.failed == nil || !same(*m.failed, h) {
+		if _, aside := m.aside[asideKey(h)]; !aside && (m.failed == nil || !same(*m.failed, h)) {
 			return &Broken{Guarantee{"only a failed run is skipped or dropped", "docs/spec/uniter-behaviour.md §4", nil}, h, "and had not failed"}
 		}
 	} else if !m.unsure[h.RelationID] || !h.IsRelation() {
@@ -95,7 +106,11 @@ func (m *Monitor) Hook(h hooks.Info, o Outcome) error {
 	}
 	switch o {
 	case Failed:
+		m.halting = m.halts(h)
 		m.failed = &h
+	case Aside:
+		m.failed = nil
+		m.standAside(h)
 	case Stopped, Dropped:
 		m.failed = nil
 	case Succeeded, Skipped:
@@ -147,7 +162,7 @@ func (m *Monitor) End() error {
 		why = fmt.Sprintf("%d relations were not broken", len(m.told))
 	case len(m.attached) > 0:
 		why = fmt.Sprintf("%d instances of storage were not detached", len(m.attached))
-	case m.started && !m.stopped:
+	case m.started && !m.stopped && !m.halted:
 		why = "stop did not run"
 	case m.installed && !m.removed:
 		why = "remove did not run"
@@ -161,6 +176,9 @@ func (m *Monitor) End() error {
 // tell moves on what the charm knows. Maps are replaced, never written to, so
 // that copies of a Monitor can share them.
 func (m *Monitor) tell(h hooks.Info) {
+	if h.IsWorkload() {
+		m.begin(h)
+	}
 	if h.Again {
 		return // there was nothing new to tell
 	}
@@ -171,9 +189,10 @@ func (m *Monitor) tell(h hooks.Info) {
 	case hooks.ConfigChanged:
 		m.configured = true
 	case hooks.Start:
-		m.started = true
+		m.started, m.halted = true, false
 	case hooks.Stop:
-		m.stopped = true
+		m.halted, m.stopped = m.halts(h), !m.halts(h)
+		m.halting = false
 	case hooks.Remove:
 		m.removed = true
 	}
@@ -182,6 +201,9 @@ func (m *Monitor) tell(h hooks.Info) {
 	}
 	if h.IsStorage() {
 		m.tellStorage(h)
+	}
+	if h.IsWorkload() {
+		m.tellWorkload(h)
 	}
 }
 
@@ -223,5 +245,6 @@ func (m *Monitor) tellRelation(h hooks.Info) {
 
 // same says whether two runs are of the same hook.
 func same(a, b hooks.Info) bool {
-	return a.Kind == b.Kind && a.RelationID == b.RelationID && a.RemoteUnit == b.RemoteUnit && a.Storage == b.Storage
+	return a.Kind == b.Kind && a.RelationID == b.RelationID && a.RemoteUnit == b.RemoteUnit && a.Storage == b.Storage &&
+		a.Workload == b.Workload && a.NoticeID == b.NoticeID
 }

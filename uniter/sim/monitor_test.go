@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/juju/errors"
 
@@ -59,7 +60,10 @@ func parseRun(t *testing.T, words []string) (hooks.Info, sim.Outcome) {
 	if _, kind, ok := strings.Cut(words[0], "-storage-"); ok {
 		h = hooks.Info{Kind: hooks.Kind("storage-" + kind)}
 	}
-	outcomes := map[string]sim.Outcome{"fails": sim.Failed, "skipped": sim.Skipped, "stopped": sim.Stopped, "dropped": sim.Dropped}
+	if container, kind, ok := strings.Cut(words[0], "-pebble-"); ok {
+		h = hooks.Info{Kind: hooks.Kind("pebble-" + kind), Workload: container}
+	}
+	outcomes := map[string]sim.Outcome{"fails": sim.Failed, "aside": sim.Aside, "skipped": sim.Skipped, "stopped": sim.Stopped, "dropped": sim.Dropped}
 	for _, w := range words[1:] {
 		who, version, versioned := strings.Cut(w, "@")
 		switch o, ok := outcomes[w]; {
@@ -67,6 +71,10 @@ func parseRun(t *testing.T, words []string) (hooks.Info, sim.Outcome) {
 			outcome = o
 		case w == "rebooted":
 			h.Cause = resolver.CauseRebooted
+		case w == "replaced":
+			h.Cause = resolver.CauseReplaced
+		case strings.HasPrefix(w, "boot-"):
+			h.Boot = w
 		case h.IsStorage():
 			h.Storage = model.StorageID(w)
 		case w == "as":
@@ -81,6 +89,9 @@ func parseRun(t *testing.T, words []string) (hooks.Info, sim.Outcome) {
 				t.Fatal(err)
 			}
 			h.Version = v
+			if h.IsNotice() {
+				h.NoticeID, h.NoticeAt = who, time.Unix(int64(v), 0)
+			}
 		}
 	}
 	return h, outcome
@@ -107,7 +118,13 @@ func TestMonitorAcceptsWhatIsGuaranteed(t *testing.T) {
 			"db-relation-joined mysql/0@1 fails; db-relation-joined mysql/0 dropped; gone; stop; remove; end",
 		"storage comes before install, and goes first": "data-storage-attached data/0; " + boot +
 			"data-storage-attached data/1; data-storage-detaching data/1; data-storage-detaching data/0; db-relation-broken; stop; remove; end",
-		"storage that was attached before install goes without it":   "data-storage-attached data/0; data-storage-detaching data/0; end",
+		"storage that was attached before install goes without it": "data-storage-attached data/0; data-storage-detaching data/0; end",
+		"hooks of containers, of which one stands aside": boot + "web-pebble-ready boot-1 aside; config-changed; web-pebble-custom-notice a@1; web-pebble-ready boot-1; " +
+			"web-pebble-ready boot-2; web-pebble-check-failed b@2 aside; web-pebble-custom-notice a@3; web-pebble-check-failed b@2; db-relation-broken; stop; web-pebble-ready boot-3; remove; end",
+		"containers are replaced":                                    "install; web-pebble-ready boot-1; config-changed; start; stop replaced; upgrade-charm; config-changed; start replaced; web-pebble-ready boot-2",
+		"containers are replaced, and stop fails once":               boot + "stop replaced fails; stop; upgrade-charm; config-changed; start replaced; update-status",
+		"a unit goes instead of having its containers replaced":      boot + "stop replaced; db-relation-broken; remove; end",
+		"a hook of a container that stood, and was skipped":          boot + "web-pebble-ready boot-1 aside; web-pebble-ready boot-1 skipped",
 		"upgrade-charm between install and the first config-changed": "install; upgrade-charm; leader-elected; config-changed; start",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -165,6 +182,17 @@ func TestMonitorRefuses(t *testing.T) {
 		{"broken with a member", changed + "db-relation-broken", "broken does not run while"},
 		{"a hook of a relation that was broken", boot + "db-relation-broken; db-relation-broken", "relation-created runs once"},
 		{"skipping a hook that has not failed", "install skipped", "only a failed run is skipped"},
+		{"pebble-ready twice for one start", boot + "web-pebble-ready boot-1; web-pebble-ready boot-1", "pebble-ready succeeds once"},
+		{"pebble-ready before install", "web-pebble-ready boot-1", "install runs once"},
+		{"pebble-ready between config-changed and start", "install; config-changed; web-pebble-ready boot-1", "start runs once"},
+		{"pebble-ready between upgrade-charm and config-changed", boot + "upgrade-charm; web-pebble-ready boot-1", "config-changed runs immediately after upgrade-charm"},
+		{"pebble-ready after remove", "install; config-changed; start; stop; remove; web-pebble-ready boot-1", "stop and remove are the last"},
+		{"pebble-ready while another hook has failed", boot + "config-changed fails; web-pebble-ready boot-1", "a failed hook is followed"},
+		{"a notice twice", boot + "web-pebble-custom-notice a@1; web-pebble-custom-notice a@1", "a notice is told once"},
+		{"a notice after a later one", boot + "web-pebble-custom-notice a@2; web-pebble-custom-notice b@1", "a notice is told once"},
+		{"another hook before start in other containers", boot + "stop replaced; update-status", "after stop, as the unit's containers"},
+		{"stop twice in one set of containers", boot + "stop replaced; stop replaced", "after stop, as the unit's containers"},
+		{"start in other containers without config-changed", boot + "stop replaced; upgrade-charm; config-changed; start replaced; update-status; start replaced", "start runs once"},
 		{"the end in error", boot + "config-changed fails; end", "a unit goes when"},
 		{"the end in a relation", boot + "end", "a unit goes when"},
 		{"the end without remove", "install; config-changed; start; stop; end", "a unit goes when"},

@@ -82,7 +82,7 @@ func (w *World) untoldStorage() string {
 
 // waitsForStorage says whether install waits for what the unit was made with.
 func (w *World) waitsForStorage() bool {
-	return !w.Local.Installed && slices.ContainsFunc(w.Model.Storage, func(s resolver.Storage) bool { return s.Initial && !s.Ready })
+	return !w.Local.Installed && !w.Model.Sidecar && slices.ContainsFunc(w.Model.Storage, func(s resolver.Storage) bool { return s.Initial && !s.Ready })
 }
 
 // storageGuarantees are those about the storage of a unit.
@@ -110,7 +110,7 @@ func detachingOfAttached(m *Monitor, h hooks.Info) string {
 }
 
 func detachedFirst(m *Monitor, h hooks.Info) string {
-	going := h.Kind == hooks.Stop || h.Kind == hooks.Remove || h.Kind == hooks.RelationDeparted && h.Departing != h.RemoteUnit
+	going := h.Kind == hooks.Stop && !m.halts(h) || h.Kind == hooks.Remove || h.Kind == hooks.RelationDeparted && h.Departing != h.RemoteUnit
 	if going && m.failed == nil && len(m.attached) > 0 {
 		return fmt.Sprintf("with %d instances of storage attached", len(m.attached))
 	}
@@ -140,14 +140,14 @@ func (m *Monitor) GoneStorage(id model.StorageID) {
 func storageFacts() []fact {
 	const spec = "docs/spec/uniter-behaviour.md"
 	return []fact{
-		{Guarantee{"install runs when all storage is attached that the unit is deployed with", spec + " §4", nil}, afterFirstStorage},
+		{Guarantee{"install runs when all storage is attached that the unit is deployed with, unless it has containers", spec + " §4", nil}, afterFirstStorage},
 		{Guarantee{"a storage hook says where the storage is", spec + " §2", nil}, whereStorageIs},
 	}
 }
 
 func afterFirstStorage(w *World, h hooks.Info) string {
 	for _, s := range w.seen.Storage {
-		if h.Kind == hooks.Install && !w.again() && (s.Initial && !s.Ready || s.Ready && !s.Going && !w.Monitor.attached[s.ID]) {
+		if h.Kind == hooks.Install && !w.seen.Sidecar && !w.again() && (s.Initial && !s.Ready || s.Ready && !s.Going && !w.Monitor.attached[s.ID]) {
 			return fmt.Sprintf("before %s is attached", s.ID)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"github.com/unitd/unitd/hooks"
+	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/uniter/resolver"
 )
 
@@ -60,6 +61,8 @@ func (w *World) runTask(op resolver.Op, how How) error {
 	switch {
 	case w.Dir == "":
 		return &Broken{factTask, op.Hook, "without a charm"}
+	case !w.waits() && w.seen.Life == model.Alive && len(w.events(w.seen)) > 0:
+		return &Broken{factTask, op.Hook, "before what is due of its containers"}
 	case !w.waits() && w.charm.url != w.Dir && w.charm.url != "":
 		return &Broken{factTask, op.Hook, "before upgrade-charm"}
 	}
@@ -135,6 +138,8 @@ func taskBetween(m *Monitor, _ hooks.Info) string {
 		return "between config-changed and start"
 	case m.last == hooks.UpgradeCharm && m.configured:
 		return "straight after upgrade-charm"
+	case m.halted:
+		return "while the unit's containers are replaced"
 	}
 	return ""
 }

@@ -34,11 +34,13 @@ type World struct {
 	setting int             // the value of the configuration
 	charm   charm           // what the charm knows
 	tasks   queue
-	asks    bool             // the next hook that can will ask to run again
-	wishes  []resolver.Again // of hooks that have asked
-	begun   string           // what the newest run was begun on
-	lost    bool             // the journal was lost, and nothing made up for it yet
-	forced  bool             // the unit was made Dead, or taken away, by force
+	// containers is what there is to know of the unit's, beside the model.
+	containers containers
+	asks       bool             // the next hook that can will ask to run again
+	wishes     []resolver.Again // of hooks that have asked
+	begun      string           // what the newest run was begun on
+	lost       bool             // the journal was lost, and nothing made up for it yet
+	forced     bool             // the unit was made Dead, or taken away, by force
 }
 
 // charm is what the hooks that ran have shown to the charm besides relations.
@@ -47,31 +49,12 @@ type charm struct {
 	url       string        // of install or the last upgrade-charm
 	upgraded  bool          // upgrade-charm came after the last config-changed
 	leads     bool
+	replaced  bool // start is owed, as the containers were replaced
 }
 
 // lost stands for the charm that the hooks know where its directory was lost, or
 // was changed and changed back.
 const lost = "lost"
-
-// How says how an operation ends.
-type How string
-
-// The ways for an operation to end.
-const (
-	Well How = "well"
-	// Badly: the hook fails. For hooks only, as are the next three.
-	Badly How = "badly"
-	// StoppedAgent: the agent is stopped in good order, and starts again.
-	StoppedAgent How = "stopped"
-	// StoppedAtCommit: the agent is stopped in good order once the hook has
-	// succeeded, while the model can't be reached, and starts again.
-	StoppedAtCommit How = "stopped at its commit"
-	// KilledWithin: the agent is killed while the hook runs, and starts again.
-	KilledWithin How = "killed within"
-	// KilledAfter: the agent is killed once the world has moved and before its
-	// journal says so, and starts again.
-	KilledAfter How = "killed after"
-)
 
 // New is the world of a unit that has just been added to an application with
 // the charm, and leads it if leader. No time passes but by Act("wait …").
@@ -89,6 +72,9 @@ func New(unit model.UnitName, charmURL string, leader bool) World {
 func (w *World) configure() {
 	w.Model.Want.Config = fmt.Sprintf("%d with %s", w.setting, w.Model.Charm)
 	w.Model.Settings = fmt.Sprint(w.setting)
+	if w.Model.Sidecar {
+		w.Model.Want.Config = w.Model.Settings
+	}
 }
 
 // Look reads the model, as the agent does before it decides.
@@ -154,6 +140,14 @@ func (w *World) Do(how How) error {
 		w.charm.leads = false
 	case resolver.Unqueue:
 		w.wished(op.Hook, nil)
+	case resolver.Interrupt:
+		if w.Local.Current.Aside {
+			w.stoodAside(op.Hook, true)
+		}
+	case resolver.SetAside:
+		w.Monitor.failed = nil
+		w.Monitor.standAside(op.Hook)
+		w.stoodAside(op.Hook, true)
 	}
 	w.become(op, resolver.Event{Kind: resolver.Done, At: w.Model.Now}, true)
 	if op.Verb == resolver.Recall {
@@ -171,12 +165,23 @@ func (w *World) runHook(op resolver.Op, how How) error {
 	if err := w.look(op.Hook); err != nil {
 		return err
 	}
-	outcome := map[How]Outcome{Well: Succeeded, KilledAfter: Succeeded, Badly: Failed, KilledWithin: Failed, StoppedAgent: Stopped, StoppedAtCommit: Stopped}[how]
+	outcome := map[How]Outcome{Well: Succeeded, KilledAfter: Succeeded, Badly: Failed, KilledWithin: Failed, StoppedAgent: Stopped, StoppedAtCommit: Stopped, Overdue: Succeeded}[how]
+	if op.Aside && outcome == Failed {
+		outcome = Aside
+	}
 	if err := w.Monitor.Hook(op.Hook, outcome); err != nil {
 		return err
 	}
+	if outcome == Succeeded || outcome == Aside {
+		w.stoodAside(op.Hook, outcome == Aside)
+	}
 	event := resolver.Event{At: w.Model.Now}
 	switch how {
+	case Overdue:
+		event.Kind = resolver.Broke
+		event.Failure = resolver.Failure{Message: "timed out after 30s", Exit: -1, TimedOut: true, At: w.Model.Now}
+		w.show(op.Hook)
+		w.wished(op.Hook, nil)
 	case Well, KilledAfter:
 		event.Kind, event.Requeue = resolver.Done, w.wish(op.Hook)
 		w.commit(op, event.Requeue)
@@ -241,6 +246,8 @@ func (w *World) show(h hooks.Info) {
 		w.charm.url, w.charm.upgraded = w.Dir, true
 	case hooks.ConfigChanged:
 		w.charm.upgraded = false
+	case hooks.Start:
+		w.charm.replaced = false
 	}
 }
 
@@ -271,6 +278,9 @@ func (w *World) affect(op resolver.Op) {
 			w.charm.url = lost
 		}
 		w.Dir = op.Charm
+		if w.Local.Run == 0 && op.Pod > 0 {
+			w.containers.pod = op.Pod // it begins with those
+		}
 	case resolver.EnterScope:
 		for _, id := range op.Relations {
 			w.edit(id, func(s *relation.Snapshot) {
@@ -281,6 +291,8 @@ func (w *World) affect(op resolver.Op) {
 		for _, id := range op.Relations {
 			w.leaveScope(id)
 		}
+	case resolver.Replace:
+		w.replaced(op.Pod)
 	case resolver.AbortTask:
 		w.abortTask(op)
 	case resolver.Detach:
@@ -298,7 +310,8 @@ func (w *World) affect(op resolver.Op) {
 func (w *World) recalled() {
 	switch {
 	case w.lost:
-		w.lost = false
+		w.lost, w.containers.retry = false, nil
+		w.charm.replaced = w.Local.Replaced // that start was skipped is lost
 		w.Monitor.Lost(w.Local)
 	case w.Local.Upgraded && w.charm.url == w.Dir:
 		// The record of install was lost: the agent can't tell that from the loss

@@ -11,7 +11,7 @@ import (
 // about the table itself.
 func Worlds() ([]Config, error) {
 	var all []Config
-	for _, row := range worlds() {
+	for _, row := range append(worlds(), containerWorlds()...) {
 		c, err := row.config()
 		if err != nil {
 			return nil, errors.Annotatef(err, "world %q", row.name)
