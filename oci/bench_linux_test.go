@@ -25,7 +25,8 @@ func tree(t testing.TB, seed uint64, files int, total int64) []byte {
 	r := rand.New(rand.NewPCG(seed, 0))
 	noise := make([]byte, 1<<20)
 	for i := range noise {
-		noise[i] = byte(r.UintN(256)) & byte(r.UintN(256))
+		one, other := r.UintN(256), r.UintN(256)
+		noise[i] = byte(one & other)
 	}
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
