@@ -62,6 +62,7 @@ var rooms = []room{
 	{"hooks/runner", anything, []string{"durable"}},
 	{"isolate", anything, []string{"durable", "hooks/runner", "model"}},
 	{"oci", anything, []string{"durable"}},
+	{"workload", anything, []string{"durable", "isolate", "oci", "pebble"}},
 	{"context", anything, []string{"hooks", "model"}},
 	{"tools/wire", standard, nil},
 	{"tools/client", standard, []string{"tools/wire"}},
@@ -86,8 +87,8 @@ var rooms = []room{
 	{"storage", anything, []string{"charmdir", "durable", "model"}},
 	{"kube", anything, nil},
 	{"machine", anything, []string{
-		"charmdir", "context", "debugger", "debuglog", "durable", "history", "hooks", "hooks/runner", "isolate", "model", "names", "publish", "recording", "relation",
-		"state", "state/store", "storage", "tools", "tools/wire", "uniter", "uniter/journal", "uniter/resolver",
+		"charmdir", "context", "debugger", "debuglog", "durable", "history", "hooks", "hooks/runner", "isolate", "model", "names", "oci", "pebble", "publish", "recording", "relation",
+		"state", "state/store", "storage", "tools", "tools/wire", "uniter", "uniter/journal", "uniter/resolver", "workload",
 	}},
 	{"scale", anything, []string{"hooks", "machine", "model", "state", "state/store", "state/store/memory", "uniter/resolver"}},
 	{"script/lab", anything, []string{"hooks", "machine", "model", "state/store", "state/store/etcd", "state/store/sqlite"}},

@@ -35,6 +35,7 @@ func remote(s *state.Snapshot, endpoints []model.Endpoint, now time.Time) resolv
 		Subordinates:   s.Unit.Subordinates,
 		Retry:          s.Retry,
 		StatusInterval: s.StatusInterval,
+		Sidecar:        s.Application.Sidecar,
 	}
 	addSecrets(&r, s)
 	if s.Task.ID != "" {

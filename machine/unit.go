@@ -111,8 +111,9 @@ type unit struct {
 	// the agent, to begin anew.
 	believed string
 	lose     func()
-	// pod is state.UnitDoc.Pod.
-	pod bool
+	// pod is state.UnitDoc.Pod; inPod is what such a unit has beside a machine's.
+	pod   bool
+	inPod *pod
 	// reboot is state.UnitDoc.Reboot as the agent began.
 	reboot string
 	// inError is state.UnitDoc.Failed as of the last look.
@@ -195,6 +196,10 @@ func (u *unit) run(ctx context.Context) error {
 	}
 	if err := u.isolate(ctx); err != nil {
 		return errors.Trace(err)
+	}
+	if u.pod && u.cell.Load() != nil {
+		u.inPod = u.newPod()
+		defer u.inPod.containers.Close()
 	}
 	var err error
 	u.server, err = u.listen()
@@ -299,6 +304,9 @@ func (u *unit) observe(ctx context.Context, l resolver.Local) (resolver.Remote, 
 	u.host = u.hostNow()
 	u.seen.Want.Boot = u.boot()
 	if err := u.attachStorage(); err != nil {
+		return resolver.Remote{}, errors.Trace(err)
+	}
+	if err := u.seePod(ctx, s, l); err != nil {
 		return resolver.Remote{}, errors.Trace(err)
 	}
 	u.timeout, u.lockGroup = s.HookTimeout, s.Application.LockGroup

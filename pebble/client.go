@@ -39,9 +39,7 @@ type Client struct {
 // New makes a client of the Pebble that listens at the socket, now or later. It
 // doesn't connect: there is nothing to close.
 func New(socket string) *Client {
-	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, "unix", socket)
-	}
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) { return dialSocket(ctx, socket) }
 	return &Client{
 		Patience: patience,
 		http: &http.Client{

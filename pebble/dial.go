@@ -1,0 +1,30 @@
+package pebble
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"runtime"
+)
+
+// maxSocket is how long the path of a socket may be everywhere, in bytes; the
+// kernels' own limits are a little above.
+const maxSocket = 100
+
+// dialSocket connects to a socket, however long its path is: that of a container's
+// is below the agent's directory, which may be anywhere. One that is too long for
+// the kernel is reached from its directory.
+func dialSocket(ctx context.Context, path string) (net.Conn, error) {
+	var d net.Dialer
+	if len(path) <= maxSocket || runtime.GOOS != "linux" {
+		return d.DialContext(ctx, "unix", path)
+	}
+	dir, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	return d.DialContext(ctx, "unix", fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), filepath.Base(path)))
+}
