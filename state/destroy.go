@@ -26,7 +26,12 @@ func (m *Model) DestroyApplication(ctx context.Context, name string) (Removal, e
 // it says what is left, and sees to it that the rest is going, with more force
 // if that is more than before. progress may be nil.
 func (m *Model) ForceApplication(ctx context.Context, name string, how Force, progress Progress) (Removal, error) {
-	_, err := m.update(ctx, func(tx *txn) error {
+	// Agents take units away as soon as they may: what goes is told as it was before.
+	before, err := m.leftOf(ctx, name, true)
+	if err != nil {
+		return Removal{}, errors.Trace(err)
+	}
+	_, err = m.update(ctx, func(tx *txn) error {
 		app, err := tx.application(name)
 		if err != nil || app.Life != model.Alive && app.Force >= how {
 			return errors.Trace(err)
@@ -44,7 +49,16 @@ func (m *Model) ForceApplication(ctx context.Context, name string, how Force, pr
 		return Removal{}, errors.Trace(err)
 	}
 	gone, err := m.finishDestroy(ctx, name, progress)
-	return gone, unfinished(err)
+	return before.removal().and(gone), unfinished(err)
+}
+
+// and is what either has, in the order of its names.
+func (r Removal) and(other Removal) Removal {
+	r.Units, r.Relations = append(r.Units, other.Units...), append(r.Relations, other.Relations...)
+	slices.SortFunc(r.Units, model.CompareUnits)
+	slices.Sort(r.Relations)
+	r.Units, r.Relations = slices.Compact(r.Units), slices.Compact(r.Relations)
+	return r
 }
 
 // leftOf is what refers to an application that is Dying.
@@ -54,14 +68,24 @@ type leftOf struct {
 	relations   []RelationDoc
 }
 
-// finishDestroy does the rest of a ForceApplication, if there is any, and says
-// what there was: nothing of a newer application of the same name.
-func (m *Model) finishDestroy(ctx context.Context, name string, progress Progress) (Removal, error) {
-	var left leftOf
-	_, err := m.view(ctx, func(r docs) (err error) {
+// removal names what there is.
+func (l leftOf) removal() (r Removal) {
+	for _, u := range l.units {
+		r.Units = append(r.Units, u.Name)
+	}
+	for _, rel := range l.relations {
+		r.Relations = append(r.Relations, rel.Key)
+	}
+	return r
+}
+
+// leftOf is what refers to an application, if it is Dying or may be alive; none
+// where there is no such application.
+func (m *Model) leftOf(ctx context.Context, name string, alive bool) (left leftOf, err error) {
+	_, err = m.view(ctx, func(r docs) (err error) {
 		left = leftOf{}
 		app, err := r.application(name)
-		if errors.Is(err, errors.NotFound) || err == nil && app.Life == model.Alive {
+		if errors.Is(err, errors.NotFound) || err == nil && app.Life == model.Alive && !alive {
 			return nil
 		}
 		if err != nil {
@@ -74,16 +98,17 @@ func (m *Model) finishDestroy(ctx context.Context, name string, progress Progres
 		left.relations, err = r.relationsOf(name)
 		return errors.Trace(err)
 	})
+	return left, errors.Trace(err)
+}
+
+// finishDestroy does the rest of a ForceApplication, if there is any, and says
+// what there was: nothing of a newer application of the same name.
+func (m *Model) finishDestroy(ctx context.Context, name string, progress Progress) (Removal, error) {
+	left, err := m.leftOf(ctx, name, false)
 	if err != nil {
 		return Removal{}, errors.Trace(err)
 	}
-	var gone Removal
-	for _, u := range left.units {
-		gone.Units = append(gone.Units, u.Name)
-	}
-	for _, r := range left.relations {
-		gone.Relations = append(gone.Relations, r.Key)
-	}
+	gone := left.removal()
 	counted := newCounter(len(left.units)+len(left.relations), progress)
 	if left.application.Force == Abandon {
 		return gone, errors.Trace(m.abandonLeft(ctx, left, counted))
