@@ -135,7 +135,7 @@ func (a application) apply() (object, error) {
 			a.applied[c.manager], _ = edited(clone(a.applied[c.manager]), c.path, func(any) any { return nil }).(object)
 		}
 	}
-	var result any = clone(a.current)
+	result := any(clone(a.current))
 	for _, gone := range a.leftOut(said) {
 		result = edited(result, gone.path, func(old any) any { return gone.value })
 	}

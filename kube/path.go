@@ -7,8 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-
-	"github.com/juju/errors"
 )
 
 // mergeKeys are the lists whose items are known by a field of theirs, and that
@@ -279,7 +277,7 @@ func diffLists(p path, from, to list, fromKeys, toKeys []key) []edit {
 
 // patched is a copy of the object with the edits made.
 func patched(o object, edits []edit) object {
-	var v any = clone(o)
+	v := any(clone(o))
 	for _, e := range edits {
 		v = edited(v, e.Path, func(old any) any {
 			if e.Order != nil {
@@ -312,12 +310,4 @@ func ordered(l list, place func(any) int) list {
 		result[slot] = placed[i]
 	}
 	return result
-}
-
-// parseEdits reads what encode has made of edits.
-func parseEdits(data []byte) ([]edit, error) {
-	d := json.NewDecoder(strings.NewReader(string(data)))
-	d.UseNumber()
-	var edits []edit
-	return edits, errors.Trace(d.Decode(&edits))
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -202,16 +201,4 @@ func noticeOf(e workload.Event) resolver.Notice {
 		kind = hooks.PebbleCheckRecovered
 	}
 	return resolver.Notice{ID: e.ID, Type: e.Type, Key: e.Key, Kind: kind, Check: e.Check, LastRepeated: e.LastRepeated, Seen: e.Seen}
-}
-
-// holdsUp says in a line which containers of the unit aren't up, and why; empty:
-// all are.
-func (p *pod) holdsUp() string {
-	var all []string
-	for _, s := range p.containers.States() {
-		if s.Fault != "" {
-			all = append(all, fmt.Sprintf("container %s: %s", s.Name, s.Fault))
-		}
-	}
-	return strings.Join(all, "; ")
 }

@@ -74,9 +74,11 @@ func (m *Model) Deploy(ctx context.Context, a DeployArgs) error {
 		case app.Sidecar:
 			return unfinished(m.rescale(ctx, a.Application, Orderly))
 		}
-		_, err = m.AddUnits(ctx, a.Application, rest, a.To[min(first, len(a.To)):]...)
+		if _, err := m.AddUnits(ctx, a.Application, rest, a.To[min(first, len(a.To)):]...); err != nil {
+			return errors.Trace(err)
+		}
 	}
-	return errors.Trace(err)
+	return nil
 }
 
 // alive says whether the model still takes new things.

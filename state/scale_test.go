@@ -233,13 +233,12 @@ func TestNumbersStayDense(t *testing.T) {
 		for range rapid.IntRange(1, 8).Draw(rt, "steps") {
 			units, err := w.Units(w.ctx)
 			w.ok(err)
-			u := units[:0]
 			switch rapid.SampledFrom([]string{"scale", "take on", "end"}).Draw(rt, "step") {
 			case "scale":
 				w.ok(w.SetScale(w.ctx, "web", rapid.IntRange(0, 4).Draw(rt, "scale"), state.Orderly))
 			case "take on":
-				if u = units; len(u) > 0 {
-					w.takeOn(rapid.SampledFrom(u).Draw(rt, "unit").Name)
+				if len(units) > 0 {
+					w.takeOn(rapid.SampledFrom(units).Draw(rt, "unit").Name)
 				}
 			case "end":
 				for _, one := range units {

@@ -55,12 +55,5 @@ func (c Container) environ(image []string, who person) []string {
 	)
 }
 
-// owner is whom the scratch directory is to belong to, so that Pebble can write
-// there.
-func (c Container) owner(image *oci.Image) (uid, gid int, err error) {
-	who, err := c.User.in(image.Layers, image.Config.User)
-	return who.uid, who.gid, errors.Trace(err)
-}
-
 // Socket is Pebble's socket, as the host has it.
 func (c Container) Socket() string { return filepath.Join(c.Dir, socket) }

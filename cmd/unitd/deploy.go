@@ -138,6 +138,9 @@ func (a *app) deploy(path, name string, f deployFlags) error {
 	if err != nil {
 		return err
 	}
+	if len(charm.Containers) > 0 && !isolation.On() {
+		isolation = a.forContainers(f.isolate, isolation)
+	}
 	m, err := a.model()
 	if err != nil {
 		return err

@@ -65,6 +65,20 @@ func (f isolateFlags) isolation() (model.Isolation, error) {
 	return i, nil
 }
 
+// forContainers is how units of a charm with containers are isolated, which run
+// beside isolated units alone: as well as this user can, unless it was told not to.
+func (a *app) forContainers(f isolateFlags, i model.Isolation) model.Isolation {
+	if f.told() {
+		a.note("the units aren't isolated: their workload containers don't run")
+		return i
+	}
+	i.Mode = model.IsolateFiles
+	if os.Geteuid() == 0 {
+		i.Mode = model.IsolateOn
+	}
+	return i
+}
+
 // onBase is how units of a charm are isolated: where nobody has said which system
 // they are on, the base that deploy was given, or else the model's where the charm
 // doesn't name others, or else the charm's. Source: docs/spec/juju-clients.md
