@@ -6,6 +6,11 @@ CC ?= cc
 # watches our code, not SQLite's, which it makes six times as slow.
 RACE := $(shell command -v $(CC) >/dev/null 2>&1 && echo "-race '-gcflags=modernc.org/sqlite/lib=-race=false'")
 
+# A "python3" that is a shim of pyenv runs two dozen shells before it is Python.
+ifneq (,$(findstring /shims/,$(shell command -v python3 2>/dev/null)))
+export PATH := $(shell python3 -c 'import os, sys; print(os.path.dirname(sys.executable))'):$(PATH)
+endif
+
 # Compilers, linters and tests live for seconds: they need not save memory.
 export GOGC := $(or $(GOGC),400)
 # How often a property is tried with what chance has it; test-long says more.
@@ -13,7 +18,7 @@ export RAPID_CHECKS := $(or $(RAPID_CHECKS),25)
 random long stores: export RAPID_CHECKS = 200
 random long stores: export UNITD_TEST_LONG = 1
 
-.PHONY: build c-client test test-host test-long format lint vet staticcheck random programs unit plain sessions bench venv host raced cross long stores fuzz install clean
+.PHONY: build c-client pebble test test-host test-long format lint vet staticcheck random programs unit plain sessions bench venv host raced cross long stores fuzz install clean
 
 build: ## the two programs, in bin/
 	$(GO) build -o bin/unitd ./cmd/unitd
@@ -27,6 +32,9 @@ c-client:
 	@if [ "$$(uname -s)" = Linux ] && $(CC) -Os -static -nostdlib -ffreestanding -fno-stack-protector -fno-pic -no-pie -Wall -Wextra \
 		-Wl,--build-id=none -s -o $(C_CLIENT) cmd/hooktool/c/hooktool.c 2>/dev/null; then :; \
 	else rm -f $(C_CLIENT); echo 'no client in C is built here: hook tools use the one in Go'; fi
+
+pebble: ## Pebble, in bin/, for who wants to run charms with containers and has none
+	$(PEBBLE_BUILD) $(CURDIR)/bin/pebble $(PEBBLE_MAIN)
 
 # Package suite runs the stages and prints what they have cost. It ends with the
 # exit code of the first one that fails.
@@ -99,13 +107,14 @@ cross:
 # date: what go test has kept of tests with it stays valid.
 PROGRAMS = $(CURDIR)/bin/test
 # The real Pebble is a test tool, in a module of its own, and never linked.
-PEBBLE_BUILD = cd pebble/testdata/pebble && CGO_ENABLED=0 $(GO) build -buildvcs=false -ldflags='-s -w' -o $(PROGRAMS)/new/pebble github.com/canonical/pebble/cmd/pebble
+PEBBLE_BUILD = cd pebble/testdata/pebble && CGO_ENABLED=0 $(GO) build -buildvcs=false -ldflags='-s -w' -o
+PEBBLE_MAIN = github.com/canonical/pebble/cmd/pebble
 programs:
 	@mkdir -p $(PROGRAMS)/new
 	$(GO) build -buildvcs=false -ldflags='-s -w' -o $(PROGRAMS)/new/unitd ./cmd/unitd
-	CGO_ENABLED=0 $(GO) build -buildvcs=false -ldflags='-s -w' -o $(PROGRAMS)/new/unitd-hooktool ./cmd/hooktool
+	$(GO) build -buildvcs=false -ldflags='-s -w' -o $(PROGRAMS)/new/unitd-hooktool ./cmd/hooktool
 	@$(MAKE) -s c-client C_CLIENT=$(PROGRAMS)/new/unitd-hooktool-c
-	$(PEBBLE_BUILD) || { [ "$$CI" != true ] && rm -f $(PROGRAMS)/pebble && echo 'no Pebble could be built: the tests with it will be skipped'; }
+	$(PEBBLE_BUILD) $(PROGRAMS)/new/pebble $(PEBBLE_MAIN) || { [ "$$CI" != true ] && rm -f $(PROGRAMS)/pebble && echo 'no Pebble could be built: the tests with it will be skipped'; }
 	@cd $(PROGRAMS) && for p in $$(ls new); do cmp -s new/$$p $$p || mv new/$$p $$p; done && rm -rf new
 unit plain sessions raced host long stores bench: programs
 unit plain sessions raced host long stores bench: export UNITD_TEST_PROGRAMS = $(PROGRAMS)
@@ -122,6 +131,10 @@ unit:
 # have to be compiled for it. The tests of the walls and of the pages read files.
 plain:
 	@$(SUITE) test -vet=off ./uniter/sim ./scale ./suite/lint .
+
+# Where there is no race detector, nothing has to be compiled twice, with and without
+# C: so all that a C library is asked for is built once, for all programs and tests.
+programs lint plain sessions: export CGO_ENABLED = 0
 
 # These start real programs, which have no race detector, and wait for them: their
 # own part costs half of all with it. So "make test-host" has it, and the tests

@@ -87,15 +87,16 @@ var rooms = []room{
 	{"storage", anything, []string{"charmdir", "durable", "model"}},
 	{"kube", anything, nil},
 	{"machine", anything, []string{
-		"charmdir", "context", "debugger", "debuglog", "durable", "history", "hooks", "hooks/runner", "isolate", "model", "names", "oci", "pebble", "publish", "recording", "relation",
+		"charmdir", "context", "debugger", "debuglog", "durable", "history", "hooks", "hooks/runner", "isolate", "kube", "model", "names", "oci", "pebble", "publish", "recording", "relation",
 		"state", "state/store", "storage", "tools", "tools/wire", "uniter", "uniter/journal", "uniter/resolver", "workload",
 	}},
 	{"scale", anything, []string{"hooks", "machine", "model", "state", "state/store", "state/store/memory", "uniter/resolver"}},
 	{"script/lab", anything, []string{"hooks", "machine", "model", "state/store", "state/store/etcd", "state/store/sqlite"}},
 	{"why", anything, []string{"hooks", "hooks/runner", "machine", "model", "state", "uniter/journal", "uniter/resolver"}},
 	{"script", anything, []string{
-		"audit", "charmdir", "debuglog", "durable", "history", "hooks", "hooks/runner", "machine", "model", "script/lab", "state", "state/store", "state/store/etcd/etcdtest", "why",
+		"audit", "charmdir", "debuglog", "durable", "history", "hooks", "hooks/runner", "isolate", "machine", "model", "pebble", "script/lab", "state", "state/store", "state/store/etcd/etcdtest", "why", "workload",
 	}},
+	{"cli", anything, []string{"model", "pebble"}},
 	{"testcharms", anything, nil},
 	{"testcharms/images", standard, nil},
 	{"testcharms/images/save", standard, []string{"testcharms/images"}},
@@ -104,15 +105,15 @@ var rooms = []room{
 	{"suite/lint", anything, nil},
 	{"cmd/hooktool", standard, []string{"tools/client"}},
 	{"cmd/unitd", anything, []string{
-		"bundle", "charmbuild", "charmdir", "context", "debugger", "debuglog", "durable", "history", "hooks", "hooks/runner", "isolate", "machine", "model", "oci",
-		"recording", "relation", "script", "script/lab", "sealed", "state", "state/store", "state/store/etcd", "state/store/sqlite", "storage", "tools", "tools/client", "tools/wire",
+		"bundle", "charmbuild", "charmdir", "cli", "context", "debugger", "debuglog", "durable", "history", "hooks", "hooks/runner", "isolate", "kube", "machine", "model", "oci",
+		"pebble", "recording", "relation", "script", "script/lab", "sealed", "state", "state/store", "state/store/etcd", "state/store/sqlite", "storage", "tools", "tools/client", "tools/wire",
 		"uniter", "uniter/journal", "uniter/resolver", "why",
 	}},
 }
 
 // outside is all that a pure room may import from outside the module.
 var outside = []string{
-	"bytes", "cmp", "encoding/json", "fmt", "hash/fnv", "iter", "maps", "math", "regexp", "slices", "strconv", "strings", "time", "unicode/utf8",
+	"bytes", "cmp", "encoding/binary", "encoding/json", "fmt", "hash/fnv", "iter", "maps", "math", "reflect", "regexp", "slices", "strconv", "strings", "time", "unicode/utf8",
 	"github.com/juju/errors",
 }
 

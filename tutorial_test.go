@@ -163,16 +163,26 @@ func newReader(t *testing.T) *reader {
 			r.env = append(r.env, v)
 		}
 	}
-	for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPATH"} {
+	for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPATH", "GOFLAGS"} {
 		out, err := exec.Command(program, "env", name).Output()
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.env = append(r.env, name+"="+strings.TrimSpace(string(out)))
+		value := strings.TrimSpace(string(out))
+		if name == "GOFLAGS" { // else "go test" would have all packages vetted
+			value = strings.TrimSpace(value + " -vet=off")
+		}
+		r.env = append(r.env, name+"="+value)
+	}
+	programs := os.Getenv("UNITD_TEST_PROGRAMS")
+	if programs != "" { // looked at, it is part of what a kept result is valid for
+		if _, err := os.Stat(filepath.Join(programs, "unitd")); err != nil {
+			t.Fatal(err)
+		}
 	}
 	r.env = append(r.env, "HOME="+home, "TMPDIR="+temp, "TZ=UTC", "UNITD_ISOLATE=off", "PWD="+r.dir, "GOPROXY=off", "GOWORK=",
 		"PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
-	standIn := strings.NewReplacer("$GO", program, "$ROOT", root, "$BIN", bin, "$HOME", home).Replace(goStandIn)
+	standIn := strings.NewReplacer("$GO", program, "$ROOT", root, "$BIN", bin, "$HOME", home, "$PROGRAMS", programs).Replace(goStandIn)
 	if err := os.WriteFile(filepath.Join(bin, "go"), []byte(standIn), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +190,8 @@ func newReader(t *testing.T) *reader {
 }
 
 // goStandIn is the "go" of the reader: where the real one would take this
-// module from the network, it takes the one that is tested, by a workspace.
+// module from the network, it takes the one that is tested, by a workspace. What
+// is installed is built, unless the tests have been given it.
 const goStandIn = `#!/bin/sh
 set -eu
 work='$HOME/go.work'
@@ -188,6 +199,8 @@ if [ -e "$work" ]; then export GOWORK="$work"; fi
 case "$*" in
 "install github.com/unitd/unitd/"*@latest)
 	package=${2#github.com/unitd/unitd/}
+	given='$PROGRAMS'/"$(basename "${package%@latest}")"
+	if [ -n '$PROGRAMS' ] && [ -e "$given" ]; then exec cp "$given" '$BIN/'; fi
 	cd '$ROOT'
 	exec '$GO' build -o '$BIN/' "./${package%@latest}"
 	;;

@@ -96,14 +96,20 @@ func lives(entries []history.Entry) [][]sim.Run {
 			at[e.ID] = i
 			all = append(all, nil)
 		}
-		all[i] = append(all[i], sim.Run{Hook: e.Hook, Outcome: outcome(e.Outcome)})
+		all[i] = append(all[i], sim.Run{Hook: e.Hook, Outcome: outcome(e)})
 	}
 	return all
 }
 
-func outcome(o history.Outcome) sim.Outcome {
-	switch o {
+// outcome is what became of a run. One of a workload hook that has failed counts as
+// one that holds nothing up, also where its application wants it to: the history
+// doesn't have that.
+func outcome(e history.Entry) sim.Outcome {
+	switch e.Outcome {
 	case history.Failed, history.Interrupted:
+		if e.Hook.IsWorkload() {
+			return sim.Aside
+		}
 		return sim.Failed
 	case history.Stopped:
 		return sim.Stopped

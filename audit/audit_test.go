@@ -42,6 +42,7 @@ func TestDir(t *testing.T) {
 		{"a machine that was rebooted starts again", boot + "start!rebooted", "", ""},
 		{"a relation that went by force is not broken", related + "stop remove", `forget reason="gone" relations="[7]"`, ""},
 		{"another one that did is no excuse", related + "stop remove", `forget reason="gone" relations="[8 9]"`, "stop does not run while"},
+		{"a hook of a container that failed holds nothing up", boot + "web-pebble-ready=failed update-status web-pebble-ready", "", ""},
 		{"what is no hook runs at any time", "backup " + boot + "config-changed=failed backup config-changed", "", ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {

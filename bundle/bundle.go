@@ -24,6 +24,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/juju/errors"
 	"gopkg.in/yaml.v3"
@@ -110,7 +111,11 @@ type parser struct {
 	machineAt []*yaml.Node // of b.Machines
 }
 
+// errorf is an error of one line at a node, whatever its key is.
 func (p *parser) errorf(n *yaml.Node, key, format string, args ...any) error {
+	if strings.ContainsFunc(key, unicode.IsControl) {
+		key = strconv.Quote(key)
+	}
 	return errors.NewNotValid(nil, fmt.Sprintf("%s:%d: %s: %s", p.file, n.Line, key, fmt.Sprintf(format, args...)))
 }
 

@@ -99,6 +99,7 @@ func badContainers() []bad {
 		{"K-011 a container has the name of what begins a unit", with("  charm-init:"), `metadata.yaml:5: containers.charm-init: parsing containers: container name "charm-init" is reserved: a unit's own containers are called so`},
 		{"a container's name has capitals", with("  Web:"), `metadata.yaml:5: containers.Web: parsing containers: invalid container name "Web": expected up to 63 of a-z, 0-9 and -, with no - first or last`},
 		{"a container's name could leave its directory", with("  ../x:"), `metadata.yaml:5: containers.../x: parsing containers: invalid container name "../x": expected up to 63 of a-z, 0-9 and -, with no - first or last`},
+		{"a container's name is longer than a label", with("  " + strings.Repeat("a", 64) + ":"), `metadata.yaml:5: containers.` + strings.Repeat("a", 64) + `: parsing containers: invalid container name "` + strings.Repeat("a", 64) + `": expected up to 63 of a-z, 0-9 and -, with no - first or last`},
 		{"a container is a word", with("  web: img"), `metadata.yaml:5: containers.web: expected a map, got "img"`},
 		{"containers are a list", meta("containers: [web]"), "metadata.yaml:2: containers: expected a map, got a list"},
 		{"an unknown charm-user", meta("charm-user: me"), `metadata.yaml:2: charm-user: parsing charm-user: invalid charm-user "me" expected one of root, sudoer or non-root`},

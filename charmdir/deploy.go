@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"hash/crc32"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -38,6 +37,8 @@ type Deployer struct {
 	// before is called before each step that changes the disk; an error stops
 	// the deployment there. Tests "kill" with it.
 	before func(step string) error
+	// owner is whose the charm's files are; nil: the agent's.
+	owner *owner
 	// exchange swaps two paths in one step; false where it can't. Tests do
 	// without it.
 	exchange func(a, b string) (bool, error)
@@ -68,6 +69,13 @@ func (m marker) checksum() uint32 {
 func NewDeployer(disk durable.Disk, dir string) *Deployer {
 	return &Deployer{disk: disk, dir: dir, before: func(string) error { return nil }, exchange: disk.Exchange}
 }
+
+type owner struct{ uid, gid int }
+
+// Give has the files of the charms that are deployed from now on, and their
+// directory, belong to a user: who isn't the agent's has to write there, too. What
+// hooks have made stays theirs.
+func (d *Deployer) Give(uid, gid int) { d.owner = &owner{uid, gid} }
 
 // Path is the charm directory.
 func (d *Deployer) Path() string { return filepath.Join(d.dir, charmName) }
@@ -194,6 +202,34 @@ func (d *Deployer) remove(name string) error {
 	})
 }
 
+// Remove takes the charm away with all that hooks have made beside it: nothing is in
+// place then, at once. It can be called again where it was cut off.
+func (d *Deployer) Remove() error {
+	if err := d.clear(); err != nil {
+		return errors.Annotate(err, "cannot clear away a deployment that was not finished")
+	}
+	err := d.step("set aside", func() error {
+		_, err := SetAside(d.disk, d.Path())
+		return err
+	})
+	if err == nil {
+		err = d.step("sync", func() error { return d.disk.SyncDir(d.dir) })
+	}
+	if err != nil {
+		return errors.Annotate(err, "cannot take the charm directory away")
+	}
+	aside, err := filepath.Glob(d.Path() + Aside + "*")
+	if err != nil {
+		return errors.Trace(err)
+	}
+	for _, path := range aside {
+		if err := d.step("remove "+filepath.Base(path), func() error { return RemoveTree(d.disk, path) }); err != nil {
+			return errors.Annotate(err, "cannot remove the former charm directory")
+		}
+	}
+	return nil
+}
+
 func (d *Deployer) step(name string, do func() error) error {
 	if err := d.before(name); err != nil {
 		return errors.Trace(err)
@@ -250,6 +286,9 @@ func (d *Deployer) stage(ctx context.Context, archive, url string) error {
 			return errors.Annotatef(err, "entry %q", f.Name)
 		}
 	}
+	if err := d.give(staging); err != nil {
+		return errors.Annotate(err, "cannot give the charm to the user whom its hooks run as")
+	}
 	kept, err := d.keep(names)
 	if err != nil {
 		return errors.Annotate(err, "cannot keep what hooks have made")
@@ -268,53 +307,17 @@ func (d *Deployer) stage(ctx context.Context, archive, url string) error {
 	return d.step("sync staging", func() error { return d.disk.SyncTree(staging) })
 }
 
-// extractor unpacks entries, with what is left of the size that all may have
-// together: what the archive says of its sizes isn't believed.
-type extractor struct {
-	deployer *Deployer
-	left     int64
-	hooks    hookNames
-}
-
-func (x *extractor) extract(f *zip.File, staging string) error {
-	path := filepath.Join(staging, filepath.FromSlash(f.Name))
-	disk := x.deployer.disk
-	return x.deployer.step("write "+f.Name, func() error {
-		if err := disk.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+// give has a tree belong to the owner.
+func (d *Deployer) give(tree string) error {
+	if d.owner == nil || d.owner.uid == os.Geteuid() && d.owner.gid == os.Getegid() {
+		return nil
+	}
+	return filepath.WalkDir(tree, func(path string, _ fs.DirEntry, err error) error {
+		if err != nil {
 			return errors.Trace(err)
 		}
-		switch f.Mode().Type() {
-		case fs.ModeDir:
-			return errors.Trace(disk.MkdirAll(path, 0o755))
-		case fs.ModeSymlink:
-			target, err := linkTarget(f)
-			if err != nil {
-				return errors.Trace(err)
-			}
-			return errors.Trace(disk.Symlink(target, path))
-		}
-		return x.write(f, path)
+		return d.step("give "+path, func() error { return d.disk.Lchown(path, d.owner.uid, d.owner.gid) })
 	})
-}
-
-func (x *extractor) write(f *zip.File, path string) error {
-	in, err := f.Open()
-	if err != nil {
-		return errors.Trace(err)
-	}
-	defer in.Close()
-	out, err := x.deployer.disk.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, x.hooks.mode(f.Name, f.Mode()))
-	if err != nil {
-		return errors.Trace(err)
-	}
-	n, err := io.Copy(out, io.LimitReader(in, min(x.left, maxFile)+1))
-	if cerr := out.Close(); err == nil {
-		err = cerr
-	}
-	if x.left -= n; err == nil && (x.left < 0 || n > maxFile) {
-		err = errSize(f.Name)
-	}
-	return errors.Trace(err)
 }
 
 // switchTrees puts the staged tree in place of the old one.

@@ -21,7 +21,12 @@ import (
 // the init, which has no way to any other directory of the host. Who isn't root
 // may not: there the init keeps what Spec.Data says open, and out of sight.
 func (c *Cell) Attach(name, from, to string) error {
-	a := attachment{Name: name, To: to}
+	return c.AttachBind(name, Bind{From: from, To: to})
+}
+
+// AttachBind is Attach of what may be read-only.
+func (c *Cell) AttachBind(name string, b Bind) error {
+	a, from := attachment{Name: name, To: b.To, ReadOnly: b.ReadOnly}, b.From
 	if c.record.User {
 		real, err := filepath.EvalSymlinks(from)
 		if err != nil {
@@ -130,6 +135,12 @@ func (i *cellInit) mount(a attachment, files []*os.File, again bool) error {
 	}
 	if err != nil {
 		return errors.Trace(err)
+	}
+	if a.ReadOnly {
+		attr := &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}
+		if err := unix.MountSetattr(unix.AT_FDCWD, a.To, unix.AT_RECURSIVE, attr); err != nil {
+			return errors.Trace(err)
+		}
 	}
 	// What the host mounts in it later, or takes away, is the host's.
 	return errors.Trace(unix.Mount("", a.To, "", unix.MS_REC|unix.MS_PRIVATE, ""))

@@ -101,6 +101,8 @@ func seeOwn(t *testing.T, w *world, c *isolate.Cell) {
 	// Its place is what the cell has of the directory of the data, too.
 	must(t, c.Attach("data/0", w.dir+"/agents/unit-app-1", w.dir+"/storage/fs"))
 	want(t, c, "cat "+w.dir+"/storage/fs/theirs; ls "+w.dir, "theirsstorage")
+	must(t, c.AttachBind("data/1", isolate.Bind{From: w.dir + "/agents/unit-app-1", To: "/srv/read", ReadOnly: true}))
+	want(t, c, "cat /srv/read/theirs; touch /srv/read/new 2>/dev/null || echo refused", "theirsrefused")
 	endInit(t, c)
 	if err := c.Attach("unit-app-0", w.dir, agents+"/unit-app-0"); err == nil {
 		t.Error("attached to a cell that has ended")

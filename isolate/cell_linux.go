@@ -55,6 +55,8 @@ type record struct {
 	// Lost is what it lacks, and Without which directories of the host.
 	Lost    []string `json:"lost,omitempty"`
 	Without []string `json:"without,omitempty"`
+	// As is whom programs run as; see Cell.RunAs.
+	As Person `json:"as,omitzero"`
 	// First: it is a workload container, of which Pid is the first program. With is
 	// the cell whose network it has, and Group its cgroup.
 	First bool     `json:"first,omitempty"`
@@ -105,9 +107,10 @@ func (c *Cell) Tmp() string { return filepath.Join(c.dir, tmpDir) }
 func (c *Cell) Juju() string { return filepath.Join(c.dir, jujuDir) }
 
 // Command is what to run on the host to have a program run in the cell, in a
-// directory of the cell. Its environment, files and end are those of the program.
+// directory of the cell, as whom RunAs has said. Its environment, files and end are
+// those of the program.
 func (c *Cell) Command(dir, path string, args ...string) (program string, all []string) {
-	return c.cells.Program, append([]string{EnterCommand, c.dir, dir, path}, args...)
+	return c.cells.Program, append([]string{EnterCommand, c.dir, c.record.As.String(), dir, path}, args...)
 }
 
 // alive says whether the init runs and answers, or the first program runs.
@@ -226,7 +229,7 @@ func (c *Cell) start(ctx context.Context, s Spec) error {
 	if !c.record.Paused {
 		boots++
 	}
-	c.record = record{ID: s.ID, Layout: layout, Furnished: c.record.Furnished, User: c.record.User, Boots: boots}
+	c.record = record{ID: s.ID, Layout: layout, Furnished: c.record.Furnished, User: c.record.User, Boots: boots, As: c.record.As}
 	ways := []bool{true} // in a user name space
 	switch {
 	case c.record.Furnished:

@@ -77,13 +77,15 @@ type Spec struct {
 	Shared []string
 	// asRoot: not in a user name space.
 	asRoot bool
+	// Accounts are users that a new cell has, unless there is one user inside.
+	Accounts []Account
 	// Client is the program that is Juju+"/tools/client" inside.
 	Client string
 
 	// First makes it a workload container: this program is its first process, in
 	// place of an init that runs others, and its root is anew at each start. What
-	// follows is for such a container only, to which OS, Shared and Client are
-	// nothing; its network is that of With, or the host's.
+	// follows is for such a container only, to which OS, Shared, Accounts and Client
+	// are nothing; its network is that of With, or the host's.
 	First *First
 	// Layers are the directories under the overlay, top first, in place of Root. The
 	// last one may be HostRoot.

@@ -1,7 +1,6 @@
 package isolate
 
 import (
-	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -9,9 +8,6 @@ import (
 	"github.com/juju/errors"
 	"golang.org/x/sys/unix"
 )
-
-// maxEdited bounds what EditFile reads.
-const maxEdited = 16 << 20
 
 // EditFile changes a small file of the cell, which its programs may be reading: they
 // get the former content or the new one. One that is a mount of its own, or a link,
@@ -28,16 +24,9 @@ func (c *Cell) EditFile(path string, edit func(string) string) error {
 		return errors.Trace(err)
 	}
 	defer f.Close()
-	was, err := io.ReadAll(io.LimitReader(f, maxEdited+1))
-	if err != nil {
+	was, now, err := edited(f, path+" of a unit", edit)
+	if err != nil || now == was {
 		return errors.Trace(err)
-	}
-	if len(was) > maxEdited {
-		return errors.Errorf("%s of a unit is too long to be kept current", path)
-	}
-	now := edit(string(was))
-	if now == string(was) {
-		return nil
 	}
 	if replaced, err := c.replace(f, path, now); replaced || err != nil {
 		return errors.Annotatef(err, "cannot write %s of a unit", path)
@@ -94,16 +83,4 @@ func sameMount(dir int, name string) bool {
 	return unix.Statx(dir, "", unix.AT_EMPTY_PATH, unix.STATX_MNT_ID, &d) == nil &&
 		unix.Statx(dir, name, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_MNT_ID, &f) == nil &&
 		d.Mask&f.Mask&unix.STATX_MNT_ID != 0 && d.Mnt_id == f.Mnt_id
-}
-
-// overwrite writes a text over one of that length in the same file.
-func overwrite(f *os.File, length int, text string) error {
-	b := []byte(text)
-	for len(b) < length {
-		b = append(b, '\n')
-	}
-	if _, err := f.WriteAt(b, 0); err != nil {
-		return errors.Trace(err)
-	}
-	return errors.Trace(f.Truncate(int64(len(text))))
 }

@@ -18,8 +18,9 @@ import (
 )
 
 // enterArgs is how many arguments an EnterCommand has at least: the program's
-// name, the command, the cell's directory, the working directory, the program.
-const enterArgs = 5
+// name, the command, the cell's directory, the user, the working directory, the
+// program.
+const enterArgs = 6
 
 // The exit codes of a program that couldn't be started, as shells have them.
 const (
@@ -33,18 +34,22 @@ const (
 // on. TERM and what a terminal sends besides is for the program, which gets it by
 // itself.
 func enterMain(args []string) int {
-	dir, cwd, path := args[0], args[1], args[2]
+	dir, cwd, path := args[0], args[2], args[3]
 	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT)
 	fail := func(code int, err error) int {
 		fmt.Fprintf(os.Stderr, "cannot run %s in the unit's cell: %v\n", filepath.Base(path), err)
 		return code
 	}
+	as, err := parsePerson(args[1])
+	if err != nil {
+		return fail(cannotRun, err)
+	}
 	conn, err := dial(dir)
 	if err != nil {
-		return fail(noCell, errors.New("the cell has ended: the agent makes it anew when it is started"))
+		return fail(noCell, errors.New("the cell has ended: the agent makes it anew"))
 	}
 	defer conn.Close()
-	c := call{Path: path, Args: args[3:], Dir: cwd, Env: os.Environ(), Files: 3, Terminal: term.IsTerminal(0) && term.IsTerminal(1)}
+	c := call{Path: path, Args: args[4:], As: as, Dir: cwd, Env: os.Environ(), Files: 3, Terminal: term.IsTerminal(0) && term.IsTerminal(1)}
 	fds := []int{0, 1, 2}
 	if group, err := ownGroup(); err == nil {
 		defer group.Close()

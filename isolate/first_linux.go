@@ -133,7 +133,7 @@ func (c *Cell) settled() error {
 // startFirstAs makes the container, in a user name space or not.
 func (c *Cell) startFirstAs(ctx context.Context, s Spec, lock *os.File) error {
 	set := setUp{Spec: s, User: c.record.User, Fresh: !c.record.Furnished}
-	if f := s.First; set.User && (f.UID != 0 || f.GID != 0 || len(f.Groups) > 0) {
+	if f := s.First; set.User && (f.UID != 0 || f.GID != 0) {
 		return errors.WithType(errors.Errorf("the program is to run as %d:%d, but without root there is one user, 0:0, inside", f.UID, f.GID), ErrNoRights)
 	}
 	if set.User && s.With != nil && !s.With.record.User && s.With.record.Net.Address != "" {

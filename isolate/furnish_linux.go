@@ -48,6 +48,11 @@ func furnish(s setUp) error {
 			return errors.Trace(err)
 		}
 	}
+	if !s.User {
+		if err := makeAccounts(s.Accounts); err != nil {
+			return errors.Trace(err)
+		}
+	}
 	for _, name := range []string{"juju-exec", "juju-run"} {
 		path := filepath.Join("/usr/bin", name)
 		if _, err := os.Lstat(path); err == nil {

@@ -196,12 +196,19 @@ func (i *cellInit) start(c call, files []*os.File) (pid int, ended chan syscall.
 	}
 	fds := []uintptr{files[0].Fd(), files[1].Fd(), files[2].Fd()}
 	attr := &syscall.ProcAttr{Dir: c.Dir, Env: c.Env, Files: fds, Sys: &syscall.SysProcAttr{Setsid: true}}
+	if c.As.String() != "" {
+		attr.Sys.Credential = c.As.credential()
+	}
 	if c.Terminal {
 		var slave *os.File
 		if terminal, slave, err = openTerminal(); err != nil {
 			return 0, nil, nil, errors.Annotate(err, "cannot open a terminal")
 		}
 		defer slave.Close()
+		if err = slave.Chown(c.As.UID, -1); err != nil { // for who opens it by its name
+			terminal.Close()
+			return 0, nil, nil, err
+		}
 		attr.Files = []uintptr{slave.Fd(), slave.Fd(), slave.Fd()}
 		attr.Sys.Setctty, attr.Sys.Ctty = true, 0
 	}

@@ -11,8 +11,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// OpenFile is os.OpenFile for a path as the cell's programs see it.
+// OpenFile is os.OpenFile for a path as the cell's programs see it, with all
+// rights; see OpenAsPerson.
 func (c *Cell) OpenFile(path string, flag int, perm os.FileMode) (*os.File, error) {
+	return c.openWith(path, flag, perm, func() error { return nil })
+}
+
+// openWith is OpenFile with the rights that become gives this thread once it knows
+// the cell's root.
+func (c *Cell) openWith(path string, flag int, perm os.FileMode, become func() error) (*os.File, error) {
 	fail := func(err error) (*os.File, error) { return nil, &os.PathError{Op: "open", Path: path, Err: err} }
 	pid := c.process()
 	if pid < 0 {
@@ -26,6 +33,9 @@ func (c *Cell) OpenFile(path string, flag int, perm os.FileMode) (*os.File, erro
 	how := &unix.OpenHow{Flags: uint64(flag | unix.O_CLOEXEC), Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
 	if flag&os.O_CREATE != 0 {
 		how.Mode = uint64(perm.Perm())
+	}
+	if err := become(); err != nil {
+		return fail(err)
 	}
 	fd, err := unix.Openat2(root, path, how)
 	if err != nil {

@@ -110,14 +110,41 @@ func (*Cell) Command(_, path string, args ...string) (program string, all []stri
 // OpenFile is an error.
 func (*Cell) OpenFile(string, int, os.FileMode) (*os.File, error) { return nil, errNoLinux }
 
+// Mkdir is an error.
+func (*Cell) Mkdir(string, os.FileMode) error { return errNoLinux }
+
+// Owner is an error.
+func (*Cell) Owner() (uid, gid int, err error) { return 0, 0, errNoLinux }
+
+// WorkingDir is empty.
+func (*Cell) WorkingDir() string { return "" }
+
+// OpenAsPerson is an error.
+func (*Cell) OpenAsPerson(string, int, os.FileMode) (*os.File, error) { return nil, errNoLinux }
+
+// RunAs is an error.
+func (*Cell) RunAs(Person) error { return errNoLinux }
+
+// Person is root.
+func (*Cell) Person() Person { return Person{} }
+
+// Home is that of root.
+func (*Cell) Home() string { return "/root" }
+
 // EditFile is an error.
 func (*Cell) EditFile(string, func(string) string) error { return errNoLinux }
+
+// Listen is an error.
+func (*Cell) Listen(string, int) (net.Listener, error) { return nil, errNoLinux }
 
 // ToolsFor is an error.
 func (*Cell) ToolsFor(string) (host, inside string, err error) { return "", "", errNoLinux }
 
 // Attach is an error.
 func (*Cell) Attach(_, _, _ string) error { return errNoLinux }
+
+// AttachBind is an error.
+func (*Cell) AttachBind(string, Bind) error { return errNoLinux }
 
 // Detach does nothing.
 func (*Cell) Detach(_, _ string) error { return nil }

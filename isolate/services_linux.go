@@ -125,6 +125,40 @@ func (c *Cells) Listen(address string, port int) (l net.Listener, err error) {
 	return l, errors.Trace(err)
 }
 
+// Listen takes connections at an address of the cell's own network, as 127.0.0.1,
+// which nobody but the cell's programs, and those of the unit's containers, reaches;
+// port 0 is one that is free. In a cell that has the host's network it is the host's.
+// The listener goes with the cell.
+func (c *Cell) Listen(address string, port int) (l net.Listener, err error) {
+	pid := c.process()
+	if pid < 0 {
+		return nil, errors.New("the machine of the unit has ended")
+	}
+	space, err := os.Open("/proc/" + strconv.Itoa(pid) + "/ns/net")
+	if err != nil {
+		return nil, errors.Annotate(err, "cannot find the network of the unit's machine")
+	}
+	defer space.Close()
+	if c.process() != pid { // and it is another's
+		return nil, errors.New("the machine of the unit has ended")
+	}
+	listen := func() error {
+		l, err = net.Listen("tcp4", net.JoinHostPort(address, strconv.Itoa(port)))
+		return errors.Trace(err)
+	}
+	if c.record.User || c.record.Net.Address == "" {
+		err = listen()
+		return l, errors.Trace(err)
+	}
+	err = onThread(func() error {
+		if err := unix.Setns(int(space.Fd()), unix.CLONE_NEWNET); err != nil {
+			return errors.Annotate(err, "cannot join the network of the unit's machine")
+		}
+		return listen()
+	})
+	return l, errors.Trace(err)
+}
+
 // settle has the name space there, on the bridge, with that address.
 func (s *services) settle(b *bridge, master netlink.Link, address string) error {
 	if err := s.open(); err != nil {

@@ -48,6 +48,7 @@ type report struct {
 type call struct {
 	Path   string   `json:"path"`
 	Args   []string `json:"args"` // without the program's name
+	As     Person   `json:"as,omitzero"`
 	Dir    string   `json:"dir"`
 	Env    []string `json:"env"`
 	Files  int      `json:"files"` // how many there are
@@ -68,6 +69,8 @@ type attachment struct {
 	// From is where it is below setUp.Data, for an init that isn't given it as a
 	// file.
 	From string `json:"from,omitempty"`
+	// ReadOnly: nothing can be written to it.
+	ReadOnly bool `json:"read-only,omitempty"`
 	// Off: it is to be taken away.
 	Off bool `json:"off,omitempty"`
 }

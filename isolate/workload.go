@@ -20,7 +20,8 @@ type First struct {
 	// Env is all of its environment. Dir is where it begins; empty is "/".
 	Env []string
 	Dir string
-	// UID, GID and Groups are whom it runs as, by the container's own numbers.
+	// UID, GID and Groups are whom it runs as, by the container's own numbers. Where
+	// there is one user inside there are no further groups.
 	UID, GID int
 	Groups   []int
 	// Log is the file of the host that its standard output and error are appended

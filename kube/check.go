@@ -82,7 +82,7 @@ func (s *Server) prepareMeta(q *request, st state, h held, want object) error {
 		}
 		return nil
 	}
-	now := s.config.Clock.Now()
+	now := s.config.Cluster.clock.Now()
 	md["uid"] = uid(st.model, q.kind.plural, q.name, now.UTC().Format(time.RFC3339Nano))
 	md["creationTimestamp"] = stamp(now)
 	return nil

@@ -9,10 +9,14 @@ import (
 // reviewGroup is the group in which an account asks what it may do.
 const reviewGroup = "authorization.k8s.io"
 
-// version is what /version says: a release whose API has what is answered here.
+// Version is the release of Kubernetes that the server says it is: one whose API has
+// what is answered here.
+const Version = "1.32.0"
+
+// version is what /version says.
 func version() object {
 	return object{
-		"major": "1", "minor": "32", "gitVersion": "v1.32.0+unitd", "gitCommit": "", "gitTreeState": "clean", "buildDate": "2024-12-11T00:00:00Z",
+		"major": "1", "minor": "32", "gitVersion": "v" + Version + "+unitd", "gitCommit": "", "gitTreeState": "clean", "buildDate": "2024-12-11T00:00:00Z",
 		"goVersion": runtime.Version(), "compiler": runtime.Compiler, "platform": runtime.GOOS + "/" + runtime.GOARCH,
 	}
 }

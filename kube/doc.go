@@ -3,7 +3,7 @@
 // their pods, or keep ConfigMaps and Secrets. There is no Kubernetes behind it.
 //
 //	server, err := kube.New(kube.Config{
-//		Application: "web", Unit: "web/0", Token: token, Objects: objects, Clock: clock, …,
+//		Application: "web", Unit: "web/0", Token: token, Cluster: kube.NewCluster(objects, clock),
 //	})
 //	http.Server{Handler: server, TLSConfig: …}   // in the unit's network namespace
 //
@@ -18,8 +18,9 @@
 // application in its own namespace. All else is forbidden, as it is for an
 // account without trust, and is logged.
 //
-// A change of the StatefulSet's pod template is told to the agent as a value,
-// Template. The room does nothing with it: whoever runs the containers does.
+// What a charm has changed of the StatefulSet's pod template is told with the record
+// (Record.Template), and is a value by TemplateOf. The room does nothing with it:
+// whoever runs the containers does.
 //
 // The account's files, its token and the server's certificate are made by
 // account.go.

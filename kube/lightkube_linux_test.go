@@ -67,10 +67,19 @@ func TestHostLightkube(t *testing.T) {
 	}
 	objects := &kube.Memory{}
 	objects.SetModel(model())
-	templates := make(chan kube.Template, 100)
+	template := func() kube.Template {
+		v, err := objects.View(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		of, err := kube.TemplateOf(v, "web")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return of
+	}
 	server, err := kube.New(kube.Config{
-		Application: "web", Unit: "web/0", Token: secret, Objects: objects, Clock: clock.WallClock,
-		TemplateChanged: func(t kube.Template) { templates <- t },
+		Application: "web", Unit: "web/0", Token: secret, Cluster: kube.NewCluster(objects, clock.WallClock),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -104,7 +113,7 @@ func TestHostLightkube(t *testing.T) {
 	cmd.Env = append(cmd.Env, "PYTHONPATH="+packages+":"+charm, "PYTHONDONTWRITEBYTECODE=1", "NO_PROXY=127.0.0.1")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
 	converse(t, cmd, func() {
-		got := <-templates
+		got := template()
 		if c := got.Containers[1]; c.Limits != (kube.Resources{MilliCPU: 500, Memory: 1 << 30}) {
 			t.Errorf("told %+v", got)
 		}
@@ -115,10 +124,10 @@ func TestHostLightkube(t *testing.T) {
 	if t.Failed() {
 		return
 	}
-	if got := (<-templates).Containers[1].Env["A"]; got != "1" {
+	if got := template().Containers[1].Env["A"]; got != "1" {
 		t.Errorf("the patched environment has A=%q", got)
 	}
-	if got := (<-templates).Annotations["restarted"]; got != "now" {
+	if got := template().Annotations["restarted"]; got != "now" {
 		t.Errorf("the patched annotation is %q", got)
 	}
 }

@@ -69,7 +69,7 @@ type Unit struct {
 	// Containers are what is known of each container, in any order.
 	Containers []Container
 	// Template is the one that the pod was started with: the value that
-	// TemplateOf or TemplateChanged gave then. nil for the model's own.
+	// TemplateOf gave then. nil for the model's own.
 	Template json.RawMessage
 }
 

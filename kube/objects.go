@@ -24,6 +24,13 @@ const (
 type Record struct {
 	Key   string
 	Value []byte
+	// Owner is the application whose charm has written the object first; the record
+	// goes with it.
+	Owner string
+	// Template is, for a stateful set, what its pod template was changed to: another
+	// one for other changes, and empty for the model's own. A pod whose unit was
+	// started with another one is to be replaced. Nothing has to be kept of it.
+	Template string
 	// Rev is the revision at which the record was written.
 	Rev int64
 }
@@ -170,6 +177,7 @@ func (h held) record(application string, want object, applied map[string]object)
 	if h.doc.Owner != "" {
 		doc.Owner = h.doc.Owner
 	}
+	rec.Owner = doc.Owner
 	if h.derived == nil {
 		if want == nil {
 			return rec, nil
@@ -182,6 +190,9 @@ func (h held) record(application string, want object, applied map[string]object)
 			put(want, h.derived["status"], "status") // it is the model's alone
 			doc.Edits = diff(h.derived, want)
 		}
+	}
+	if h.kind.plural == "statefulsets" {
+		rec.Template = templateEdits(doc.Edits)
 	}
 	value, err := json.Marshal(doc)
 	rec.Value = value

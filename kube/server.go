@@ -7,36 +7,33 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/juju/clock"
 	"github.com/juju/errors"
 )
 
-// Config says for whom a Server answers, and from what. All but Log and
-// TemplateChanged is needed.
+// Config says for whom a Server answers, and from what. All but Log is needed.
 type Config struct {
 	// Application and Unit are whose charm asks, as "web" and "web/0".
 	Application string
 	Unit        string
 	// Token is what the service account shows.
 	Token   string
-	Objects Objects
-	Clock   clock.Clock
-	// Log is told in a line what was asked for and isn't answered. It may be
-	// called from many goroutines at once.
+	Cluster *Cluster
+	// Log is told in a line what was asked for and isn't answered, once for each
+	// kind of request. It may be called from many goroutines at once.
 	Log func(line string)
-	// TemplateChanged is told of the application's pod template after the charm
-	// has changed it, in the order of the changes. One may get lost when the
-	// process ends: TemplateOf says at any time what holds.
-	TemplateChanged func(Template)
 }
 
 // Server is the API server of one unit, an http.Handler. It is to be served with
 // TLS, at an address that only the unit reaches.
 type Server struct {
-	config  Config
-	tracker *tracker
-	writing sync.Mutex // one write at a time: callbacks come in order
+	config Config
+
+	mu   sync.Mutex
+	said map[string]bool // what was logged, by kind of request
 }
+
+// maxSaid bounds of how many kinds of requests is remembered that they were logged.
+const maxSaid = 1000
 
 // New makes a server. NotValid for a configuration that lacks something.
 func New(c Config) (*Server, error) {
@@ -45,16 +42,13 @@ func New(c Config) (*Server, error) {
 		return nil, errors.NotValidf("server of no unit")
 	case c.Token == "":
 		return nil, errors.NotValidf("server without a token")
-	case c.Objects == nil || c.Clock == nil:
-		return nil, errors.NotValidf("server without objects or clock")
+	case c.Cluster == nil:
+		return nil, errors.NotValidf("server without objects")
 	}
 	if c.Log == nil {
 		c.Log = func(string) {}
 	}
-	if c.TemplateChanged == nil {
-		c.TemplateChanged = func(Template) {}
-	}
-	return &Server{config: c, tracker: newTracker(c.Objects, c.Clock)}, nil
+	return &Server{config: c, said: map[string]bool{}}, nil
 }
 
 // ServeHTTP answers one request. A watch lasts until the request's context is
@@ -98,10 +92,26 @@ func (s *Server) knows(r *http.Request) bool {
 
 // refuse answers with an error, and logs what isn't answered at all.
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request, why *refusal) {
-	if why.code == http.StatusForbidden || why.code == http.StatusInternalServerError {
+	if (why.code == http.StatusForbidden || why.code == http.StatusInternalServerError) && s.first(r, why) {
 		s.config.Log(fmt.Sprintf("kubernetes API: %s %s of %s: %d %s", r.Method, r.URL.Path, s.config.Unit, why.code, why.message))
 	}
 	write(w, why.code, why.status())
+}
+
+// first says whether that kind of request is refused so for the first time: the same
+// verb for the same kind of object, whatever its name.
+func (s *Server) first(r *http.Request, why *refusal) bool {
+	kind := fmt.Sprint(why.code, " ", r.Method, " ", r.URL.Path)
+	if q, ok := parseRequest(r); ok {
+		kind = fmt.Sprint(why.code, " ", q.verb, " ", q.kind.group, " ", q.kind.plural, " ", q.sub, " ", q.namespace)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.said[kind] || len(s.said) >= maxSaid {
+		return false
+	}
+	s.said[kind] = true
+	return true
 }
 
 // write answers with an object. The type is just so: lightkube takes an error
@@ -117,13 +127,13 @@ func write(w http.ResponseWriter, code int, o any) {
 func (s *Server) answer(w http.ResponseWriter, r *http.Request) error {
 	q, ok := parseRequest(r)
 	if !ok {
-		user := "system:serviceaccount:" + s.tracker.namespace(r.Context()) + ":" + s.config.Application
+		user := "system:serviceaccount:" + s.config.Cluster.namespace(r.Context()) + ":" + s.config.Application
 		return &refusal{
 			code: http.StatusForbidden, reason: "Forbidden",
 			message: fmt.Sprintf("forbidden: User %q cannot %s path %q", user, strings.ToLower(r.Method), r.URL.Path),
 		}
 	}
-	state, err := s.tracker.look(r.Context())
+	state, err := s.config.Cluster.look(r.Context())
 	if err != nil {
 		return errors.Trace(err)
 	}

@@ -44,7 +44,6 @@ type world struct {
 	server  *kube.Server
 	mu      sync.Mutex
 	logged  []string
-	changed []kube.Template
 }
 
 func newWorld(t *testing.T) *world {
@@ -58,13 +57,8 @@ func newWorld(t *testing.T) *world {
 func (w *world) serve(application, unit string) {
 	w.Helper()
 	server, err := kube.New(kube.Config{
-		Application: application, Unit: unit, Token: token, Objects: w.objects, Clock: clock.WallClock,
+		Application: application, Unit: unit, Token: token, Cluster: kube.NewCluster(w.objects, clock.WallClock),
 		Log: func(line string) { w.mu.Lock(); defer w.mu.Unlock(); w.logged = append(w.logged, line) },
-		TemplateChanged: func(t kube.Template) {
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			w.changed = append(w.changed, t)
-		},
 	})
 	if err != nil {
 		w.Fatal(err)
@@ -257,19 +251,19 @@ func TestAChangedTemplateIsToldAndShown(t *testing.T) {
 	w.want(200, "strategic", set+"?dryRun=All", patch, `"cpu":"500m"`)
 	w.want(200, "strategic", set, patch, `"cpu":"500m"`, `"updatedReplicas":0`)
 	w.want(200, "strategic", set, patch) // it changes nothing
-	if len(w.changed) != 1 {
-		t.Fatalf("%d changes were told of", len(w.changed))
-	}
-	got := w.changed[0]
-	if c := got.Containers[1]; c.Name != "httpd" || c.Limits != (kube.Resources{MilliCPU: 500, Memory: 1 << 30}) || c.Env["X"] != "1" || got.Annotations["a"] != "b" {
-		t.Errorf("told %+v", got)
-	}
 	v, err := w.objects.View(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if same, err := kube.TemplateOf(v, "web"); err != nil || same.Revision != got.Revision {
-		t.Errorf("what holds is %+v, %v", same, err)
+	got, err := kube.TemplateOf(v, "web")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if own, err := kube.TemplateOf(kube.View{Model: model()}, "web"); err != nil || own.Changed != "" || got.Changed == "" || got.Changed != v.Records[0].Template {
+		t.Errorf("it was %q, is %q, and told with the record as %q: %v", own.Changed, got.Changed, v.Records[0].Template, err)
+	}
+	if c := got.Containers[1]; c.Name != "httpd" || c.Limits != (kube.Resources{MilliCPU: 500, Memory: 1 << 30}) || c.Env["X"] != "1" || got.Annotations["a"] != "b" {
+		t.Errorf("told %+v", got)
 	}
 	pod := w.want(200, "GET", ns+"/pods/web-0", "")
 	if b, _ := json.Marshal(pod); strings.Contains(string(b), "500m") {
@@ -282,6 +276,37 @@ func TestAChangedTemplateIsToldAndShown(t *testing.T) {
 	w.objects.SetModel(m)
 	w.want(200, "GET", ns+"/pods/web-0", "", `"requests":{"cpu":"500m","memory":"1Gi"}`, `"image":"httpd:2"`)
 	w.want(200, "GET", set, "", `"replicas":3`, `"image":"httpd:3"`, `"cpu":"500m"`)
+	if v, err = w.objects.View(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if now, err := kube.TemplateOf(v, "web"); err != nil || now.Changed != got.Changed || now.Revision == got.Revision {
+		t.Errorf("with the model's own change it is %+v, %v", now, err)
+	}
+	w.want(200, "merge", set, `{"metadata":{"labels":{"x":"y"}}}`)
+	var back []string
+	for _, path := range []string{"metadata annotations a", "spec containers 1 resources limits", "spec containers 1 env 2"} {
+		back = append(back, `{"op":"remove","path":"/`+strings.ReplaceAll("spec template "+path, " ", "/")+`"}`)
+	}
+	w.want(200, "jsonpatch", set, "["+strings.Join(back, ",")+"]")
+	if v, err = w.objects.View(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if now, err := kube.TemplateOf(v, "web"); err != nil || now.Changed != "" {
+		t.Errorf("once all is taken back it is %+v, %v", now, err)
+	}
+}
+
+func TestWhatIsNotAnsweredIsLoggedOnceForEachKind(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for _, path := range []string{"/api/v1/nodes/a", "/api/v1/nodes/b", "/api/v1/nodes", ns + "/pods/a/log", ns + "/pods/b/log", ns + "/pods/x"} {
+		w.call("GET", path, "")
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.logged) != 3 || !strings.Contains(w.logged[0], "GET /api/v1/nodes/a of web/0: 403 ") {
+		t.Errorf("logged %q", w.logged)
+	}
 }
 
 func TestChangesOfADerivedObjectEndWithIt(t *testing.T) {
@@ -348,55 +373,4 @@ func TestSecretsAreTheApplicationsOwn(t *testing.T) {
 	m.Applications = m.Applications[1:]
 	w.objects.SetModel(m)
 	db.want(404, "GET", ns+"/configmaps/c", "")
-}
-
-func TestOfTwoWhoReplaceOneIsRefused(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.want(201, "POST", ns+"/configmaps", `{"metadata":{"name":"c"},"data":{"k":"1"}}`)
-	o := w.want(200, "GET", ns+"/configmaps/c", "")
-	version := at(o, "metadata", "resourceVersion").(string)
-	body := func(v string) string {
-		return `{"metadata":{"name":"c","resourceVersion":"` + version + `"},"data":{"k":"` + v + `"}}`
-	}
-	w.want(200, "PUT", ns+"/configmaps/c", body("2"), `"k":"2"`)
-	w.want(409, "PUT", ns+"/configmaps/c", body("3"), "the object has been modified")
-	w.want(200, "jsonpatch", ns+"/configmaps/c", `[{"op":"test","path":"/data/k","value":"2"},{"op":"add","path":"/data/l","value":"4"}]`, `"l":"4"`)
-
-	// Many at once: each patch without a version is made.
-	var all sync.WaitGroup
-	for i := range 8 {
-		all.Go(func() { w.call("merge", ns+"/configmaps/c", fmt.Sprintf(`{"data":{"n%d":"x"}}`, i)) })
-	}
-	all.Wait()
-	if o := w.want(200, "GET", ns+"/configmaps/c", ""); len(at(o, "data").(map[string]any)) != 10 {
-		t.Errorf("patches are lost: %v", at(o, "data"))
-	}
-}
-
-// overtaken is Objects in which somebody else writes just before the first Put.
-type overtaken struct {
-	*kube.Memory
-	once sync.Once
-	by   func()
-}
-
-func (o *overtaken) Put(ctx context.Context, rec kube.Record) error {
-	o.once.Do(o.by)
-	return o.Memory.Put(ctx, rec)
-}
-
-func TestAPatchThatWasOvertakenIsMadeAnew(t *testing.T) {
-	t.Parallel()
-	other := newWorld(t)
-	other.want(201, "POST", ns+"/configmaps", `{"metadata":{"name":"c"},"data":{"k":"1"}}`)
-	objects := &overtaken{Memory: other.objects, by: func() { other.want(200, "merge", ns+"/configmaps/c", `{"data":{"theirs":"x"}}`) }}
-	server, err := kube.New(kube.Config{Application: "web", Unit: "web/1", Token: token, Objects: objects, Clock: clock.WallClock})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := httptest.NewServer(server)
-	t.Cleanup(s.Close)
-	w := &world{T: t, url: s.URL}
-	w.want(200, "merge", ns+"/configmaps/c", `{"data":{"ours":"y"}}`, `"ours":"y"`, `"theirs":"x"`, `"k":"1"`)
 }

@@ -1,7 +1,10 @@
 package kube
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
+	"slices"
 
 	"github.com/juju/errors"
 )
@@ -9,8 +12,7 @@ import (
 // Template is the pod template of an application, as its charm has patched it.
 type Template struct {
 	Application string
-	// Revision tells templates apart: a pod whose unit was started with another
-	// one is to be replaced.
+	// Revision tells templates apart.
 	Revision    string
 	Labels      map[string]string
 	Annotations map[string]string
@@ -19,6 +21,8 @@ type Template struct {
 	// Raw is the whole template. It goes to Unit.Template once a pod has been
 	// started with it, so that reads show what is in effect.
 	Raw json.RawMessage
+	// Changed is that of Record.Template: what the charm has changed of it.
+	Changed string
 }
 
 // ContainerTemplate is one container of a pod template.
@@ -50,7 +54,23 @@ func TemplateOf(v View, application string) (Template, error) {
 	if !ok || set.object == nil {
 		return Template{}, errors.NotFoundf("stateful set %q", application)
 	}
-	return templateOf(application, set.object)
+	t, err := templateOf(application, set.object)
+	t.Changed = templateEdits(set.doc.Edits)
+	return t, errors.Trace(err)
+}
+
+// templateEdits tells what a pod template was changed to from the model's own; empty:
+// nothing of it was changed.
+func templateEdits(edits []edit) string {
+	under := path{{Field: "spec"}, {Field: "template"}}
+	edits = slices.DeleteFunc(slices.Clone(edits), func(e edit) bool {
+		return len(e.Path) < len(under) || e.Path[0].Field != under[0].Field || e.Path[1].Field != under[1].Field
+	})
+	if len(edits) == 0 {
+		return ""
+	}
+	sum := sha256.Sum256(encode(edits))
+	return hex.EncodeToString(sum[:8])
 }
 
 func templateOf(application string, set object) (Template, error) {

@@ -40,11 +40,15 @@ type change struct {
 	before, after held
 }
 
-// tracker turns what there is into resource versions and changes: each time it
-// looks, it compares. A version is a number that only grows: it begins with the
-// clock, so that a later process doesn't give a former one's numbers again.
-type tracker struct {
+// Cluster is what the servers of a model's units have in common: it turns what there
+// is into resource versions and changes, by comparing each time that it looks. A
+// version is a number that only grows: it begins with the clock, so that a later
+// process doesn't give a former one's numbers again. It is safe for use by many
+// goroutines.
+type Cluster struct {
 	source  Objects
+	clock   clock.Clock
+	writing sync.Mutex // one write at a time
 	mu      sync.Mutex
 	now     state
 	begun   bool
@@ -53,14 +57,16 @@ type tracker struct {
 	news    chan struct{} // closed at the next change
 }
 
-func newTracker(source Objects, c clock.Clock) *tracker {
-	t := &tracker{source: source, news: make(chan struct{})}
+// NewCluster is that of the objects. By the clock are versions, times of creation,
+// and how long a watch lasts.
+func NewCluster(source Objects, c clock.Clock) *Cluster {
+	t := &Cluster{source: source, clock: c, news: make(chan struct{})}
 	t.now.rev = c.Now().UnixMicro()
 	return t
 }
 
 // namespace is the model's name; "" where it can't be read.
-func (t *tracker) namespace(ctx context.Context) string {
+func (t *Cluster) namespace(ctx context.Context) string {
 	s, err := t.look(ctx)
 	if err != nil {
 		return ""
@@ -69,7 +75,7 @@ func (t *tracker) namespace(ctx context.Context) string {
 }
 
 // look reads what there is now.
-func (t *tracker) look(ctx context.Context) (state, error) {
+func (t *Cluster) look(ctx context.Context) (state, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	v, err := t.source.View(ctx)
@@ -116,7 +122,7 @@ func versioned(o object, version string) object {
 	return c
 }
 
-func (t *tracker) advance(next state, changes []change) {
+func (t *Cluster) advance(next state, changes []change) {
 	t.now = next
 	if !t.begun { // what there was before isn't known
 		t.begun, t.first = true, next.rev
@@ -136,7 +142,7 @@ func (t *tracker) advance(next state, changes []change) {
 
 // since has the changes after that version, the version that they lead to, and
 // what is closed at the next change; false where they aren't known any more.
-func (t *tracker) since(rev int64) ([]change, int64, <-chan struct{}, bool) {
+func (t *Cluster) since(rev int64) ([]change, int64, <-chan struct{}, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if rev < t.first || rev > t.now.rev {
@@ -172,15 +178,15 @@ func (s *Server) watch(w http.ResponseWriter, q *request) error {
 	if err != nil && from != "" {
 		return badRequest("invalid resource version %q", from)
 	}
-	st, err := s.tracker.look(ctx)
+	st, err := s.config.Cluster.look(ctx)
 	if err != nil {
 		return errors.Trace(err)
 	}
-	pokes, err := s.config.Objects.Watch(ctx, st.storeRev)
+	pokes, err := s.config.Cluster.source.Watch(ctx, st.storeRev)
 	if err != nil {
 		return errors.Trace(err)
 	}
-	end := s.config.Clock.NewTimer(lasts)
+	end := s.config.Cluster.clock.NewTimer(lasts)
 	defer end.Stop()
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusOK)
@@ -193,10 +199,10 @@ func (s *Server) watch(w http.ResponseWriter, q *request) error {
 
 // follow sends changes until the watch is over.
 func (s *Server) follow(ctx context.Context, one *watcher, pokes <-chan int64, end clock.Timer) error {
-	bookmark := s.config.Clock.NewTimer(bookmarkEvery)
+	bookmark := s.config.Cluster.clock.NewTimer(bookmarkEvery)
 	defer bookmark.Stop()
 	for {
-		changes, rev, news, ok := s.tracker.since(one.rev)
+		changes, rev, news, ok := s.config.Cluster.since(one.rev)
 		if !ok {
 			one.send("ERROR", expired(strconv.FormatInt(one.rev, 10)).status())
 			return nil
@@ -219,7 +225,7 @@ func (s *Server) follow(ctx context.Context, one *watcher, pokes <-chan int64, e
 			if !ok {
 				return nil
 			}
-			if _, err := s.tracker.look(ctx); err != nil {
+			if _, err := s.config.Cluster.look(ctx); err != nil {
 				s.config.Log("kubernetes API: a watch ends: " + err.Error())
 				return nil
 			}

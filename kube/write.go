@@ -51,10 +51,10 @@ func (s *Server) commit(ctx context.Context, q *request, by func(state, held) (o
 	if err != nil {
 		return nil, errors.Trace(err)
 	}
-	s.writing.Lock()
-	defer s.writing.Unlock()
+	s.config.Cluster.writing.Lock()
+	defer s.config.Cluster.writing.Unlock()
 	for range tries {
-		st, err := s.tracker.look(ctx)
+		st, err := s.config.Cluster.look(ctx)
 		if err != nil {
 			return nil, errors.Trace(err)
 		}
@@ -77,8 +77,8 @@ func (s *Server) commit(ctx context.Context, q *request, by func(state, held) (o
 		if err != nil {
 			return nil, errors.Trace(err)
 		}
-		after, err := s.stored(ctx, h, q)
-		return after, errors.Trace(err)
+		st, err = s.config.Cluster.look(ctx)
+		return st.objects[id(q.kind, q.name)].object, errors.Trace(err)
 	}
 	return nil, modified(q.kind, q.name)
 }
@@ -93,28 +93,10 @@ func (s *Server) store(ctx context.Context, h held, want outcome) error {
 	if err != nil {
 		return errors.Trace(err)
 	}
-	if err := s.config.Objects.Put(ctx, rec); !errors.Is(err, ErrTooLarge) {
+	if err := s.config.Cluster.source.Put(ctx, rec); !errors.Is(err, ErrTooLarge) {
 		return errors.Trace(err)
 	}
 	return invalid(h.kind, textAt(want.object, "metadata", "name"), "[]: Too long: may not be more than 1048576 bytes")
-}
-
-// stored is the object as it is after a change, of which the agent is told where
-// it was one of the pod template.
-func (s *Server) stored(ctx context.Context, before held, q *request) (object, error) {
-	st, err := s.tracker.look(ctx)
-	if err != nil {
-		return nil, errors.Trace(err)
-	}
-	after := st.objects[id(q.kind, q.name)].object
-	if q.kind.plural == "statefulsets" && after != nil && !equal(at(before.object, "spec", "template"), at(after, "spec", "template")) {
-		t, err := templateOf(q.name, after)
-		if err != nil {
-			return nil, errors.Trace(err)
-		}
-		s.config.TemplateChanged(t)
-	}
-	return after, nil
 }
 
 // create makes an object.

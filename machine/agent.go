@@ -118,6 +118,10 @@ type Config struct {
 	// in. Tests make by it worlds in which nothing is left to chance; nil: units
 	// run side by side.
 	Gate func(waiting []model.UnitName) model.UnitName
+	// Containers, where it is set, has nothing count as settled, and Gate let nobody
+	// in, while something is on its way from workload containers; nil: nobody waits
+	// for those.
+	Containers *Containers
 	// Observer is told of hook runs and log lines as they happen; may be nil.
 	// It must be quick, and may be called many times at once.
 	Observer func(Event)

@@ -16,6 +16,7 @@ import (
 	"github.com/unitd/unitd/hooks/runner"
 	"github.com/unitd/unitd/isolate"
 	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/state"
 	"github.com/unitd/unitd/storage"
 	"github.com/unitd/unitd/tools"
 	"github.com/unitd/unitd/tools/wire"
@@ -124,7 +125,7 @@ func (u *unit) isolate(ctx context.Context) error {
 	agents := filepath.Dir(u.dir)
 	c, err := u.cells.Open(ctx, key, isolate.Spec{
 		Name: string(in), Hostname: strings.TrimPrefix(in.Tag(), "unit-"), ID: doc.ID, Mode: app.Isolation.Mode,
-		Root: app.Isolation.Root, OS: system, Data: u.dataDir, Shared: u.shared, Client: u.client,
+		Root: app.Isolation.Root, OS: system, Data: u.dataDir, Shared: u.shared, Client: u.client, Accounts: accountsOf(app),
 	})
 	if err != nil {
 		return errors.Trace(err)
@@ -187,24 +188,31 @@ func (u *unit) leaveCell() {
 
 // attachStorage has inside of the unit's cell what storage the unit has, where the
 // model says that it is, and nothing that it hasn't any more.
-func (u *unit) attachStorage() error {
+func (u *unit) attachStorage(all []state.StorageView) error {
 	c := u.cell.Load()
 	if c == nil {
 		return nil
 	}
 	has := map[model.StorageID]bool{}
-	for _, s := range u.seen.Storage {
-		if s.Location == "" || s.Kind != model.Filesystem {
+	for _, s := range all {
+		at := s.Attachment.Location
+		if at == "" || s.Kind != model.Filesystem {
 			continue
 		}
 		has[s.ID] = true
-		if c.storage[s.ID] == s.Location {
+		if c.storage[s.ID] == at {
 			continue
 		}
-		if err := c.Attach(string(s.ID), storage.FileSystem(StorageDir(u.dataDir, u.model.UUID()), s.ID), s.Location); err != nil {
+		from := storage.FileSystem(StorageDir(u.dataDir, u.model.UUID()), s.ID)
+		if u.inPod != nil && u.inPod.shares && !s.ReadOnly {
+			if err := storage.Share(u.disk, from, podGroup, false); err != nil {
+				return errors.Trace(err)
+			}
+		}
+		if err := c.AttachBind(string(s.ID), isolate.Bind{From: from, To: at, ReadOnly: s.ReadOnly}); err != nil {
 			return errors.Trace(err)
 		}
-		c.storage[s.ID] = s.Location
+		c.storage[s.ID] = at
 	}
 	for id, at := range c.storage {
 		if !has[id] {
@@ -275,7 +283,7 @@ func (u *unit) listen() (*tools.Server, error) {
 	if err != nil {
 		return nil, errors.Trace(err)
 	}
-	s.OpenBy(c.OpenFile)
+	s.OpenBy(c.OpenAsPerson)
 	s.ServeOutside(func(call context.Context, req wire.Request) wire.Reply { return u.outside(call, u.cellOf(), req) })
 	return s, nil
 }
@@ -320,6 +328,7 @@ func (u *unit) startable(path string) error {
 // started there, and its workload containers.
 func (a *modelAgent) removeCell(tag string) {
 	a.wiring.leave(tag)
+	a.wiring.leave(podNames(tag))
 	if err := a.Cells.Clear(a.model.UUID() + "/" + tag); err != nil {
 		a.log.Error("cannot remove the machine of an isolated unit", "unit", tag, "err", err)
 	}

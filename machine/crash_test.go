@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"strconv"
 	"syscall"
 	"testing"
@@ -19,12 +20,14 @@ import (
 
 	"github.com/unitd/unitd/durable"
 	"github.com/unitd/unitd/history"
+	"github.com/unitd/unitd/isolate"
 	"github.com/unitd/unitd/machine"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
 	"github.com/unitd/unitd/state/store/etcd/etcdtest"
 	"github.com/unitd/unitd/testcharms"
 	"github.com/unitd/unitd/uniter/sim"
+	"github.com/unitd/unitd/workload"
 )
 
 // countingCharm counts its hooks in its state, which is committed with each of
@@ -217,6 +220,25 @@ func (w *world) start(program, client string, as *syscall.SysProcAttr) (kill fun
 // clientVariable has the hook tools' client for such an agent.
 const clientVariable = "UNITD_TEST_CLIENT"
 
+// pebbleName is a link to Pebble in the directory of an agent that has isolated
+// units with containers.
+const pebbleName = "pebble"
+
+// cellsIn are the cells of the agent in a directory.
+func cellsIn(dir string, disk durable.Disk) (*isolate.Cells, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	cells := machine.NewCells(dir, self)
+	if pebble := filepath.Join(dir, pebbleName); os.Getenv(stepsVariable)+os.Getenv(pointVariable) != "" {
+		if _, err := os.Stat(pebble); err == nil {
+			cells.Disk = disk
+		}
+	}
+	return cells, nil
+}
+
 // agentIn runs an agent until SIGTERM.
 func agentIn(dir, client string) error {
 	steps, err := newStepper(dir)
@@ -239,8 +261,15 @@ func agentIn(dir, client string) error {
 	if os.Getenv(reachableVariable) != "" {
 		look = func() machine.Host { return machine.ReachableHost("") }
 	}
+	cells, err := cellsIn(dir, disk)
+	if err != nil {
+		return err
+	}
+	if err := os.Setenv(workload.PebbleVariable, filepath.Join(dir, pebbleName)); err != nil {
+		return err
+	}
 	err = machine.Run(ctx, machine.Config{
-		Controller: state.NewController(steppedStore{s, disk}, clock.WallClock), Dir: dir, Disk: disk, Client: client,
+		Cells: cells, Controller: state.NewController(steppedStore{s, disk}, clock.WallClock), Dir: dir, Disk: disk, Client: client,
 		Clock: clock.WallClock, Look: look, Log: quiet(), Machine: as, LeaseTime: lease,
 		TakeOver: os.Getenv(takeOverVariable) != "", Mounts: os.Getenv(mountsVariable) != "",
 	})

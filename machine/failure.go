@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/juju/errors"
@@ -44,7 +45,7 @@ func (o *outputTail) add(s runner.Stream, line string) {
 	line = strings.ToValidUTF8(line, "\uFFFD")
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if s == runner.Stderr && strings.TrimSpace(line) != "" {
+	if s == runner.Stderr && tells(line) {
 		o.last = line
 	}
 	o.keep(line)
@@ -60,11 +61,17 @@ func (o *outputTail) log(level, message string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, line := range debuglog.Lines(message) {
-		if strings.TrimSpace(line) != "" {
+		if tells(line) {
 			o.logged = line
 		}
 		o.keep(line)
 	}
+}
+
+// tells says whether a line can be a reason: one of dashes ends a block that others
+// have quoted, as Ops does with what Pebble has logged.
+func tells(line string) bool {
+	return strings.ContainsFunc(line, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) })
 }
 
 // keep keeps a line, as long as it is one of the last.

@@ -24,6 +24,8 @@ func TestReasonOfAFailure(t *testing.T) {
 		{"nothing was said", func(*outputTail) {}, "exit status 1"},
 		{"standard output is no reason", func(o *outputTail) { o.add(runner.Stdout, "aloud") }, "exit status 1"},
 		{"the last line of standard error", func(o *outputTail) { printed(o, "one", "two", "", " ") }, "exit status 1: two"},
+		{"a line of dashes is no reason", func(o *outputTail) { printed(o, "no such file", "-----") }, "exit status 1: no such file"},
+		{"nor is one that was logged", func(o *outputTail) { o.log("ERROR", "no such file\n-----") }, "exit status 1: no such file"},
 		{"standard error comes first", func(o *outputTail) { printed(o, "printed"); o.log("ERROR", "logged") }, "exit status 1: printed"},
 		{"the last line of the last error", func(o *outputTail) {
 			o.log("ERROR", "first")

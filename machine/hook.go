@@ -19,6 +19,7 @@ import (
 	"github.com/unitd/unitd/history"
 	"github.com/unitd/unitd/hooks"
 	"github.com/unitd/unitd/hooks/runner"
+	"github.com/unitd/unitd/kube"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/tools"
 	"github.com/unitd/unitd/uniter"
@@ -138,6 +139,10 @@ func (u *unit) execute(ctx context.Context, run uniter.Run, entry *history.Entry
 		return hctx, u.trouble(ctx, err)
 	}
 	id := u.server.Begin(hctx)
+	if u.doing != nil && u.doing.In != nil {
+		_ = u.at(ctx, PointStarted, run.Number, run.Hook, "")
+		return hctx, u.inWorkload(runCtx, u.doing)
+	}
 	path, args, err := u.program(run.Hook)
 	if err != nil {
 		return hctx, u.failure(ctx, err)
@@ -158,6 +163,9 @@ func (u *unit) execute(ctx context.Context, run uniter.Run, entry *history.Entry
 		entry.Missing = true
 		started()
 		return hctx, uniter.Result{}
+	}
+	if u.cellEnded() {
+		return hctx, u.trouble(ctx, errCellLost)
 	}
 	cmd := u.command(path, args, env)
 	cmd.Started = func(int) { started() }
@@ -183,6 +191,9 @@ func (u *unit) execute(ctx context.Context, run uniter.Run, entry *history.Entry
 	u.taking.exit(o)
 	if o.Left > 0 {
 		u.log.Error("cannot end all that a hook has started", "unit", u.name, "hook", run.Hook.Name(), "processes", o.Left)
+	}
+	if o.Err == nil && (o.Stopped || o.Signal != 0 || o.Exit != 0) && u.cellEnded() {
+		return hctx, uniter.Result{Failure: &resolver.Failure{Message: errCellLost.Error(), Exit: -1, Output: tail.lines()}}
 	}
 	return hctx, u.result(ctx, path, o, tail)
 }
@@ -343,14 +354,17 @@ func (u *unit) environ(run uniter.Run, contextID string, why model.Departure) []
 	if c := u.cell.Load(); c != nil {
 		charm, toolsDir, socket = c.inside(charm), c.toolsDir, c.inside(socket)
 	}
-	env := hooks.Environ(run.Hook, hooks.Place{
+	place := hooks.Place{
 		Unit: u.name, Principal: u.principal, ModelName: u.model.Name(), ModelUUID: u.model.UUID(),
 		MachineID: u.machineID(), CharmDir: charm, ToolsDir: toolsDir,
 		Socket: socket, ContextID: contextID, APIAddresses: []string{"localhost:17070"},
 		Path: u.host.Path, Debian: u.host.Debian, Ubuntu: u.host.Ubuntu, Proxy: u.proxy[0], LegacyProxy: u.proxy[1],
-		Run: run.Number, Departure: why,
-	})
-	return append(append(env, u.environment...), u.runMark(run))
+		Run: run.Number, Departure: why, Sidecar: u.pod,
+	}
+	if u.inPod != nil {
+		place.CloudAPI, place.Kubernetes = kube.Version, u.inPod.account.environ()
+	}
+	return append(append(hooks.Environ(run.Hook, place), u.environment...), u.runMark(run))
 }
 
 // RunMark is a variable that all processes of a run have and no others: by it

@@ -19,6 +19,7 @@ import (
 	"github.com/unitd/unitd/charmdir"
 	"github.com/unitd/unitd/history"
 	"github.com/unitd/unitd/hooks/runner"
+	"github.com/unitd/unitd/isolate"
 	"github.com/unitd/unitd/machine"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
@@ -28,7 +29,10 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// The binary is also what tests need as another process.
+	// The binary is also what tests need as another process, and a cell's init.
+	if code, ok := isolate.Main(os.Args); ok {
+		os.Exit(code)
+	}
 	var err error
 	switch {
 	case os.Getenv(committerVariable) != "":

@@ -50,6 +50,7 @@ type modelAgent struct {
 	storeroom *storeroom
 	directory *directory
 	wiring    *wiring
+	cluster   *cluster
 	commands  *commands
 	// again is when all is looked at once more, after something has failed;
 	// failures counts how often in a row.
@@ -59,6 +60,8 @@ type modelAgent struct {
 	elsewhere map[model.UnitName]bool
 	// standing are the ids of machines of this host that are there without units.
 	standing map[string]bool
+	// rolling are the applications that have units which wait for another pod.
+	rolling map[string]bool
 	// stuck are the names of directories that can't be removed.
 	stuck map[string]bool
 	wait  sync.WaitGroup
@@ -80,7 +83,7 @@ func newModelAgent(c Config, m *state.Model, l *lease, leases <-chan struct{}, r
 		Config: c, model: m, lease: l, leases: leases, rebooter: r,
 		dir:   ModelDir(c.Dir, m.UUID()),
 		units: map[model.UnitName]*running{}, ended: make(chan model.UnitName), idle: make(chan struct{}, 1),
-		elsewhere: map[model.UnitName]bool{}, standing: map[string]bool{}, stuck: map[string]bool{},
+		elsewhere: map[model.UnitName]bool{}, standing: map[string]bool{}, stuck: map[string]bool{}, rolling: map[string]bool{},
 	}
 }
 
@@ -126,6 +129,7 @@ func (a *modelAgent) run(ctx context.Context) (err error) {
 		defer a.wait.Done()
 		a.wiring.run(ctx)
 	}()
+	a.cluster = newCluster(a.model, a.Disk, a.dir, a.Clock, func() string { return a.present.now().Hostname })
 	a.commands = a.newCommands()
 	a.wait.Add(1)
 	go func() {
@@ -245,7 +249,7 @@ func (a *modelAgent) lookAgain(ctx context.Context) error {
 // still has nothing to do.
 func (a *modelAgent) tellSettled(ctx context.Context) (err error) {
 	quiet, waiting := a.quiet()
-	if !quiet {
+	if !quiet || !a.Containers.settled(ctx, a.model.UUID()) {
 		return nil
 	}
 	switch {

@@ -36,6 +36,10 @@ func remote(s *state.Snapshot, endpoints []model.Endpoint, now time.Time) resolv
 		Retry:          s.Retry,
 		StatusInterval: s.StatusInterval,
 		Sidecar:        s.Application.Sidecar,
+		WorkloadErrors: s.Application.WorkloadErrors == state.AreErrors,
+	}
+	if r.Sidecar {
+		r.Charm, r.Pod = s.Pod.Wanted.Charm, s.Pod.Wanted.Number
 	}
 	addSecrets(&r, s)
 	if s.Task.ID != "" {

@@ -37,6 +37,9 @@ func (a *modelAgent) react(ctx context.Context, c state.Change) error {
 			return errors.Trace(err)
 		}
 	}
+	if err := a.rollOut(ctx, c); err != nil {
+		return errors.Trace(err)
+	}
 	if c.Storage { // it may have been the last that was in a model that goes
 		if err := a.finish(ctx); err != nil {
 			return errors.Trace(err)

@@ -39,6 +39,8 @@ func (u *unit) seenAs(r uniter.Report) state.Report {
 	switch r.Kind {
 	case uniter.Deploying:
 		return u.seenDeploying(r)
+	case uniter.Replacing:
+		return u.agentStatus(model.StatusExecuting, "replacing the unit's containers", nil)
 	case uniter.Running:
 		return u.seenRunning(r)
 	case uniter.Committed:

@@ -95,6 +95,9 @@ func (u *unit) putFile(path string, mode os.FileMode, write func(io.Writer) erro
 	if err := u.disk.Chmod(f.Name(), mode); err != nil {
 		return errors.Trace(err)
 	}
+	if err := u.give(f.Name()); err != nil {
+		return errors.Trace(err)
+	}
 	return errors.Trace(u.disk.Rename(f.Name(), path))
 }
 

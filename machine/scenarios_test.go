@@ -157,7 +157,9 @@ func TestUINT3KilledBeforeAllIsNotedOfACommit(t *testing.T) {
 	const configure = 2
 	l := record(t, configure+1)
 	noted := "write models/*/history/unit-a-0.jsonl"
-	for _, p := range []point{{"commit Model.CommitHook", 1, after}, {noted, 1, before}, {noted, 1, within}, {noted, 1, after}} {
+	for _, p := range []point{
+		{step: "commit Model.CommitHook", n: 1, when: after}, {step: noted, n: 1, when: before}, {step: noted, n: 1, when: within}, {step: noted, n: 1, when: after},
+	} {
 		t.Run(string(p.when)+" "+strings.Fields(p.step)[0], func(t *testing.T) {
 			if !l.killAt(t, death{configure, p}, false) {
 				t.Error("it wasn't killed")

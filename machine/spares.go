@@ -69,7 +69,7 @@ func sysError(err error) error {
 // run: descriptors, processes, memory or room that there aren't, a disk that can't
 // be read.
 var hosts = []syscall.Errno{
-	syscall.EMFILE, syscall.ENFILE, syscall.EAGAIN, syscall.ENOMEM, syscall.ENOSPC, syscall.EDQUOT, syscall.EIO, syscall.EROFS, syscall.ESTALE,
+	syscall.EMFILE, syscall.ENFILE, syscall.EBADF, syscall.EAGAIN, syscall.ENOMEM, syscall.ENOSPC, syscall.EDQUOT, syscall.EIO, syscall.EROFS, syscall.ESTALE,
 }
 
 // isHosts says whether the host is to blame for an error.
@@ -82,6 +82,9 @@ func isHosts(err error) bool {
 	return false
 }
 
+// outOfDescriptors says whether there are too few for what was tried. The start of a
+// program moves its descriptors up: to numbers beyond the limit, where the last ones
+// are in use, which the system calls bad.
 func outOfDescriptors(err error) bool {
-	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.EBADF)
 }

@@ -25,6 +25,8 @@ type point struct {
 	step string
 	n    int
 	when when
+	// victim is who is killed then; empty: the agent.
+	victim victim
 }
 
 type when string
@@ -35,7 +37,19 @@ const (
 	after  when = "after"
 )
 
-func (p point) String() string { return fmt.Sprintf("%s %s #%d", p.when, p.step, p.n) }
+// victim is what is killed at a point.
+type victim string
+
+const (
+	agents  victim = "" // the agent itself
+	pebbles victim = "pebble"
+	inits   victim = "init" // of the unit's cell
+	alls    victim = "all"  // of those, as if the host went down
+)
+
+func (p point) String() string {
+	return strings.TrimSpace(fmt.Sprintf("%s %s #%d %s", p.when, p.step, p.n, p.victim))
+}
 
 // The variables of an agent under test: the file that it writes its steps to,
 // and the point at which it is to die.
@@ -46,7 +60,7 @@ const (
 
 // encode is a point as pointVariable has it.
 func (p point) encode() string {
-	return strings.Join([]string{p.step, strconv.Itoa(p.n), string(p.when)}, "\t")
+	return strings.Join([]string{p.step, strconv.Itoa(p.n), string(p.when), string(p.victim)}, "\t")
 }
 
 // stepper is told of the steps of an agent under test.
@@ -61,12 +75,12 @@ type stepper struct {
 // newStepper is what the environment asks for.
 func newStepper(dir string) (*stepper, error) {
 	s := &stepper{dir: dir, seen: map[string]int{}}
-	if words := strings.Split(os.Getenv(pointVariable), "\t"); len(words) == 3 {
+	if words := strings.Split(os.Getenv(pointVariable), "\t"); len(words) == 4 {
 		n, err := strconv.Atoi(words[1])
 		if err != nil {
 			return nil, err
 		}
-		s.die = point{words[0], n, when(words[2])}
+		s.die = point{words[0], n, when(words[2]), victim(words[3])}
 	}
 	if path := os.Getenv(stepsVariable); path != "" {
 		f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
@@ -97,11 +111,22 @@ func (s *stepper) around(step durable.Step, half, whole func() error) error {
 	if name != s.die.step || n != s.die.n {
 		return whole()
 	}
+	if s.die.victim == pebbles || s.die.victim == inits { // the agent goes on
+		if s.die.when == after {
+			defer killFirsts(s.dir, s.die.victim)
+		} else {
+			killFirsts(s.dir, s.die.victim)
+		}
+		return whole()
+	}
 	switch s.die.when {
 	case within:
 		_ = half()
 	case after:
 		_ = whole()
+	}
+	if s.die.victim == alls {
+		killFirsts(s.dir, alls)
 	}
 	_ = syscall.Kill(syscall.Getpid(), syscall.SIGKILL)
 	select {} // until it has come
@@ -120,11 +145,11 @@ func readPoints(path string) ([]point, error) {
 		if err != nil {
 			return nil, err
 		}
-		points = append(points, point{words[0], n, before})
+		points = append(points, point{step: words[0], n: n, when: before})
 		if words[2] == "true" {
-			points = append(points, point{words[0], n, within})
+			points = append(points, point{step: words[0], n: n, when: within})
 		}
-		points = append(points, point{words[0], n, after})
+		points = append(points, point{step: words[0], n: n, when: after})
 	}
 	return points, nil
 }

@@ -4,10 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"path/filepath"
-	"sync/atomic"
-	"time"
 
-	"github.com/juju/clock"
 	"github.com/juju/errors"
 
 	"github.com/unitd/unitd/isolate"
@@ -23,23 +20,13 @@ type storeroom struct {
 	keeper *storage.Keeper
 	model  *state.Model
 	// host is state.StorageDoc.Host of the storage that is this one's matter.
-	host  string
-	clock clock.Clock
-	log   *slog.Logger
-
-	changed chan struct{} // has room for one
-	// pokes counts the pokes, seen those that the last round has heard of; due is
-	// when there will be another one without a poke. idle is
-	// told when a round has ended.
-	pokes, seen atomic.Int64
-	due         deadline
-	idle        func()
+	host string
+	log  *slog.Logger
+	rounds
 
 	// provided has what was provided since the agent began, and for whom; empty:
-	// it was let go. failures counts the rounds in a row in which something has
-	// failed.
+	// it was let go.
 	provided map[model.StorageID]model.UnitName
-	failures int
 }
 
 // StorageDir is where the storage of a model is; see package storage. It isn't
@@ -52,59 +39,15 @@ func newKeeper(c Config, uuid string) *storage.Keeper {
 
 func newStoreroom(c Config, m *state.Model, host string, log *slog.Logger, idle func()) *storeroom {
 	s := &storeroom{
-		keeper: newKeeper(c, m.UUID()), model: m, host: host, clock: c.Clock, log: log, idle: idle,
-		changed: make(chan struct{}, 1), provided: map[model.StorageID]model.UnitName{},
+		keeper: newKeeper(c, m.UUID()), model: m, host: host, log: log,
+		provided: map[model.StorageID]model.UnitName{},
 	}
-	s.seen.Store(-1)
+	s.begin(c.Clock, idle)
 	return s
 }
 
-// poke has the storeroom look at the model again.
-func (s *storeroom) poke() {
-	s.pokes.Add(1)
-	select {
-	case s.changed <- struct{}{}:
-	default:
-	}
-}
-
-// settled says whether all was done of which the storeroom was told.
-func (s *storeroom) settled() bool {
-	return s.seen.Load() == s.pokes.Load() && !s.due.over(s.clock.Now())
-}
-
-// The times between the tries of what can't be had.
-const (
-	firstTry = 10 * time.Second
-	lastTry  = 5 * time.Minute
-)
-
 // run provides storage until ctx ends.
-func (s *storeroom) run(ctx context.Context) {
-	for {
-		pokes := s.pokes.Load()
-		var alarm <-chan time.Time
-		var due time.Time
-		if again := s.round(ctx); again {
-			at := s.clock.Now().Add(min(firstTry<<min(s.failures, 10), lastTry))
-			timer := s.clock.NewAlarm(at)
-			defer timer.Stop()
-			alarm, due = timer.Chan(), at
-			s.failures++
-		} else {
-			s.failures = 0
-		}
-		s.due.set(due)
-		s.seen.Store(pokes)
-		s.idle()
-		select {
-		case <-ctx.Done():
-			return
-		case <-s.changed:
-		case <-alarm:
-		}
-	}
-}
+func (s *storeroom) run(ctx context.Context) { s.work(ctx, s.round) }
 
 // round does all that the model says, and says whether to try again.
 func (s *storeroom) round(ctx context.Context) (again bool) {

@@ -58,6 +58,7 @@ type unit struct {
 	// units see; outside answers callers in the cell that are in no hook.
 	cells       *isolate.Cells
 	wiring      *wiring
+	cluster     *cluster
 	cell        atomic.Pointer[cell]
 	client      string
 	dataDir     string
@@ -93,6 +94,8 @@ type unit struct {
 	idle func()
 	// held: what is due couldn't be done, and is tried again at due.
 	held atomic.Bool
+	// coming: one of its containers is about to be up.
+	coming atomic.Bool
 	// until is when the hook that runs has taken too long, in ns of Unix time.
 	until atomic.Int64
 	// unlimited lifts the time-out of the hook that runs.
@@ -112,8 +115,12 @@ type unit struct {
 	believed string
 	lose     func()
 	// pod is state.UnitDoc.Pod; inPod is what such a unit has beside a machine's.
-	pod   bool
-	inPod *pod
+	// containers is Config.Containers.
+	pod        bool
+	inPod      *pod
+	containers *Containers
+	// ready tells of the pod of a container unit; nil: it is none.
+	ready *readiness
 	// reboot is state.UnitDoc.Reboot as the agent began.
 	reboot string
 	// inError is state.UnitDoc.Failed as of the last look.
@@ -178,9 +185,9 @@ func (u *unit) settle(until time.Time) {
 func (u *unit) settled() bool { return !u.held.Load() && u.waits() }
 
 // waits says whether the agent does nothing before its time has come, or somebody
-// pokes it.
+// pokes it, as a container does that comes up.
 func (u *unit) waits() bool {
-	return u.idleAt.Load() == u.pokes.Load() && !u.due.over(u.clock.Now())
+	return !u.coming.Load() && u.idleAt.Load() == u.pokes.Load() && !u.due.over(u.clock.Now()) && (u.ready == nil || u.ready.settled())
 }
 
 // run is the unit's agent until the unit is gone or Dead, or ctx ends.
@@ -194,28 +201,58 @@ func (u *unit) run(ctx context.Context) error {
 	if err := u.model.SetDeployed(ctx, u.name); err != nil {
 		return errors.Trace(err)
 	}
+	defer u.runner.Close()
+	for short := 0; ; {
+		began := u.clock.Now()
+		lost, err := u.live(ctx)
+		if !lost {
+			return errors.Trace(err)
+		}
+		if short++; u.clock.Now().Sub(began) >= steady {
+			short = 0
+		}
+		if short == shortCells {
+			return errors.Trace(errCellLost) // begun anew after a while
+		}
+		u.logLine(debuglog.Entry{Level: "WARNING", Module: "unitd", Message: errCellLost.Error() + ": it is made anew"})
+	}
+}
+
+// live is the unit's agent for as long as the unit's cell runs, where it has one;
+// lost says that it has ended.
+func (u *unit) live(ctx context.Context) (lost bool, err error) {
 	if err := u.isolate(ctx); err != nil {
-		return errors.Trace(err)
+		return false, errors.Trace(err)
 	}
-	if u.pod && u.cell.Load() != nil {
-		u.inPod = u.newPod()
-		defer u.inPod.containers.Close()
+	ctx, done := u.whileCellRuns(ctx)
+	defer done()
+	if u.ready != nil && u.cell.Load() != nil {
+		pod, err := u.newPod(ctx)
+		if err != nil {
+			return false, errors.Trace(err)
+		}
+		u.inPod = pod
+		defer pod.containers.Close()
+		defer u.showPod(ctx)()
+		defer u.cluster.enter(u.name, pod.facts)()
+		defer pod.account.close()
+		defer u.containers.enter(u.podKey(), pod.containers)()
 	}
-	var err error
+	defer u.watchReady(ctx)()
 	u.server, err = u.listen()
 	if err != nil {
-		return errors.Trace(err)
+		return false, errors.Trace(err)
 	}
 	defer u.server.Close()
 	u.server.Relieve(u.spares.give)
 	u.charm = charmdir.NewDeployer(u.disk, u.dir)
 	if err := u.recoverCharm(ctx); err != nil {
-		return errors.Trace(err)
+		return false, errors.Trace(err)
 	}
-	defer u.runner.Close()
 	defer u.recordingKept()
 	u.oweReboot(ctx)
-	return errors.Trace(u.work(ctx))
+	err = u.work(ctx)
+	return errors.Is(context.Cause(ctx), errCellLost), errors.Trace(err)
 }
 
 // takeOver makes sure that the unit doesn't find what another one of the same
@@ -238,9 +275,6 @@ func (u *unit) takeOver(ctx context.Context) error {
 	}
 	return errors.Trace(err)
 }
-
-// archivePattern names the charm archives that are being deployed.
-const archivePattern = "archive-*"
 
 func (u *unit) config() uniter.Config {
 	return uniter.Config{
@@ -303,7 +337,13 @@ func (u *unit) observe(ctx context.Context, l resolver.Local) (resolver.Remote, 
 	u.inError = s.Unit.Failed
 	u.host = u.hostNow()
 	u.seen.Want.Boot = u.boot()
-	if err := u.attachStorage(); err != nil {
+	if err := u.seeUsers(ctx, s, l); err != nil {
+		return resolver.Remote{}, errors.Trace(err)
+	}
+	if err := u.attachStorage(s.Storage); err != nil {
+		return resolver.Remote{}, errors.Trace(err)
+	}
+	if err := u.seeAccount(ctx, s.Told.Trust); err != nil {
 		return resolver.Remote{}, errors.Trace(err)
 	}
 	if err := u.seePod(ctx, s, l); err != nil {
@@ -318,32 +358,6 @@ func (u *unit) observe(ctx context.Context, l resolver.Local) (resolver.Remote, 
 func (u *unit) endLeftover(ctx context.Context, run uniter.Run) {
 	found, left := runner.EndRun(ctx, u.runner.Cgroups, u.runMark(run))
 	tellEnded(u.log, u.name, run.Hook.Name(), found, left)
-}
-
-// deploy gets the charm's archive from the model and puts it in place.
-func (u *unit) deploy(ctx context.Context, url string) error {
-	f, err := u.disk.CreateTemp(u.dir, archivePattern)
-	if err != nil {
-		return errors.Trace(err)
-	}
-	defer func() { _ = u.disk.Remove(f.Name()) }() // else the next agent does
-	defer f.Close()
-	if err := u.model.CharmContent(ctx, url, f); err != nil {
-		return errors.Trace(err)
-	}
-	if err := f.Close(); err != nil {
-		return errors.Trace(err)
-	}
-	if err := u.charm.Deploy(ctx, f.Name(), url); err != nil {
-		return errors.Trace(err)
-	}
-	u.noteKept()
-	return u.model.SetUnitCharm(ctx, u.name, url)
-}
-
-// replace is the Replace door.
-func (u *unit) replace(context.Context, int) error {
-	return errors.NotSupportedf("replacing the containers of %s", u.name)
 }
 
 func (u *unit) logLine(e debuglog.Entry) {

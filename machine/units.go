@@ -160,12 +160,15 @@ func (a *modelAgent) add(doc state.UnitDoc) *running {
 		runner:  &runner.Runner{Disk: a.Disk, Cgroups: a.cgroups, Reaper: a.Reaper},
 		history: HistoryDir(a.Dir, a.model.UUID()), version: a.Version,
 		keeper: recording.NewKeeper(a.Disk, recording.Dir(RecordingsDir(a.Dir, a.model.UUID()), doc.Name)),
-		turns:  &a.turns, changed: make(chan struct{}, 1), observer: a.Observer, atPoint: a.At, passed: a.StatusPassed, gated: a.Gate != nil, runTwice: a.Twice, rebooter: a.rebooter,
+		turns:  &a.turns, changed: make(chan struct{}, 1), observer: a.Observer, atPoint: a.At, passed: a.StatusPassed, gated: a.Gate != nil, runTwice: a.Twice, containers: a.Containers, rebooter: a.rebooter,
 		idle:  a.tellIdle,
-		cells: a.Cells, wiring: a.wiring, client: a.Client, dataDir: a.Dir, shared: a.Shared, environment: a.Environment, outside: a.outside,
+		cells: a.Cells, wiring: a.wiring, cluster: a.cluster, client: a.Client, dataDir: a.Dir, shared: a.Shared, environment: a.Environment, outside: a.outside,
 	}}
 	u.toolsDir = tools.NewDir(filepath.Join(u.dir, "tools"), a.toolLinks())
 	u.desire = a.telling.of(doc.Name, doc.ID, m, a.tellIdle, u.poke)
+	if doc.Pod && doc.Principal == "" {
+		u.ready = newReadiness(u.unit, a.tellIdle)
+	}
 	u.idleAt.Store(-1)
 	u.until.Store(math.MaxInt64)
 	a.units[doc.Name] = u

@@ -46,7 +46,7 @@ func (w *wiring) plan(v state.Wires, addresses map[string]string) plan {
 	units, local := map[string][]names.Unit{}, map[string][]string{}
 	for _, u := range v.Units {
 		app, here := u.Name.Application(), w.hosts(u)
-		one := names.Unit{Name: u.Name, Address: v.Addresses[u.Machine], Ready: ready(u)}
+		one := names.Unit{Name: u.Name, Address: v.Addresses[u.Machine], Ready: ready(u, v.Pods)}
 		in := u.Name
 		if u.Principal != "" {
 			in = u.Principal
@@ -74,8 +74,11 @@ func (w *wiring) plan(v state.Wires, addresses map[string]string) plan {
 }
 
 // ready says whether a unit takes part in what its application does: it isn't on its
-// way out, and has its charm.
-func ready(u state.UnitDoc) bool { return u.Life == model.Alive && u.Charm != "" }
+// way out, has its charm, and, if it is a container unit, its pod is ready.
+func ready(u state.UnitDoc, pods map[model.UnitName]state.PodDoc) bool {
+	inPod := u.Pod && u.Principal == ""
+	return u.Life == model.Alive && u.Charm != "" && (!inPod || pods[u.Name].Ready)
+}
 
 // publish adds the ports of the host.
 func (p plan) publish(app state.ApplicationDoc, to []string) {

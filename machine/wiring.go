@@ -9,9 +9,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
-	"github.com/juju/clock"
 	"github.com/juju/errors"
 
 	"github.com/unitd/unitd/isolate"
@@ -33,17 +31,12 @@ type wiring struct {
 	hosts     func(state.UnitDoc) bool
 	first     bool
 	directory *directory
-	clock     clock.Clock
 	log       *slog.Logger
+	rounds
 
-	changed     chan struct{} // has room for one
-	pokes, seen atomic.Int64
-	due         deadline
-	idle        func()
-	failures    int
-	forwards    publish.Set
-	said        map[string]string // what was logged of ports that aren't there
-	active      atomic.Bool       // there is something to be found
+	forwards publish.Set
+	said     map[string]string // what was logged of ports that aren't there
+	active   atomic.Bool       // there is something to be found
 
 	mu    sync.Mutex
 	wired map[string]*wired
@@ -62,20 +55,11 @@ type editor func(path string, edit func(string) string) error
 
 func newWiring(c Config, m *state.Model, d *directory, log *slog.Logger, idle func()) *wiring {
 	w := &wiring{
-		model: m, cells: c.Cells, hosts: c.Machine.hosts, first: c.Machine == nil, directory: d, clock: c.Clock, log: log, idle: idle,
-		changed: make(chan struct{}, 1), said: map[string]string{}, wired: map[string]*wired{},
+		model: m, cells: c.Cells, hosts: c.Machine.hosts, first: c.Machine == nil, directory: d, log: log,
+		said: map[string]string{}, wired: map[string]*wired{},
 	}
-	w.seen.Store(-1)
+	w.begin(c.Clock, idle)
 	return w
-}
-
-// poke has the wiring look at the model again.
-func (w *wiring) poke() {
-	w.pokes.Add(1)
-	select {
-	case w.changed <- struct{}{}:
-	default:
-	}
 }
 
 // heed is poke for a change that may matter. Of units and machines it does only where
@@ -86,39 +70,12 @@ func (w *wiring) heed(c state.Change) {
 	}
 }
 
-// settled says whether all was done of which the wiring was told.
-func (w *wiring) settled() bool {
-	return w.seen.Load() == w.pokes.Load() && !w.due.over(w.clock.Now())
-}
-
 // run works until ctx ends; then nothing is published any more.
 func (w *wiring) run(ctx context.Context) {
 	w.directory.enter(w.model.UUID(), w)
 	defer w.directory.leave(w.model.UUID())
 	defer w.forwards.Close()
-	for {
-		pokes := w.pokes.Load()
-		var alarm <-chan time.Time
-		var due time.Time
-		if again := w.round(ctx); again {
-			due = w.clock.Now().Add(min(firstTry<<min(w.failures, 10), lastTry))
-			timer := w.clock.NewAlarm(due)
-			defer timer.Stop()
-			alarm = timer.Chan()
-			w.failures++
-		} else {
-			w.failures = 0
-		}
-		w.due.set(due)
-		w.seen.Store(pokes)
-		w.idle()
-		select {
-		case <-ctx.Done():
-			return
-		case <-w.changed:
-		case <-alarm:
-		}
-	}
+	w.work(ctx, w.round)
 }
 
 // enter has the names of a unit in a root before anything runs there, and keeps them

@@ -114,3 +114,18 @@ func (c Charm) CheckContainers() error {
 	}
 	return nil
 }
+
+// CheckMounts says why the containers of an application can't have the storage that
+// its units are deployed with: at the location of a mount there is room for one
+// instance. The error is NotValid and has the contract's text. Source:
+// docs/spec/containers.md §1.2.
+func (c Charm) CheckMounts(application string, directives map[string]StorageDirective) error {
+	for _, name := range c.ContainerNames() {
+		for _, m := range c.Containers[name].Mounts {
+			if c.Storage[m.Storage].Complete(directives[m.Storage]).Count > 1 {
+				return errors.NewNotValid(nil, fmt.Sprintf("duplicated storage name %q for %q not valid", m.Storage, application))
+			}
+		}
+	}
+	return nil
+}

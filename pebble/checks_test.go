@@ -190,3 +190,30 @@ func TestK089ChangesOfServicesAreToldToNobody(t *testing.T) {
 	add(t, c, "example.com/last")
 	wantEvents(t, w.events("example.com/last"), "custom example.com/last")
 }
+
+// TestWhatTheCharmHasStartedIsKnown, and what becomes of checks, without a report
+// each time that one is performed.
+func TestWhatTheCharmHasStartedIsKnown(t *testing.T) {
+	t.Parallel()
+	const never = "checks: {up: {override: replace, threshold: 2, period: 20ms, timeout: 10ms, exec: {command: /bin/false}}}"
+	p, c := start(t, pebbletest.Options{Layers: map[string]string{"001-base.yaml": services, "002-checks.yaml": never}, Args: []string{"--hold"}})
+	w := watch(t, p.Socket, time.Time{})
+	service := func(s pebble.State, name string) string {
+		for _, known := range s.Services {
+			if known.Name == name {
+				return known.Current
+			}
+		}
+		return ""
+	}
+	w.until("services", func(s pebble.State) bool { return service(s, "web") == "inactive" })
+	must(t, c.Start(t.Context(), "web"))
+	both := w.until("a service that runs, and a check that is down", func(s pebble.State) bool {
+		return service(s, "web") == "active" && len(s.Checks) == 1 && s.Checks[0].Status == "down"
+	})
+	if check := both.Checks[0]; check.Failures != 0 || check.Threshold != 2 || check.Change != "" {
+		t.Errorf("the check is %+v", check)
+	}
+	must(t, c.Stop(t.Context(), "web"))
+	w.until("a service that has ended", func(s pebble.State) bool { return service(s, "web") == "inactive" })
+}

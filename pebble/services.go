@@ -23,6 +23,10 @@ type Service struct {
 	Since time.Time `json:"current-since"`
 }
 
+func (s Service) equal(o Service) bool {
+	return s.Name == o.Name && s.Startup == o.Startup && s.Current == o.Current && s.Since.Equal(o.Since)
+}
+
 // Services returns the services of the plan by name; all, or those given. Names
 // that there aren't are left out.
 func (c *Client) Services(ctx context.Context, names ...string) ([]Service, error) {

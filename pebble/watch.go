@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -41,6 +42,12 @@ type State struct {
 	// two share: those that WatchOptions.After hasn't told of. There are 1,000 at
 	// most; then the oldest are dropped, as Pebble does with notices.
 	Events []Event
+	// Checks and Services are those of its plan, as of its start, and of when it last
+	// said that something had changed, or had been silent for a long poll. A check is
+	// there without what moves each time that it is performed: how often it has
+	// succeeded or failed, and its changes.
+	Checks   []Check
+	Services []Service
 }
 
 // WatchOptions say what Watch watches.
@@ -56,6 +63,9 @@ type WatchOptions struct {
 	// Look has the watcher look often for a while, as it does in its beginning: the
 	// container is being started. Nil for never.
 	Look <-chan struct{}
+	// Read is told each time that the notices were read: up to which LastRepeated
+	// all are dealt with, and what came of them was reported. Nil for nobody.
+	Read func(newest time.Time)
 }
 
 // Watch follows the Pebble at a socket, through all its restarts, until ctx ends,
@@ -198,8 +208,14 @@ func (w *watcher) read(ctx context.Context) error {
 				}
 			})
 		}
+		if w.Read != nil {
+			w.Read(w.notices.newest)
+		}
 		if err != nil {
 			return errors.Trace(err)
+		}
+		if wait == 0 || len(events) > 0 {
+			w.survey(ctx)
 		}
 		// After each wait that brought nothing, one look without waiting finds what
 		// asking for later ones has missed.
@@ -209,6 +225,30 @@ func (w *watcher) read(ctx context.Context) error {
 			wait = 0
 		}
 	}
+}
+
+// survey looks how checks and services are. That it can't is no fault: they stay as
+// they were known.
+func (w *watcher) survey(ctx context.Context) {
+	checks, err := w.client.Checks(ctx, LevelUnset)
+	if err != nil {
+		return
+	}
+	services, err := w.client.Services(ctx)
+	if err != nil {
+		return
+	}
+	for i := range checks {
+		c := &checks[i]
+		c.Successes, c.Failures, c.Change, c.Previous = 0, 0, "", ""
+	}
+	slices.SortFunc(checks, func(a, b Check) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(services, func(a, b Service) int { return strings.Compare(a.Name, b.Name) })
+	w.update(func(s *State) {
+		if s.Boot != "" {
+			s.Checks, s.Services = checks, services
+		}
+	})
 }
 
 func (w *watcher) answers(info SystemInfo) {
@@ -257,5 +297,5 @@ func (w *watcher) update(change func(*State)) {
 
 func (s State) equal(o State) bool {
 	return s.Boot == o.Boot && s.Version == o.Version && s.Since.Equal(o.Since) && s.Fault == o.Fault &&
-		slices.EqualFunc(s.Events, o.Events, Event.equal)
+		slices.EqualFunc(s.Events, o.Events, Event.equal) && slices.Equal(s.Checks, o.Checks) && slices.EqualFunc(s.Services, o.Services, Service.equal)
 }

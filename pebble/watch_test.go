@@ -273,18 +273,20 @@ func TestK079AnIdlePebbleIsAskedNowAndThen(t *testing.T) {
 		_, _ = io.Copy(conn, real)
 	}), time.Time{})
 	w.answers()
-	began, whos, polls := time.Now(), 0, 0
+	began, whos, polls, surveys := time.Now(), 0, 0, 0
 	for whos < 3 {
 		switch got := <-asked; {
 		case got == "/v1/system-info":
 			whos++
 		case strings.HasPrefix(got, "/v1/notices"):
 			polls++
+		case got == "/v1/checks", got == "/v1/services":
+			surveys++
 		default:
 			t.Errorf("it asks for %s", got)
 		}
 	}
-	if idle := time.Since(began); idle < 9*time.Second || polls != 2 || len(w.states) != 0 {
-		t.Errorf("in %v it has asked three times who answers, %d times for notices, and has reported %d times more", idle, polls, len(w.states))
+	if idle := time.Since(began); idle < 9*time.Second || polls != 2 || surveys != 2 || len(w.states) != 0 {
+		t.Errorf("in %v it has asked three times who answers, %d times for notices, %d times for checks or services, and has reported %d times more", idle, polls, surveys, len(w.states))
 	}
 }

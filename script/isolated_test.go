@@ -30,15 +30,7 @@ var notIsolated = map[string]string{
 // isolated ones. With UNITD_TEST_LONG all scripts are run so.
 func TestHostScriptsWithIsolatedUnits(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	spec := isolate.Spec{Name: "try", Hostname: "try", ID: "try", Mode: model.IsolateOn, OS: isolate.HostOS}
-	lost, err := machine.NewCells(dir, program(t)).Try(t.Context(), spec)
-	if errors.Is(err, isolate.ErrNoRights) || lost != "" {
-		t.Skipf("skipped: units cannot be isolated here: %v %s", err, lost)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	mayIsolate(t)
 	files, err := script.Find(filepath.Join("testdata", "isolated"))
 	if err != nil {
 		t.Fatal(err)
@@ -55,4 +47,18 @@ func TestHostScriptsWithIsolatedUnits(t *testing.T) {
 		}
 	}
 	script.RunFiles(t, script.Params{Files: files, Unitd: program(t), Isolate: model.IsolateOn})
+}
+
+// mayIsolate skips a test where units can't have machines of their own.
+func mayIsolate(t *testing.T) {
+	t.Helper()
+	dir := t.TempDir()
+	spec := isolate.Spec{Name: "try", Hostname: "try", ID: "try", Mode: model.IsolateOn, OS: isolate.HostOS}
+	lost, err := machine.NewCells(dir, program(t)).Try(t.Context(), spec)
+	if errors.Is(err, isolate.ErrNoRights) || lost != "" {
+		t.Skipf("skipped: units cannot be isolated here: %v %s", err, lost)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -26,6 +26,10 @@ requires: {client: kv}
 options: {k: {type: int}}
 -- app/actions.yaml --
 greet: {}
+-- two/metadata.yaml --
+name: two
+containers: {db: {resource: i}, cache: {resource: i}}
+resources: {i: {type: oci-image}}
 `
 
 // suite runs scripts, given by name and text, as "unitd test" does.
@@ -86,6 +90,13 @@ func TestAMistakeSaysWhereItIsAndWhatWasMeant(t *testing.T) {
 		{"bad role of a stub", "stub db server:kv:provide", `"server:kv:provide" is not ENDPOINT:INTERFACE or ENDPOINT:INTERFACE:ROLE`},
 		{"stub that is none", "! stub-set app/0 k=v", `app is not a stub: its charm writes its databags`},
 		{"setting without a value", "! stub-set app/0", `expected who, and KEY=VALUE`},
+		{"container of a unit without", "! container-kill app/0 db", `app/0 has no containers: its charm declares none`},
+		{"unknown unit of a container", "notice app/7 db example.com/a", `there is no unit "app/7"; there are app/0`},
+		{"unknown container behind !", "! container-stop two/0 bd", `two/0 has no container "bd"; it has cache, db`},
+		{"container of a unit that shares the host", "container-files two/0 db /", `the containers of two/0 don't run: the unit isn't isolated`},
+		{"half a notice", "notice two/0 db", `expected a unit, a container and a key (usage: notice`},
+		{"bad time of a notice", "notice --repeat-after soon two/0 db example.com/a", `"soon" is not a duration`},
+		{"bad end of a check behind !", "! pebble-check two/0 db well sideways", `expected a unit, a container, a check, and up or down`},
 		{"on or off", "disk-full maybe", `expected on or off (usage: disk-full [on | off])`},
 		{"bad number of hooks", "run-hooks all", `"all" is not a number of hooks`},
 		{"what was to fail", "! config app k=1", `config succeeded, and was to fail`},
@@ -94,7 +105,11 @@ func TestAMistakeSaysWhereItIsAndWhatWasMeant(t *testing.T) {
 	scripts, byName := map[string]string{}, map[string]int{}
 	for i, tt := range tests {
 		name := strings.ReplaceAll(strings.ReplaceAll(tt.name, " ", "-"), "!", "not")
-		scripts[name], byName[name] = world+tt.line+"\n"+worldFiles, i
+		begin := world
+		if strings.Contains(tt.line, "two/") { // it has two containers
+			begin = strings.Replace(world, "./app", "./two --resource i=host", 1)
+		}
+		scripts[name], byName[name] = begin+tt.line+"\n"+worldFiles, i
 	}
 	if len(scripts) != len(tests) {
 		t.Fatal("two tests have the same name")

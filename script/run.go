@@ -31,6 +31,9 @@ type Params struct {
 	// model.IsolationModes; empty: as $UNITD_ISOLATE says, else they aren't. That it
 	// can be had isn't checked.
 	Isolate string
+	// Pebble is the program for workload containers; empty: what $UNITD_PEBBLE or
+	// the PATH has, else that of each image.
+	Pebble string
 	// Store gives each script, by its name, the URL of a store in etcd for its
 	// world, which nobody else has; nil: each has a file. Such a world has no
 	// snapshots.
@@ -96,8 +99,13 @@ const isolateVariable = "UNITD_ISOLATE"
 
 // condition is what scripts can ask for beside testscript's conditions.
 func (e *engine) condition(name string) (bool, error) {
-	if name == "isolated" {
+	switch name {
+	case "isolated":
 		return e.Isolate != model.IsolateOff, nil
+	case "containers":
+		return e.containersRun(), nil
+	case "pebble":
+		return e.pebbleIsHere()
 	}
 	return false, errors.NotFoundf("condition %q", name)
 }

@@ -90,6 +90,7 @@ func (w *world) until(pause bool) error {
 	if err != nil {
 		return err
 	}
+	var coming []string
 	for {
 		done, err := m.Settled(ctx, rev)
 		if err != nil || done {
@@ -97,6 +98,9 @@ func (w *world) until(pause bool) error {
 			return err
 		}
 		answer, err := w.tell(lab.Request{})
+		if err == nil {
+			coming = answer.Coming
+		}
 		switch {
 		case err == nil && pause && answer.Paused:
 			return nil
@@ -137,7 +141,7 @@ func (w *world) until(pause bool) error {
 				return nil // nobody knows how many more hooks may run
 			}
 		case <-ctx.Done():
-			return w.unsettled(ctx.Err())
+			return w.unsettled(ctx.Err(), coming)
 		}
 	}
 }
@@ -150,13 +154,16 @@ func (s standsStill) Error() string {
 	return fmt.Sprintf("%s stands still in its hook, as the script wants; \"release\" lets it go", s.unit)
 }
 
-// unsettled is the error of a wait that ctx has ended.
-func (w *world) unsettled(err error) error {
+// unsettled is the error of a wait that ctx has ended, when those workload containers
+// weren't there yet.
+func (w *world) unsettled(err error, coming []string) error {
 	switch {
 	case w.ctx.Err() != nil:
 		return errors.New("interrupted")
 	case w.troubled:
 		return errors.New(`not settled: the agent tries again what it couldn't read or write only when time passes: "advance" lets it`)
+	case len(coming) > 0:
+		return errors.Errorf("not settled after %s: not there yet: %s", patience, strings.Join(coming, ", "))
 	}
 	return errors.Annotatef(err, "not settled after %s", patience)
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/unitd/unitd/script/lab"
 	"github.com/unitd/unitd/state"
 	"github.com/unitd/unitd/state/store"
+	"github.com/unitd/unitd/workload"
 )
 
 // dawn is the time at which every world begins.
@@ -64,6 +65,9 @@ type world struct {
 	// last time; nil: it hasn't been.
 	kept   map[string]*kept
 	change *change
+	// held are the workload containers that the script keeps ended, hung those whose
+	// Pebbles it has stand still.
+	held, hung map[container]bool
 	// probes are the tasks of unit-exec.
 	probes map[string]bool
 }
@@ -86,7 +90,7 @@ func (e *engine) setUp(env *testscript.Env) error {
 	if err := makeExecutable(env.WorkDir); err != nil {
 		return err
 	}
-	w := &world{unitd: e.Unitd, isolated: e.Isolate != model.IsolateOff, name: name, file: e.files[name], work: env.WorkDir, dir: filepath.Join(env.WorkDir, ".unitd"), clock: lab.NewClock(dawn)}
+	w := &world{unitd: e.Unitd, isolated: e.Isolate != model.IsolateOff, name: name, file: e.files[name], work: env.WorkDir, dir: filepath.Join(env.WorkDir, ".unitd"), clock: lab.NewClock(dawn), held: map[container]bool{}, hung: map[container]bool{}}
 	w.ctx, w.cancel = context.WithCancel(e.ctx)
 	if e.Store != nil {
 		w.url = e.Store(name)
@@ -114,6 +118,9 @@ func (e *engine) setUp(env *testscript.Env) error {
 	env.Setenv("PATH", filepath.Dir(w.unitd)+string(os.PathListSeparator)+env.Getenv("PATH"))
 	env.Setenv(nowVariable, dawn.Format(time.RFC3339Nano))
 	w.env = append(os.Environ(), "UNITD_DATA="+w.dir, "HOME="+home, "TZ=UTC", lab.StoreVariable+"="+w.url, lab.SharedVariable+"="+env.WorkDir)
+	if e.Pebble != "" {
+		w.env = append(w.env, workload.PebbleVariable+"="+e.Pebble)
+	}
 	// What "exec" has started knows nothing of ctx, and would be waited for.
 	mine := "WORK=" + env.WorkDir
 	unwatch := context.AfterFunc(e.ctx, func() { runner.EndLeftover(context.Background(), mine) })
@@ -208,9 +215,9 @@ func (w *world) start() error {
 		return errors.Trace(err)
 	}
 	w.mu.Lock()
-	defer w.mu.Unlock()
 	w.agent = a
-	return nil
+	w.mu.Unlock()
+	return w.recallHeld()
 }
 
 // agentLog is where agents print to.
@@ -320,7 +327,8 @@ func (w *world) tell(r lab.Request) (lab.Answer, error) {
 	return answer, err
 }
 
-// inError are the units in error, each with what it waits for.
+// inError are the units in error, each with what it waits for, and those that go on
+// without a hook that has failed.
 func (w *world) inError(m *state.Model) ([]string, error) {
 	s, err := m.Status(w.ctx)
 	if err != nil {
@@ -336,6 +344,9 @@ func (w *world) inError(m *state.Model) ([]string, error) {
 					why += fmt.Sprintf(" (%s)", w.sources(m).Text(u.Name.Tag(), reason))
 				}
 				failed = append(failed, fmt.Sprintf("%s: %s; it waits to be resolved", u.Name, why))
+			}
+			if u.Agent.Status == model.StatusIdle && u.Agent.Message != "" {
+				failed = append(failed, fmt.Sprintf("%s: %s; \"advance\" brings the time", u.Name, u.Agent.Message))
 			}
 		}
 	}

@@ -22,8 +22,8 @@ type DeployArgs struct {
 	// Resources are files, see StoreFile, and images for the charm's resources, by
 	// name.
 	Resources map[string]Content
-	// HookTimeout and LockGroup are those of ApplicationDoc.
-	HookTimeout, LockGroup string
+	// HookTimeout, LockGroup and WorkloadErrors are those of ApplicationDoc.
+	HookTimeout, LockGroup, WorkloadErrors string
 	// Storage is what units get besides what the charm asks for, by its names.
 	Storage map[string]model.StorageDirective
 	// To says where the first units go, one after the other: the id of a machine,
@@ -36,7 +36,7 @@ type DeployArgs struct {
 const (
 	// unitWrites is how many keys making a unit writes: its document and its
 	// machine's, two statuses, each with a line of history, and, where there are
-	// free machines, the mark of the one that it takes; peerWrites those of
+	// free machines, the mark of the one that it takes, or its pod; peerWrites those of
 	// a peer relation. addWrites is for what comes on top once: the application,
 	// its configuration, and the sequences of machines, relations and storage.
 	unitWrites = 6
@@ -48,7 +48,7 @@ const (
 // if it writes other keys as well; at least one.
 func (p *placing) unitsPerTxn(others int, app ApplicationDoc, charm model.Charm) int {
 	each := unitWrites + storageWrites*storageOfUnit(app, charm)
-	if len(p.free) > 0 || len(p.to) > 0 {
+	if len(p.free) > 0 || len(p.to) > 0 || app.Sidecar {
 		each++
 	}
 	return (store.MaxWrites - addWrites - others) / each
@@ -127,7 +127,10 @@ func (d docs) checkDeploy(a DeployArgs, charm model.Charm) error {
 	if err := d.checkPlacement(a.To, a.Units); err != nil {
 		return errors.Trace(err)
 	}
-	return d.checkStorageOf(a.Storage, charm)
+	if err := d.checkStorageOf(a.Storage, charm); err != nil {
+		return errors.Trace(err)
+	}
+	return errors.Trace(charm.CheckMounts(a.Application, a.Storage))
 }
 
 // checkKind refuses a charm for machines where there are none.
@@ -151,12 +154,16 @@ func (t *txn) deploy(a DeployArgs) (units int, err error) {
 	}
 	app := ApplicationDoc{
 		Name: a.Application, Charm: a.Charm, Subordinate: charm.Charm.Subordinate,
-		Trust: a.Trust, Constraints: a.Constraints, HookTimeout: a.HookTimeout, LockGroup: a.LockGroup, Storage: a.Storage,
+		Trust: a.Trust, Constraints: a.Constraints, HookTimeout: a.HookTimeout, LockGroup: a.LockGroup, WorkloadErrors: a.WorkloadErrors, Storage: a.Storage,
 		Isolation: a.Isolation, Sidecar: charm.Charm.Sidecar() && !charm.Charm.Subordinate,
 	}
 	wanted := a.Units
 	if app.Sidecar {
-		app.Scale = a.Units
+		id, err := uuid.NewRandom()
+		if err != nil {
+			return 0, errors.Annotate(err, "cannot make an application's id")
+		}
+		app.ID, app.Scale = id.String(), a.Units
 		if charm.Charm.CheckContainers() != nil {
 			wanted = 0
 		}
@@ -263,7 +270,7 @@ func (t *txn) addUnit(app *ApplicationDoc, principal model.UnitName, p *placing)
 	switch {
 	case app.Sidecar:
 		message = "installing agent"
-		if err := t.placePod(&u); err != nil {
+		if err := t.placePod(&u, *app); err != nil {
 			return u, errors.Trace(err)
 		}
 	case principal == "":

@@ -94,6 +94,8 @@ func (m *Model) cleanUp(ctx context.Context, doc cleanupDoc) (err error) {
 		err = m.rescale(ctx, doc.ScaleOf, Orderly)
 	case doc.StorageOf != "":
 		err = m.addLacking(ctx, doc.StorageOf)
+	case doc.Objects != nil:
+		err = m.removeObjects(ctx, *doc.Objects)
 	}
 	return errors.Trace(err)
 }

@@ -13,8 +13,9 @@ type ApplicationConfig struct {
 	Application string
 	Charm       CharmDoc
 	Trust       bool
-	// HookTimeout and LockGroup are those of ApplicationDoc: no hook sees them.
-	HookTimeout, LockGroup string
+	// HookTimeout, LockGroup and WorkloadErrors are those of ApplicationDoc: no hook
+	// sees them.
+	HookTimeout, LockGroup, WorkloadErrors string
 	// Set has the options that were set, Values all of them with defaults (nil
 	// where there is none).
 	Set, Values map[string]any
@@ -35,7 +36,7 @@ func (d docs) config(application string) (ApplicationConfig, error) {
 	if err != nil {
 		return ApplicationConfig{}, errors.Trace(err)
 	}
-	c := ApplicationConfig{Application: application, Trust: app.Trust, HookTimeout: app.HookTimeout, LockGroup: app.LockGroup}
+	c := ApplicationConfig{Application: application, Trust: app.Trust, HookTimeout: app.HookTimeout, LockGroup: app.LockGroup, WorkloadErrors: app.WorkloadErrors}
 	if c.Charm, err = d.charm(app.Charm); err != nil {
 		return c, errors.Trace(err)
 	}

@@ -171,6 +171,11 @@ func (t *txn) putOrRemove(app ApplicationDoc) error {
 			return errors.Trace(err)
 		}
 	}
+	if app.Sidecar {
+		if err := t.queue(cleanupDoc{Objects: app.objects()}); err != nil {
+			return errors.Trace(err)
+		}
+	}
 	return t.cleanupHistory(ApplicationStatus, app.Name)
 }
 

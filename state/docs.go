@@ -45,7 +45,10 @@ type CharmDoc struct {
 
 // ApplicationDoc is the document of an application.
 type ApplicationDoc struct {
-	Name   string     `json:"name"`
+	Name string `json:"name"`
+	// ID tells an application of a container charm from former and later ones of the
+	// same name: chance. Empty: it is of another kind, or of an older model.
+	ID     string     `json:"id,omitempty"`
 	Life   model.Life `json:"life"`
 	Charm  string     `json:"charm"` // URL of the revision that its units should have
 	Forced bool       `json:"forced,omitempty"`
@@ -62,6 +65,9 @@ type ApplicationDoc struct {
 	// LockGroup: only units of the same group on a machine run their hooks one
 	// after the other; empty: the machine's own group.
 	LockGroup string `json:"lock-group,omitempty"`
+	// WorkloadErrors is AreErrors where a hook of a workload container that fails
+	// puts its unit in error; empty: it stands aside.
+	WorkloadErrors string `json:"workload-errors,omitempty"`
 	// Force is how the application is being removed.
 	Force Force `json:"force,omitempty"`
 	// Units and Relations count what refers to the application.
@@ -73,6 +79,9 @@ type ApplicationDoc struct {
 	// from 0 to Scale, in so far as they are there; see SetScale.
 	Sidecar bool `json:"sidecar,omitempty"`
 	Scale   int  `json:"scale,omitempty"`
+	// PodTemplate tells what its charm has changed of the template of its pods, by the
+	// Kubernetes API; empty: nothing.
+	PodTemplate string `json:"pod-template,omitempty"`
 	// Kept is the storage of container units that are gone, for when they are there
 	// again.
 	Kept map[model.UnitName][]model.StorageID `json:"kept,omitempty"`
@@ -306,6 +315,8 @@ type cleanupDoc struct {
 	Blobs bool `json:"blobs,omitempty"`
 	// Machine is one whose removal by force has begun.
 	Machine string `json:"machine,omitempty"`
+	// Objects are those of the Kubernetes API that an application has left behind.
+	Objects *objectsOf `json:"objects,omitempty"`
 }
 
 type cleanupUnit struct {

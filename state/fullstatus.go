@@ -66,6 +66,22 @@ type UnitView struct {
 	Leader          bool
 	Address         string
 	Ports           model.Ports
+	// Containers are its workload containers, as far as its agent has told.
+	Containers ContainersDoc
+	// charms is the workload status that one of the containers has hidden; nil: none
+	// has.
+	charms *model.Status
+}
+
+// withContainers has the workload status tell of the containers, where they say
+// more than the charm.
+func (v UnitView) withContainers() UnitView {
+	shown := v.Containers.shown(v.Workload)
+	if shown.Status != v.Workload.Status || shown.Message != v.Workload.Message {
+		charms := v.Workload
+		v.Workload, v.charms = shown, &charms
+	}
+	return v
 }
 
 // Status reads the whole picture.
@@ -198,8 +214,13 @@ func (d docs) unitView(u UnitDoc, m MachineView) (UnitView, error) {
 	}
 	v.Ports = ports.Units[u.Name]
 	var err error
-	v.Workload, v.Agent, err = d.unitStatus(u, m.Present)
-	return v, errors.Trace(err)
+	if v.Workload, v.Agent, err = d.unitStatus(u, m.Present); err != nil {
+		return v, errors.Trace(err)
+	}
+	if v.Containers, err = d.containersOf(u); err != nil || v.Agent.Status == model.StatusLost {
+		return v, errors.Trace(err)
+	}
+	return v.withContainers(), nil
 }
 
 // UnitDetail is what show-unit shows.

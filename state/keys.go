@@ -12,9 +12,11 @@ import (
 // slash in them, so "unit/mysql/" lists the units of mysql.
 func applicationKey(app string) string { return "app/" + app }
 func serviceKey(app string) string     { return "service/" + app }
+func objectKey(object string) string   { return objects + object }
 func configKey(app string) string      { return "config/" + app }
 func unitKey(u model.UnitName) string  { return "unit/" + string(u) }
 func unitsOf(app string) string        { return "unit/" + app + "/" }
+func podKey(u model.UnitName) string   { return podPrefix + string(u) }
 func machineKey(id string) string      { return "machine/" + id }
 func freeKey(machine string) string    { return freeMachines + machine }
 func charmKey(url string) string       { return "charm/" + url }
@@ -61,6 +63,7 @@ func lastLeaderKey(app string) string       { return "last-leader/" + app }
 func leaderSettingsKey(app string) string   { return "leader-settings/" + app }
 func charmStateKey(u model.UnitName) string { return "charm-state/" + string(u) }
 func failureKey(u model.UnitName) string    { return "failure/" + string(u) }
+func containersKey(u model.UnitName) string { return "containers/" + string(u) }
 func portsKey(machine string) string        { return "ports/" + machine }
 func presenceKey(machine string) string     { return "presence/" + machine }
 func sequenceKey(name string) string        { return "sequence/" + name }
@@ -87,7 +90,14 @@ func attachmentKey(u model.UnitName, id model.StorageID) string {
 	return attachmentsOf(u) + string(id)
 }
 
+// objects are those of the Kubernetes API that charms have written, by kind and
+// name, "services/web": both are the whole namespace's.
+const objects = "object/"
+
 const modelConfigKey = "model-config"
+
+// podPrefix lists the pods of all container units.
+const podPrefix = "pod/"
 
 // freeMachines lists the machines that new units are put on if nothing else is
 // said: those that are Alive, have no units, and weren't made for one.

@@ -20,10 +20,14 @@ type Report struct {
 	// Failed is which run has put the unit in error; its Run is 0: it is in error
 	// no more.
 	Failed *FailureDoc `json:"failed,omitempty"`
+	// Containers are the unit's workload containers.
+	Containers *ContainersDoc `json:"containers,omitempty"`
 }
 
 // Empty says whether nothing is wanted.
-func (r Report) Empty() bool { return r.Agent == nil && r.Workload == nil && r.Failed == nil }
+func (r Report) Empty() bool {
+	return r.Agent == nil && r.Workload == nil && r.Failed == nil && r.Containers == nil
+}
 
 // Then is what is wanted once something later is.
 func (r Report) Then(later Report) Report {
@@ -35,6 +39,9 @@ func (r Report) Then(later Report) Report {
 	}
 	if later.Failed != nil {
 		r.Failed = later.Failed
+	}
+	if later.Containers != nil {
+		r.Containers = later.Containers
 	}
 	return r
 }
@@ -50,6 +57,11 @@ func (m *Model) Tell(ctx context.Context, name model.UnitName, r Report) error {
 		}
 		if r.Failed != nil {
 			if err := tx.setFailed(u, *r.Failed); err != nil {
+				return errors.Trace(err)
+			}
+		}
+		if r.Containers != nil {
+			if err := tx.tellContainers(name, *r.Containers); err != nil {
 				return errors.Trace(err)
 			}
 		}
@@ -92,6 +104,9 @@ func (t *txn) setFailed(u UnitDoc, f FailureDoc) error {
 // Seen is how a unit looks once its agent has been able to tell what it wants:
 // the statuses as people see them. s is how it looks as long as it hasn't.
 func (r Report) Seen(s UnitView) UnitView {
+	if s.charms != nil {
+		s.Workload, s.charms = *s.charms, nil
+	}
 	if r.Workload != nil && !(r.UnlessCharm && s.StatusSet) && s.Workload.Status != model.StatusError {
 		s.Workload = *r.Workload
 	}
@@ -102,5 +117,8 @@ func (r Report) Seen(s UnitView) UnitView {
 	default:
 		s.Agent = *r.Agent
 	}
-	return s
+	if r.Containers != nil {
+		s.Containers = *r.Containers
+	}
+	return s.withContainers()
 }

@@ -56,7 +56,37 @@ func (a DeployArgs) checkRunning() error {
 	if err := CheckLockGroup("lock-group", a.LockGroup); err != nil {
 		return errors.Trace(err)
 	}
+	if err := CheckWorkloadErrors("workload-errors", a.WorkloadErrors); err != nil {
+		return errors.Trace(err)
+	}
 	return errors.Trace(a.Isolation.Validate())
+}
+
+// AreErrors is ApplicationDoc.WorkloadErrors where failed hooks of workload
+// containers are errors of their units.
+const AreErrors = "error"
+
+// CheckWorkloadErrors says whether the text says what becomes of failed hooks of
+// workload containers: AreErrors, or empty as if it weren't set. The error is
+// NotValid and begins with the name of the setting.
+func CheckWorkloadErrors(setting, text string) error {
+	if text != "" && text != AreErrors {
+		return errors.NewNotValid(nil, fmt.Sprintf("%s: %q is not %q: reset it to have such hooks stand aside", setting, text, AreErrors))
+	}
+	return nil
+}
+
+// SetWorkloadErrors says what becomes of hooks of the application's workload
+// containers that fail: see CheckWorkloadErrors. It holds for those that have failed
+// already, too.
+func (m *Model) SetWorkloadErrors(ctx context.Context, name, text string) error {
+	if err := CheckWorkloadErrors("workload-errors", text); err != nil {
+		return errors.Trace(err)
+	}
+	return m.changeApplication(ctx, name, func(_ *txn, app *ApplicationDoc) error {
+		app.WorkloadErrors = text
+		return nil
+	})
 }
 
 // SetHookTimeout says how long a hook of the application may take, from the next

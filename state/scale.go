@@ -210,8 +210,11 @@ func (d docs) missing(app ApplicationDoc, charm model.Charm) (numbers []int, err
 }
 
 // placePod gives a container unit its pod, which people don't see among machines.
-func (t *txn) placePod(u *UnitDoc) error {
+func (t *txn) placePod(u *UnitDoc, app ApplicationDoc) error {
 	u.Machine, u.Pod = podName(u.Name), true
+	if err := t.put(podKey(u.Name), PodDoc{Wanted: app.pod(0)}); err != nil {
+		return errors.Trace(err)
+	}
 	return t.put(machineKey(u.Machine), MachineDoc{ID: u.Machine, ForUnit: true, Pod: true, Units: []model.UnitName{u.Name}})
 }
 

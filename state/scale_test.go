@@ -204,6 +204,47 @@ func TestK112OtherStorageIsRefused(t *testing.T) {
 	w.fails(w.SetCharm(w.ctx, "web", w.addCharm(c), false), `cannot upgrade application "web" to charm "web": cannot change between machines and containers`)
 }
 
+// TestK109AnotherAddressOfAContainerUnit is news to its charm, by config-changed, and
+// is in its relations from the commit of that on.
+func TestK109AnotherAddressOfAContainerUnit(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := sidecar()
+	c.Endpoints = charm("web db=requirer:mysql").Endpoints
+	w.ok(w.Deploy(w.ctx, state.DeployArgs{Application: "web", Charm: w.addCharm(c), Units: 1}))
+	w.deploy(mysql, 1)
+	id := w.relate("web", "mysql")
+	w.takeOn("web/0")
+	w.ok(w.SetMachine(w.ctx, state.MachineDoc{ID: "web-0", Addresses: []string{"10.64.0.2"}}))
+	w.enter("web/0", id)
+	before := w.snapshot("web/0")
+	w.ok(w.SetMachine(w.ctx, state.MachineDoc{ID: "web-0", Addresses: []string{"10.64.0.2"}}))
+	w.is("the same address", w.snapshot("web/0").SettingsHash, before.SettingsHash)
+	w.ok(w.SetMachine(w.ctx, state.MachineDoc{ID: "web-0", Addresses: []string{"10.64.0.7"}}))
+	if now := w.snapshot("web/0"); now.SettingsHash == before.SettingsHash || now.SettingsHash == "" {
+		t.Errorf("another address is no news: %q", now.SettingsHash)
+	}
+	w.ok(w.CommitHook(w.ctx, state.HookCommit{Unit: "web/0", Run: 1, LeaveScope: model.NoRelation, Addresses: at("10.64.0.7")}))
+	told, err := w.Settings(w.ctx, id, "web/0")
+	w.ok(err)
+	w.is("in the relation", fmt.Sprint(told), "map[egress-subnets:10.64.0.7/32 ingress-address:10.64.0.7 private-address:10.64.0.7]")
+}
+
+// TestOneInstanceOfStorageIsMounted: several are the charm's alone.
+func TestOneInstanceOfStorageIsMounted(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := sidecar()
+	for storage, want := range map[string]string{"data": "", "one": "", "many": `duplicated storage name "many" for "web" not valid`} {
+		c.Containers = map[string]model.ContainerSpec{"web": {Resource: "img", Mounts: []model.Mount{{Storage: storage, Location: "/a"}, {Storage: storage, Location: "/b"}}}}
+		err := w.CheckDeploy(w.ctx, state.DeployArgs{Application: "web", Units: 1}, c)
+		if got := fmt.Sprint(err); (want != "" || err != nil) && got != want {
+			t.Errorf("%s: %s", storage, got)
+		}
+	}
+	w.ok(w.CheckDeploy(w.ctx, state.DeployArgs{Application: "web", Units: 1}, sidecar()))
+}
+
 // TestAModelOfContainersTakesNoMachines.
 func TestAModelOfContainersTakesNoMachines(t *testing.T) {
 	t.Parallel()
@@ -228,7 +269,7 @@ func TestAModelOfContainersTakesNoMachines(t *testing.T) {
 func TestNumbersStayDense(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
-		w := newWorld(t)
+		w := worldIn(rt, t.TempDir())
 		w.deploySidecar(rapid.IntRange(0, 3).Draw(rt, "units"))
 		for range rapid.IntRange(1, 8).Draw(rt, "steps") {
 			units, err := w.Units(w.ctx)

@@ -87,47 +87,56 @@ type Wires struct {
 	Addresses map[string]string
 	Ports     map[model.UnitName]model.Ports
 	Services  map[string]ServiceDoc // by application
+	Pods      map[model.UnitName]PodDoc
 }
 
 // Wires reads all of it in one view.
 func (m *Model) Wires(ctx context.Context) (w Wires, err error) {
-	_, err = m.view(ctx, func(r docs) error {
-		w = Wires{Addresses: map[string]string{}, Ports: map[model.UnitName]model.Ports{}, Services: map[string]ServiceDoc{}}
-		var err error
-		if w.Applications, err = list[ApplicationDoc](r, "app/"); err != nil {
-			return errors.Trace(err)
-		}
-		if w.Units, err = list[UnitDoc](r, "unit/"); err != nil {
-			return errors.Trace(err)
-		}
-		machines, err := list[MachineDoc](r, "machine/")
-		if err != nil {
-			return errors.Trace(err)
-		}
-		for _, machine := range machines {
-			if len(machine.Addresses) > 0 {
-				w.Addresses[machine.ID] = machine.Addresses[0]
-			}
-		}
-		ports, err := list[portsDoc](r, "ports/")
-		if err != nil {
-			return errors.Trace(err)
-		}
-		for _, doc := range ports {
-			for unit, p := range doc.Units {
-				w.Ports[unit] = p
-			}
-		}
-		for _, app := range w.Applications {
-			var doc ServiceDoc
-			if found, err := r.find(serviceKey(app.Name), &doc); err != nil || found {
-				if err != nil {
-					return errors.Trace(err)
-				}
-				w.Services[app.Name] = doc
-			}
-		}
-		return nil
+	_, err = m.view(ctx, func(r docs) (err error) {
+		w, err = r.wires()
+		return errors.Trace(err)
 	})
 	return w, errors.Trace(err)
+}
+
+func (d docs) wires() (w Wires, err error) {
+	w = Wires{Addresses: map[string]string{}, Ports: map[model.UnitName]model.Ports{}, Services: map[string]ServiceDoc{}}
+	if w.Applications, err = list[ApplicationDoc](d, "app/"); err != nil {
+		return w, errors.Trace(err)
+	}
+	if w.Units, err = list[UnitDoc](d, "unit/"); err != nil {
+		return w, errors.Trace(err)
+	}
+	machines, err := list[MachineDoc](d, "machine/")
+	if err != nil {
+		return w, errors.Trace(err)
+	}
+	for _, machine := range machines {
+		if len(machine.Addresses) > 0 {
+			w.Addresses[machine.ID] = machine.Addresses[0]
+		}
+	}
+	ports, err := list[portsDoc](d, "ports/")
+	if err != nil {
+		return w, errors.Trace(err)
+	}
+	for _, doc := range ports {
+		for unit, p := range doc.Units {
+			w.Ports[unit] = p
+		}
+	}
+	if w.Pods, err = d.podsBelow(""); err != nil {
+		return w, errors.Trace(err)
+	}
+	for _, app := range w.Applications {
+		var doc ServiceDoc
+		found, err := d.find(serviceKey(app.Name), &doc)
+		if err != nil {
+			return w, errors.Trace(err)
+		}
+		if found {
+			w.Services[app.Name] = doc
+		}
+	}
+	return w, nil
 }

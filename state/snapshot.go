@@ -53,6 +53,8 @@ type Snapshot struct {
 	// Storage is what is attached to the unit, or is about to be, by name, then
 	// by number.
 	Storage []StorageView
+	// Pod is that of a container unit.
+	Pod PodDoc
 }
 
 // RelationView is a relation as one unit sees it.
@@ -76,6 +78,11 @@ func (s *Snapshot) read(r docs, unit model.UnitName, known scopes) (err error) {
 	}
 	if s.Application, err = r.application(app); err != nil {
 		return errors.Trace(err)
+	}
+	if s.Application.Sidecar {
+		if s.Pod, err = r.podOf(s.Application, unit); err != nil {
+			return errors.Trace(err)
+		}
 	}
 	s.Force = max(s.Unit.Force, s.Application.Force)
 	if err = s.readTold(r, app); err != nil {

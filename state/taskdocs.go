@@ -90,6 +90,22 @@ type TaskSpec struct {
 	RemoteUnit model.UnitName   `json:"remote-unit,omitempty"`
 	// Timeout bounds the run of commands; 0: nothing does.
 	Timeout time.Duration `json:"timeout,omitempty"`
+	// In is a workload container of the unit in which commands are run; nil: they
+	// are run where the unit's hooks are.
+	In *InContainer `json:"in,omitempty"`
+}
+
+// InContainer says how commands are run in a workload container.
+type InContainer struct {
+	Container string `json:"container"`
+	// Words are those of one command, which needs no shell; none: Command is a
+	// script.
+	Words []string `json:"words,omitempty"`
+	// User is "USER" or "USER:GROUP", each a name or a number; empty is the
+	// container's own.
+	User string `json:"user,omitempty"`
+	// Environment goes over the container's own.
+	Environment map[string]string `json:"environment,omitempty"`
 }
 
 // TaskLine is a line that an action has logged for whoever waits for it.

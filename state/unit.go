@@ -152,7 +152,7 @@ func (t *txn) removeUnit(u UnitDoc) error {
 		}
 	}
 	name := string(u.Name)
-	err = t.delete(unitKey(u.Name), charmStateKey(u.Name), failureKey(u.Name), statusKey(AgentStatus, name), statusKey(WorkloadStatus, name))
+	err = t.delete(unitKey(u.Name), podKey(u.Name), charmStateKey(u.Name), failureKey(u.Name), containersKey(u.Name), statusKey(AgentStatus, name), statusKey(WorkloadStatus, name))
 	if err != nil {
 		return errors.Trace(err)
 	}

@@ -181,8 +181,9 @@ func (m *Model) removeSecretsOf(ctx context.Context, listed string) error {
 	return nil
 }
 
-// SealAnew seals the content of all the model's secrets, and the passwords of its
-// images, with the newest key, and says how many there are.
+// SealAnew seals the content of all the model's secrets, the passwords of its
+// images, and its objects of the Kubernetes API, with the newest key, and says how
+// many there are.
 // It can be cut off and run again.
 func (m *Model) SealAnew(ctx context.Context) (int, error) {
 	var all []model.SecretInfo
@@ -199,7 +200,10 @@ func (m *Model) SealAnew(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, errors.Trace(err)
 	}
-	n := 0
+	n, err := m.sealObjects(ctx)
+	if err != nil {
+		return n, errors.Trace(err)
+	}
 	for _, app := range apps {
 		images := 0
 		_, err := m.update(ctx, func(tx *txn) (err error) {

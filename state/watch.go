@@ -15,7 +15,7 @@ import (
 // again whom it concerns. It never says what changed: read that.
 type Change struct {
 	Rev int64
-	// Units whose own documents, or what they have to do, changed, Applications whose documents,
+	// Units whose own documents, pods, or what they have to do, changed, Applications whose documents,
 	// configuration or leadership did, Relations with their scopes and
 	// settings, Machines with their tasks.
 	Units        map[model.UnitName]bool
@@ -33,6 +33,8 @@ type Change struct {
 	Status bool
 	// Storage: instances, or what is attached where, changed.
 	Storage bool
+	// Objects: what the Kubernetes API shows changed, and it isn't said by the others.
+	Objects bool
 	// Cleanups: there may be work for RunCleanups.
 	Cleanups bool
 	// Resync: anything may have changed.
@@ -72,7 +74,7 @@ func (m *Model) change(b store.Batch) Change {
 		kind, rest := splitKey(strings.TrimPrefix(e.Key, m.prefix()))
 		c.Status = c.Status && tellsOnly(kind)
 		switch kind {
-		case "unit":
+		case "unit", "pod":
 			c.Units[model.UnitName(rest)] = true
 		case "task-of":
 			if words := strings.SplitN(rest, "/", 3); len(words) == 3 {
@@ -109,6 +111,8 @@ func (m *Model) change(b store.Batch) Change {
 			c.Manager = true
 		case "cleanup":
 			c.Cleanups = true
+		case objectKind, "service":
+			c.Objects = true
 		}
 	}
 	return c
@@ -118,7 +122,7 @@ func (m *Model) change(b store.Batch) Change {
 // has anything to do because of them.
 func tellsOnly(kind string) bool {
 	switch kind {
-	case settledKey, markKey, managerKey, "status", "status-history", "task", "service":
+	case settledKey, markKey, managerKey, "status", "status-history", "task", "service", objectKind, "containers":
 		return true
 	}
 	return false
@@ -128,6 +132,7 @@ const (
 	settledKey = "settled"
 	markKey    = "mark"
 	askKey     = "ask-settled"
+	objectKind = "object"
 )
 
 // Mark writes something that nobody reads and returns its revision: once a

@@ -57,7 +57,7 @@ func TestEachCharmReadsAsACharmOfItsFoldersName(t *testing.T) {
 // inOne are the charms with all metadata in charmcraft.yaml; trees those of them that
 // have to be built.
 var (
-	trees = []string{"kuby", "noticer", "storer", "webby"}
+	trees = []string{"kuby", "noticer", "prober", "storer", "webby"}
 	inOne = append([]string{"quorum"}, trees...)
 )
 

@@ -10,13 +10,14 @@
 //	noop     the smallest charm: for benchmarks
 //	tracer   writes down its hooks, and fails or waits when told to: for tests
 //
-// Four have workload containers, are written with Ops, and are source trees, as
+// Five have workload containers, are written with Ops, and are source trees, as
 // their authors have them. Package images makes the images for them.
 //
 //	webby    a web server in a container, which may have a database
 //	noticer  two containers, notices and checks
 //	storer   storage in a container, and users other than root; provides a database
 //	kuby     patches its application's objects in Kubernetes
+//	prober   tries all that Ops offers of Pebble: for tests
 //
 // shop.yaml is a bundle that relates shop to ledger.
 //

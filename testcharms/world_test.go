@@ -56,6 +56,12 @@ func TestOnEtcd(t *testing.T) {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
+	return newWorldWith(t, func(*machine.Config) {})
+}
+
+// newWorldWith is newWorld with an agent that is told something else.
+func newWorldWith(t *testing.T, configure func(*machine.Config)) *world {
+	t.Helper()
 	path, err := testcharms.Client()
 	if err != nil {
 		t.Fatal(err)
@@ -71,10 +77,12 @@ func newWorld(t *testing.T) *world {
 	}
 	ended := make(chan error, 1)
 	go func() {
-		ended <- machine.Run(ctx, machine.Config{
+		config := machine.Config{
 			Controller: c, Dir: dir, Client: path, Clock: clock.WallClock, Host: machine.LocalHost(),
 			Log: slog.New(slog.DiscardHandler),
-		})
+		}
+		configure(&config)
+		ended <- machine.Run(ctx, config)
 	}()
 	t.Cleanup(func() {
 		cancel()
@@ -94,6 +102,12 @@ func (w *world) must(err error) {
 // deploy deploys a charm that Copy or CopyOps has made, under its own name.
 func (w *world) deploy(dir string, units int) {
 	w.Helper()
+	w.must(w.model.Deploy(w.ctx, state.DeployArgs{Application: filepath.Base(dir), Charm: w.add(dir), Units: units}))
+}
+
+// add has the model know a charm, and is its URL.
+func (w *world) add(dir string) string {
+	w.Helper()
 	c, err := charmdir.Read(dir)
 	w.must(err)
 	var b bytes.Buffer
@@ -101,7 +115,7 @@ func (w *world) deploy(dir string, units int) {
 	w.must(err)
 	url, err := w.model.AddCharm(w.ctx, c.Charm, sum, &b)
 	w.must(err)
-	w.must(w.model.Deploy(w.ctx, state.DeployArgs{Application: c.Name, Charm: url, Units: units}))
+	return url
 }
 
 // copies deploys one unit of each of the named charms.

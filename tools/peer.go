@@ -6,9 +6,9 @@ import (
 	"github.com/juju/errors"
 )
 
-// mayCall says who is served: the agent's own user, and root, who could have
-// it all anyway.
-func mayCall(uid, own int) bool { return uid == own || uid == 0 }
+// mayCall says who is served: the agent's own user, the one whom hooks run as, and
+// root, who could have it all anyway.
+func mayCall(uid, own, hooks int) bool { return uid == own || uid == hooks || uid == 0 }
 
 // peerUID is the user of the process that made the connection, as the kernel
 // says.

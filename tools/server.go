@@ -32,8 +32,8 @@ const (
 // End closes it. Calls of one run are served at once, except where its Context
 // makes them wait for each other.
 //
-// Only processes of the agent's own user, and root's, are served, and only
-// those that know the run's context id.
+// Only processes of the agent's own user, and root's, are served, or of whom
+// ServeUser says, and only those that know the run's context id.
 type Server struct {
 	log      *slog.Logger
 	path     string // where the socket should be; see Addr
@@ -49,6 +49,7 @@ type Server struct {
 	relieve func() bool
 	outside func(context.Context, wire.Request) wire.Reply
 	open    Opener
+	user    int // whom hooks run as; see ServeUser
 	clients map[net.Conn]bool
 	closed  bool
 }
@@ -105,6 +106,7 @@ func listen(path string, log *slog.Logger, patience time.Duration, near bool) (*
 		path:     path,
 		near:     near,
 		open:     os.OpenFile,
+		user:     os.Geteuid(),
 		socket:   socket,
 		patience: patience,
 		slots:    make(chan struct{}, maxConnections),
@@ -134,7 +136,7 @@ func (s *Server) Restore() error {
 	s.socket = socket
 	s.serving.Add(1)
 	go s.accept(socket)
-	return nil
+	return errors.Annotate(socket.give(s.user), "cannot have hooks find their tools")
 }
 
 // Addr is where the socket is: JUJU_AGENT_SOCKET_ADDRESS. Restore may change it.
@@ -150,6 +152,24 @@ func (s *Server) OpenBy(open Opener) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.open = open
+}
+
+// ServeUser has the processes of a user served as well, whom hooks run as in place of
+// the agent's, and the socket belong to that one.
+func (s *Server) ServeUser(uid int) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.user == uid {
+		return nil
+	}
+	s.user = uid
+	return errors.Annotate(s.socket.give(uid), "cannot have hooks find their tools")
+}
+
+func (s *Server) hooksUser() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.user
 }
 
 // Relieve has f called where no call can be accepted, for lack of descriptors most
@@ -266,7 +286,7 @@ func (s *Server) answer(conn *net.UnixConn) (wire.Reply, bool) {
 		s.log.Error("cannot tell who calls a hook tool", "err", err)
 		return badRequest("permission denied"), true
 	}
-	if !mayCall(uid, os.Geteuid()) {
+	if !mayCall(uid, os.Geteuid(), s.hooksUser()) {
 		s.log.Warn("hook tool call refused", "uid", uid)
 		return badRequest("permission denied"), true
 	}
@@ -371,36 +391,4 @@ func (s *Server) remove(c net.Conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.clients, c)
-}
-
-// patient reads and writes a connection, and gives up when nothing has moved
-// for that long.
-type patient struct {
-	net.Conn
-	limit time.Duration
-}
-
-// Read is io.Reader's.
-func (p *patient) Read(b []byte) (int, error) {
-	if err := p.SetReadDeadline(time.Now().Add(p.limit)); err != nil {
-		return 0, err
-	}
-	return p.Conn.Read(b)
-}
-
-// Write is io.Writer's.
-func (p *patient) Write(b []byte) (int, error) {
-	const piece = 256 << 10
-	written := 0
-	for written < len(b) {
-		if err := p.SetWriteDeadline(time.Now().Add(p.limit)); err != nil {
-			return written, err
-		}
-		n, err := p.Conn.Write(b[written:min(len(b), written+piece)])
-		written += n
-		if err != nil {
-			return written, err
-		}
-	}
-	return written, nil
 }

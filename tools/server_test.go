@@ -295,10 +295,10 @@ func TestCallsAreToldWithAllThatARecordingNeeds(t *testing.T) {
 func TestOnlyTheOwnUserAndRootAreServed(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		uid, own int
-		want     bool
-	}{{1000, 1000, true}, {0, 1000, true}, {1001, 1000, false}, {1000, 0, false}} {
-		mustBe(t, fmt.Sprintf("user %d of an agent of %d", c.uid, c.own), mayCall(c.uid, c.own), c.want)
+		uid, own, hooks int
+		want            bool
+	}{{1000, 1000, 1000, true}, {0, 1000, 1000, true}, {1001, 1000, 1000, false}, {1000, 0, 0, false}, {170, 0, 170, true}, {171, 0, 170, false}} {
+		mustBe(t, fmt.Sprintf("user %d of an agent of %d", c.uid, c.own), mayCall(c.uid, c.own, c.hooks), c.want)
 	}
 }
 

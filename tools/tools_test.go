@@ -250,6 +250,14 @@ func TestSessions(t *testing.T) {
 			want:  "10.0.0.5\nERROR public address not found\nexit 1\nERROR no setting specified\nexit 2\n",
 		},
 		{
+			name: "a unit without an address, as one with containers may be",
+			setUp: func(m *memory, _ *hookcontext.Params) {
+				m.networks[""] = hookcontext.Network{Interfaces: []hookcontext.Interface{{}}}
+			},
+			lines: []string{"unit-get private-address"},
+			want:  "ERROR private address not found\nexit 1\n",
+		},
+		{
 			name: "a host name goes before its address",
 			setUp: func(m *memory, _ *hookcontext.Params) {
 				m.networks[""].Interfaces[0].Addresses[0].Hostname = "unit.example"

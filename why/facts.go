@@ -33,6 +33,8 @@ type Facts struct {
 	Local  resolver.Local
 	Remote resolver.Remote
 	Op     resolver.Op
+	// Containers are the unit's workload containers, as its agent has told.
+	Containers []state.ContainerDoc
 	// ToRun are the hooks that are due, in their order, as far as can be told.
 	ToRun []hooks.Info
 	// Programs are the programs that run in the unit's hook, on Linux.
@@ -65,7 +67,7 @@ func Look(ctx context.Context, m *state.Model, dir string, unit model.UnitName, 
 		for _, u := range app.Units {
 			found = found || u.Name == unit
 			if u.Name == unit {
-				f.Unit, group = u.UnitDoc, app.LockGroup
+				f.Unit, f.Containers, group = u.UnitDoc, u.Containers.Containers, app.LockGroup
 			}
 		}
 	}
@@ -97,6 +99,9 @@ func (f *Facts) hear(m *state.Model, w machine.Word) {
 	}
 	if untold.Failed != nil {
 		f.Unit.Failed = untold.Failed.Run
+	}
+	if untold.Containers != nil {
+		f.Containers = untold.Containers.Containers
 	}
 }
 

@@ -26,6 +26,8 @@ const (
 	Storage  State = "storage"  // it can't be installed before its storage is there
 	Trouble  State = "trouble"  // its agent can't do something, and tries again
 	Aside    State = "aside"    // nothing, but a hook of a container has failed, and runs again
+	Down     State = "down"     // a container isn't up
+	Check    State = "check"    // nothing, but a check of a container is down
 	Reboot   State = "reboot"   // its machine is to be rebooted
 	NoAgent  State = "no-agent" // nobody runs its hooks
 )
@@ -51,7 +53,7 @@ type reason func(Facts) (Answer, bool)
 // Say makes the sentence. The first reason that applies is the one.
 func Say(f Facts) Answer {
 	for _, r := range []reason{
-		dead, unwritable, running, noAgent, reboot, trouble, answered, failed, turn, going, notYet, storage, upcoming, elsewhere, aside,
+		dead, unwritable, running, noAgent, reboot, trouble, answered, failed, turn, going, notYet, storage, upcoming, down, asideElsewhere, checkElsewhere, elsewhere, aside, check,
 	} {
 		if a, ok := r(f); ok {
 			return f.finish(a)

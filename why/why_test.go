@@ -42,6 +42,8 @@ func broken(f *why.Facts) *resolver.Current {
 	return f.Local.Current
 }
 
+var upContainer = state.ContainerDoc{Name: "db", State: state.ContainerRunning, Boot: "1"}
+
 func TestWhatIsSaid(t *testing.T) {
 	t.Parallel()
 	start := hooks.Info{Kind: hooks.Start, Cause: "because"}
@@ -70,6 +72,37 @@ func TestWhatIsSaid(t *testing.T) {
 			f.Local.Workloads = map[string]resolver.WorkloadTold{"db": failed("db", time.Second), "web": failed("web", 2*time.Second)}
 		}, why.Aside, "shop/0 goes on without its failed hook db-pebble-ready (exit status 1) and 1 more of its containers since 08:59:59; " +
 			"it is run again by itself at 09:00:04, if Pebble answers in its container"},
+		{"a container whose image is fetched", func(f *why.Facts) {
+			f.Containers = []state.ContainerDoc{upContainer, {Name: "web", State: state.ContainerFetching, Since: f.Now}}
+		}, why.Down, "shop/0 waits for its container web, whose image is being fetched since 09:00:00"},
+		{"a container that doesn't answer yet", func(f *why.Facts) {
+			f.Containers = []state.ContainerDoc{{Name: "web", State: state.ContainerStarting, Since: f.Now}}
+		}, why.Down, "shop/0 waits for its container web, whose Pebble doesn't answer yet since 09:00:00"},
+		{"an image that can't be had, and a container that has ended", func(f *why.Facts) {
+			f.Containers = []state.ContainerDoc{
+				{Name: "a", State: state.ContainerWaiting, Since: f.Now, Fault: "image x: not found", NoImage: true},
+				{Name: "web", State: state.ContainerWaiting, Since: f.Now, Fault: "it has ended"},
+			}
+		}, why.Down, "shop/0 cannot get the image of its container a (image x: not found) (and 1 more) since 09:00:00; the agent tries again by itself"},
+		{"a container that has ended, with a hook that has failed", func(f *why.Facts) {
+			failed := []state.FailedHook{{Hook: "web-pebble-ready", Reason: "exit code 1"}}
+			f.Containers = []state.ContainerDoc{{Name: "web", State: state.ContainerWaiting, Since: f.Now, Fault: "it has ended", Failed: failed}}
+		}, why.Down, "shop/0 has a container that isn't up: web (it has ended) since 09:00:00; it is started again by itself; " +
+			"its failed hook web-pebble-ready (exit code 1) runs again then"},
+		{"a container that was stopped", func(f *why.Facts) {
+			f.Containers = []state.ContainerDoc{{Name: "web", State: state.ContainerStopped, Since: f.Now}}
+		}, why.Down, "shop/0 has a container that was stopped: web since 09:00:00"},
+		{"a check that is down", func(f *why.Facts) {
+			c := upContainer
+			c.Checks = []state.ContainerCheck{{Name: "fine", Status: "up"}, {Name: "up", Status: "down"}}
+			f.Containers = []state.ContainerDoc{c}
+		}, why.Check, "shop/0 has nothing to do, but a check of its Pebble is down: up of container db"},
+		{"a hook of a container on another machine", func(f *why.Facts) {
+			c := upContainer
+			c.Failed = []state.FailedHook{{Hook: "db-pebble-custom-notice (example.com/a)", Reason: "exit code 1"}}
+			f.Hosted, f.Known, f.Containers = false, false, []state.ContainerDoc{c}
+		}, why.Aside, "shop/0 goes on without its failed hook db-pebble-custom-notice (example.com/a) (exit code 1); " +
+			"it is run again by itself, if Pebble answers in its container"},
 		{"storage that install waits for", func(f *why.Facts) {
 			f.Op = resolver.Op{Verb: resolver.Idle, Storage: []model.StorageID{"data/0"}, Reason: "waiting for storage data/0: the pool has no room"}
 		}, why.Storage, "shop/0 is waiting for storage data/0: the pool has no room"},

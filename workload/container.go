@@ -3,6 +3,7 @@ package workload
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"sync"
 	"time"
@@ -14,6 +15,9 @@ import (
 	"github.com/unitd/unitd/pebble"
 )
 
+// errNoImage marks that the image of a container can't be had.
+const errNoImage = errors.ConstError("no image")
+
 // container is the supervision of one container.
 type container struct {
 	Container
@@ -23,9 +27,14 @@ type container struct {
 	over   sync.WaitGroup
 	wake   chan struct{} // ends a pause; has room for one
 	look   chan struct{} // has the watcher look; has room for one
+	news   chan struct{} // its Pebble has told something; has room for one
 
 	mu    sync.Mutex
 	state State
+	// cell is the one that has run last. read is up to where Pebble's notices were
+	// read.
+	cell *isolate.Cell
+	read time.Time
 }
 
 // begin supervises a container until it is left.
@@ -33,12 +42,14 @@ func (u *Unit) begin(spec Container, with *isolate.Cell) *container {
 	ctx, cancel := context.WithCancel(context.Background())
 	c := &container{
 		Container: spec, unit: u, with: with, cancel: cancel, wake: make(chan struct{}, 1), look: make(chan struct{}, 1),
+		news:  make(chan struct{}, 1),
 		state: State{Name: spec.Name, Phase: Fetching},
 	}
 	c.over.Go(func() { c.circle(ctx) })
 	c.over.Go(func() {
 		pebble.Watch(ctx, pebble.WatchOptions{
 			Socket: spec.Socket(), After: func() time.Time { return u.Told(spec.Name) }, Now: u.Clock.Now, Look: c.look,
+			Read: c.noteRead,
 		}, c.heard)
 	})
 	return c
@@ -46,10 +57,17 @@ func (u *Unit) begin(spec Container, with *isolate.Cell) *container {
 
 // heard takes what Pebble says.
 func (c *container) heard(s pebble.State) {
-	at := c.unit.Clock.Now()
-	events := stamped(s.Events, c.now().Events, at)
+	before, at := c.now(), c.unit.Clock.Now()
+	events := stamped(s.Events, before.Events, at)
+	if s.Fault != "" && s.Fault != before.Pebble.Fault {
+		c.unit.Log.Warn("the Pebble of a container can't be asked", "container", c.Name, "reason", s.Fault)
+	}
 	s.Events = nil
 	c.change(func(now *State) { now.Pebble, now.Events = s, events })
+	select {
+	case c.news <- struct{}{}:
+	default:
+	}
 }
 
 // stamped are events with when they were first seen: those of before then, the
@@ -101,10 +119,12 @@ func (c *container) hurry() {
 // circle has the container run, again and again.
 func (c *container) circle(ctx context.Context) {
 	var b backoff
-	for first := true; ctx.Err() == nil; first = false {
+	for ran := false; ctx.Err() == nil; {
 		if c.unit.isHeld(c.Name) {
-			c.change(func(s *State) { s.Phase, s.Until = Stopped, time.Time{} })
-			c.wait(ctx, nil)
+			c.change(func(s *State) { s.Phase, s.Ready, s.Until = Stopped, NotReady, time.Time{} })
+			if c.unit.isHeld(c.Name) { // whoever releases it sees now that it has stopped
+				c.wait(ctx, nil)
+			}
 			continue
 		}
 		began := c.unit.Clock.Now()
@@ -116,11 +136,16 @@ func (c *container) circle(ctx context.Context) {
 			continue
 		}
 		c.change(func(s *State) {
-			s.Phase, s.Fault, s.Until, s.Lost = Running, "", time.Time{}, cell.Lost()
-			if !first {
+			c.cell = cell
+			if !found {
+				s.Pebble.Fault = "" // that of the one before
+			}
+			s.Phase, s.Fault, s.NoImage, s.Until, s.Lost = Running, "", false, time.Time{}, cell.Lost()
+			if ran {
 				s.Restarts++
 			}
 		})
+		ran = true
 		how, ended := c.live(ctx, cell, found)
 		image.Release()
 		if ended && !c.unit.isHeld(c.Name) {
@@ -135,7 +160,7 @@ func (c *container) start(ctx context.Context) (cell *isolate.Cell, image *oci.I
 	c.change(func(s *State) { s.Phase, s.Until = Fetching, time.Time{} })
 	fetched, err := c.unit.Images.Fetch(ctx, c.Image, c.Digest)
 	if err != nil {
-		return nil, nil, false, errors.Annotatef(err, "cannot have the image of container %s", c.Name)
+		return nil, nil, false, errors.Annotatef(errors.WithType(err, errNoImage), "cannot get the image of container %s", c.Name)
 	}
 	defer func() {
 		if err != nil {
@@ -147,25 +172,38 @@ func (c *container) start(ctx context.Context) (cell *isolate.Cell, image *oci.I
 	if err != nil {
 		return nil, nil, false, errors.Trace(err)
 	}
-	spec, err := c.spec(image, c.with, program)
+	want := c.Container
+	if c.unit.Environ != nil {
+		want.Env = slices.Concat(want.Env, c.unit.Environ())
+	}
+	spec, err := want.spec(image, c.with, program)
 	if err != nil {
 		return nil, nil, false, errors.Trace(err)
 	}
-	if err := c.makeScratch(spec.First.UID, spec.First.GID); err != nil {
+	if err := c.makeScratch(spec.First); err != nil {
 		return nil, nil, false, errors.Trace(err)
 	}
 	if old, err := c.unit.Cells.Find(c.Key); err == nil {
 		found = old.Running() && old.Joined(c.with)
 	}
-	c.change(func(s *State) { s.Phase = Starting })
+	c.change(func(s *State) {
+		if s.Phase = Starting; !found {
+			s.Ready = NotReady
+		}
+	})
 	if cell, err = c.unit.Cells.Open(ctx, c.Key, spec); err != nil {
 		return nil, nil, false, errors.Trace(err)
 	}
+	c.hasten()
+	return cell, image, found, nil
+}
+
+// hasten has the watcher look.
+func (c *container) hasten() {
 	select {
 	case c.look <- struct{}{}:
 	default:
 	}
-	return cell, image, found, nil
 }
 
 // program is the host's path of the Pebble that the container gets.
@@ -181,11 +219,18 @@ func (c *container) program(image *oci.Image) (string, error) {
 }
 
 // makeScratch has the scratch directory there, for whom Pebble runs as.
-func (c *container) makeScratch(uid, gid int) error {
-	if err := c.unit.Disk.MkdirAll(c.Dir, 0o755); err != nil {
+func (c *container) makeScratch(f *isolate.First) error {
+	disk, gid, mode := c.unit.Disk, f.GID, os.FileMode(0o755)
+	if len(f.Groups) > 0 {
+		gid, mode = f.Groups[0], 0o775|os.ModeSetgid
+	}
+	if err := disk.MkdirAll(c.Dir, 0o755); err != nil {
 		return errors.Trace(err)
 	}
-	return errors.Trace(own(c.Dir, uid, gid))
+	if err := own(c.Dir, f.UID, gid); err != nil {
+		return errors.Trace(err)
+	}
+	return errors.Trace(disk.Chmod(c.Dir, mode))
 }
 
 // live waits until a container has ended, and says how; false: it is left.
@@ -199,9 +244,13 @@ func (c *container) live(ctx context.Context, cell *isolate.Cell, found bool) (h
 			_ = cell.Stop(ctx, Grace) // its end is told by Wait
 		}
 	})
+	probed.Go(func() { c.watchReady(probing) })
 	exit, err := cell.Wait(ctx)
 	stop()
 	probed.Wait()
+	if ctx.Err() == nil {
+		c.ready(NotReady)
+	}
 	switch {
 	case err != nil && ctx.Err() == nil:
 		return "cannot wait for its end: " + err.Error(), true
@@ -239,9 +288,13 @@ func (c *container) pause(ctx context.Context, d time.Duration, fault string, er
 	if d <= 0 {
 		return
 	}
-	c.change(func(s *State) { s.Phase, s.Fault, s.Until = Waiting, fault, c.unit.Clock.Now().Add(d) })
+	noImage := errors.Is(err, errNoImage)
+	// Before it is told, or a clock that is then set to its time would miss it.
 	timer := c.unit.Clock.NewTimer(d)
 	defer timer.Stop()
+	c.change(func(s *State) {
+		s.Phase, s.Ready, s.Fault, s.NoImage, s.Until = Waiting, NotReady, fault, noImage, c.unit.Clock.Now().Add(d)
+	})
 	c.wait(ctx, timer.Chan())
 }
 

@@ -4,7 +4,8 @@
 //	Unit.Set ──▶ one goroutine for each container, in a circle:
 //	             image ─▶ cell ─▶ runs ─▶ has ended ─▶ back-off ─▶ image …
 //	                        │       ├─ watch:  boot id, notices, checks ─▶ State
-//	                        │       └─ probe:  alive checks ─▶ stopped, as by a kubelet
+//	                        │       ├─ probe:  alive checks ─▶ stopped, as by a kubelet
+//	                        │       └─ ready checks ─▶ State
 //	                        └─ one that a former agent has left running is taken over
 //
 // A container ends with its unit, or where a set without it is wanted; never with
@@ -57,6 +58,8 @@ type Container struct {
 	// Key is that of its cell; see isolate.ContainerKey. ID tells the unit, and
 	// which of its sets of containers this one is of, from others.
 	Key, ID string
+	// Hostname is the unit's.
+	Hostname string
 	// Image is where its root comes from, and Digest which image that is.
 	Image  oci.Source
 	Digest string
@@ -73,8 +76,9 @@ type Container struct {
 	// the image's environment.
 	Binds []isolate.Bind
 	Env   []string
-	// Identities: Pebble reads identities.yaml of the directory above Dir.
-	Identities bool
+	// Identities is the file of the host that Pebble reads who may do what from, beside
+	// what is so by default; empty: none.
+	Identities string
 	Limits     isolate.Limits
 }
 
@@ -84,7 +88,9 @@ type User struct {
 	Image bool
 	// UID and GID are what the charm's metadata says.
 	UID, GID *int
-	// Groups are those that it has besides.
+	// Groups are those that it has besides. To the first one the scratch directory
+	// belongs, so that the charm may write there; where there is none it is Pebble's
+	// user's alone.
 	Groups []int
 }
 
@@ -116,10 +122,14 @@ type State struct {
 	Pebble pebble.State
 	// Events are those of its Pebble, in its order.
 	Events []Event
+	// Ready says whether it can serve.
+	Ready Readiness
 	// Restarts counts how often this agent has started it again.
 	Restarts int
-	// Fault says in a line what is wrong; empty: nothing.
-	Fault string
+	// Fault says in a line what is wrong; empty: nothing. NoImage: that is that its
+	// image can't be had.
+	Fault   string
+	NoImage bool
 	// Until is when it is started again, or its image is tried again; zero where
 	// it doesn't wait.
 	Until time.Time

@@ -45,6 +45,9 @@ func pebbleOf(layers []string) string {
 	for _, name := range inImages {
 		for _, layer := range layers {
 			f, err := openIn(layer, name)
+			if errors.Is(err, errRemoved) {
+				break
+			}
 			if err != nil {
 				continue
 			}

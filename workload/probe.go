@@ -35,6 +35,10 @@ func (c *container) probe(ctx context.Context, found bool) string {
 			return ""
 		case <-timer.C:
 		}
+		if c.unit.isHeld(c.Name) {
+			failures = 0 // whoever holds it wants it as it is
+			continue
+		}
 		healthy, err := client.Health(ctx, pebble.LevelAlive)
 		if ctx.Err() != nil {
 			return ""

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/juju/errors"
 
@@ -25,13 +26,13 @@ func (c Container) spec(image *oci.Image, with *isolate.Cell, program string) (i
 	}
 	args := []string{"run", "--create-dirs", "--hold", "--http", ":" + strconv.Itoa(c.Port), "--verbose"}
 	binds := []isolate.Bind{{From: c.Dir, To: Scratch}, {From: program, To: Program, ReadOnly: true}}
-	if c.Identities {
+	if c.Identities != "" {
 		const at = "/charm/etc/pebble/identities.yaml"
 		args = append(args, "--identities", at)
-		binds = append(binds, isolate.Bind{From: filepath.Join(filepath.Dir(c.Dir), "identities.yaml"), To: at, ReadOnly: true})
+		binds = append(binds, isolate.Bind{From: c.Identities, To: at, ReadOnly: true})
 	}
 	return isolate.Spec{
-		Name: fmt.Sprintf("container %s", c.Name), ID: c.ID, Layers: image.Layers, Data: c.Data,
+		Name: fmt.Sprintf("container %s", c.Name), Hostname: c.Hostname, ID: c.ID, Layers: image.Layers, Data: c.Data,
 		Binds: slices.Concat(binds, c.Binds), With: with, Limits: c.Limits,
 		First: &isolate.First{
 			Path: Program, Args: args, Env: c.environ(image.Config.Env, who), Dir: image.Config.WorkingDir,
@@ -47,12 +48,28 @@ func (c Container) environ(image []string, who person) []string {
 	env = setDefault(env, "PATH", imagePath)
 	env = setDefault(env, "HOME", who.home)
 	env = append(env, c.Env...)
-	return append(env,
+	return lastOf(append(env,
 		"JUJU_CONTAINER_NAME="+c.Name,
 		"PEBBLE_SOCKET="+Scratch+"/"+socket,
 		"PEBBLE="+Scratch+"/"+state,
 		"PEBBLE_COPY_ONCE=/var/lib/pebble/default",
-	)
+	))
+}
+
+// lastOf is an environment with each name once: what is said of it last holds, where
+// programs would take what comes first.
+func lastOf(env []string) []string {
+	seen := map[string]bool{}
+	var out []string
+	for _, v := range slices.Backward(env) {
+		name, _, _ := strings.Cut(v, "=")
+		if !seen[name] {
+			out = append(out, v)
+		}
+		seen[name] = true
+	}
+	slices.Reverse(out)
+	return out
 }
 
 // Socket is Pebble's socket, as the host has it.

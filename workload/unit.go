@@ -29,8 +29,18 @@ type Options struct {
 	// Pebble finds the host's Pebble, as FindPebble; where that is NotFound, images
 	// must have one.
 	Pebble func() (string, error)
+	// Environ is asked at each start of a container for more variables, NAME=value,
+	// that it is to have; nil: there are none.
+	Environ func() []string
 	// Changed is called whenever States has changed, by any goroutine.
 	Changed func()
+	// Held says of a container that it is held, beside those of Hold: it isn't started
+	// once it has ended, nor ended because it isn't alive; nil: none is. Whoever has it
+	// say no again calls Release.
+	Held func(container string) bool
+	// Read is called when notices were read that may have changed nothing, by any
+	// goroutine; see Settled. Nil: nobody wants to know.
+	Read func()
 	// Told is up to which of its events the charm was told of a container; see
 	// pebble.WatchOptions.
 	Told func(container string) time.Time
@@ -109,6 +119,14 @@ func (u *Unit) States() []State {
 	return all
 }
 
+// Coming says whether a container is about to be up, as far as is known: its image
+// is being fetched, or its Pebble is to answer, and nothing is wrong.
+func (u *Unit) Coming() bool {
+	return slices.ContainsFunc(u.States(), func(s State) bool {
+		return s.Phase == Fetching && s.Fault == "" || s.Phase == Starting && s.Pebble.Fault == ""
+	})
+}
+
 // Hold ends a container, and keeps it ended until Release; what its Pebble runs is
 // killed if it hasn't ended when the grace period is over. The error is NotFound
 // where there is none of that name.
@@ -138,15 +156,16 @@ func (u *Unit) Release(name string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	delete(u.held, name)
-	if c := u.containers[name]; c != nil {
+	if c := u.containers[name]; c != nil && slices.Contains([]Phase{Waiting, Stopped}, c.now().Phase) {
 		c.hurry()
 	}
 }
 
 func (u *Unit) isHeld(name string) bool {
 	u.mu.Lock()
-	defer u.mu.Unlock()
-	return u.held[name]
+	held := u.held[name]
+	u.mu.Unlock()
+	return held || u.Held != nil && u.Held(name)
 }
 
 // Close lets go of the containers, which go on.
@@ -176,13 +195,10 @@ func (u *Unit) end(ctx context.Context, all []*container) error {
 		group.Go(func() error {
 			c.leave()
 			cell, err := u.Cells.Find(c.Key)
-			if errors.Is(err, errors.NotFound) {
-				return nil
-			}
 			if err == nil {
 				err = cell.Stop(ctx, Grace)
 			}
-			if err == nil {
+			if err == nil || errors.Is(err, errors.NotFound) { // one that was refused has left its directory
 				err = u.Cells.Remove(c.Key)
 			}
 			return errors.Annotatef(err, "cannot end container %s", c.Name)

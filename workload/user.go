@@ -30,7 +30,9 @@ func (u User) in(layers []string, of string) (person, error) {
 		}
 	}
 	if u.UID != nil {
-		p.uid = *u.UID
+		if p.uid = *u.UID; p.uid != 0 {
+			p.home = "/" // where nobody is kept out
+		}
 		if found, err := lookUp(layers, strconv.Itoa(p.uid)); err == nil {
 			p.home = found.home
 		}
@@ -91,6 +93,9 @@ func find(layers []string, name string, wanted func([]string) bool) ([]string, e
 		if os.IsNotExist(err) {
 			continue
 		}
+		if errors.Is(err, errRemoved) {
+			return nil, nil
+		}
 		if err != nil {
 			return nil, errors.Trace(err)
 		}
@@ -106,6 +111,9 @@ func find(layers []string, name string, wanted func([]string) bool) ([]string, e
 	return nil, nil
 }
 
+// errRemoved is the error of a file that a layer removes, whatever those below have.
+const errRemoved = errors.ConstError("the layer removes it")
+
 // openIn opens a regular file of a layer, following links within the layer alone.
 func openIn(layer, name string) (*os.File, error) {
 	root, err := os.OpenRoot(layer)
@@ -118,8 +126,11 @@ func openIn(layer, name string) (*os.File, error) {
 	if err != nil {
 		return nil, os.ErrNotExist // also what leads out of the layer
 	}
+	if st.Mode()&os.ModeCharDevice != 0 { // images have no other devices
+		return nil, errRemoved
+	}
 	if !st.Mode().IsRegular() {
-		return nil, os.ErrNotExist // as what overlayfs has for what was removed
+		return nil, os.ErrNotExist
 	}
 	return root.Open(name)
 }

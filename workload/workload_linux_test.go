@@ -45,12 +45,18 @@ func newWorld(t *testing.T) *world {
 	if os.Geteuid() != 0 {
 		t.Skip("workload containers of a unit need root here")
 	}
-	self, err := os.Executable()
+	// Sockets are in it, and their paths have to be short.
+	dir, err := os.MkdirTemp("", "w")
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Sockets are in it, and their paths have to be short.
-	dir, err := os.MkdirTemp("", "w")
+	return makeWorld(t, dir)
+}
+
+// makeWorld is a world in a directory, which is removed with it.
+func makeWorld(t *testing.T, dir string) *world {
+	t.Helper()
+	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,6 +89,14 @@ func (w *world) unit() *workload.Unit {
 			}
 		},
 	})
+}
+
+// makeDir is a new directory of the world.
+func (w *world) makeDir(name string) string {
+	w.t.Helper()
+	dir := filepath.Join(w.dir, name)
+	w.ok(os.Mkdir(dir, 0o755))
+	return dir
 }
 
 // container has the host's root.
@@ -139,15 +153,15 @@ func TestHostAContainerOutlivesItsAgentAndNotItsUnit(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
 	u := w.unit()
-	c := w.container("web", 41801)
+	c := w.container("web", w.port())
 	w.ok(u.Set(ctx, nil, []workload.Container{c}))
 	first := w.until(u, "web", runs)
 	u.Close()
 
 	u = w.unit()
 	w.ok(u.Set(ctx, nil, []workload.Container{c}))
-	again := w.until(u, "web", runs)
-	if again.Pebble.Boot != first.Pebble.Boot || again.Restarts != 0 {
+	again := w.until(u, "web", func(s workload.State) bool { return runs(s) && s.Settled() })
+	if again.Pebble.Boot != first.Pebble.Boot || again.Restarts != 0 || again.Ready != workload.Ready {
 		t.Errorf("first %+v, then %+v", first, again)
 	}
 	w.kill(c.Key)
@@ -168,8 +182,8 @@ func TestHostAContainerThatEndsAgainAndAgainWaits(t *testing.T) {
 	clock := lab.NewClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	w.clock = clock
 	u := w.unit()
-	c := w.container("web", 41802)
-	other := w.container("other", 41803)
+	c := w.container("web", w.port())
+	other := w.container("other", w.port())
 	w.ok(u.Set(t.Context(), nil, []workload.Container{c, other}))
 	w.until(u, "web", runs)
 	w.kill(c.Key)
@@ -190,7 +204,7 @@ func TestHostAContainerThatIsHeldStaysEnded(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	u := w.unit()
-	c := w.container("web", 41804)
+	c := w.container("web", w.port())
 	w.ok(u.Set(t.Context(), nil, []workload.Container{c}))
 	w.until(u, "web", runs)
 	w.ok(u.Hold(t.Context(), "web", workload.Grace))
@@ -211,7 +225,7 @@ func TestHostALivenessCheckThatFailsRestartsTheContainer(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	u := w.unit()
-	c := w.container("web", 41805)
+	c := w.container("web", w.port())
 	w.ok(u.Set(t.Context(), nil, []workload.Container{c}))
 	first := w.until(u, "web", runs)
 	layer := func(level string) {
@@ -221,27 +235,38 @@ checks:
 `}))
 	}
 	layer("ready")
-	w.until(u, "web", func(s workload.State) bool { return len(s.Events) > 0 })
+	w.until(u, "web", func(s workload.State) bool { return len(s.Events) > 0 && s.Ready == workload.NotReady })
 	if now := w.until(u, "web", runs); now.Restarts > 0 || now.Events[0].Kind != pebble.EventCheckFailed || now.Events[0].Check != "up" {
 		t.Errorf("it is %+v", now)
 	}
 	layer("alive")
-	now := w.until(u, "web", func(s workload.State) bool { return runs(s) && s.Restarts == 1 })
+	now := w.until(u, "web", func(s workload.State) bool { return runs(s) && s.Restarts == 1 && s.Ready == workload.Ready })
 	if now.Pebble.Boot == first.Pebble.Boot {
 		t.Errorf("it is %+v, as before", now)
 	}
 	w.ok(u.Remove(t.Context()))
 }
 
-// TestHostAContainerWithoutAnImageSaysSo, and is tried again.
+// TestHostAContainerWithoutAnImageSaysSo, and is tried again: when it starts, that is
+// no restart.
 func TestHostAContainerWithoutAnImageSaysSo(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	u := w.unit()
-	c := w.container("web", 41806)
-	image, err := oci.ReadSource("rootfs:" + filepath.Join(w.dir, "nowhere"))
+	c := w.container("web", w.port())
+	nowhere := filepath.Join(w.dir, "nowhere")
+	image, err := oci.ReadSource("rootfs:" + nowhere)
 	w.ok(err)
 	c.Image = image
+	w.ok(u.Set(t.Context(), nil, []workload.Container{c}))
+	w.until(u, "web", func(s workload.State) bool { return s.Phase == workload.Waiting && s.Fault != "" })
+	w.ok(os.Mkdir(nowhere, 0o755))
+	u.Release("web") // it is tried at once
+	if now := w.until(u, "web", runs); now.Restarts != 0 {
+		t.Errorf("it is %+v", now)
+	}
+	w.ok(u.Remove(t.Context()))
+	w.ok(os.Remove(nowhere))
 	w.ok(u.Set(t.Context(), nil, []workload.Container{c}))
 	w.until(u, "web", func(s workload.State) bool { return s.Phase == workload.Waiting && s.Fault != "" })
 	ctx, cancel := context.WithCancel(t.Context())

@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/unitd/unitd/cli"
 )
 
 func (a *app) addStorageCmd() *cobra.Command {
@@ -50,7 +52,7 @@ func (a *app) addStorage(words []string) error {
 		}
 	}
 	if failed {
-		return silentError{exitFailed}
+		return cli.Exit(cli.Failed)
 	}
 	return a.ensureAgent()
 }

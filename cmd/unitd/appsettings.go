@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"slices"
 
 	"github.com/juju/errors"
@@ -9,27 +10,62 @@ import (
 	"github.com/unitd/unitd/state"
 )
 
-// The options of an application that aren't the charm's: trust is the field's,
-// the others are unitd's own.
-const (
-	trustOption     = "trust"
-	timeoutOption   = "unitd-hook-timeout"
-	lockGroupOption = "unitd-lock-group"
-)
+// trustOption is the field's own option of an application that isn't the charm's.
+const trustOption = "trust"
 
-// appOptions are all of them.
-func appOptions() []string { return []string{trustOption, timeoutOption, lockGroupOption} }
+// textOption is an option of every application that is unitd's own, and no charm
+// sees.
+type textOption struct {
+	name, description string
+	check             func(setting, text string) error
+	// of is where it is in what is deployed, value what an application has; empty: it
+	// isn't set.
+	of    func(*state.DeployArgs) *string
+	value func(state.ApplicationConfig) string
+	set   func(m *state.Model, ctx context.Context, application, text string) error
+}
 
-// appSettings are those that somebody has given; nil: left as they are.
+// textOptions are all of them.
+func textOptions() []textOption {
+	return []textOption{
+		{
+			"unitd-hook-timeout", "How long a hook may take, such as 10m; 0: as long as it likes; unset: as the model's " + state.HookTimeout + " says",
+			state.CheckHookTimeout, func(d *state.DeployArgs) *string { return &d.HookTimeout },
+			func(c state.ApplicationConfig) string { return c.HookTimeout }, (*state.Model).SetHookTimeout,
+		},
+		{
+			"unitd-lock-group", "Only units of one group run their hooks one after the other on a machine; unset: the machine's group",
+			state.CheckLockGroup, func(d *state.DeployArgs) *string { return &d.LockGroup },
+			func(c state.ApplicationConfig) string { return c.LockGroup }, (*state.Model).SetLockGroup,
+		},
+		{
+			"unitd-workload-errors", "error: a hook of a workload container that fails puts the unit in error; unset: it stands aside and runs again",
+			state.CheckWorkloadErrors, func(d *state.DeployArgs) *string { return &d.WorkloadErrors },
+			func(c state.ApplicationConfig) string { return c.WorkloadErrors }, (*state.Model).SetWorkloadErrors,
+		},
+	}
+}
+
+// appOptions are the names of the options of an application that aren't the
+// charm's.
+func appOptions() []string {
+	names := []string{trustOption}
+	for _, o := range textOptions() {
+		names = append(names, o.name)
+	}
+	return names
+}
+
+// appSettings are those that somebody has given, the others are left as they are.
 type appSettings struct {
-	trust                  *bool
-	hookTimeout, lockGroup *string
+	trust *bool             // nil: not given
+	text  map[string]string // by name; an empty one is reset
 }
 
 // takeSettings takes these options out of the others. The error is NotValid for
 // values that can't be.
 func takeSettings(set map[string]string) (appSettings, error) {
-	var s appSettings
+	s := appSettings{text: map[string]string{}}
 	if text, ok := set[trustOption]; ok {
 		v, err := model.ConfigOption{Type: "boolean"}.Parse(trustOption, text)
 		if err != nil {
@@ -38,15 +74,13 @@ func takeSettings(set map[string]string) (appSettings, error) {
 		trust, _ := v.(bool)
 		s.trust = &trust
 	}
-	if text, ok := set[timeoutOption]; ok {
-		s.hookTimeout = &text
-		if err := state.CheckHookTimeout(timeoutOption, text); err != nil {
-			return s, errors.Annotate(err, "parsing settings for application")
+	for _, o := range textOptions() {
+		text, ok := set[o.name]
+		if !ok {
+			continue
 		}
-	}
-	if text, ok := set[lockGroupOption]; ok {
-		s.lockGroup = &text
-		if err := state.CheckLockGroup(lockGroupOption, text); err != nil {
+		s.text[o.name] = text
+		if err := o.check(o.name, text); err != nil {
 			return s, errors.Annotate(err, "parsing settings for application")
 		}
 	}
@@ -60,13 +94,11 @@ func takeSettings(set map[string]string) (appSettings, error) {
 // returns the other names.
 func (s *appSettings) reset(names []string) (others []string) {
 	for _, name := range names {
-		switch name {
-		case trustOption:
+		switch {
+		case name == trustOption:
 			s.trust = new(bool)
-		case timeoutOption:
-			s.hookTimeout = new(string)
-		case lockGroupOption:
-			s.lockGroup = new(string)
+		case slices.Contains(appOptions(), name):
+			s.text[name] = ""
 		default:
 			others = append(others, name)
 		}
@@ -79,11 +111,10 @@ func (s appSettings) of(todo state.DeployArgs) state.DeployArgs {
 	if s.trust != nil {
 		todo.Trust = *s.trust
 	}
-	if s.hookTimeout != nil {
-		todo.HookTimeout = *s.hookTimeout
-	}
-	if s.lockGroup != nil {
-		todo.LockGroup = *s.lockGroup
+	for _, o := range textOptions() {
+		if text, ok := s.text[o.name]; ok {
+			*o.of(&todo) = text
+		}
 	}
 	return todo
 }
@@ -95,13 +126,12 @@ func (a *app) applySettings(m *state.Model, name string, s appSettings) error {
 			return err
 		}
 	}
-	if s.hookTimeout != nil {
-		if err := m.SetHookTimeout(a.ctx, name, *s.hookTimeout); err != nil {
-			return err
+	for _, o := range textOptions() {
+		if text, ok := s.text[o.name]; ok {
+			if err := o.set(m, a.ctx, name, text); err != nil {
+				return err
+			}
 		}
-	}
-	if s.lockGroup != nil {
-		return m.SetLockGroup(a.ctx, name, *s.lockGroup)
 	}
 	return nil
 }
@@ -109,13 +139,13 @@ func (a *app) applySettings(m *state.Model, name string, s appSettings) error {
 // appOption is the value of one of these options; nil: it isn't set. ok is
 // false for another one.
 func appOption(c state.ApplicationConfig, name string) (v any, ok bool) {
-	switch {
-	case name == trustOption:
-		v = c.Trust
-	case name == timeoutOption && c.HookTimeout != "":
-		v = c.HookTimeout
-	case name == lockGroupOption && c.LockGroup != "":
-		v = c.LockGroup
+	if name == trustOption {
+		return c.Trust, true
+	}
+	for _, o := range textOptions() {
+		if o.name == name && o.value(c) != "" {
+			v = o.value(c)
+		}
 	}
 	return v, slices.Contains(appOptions(), name)
 }
@@ -128,15 +158,12 @@ func appOptionsTree(c state.ApplicationConfig) map[string]any {
 		trust["source"] = "user"
 	}
 	tree := map[string]any{trustOption: trust}
-	for name, description := range map[string]string{
-		timeoutOption:   "How long a hook may take, such as 10m; 0: as long as it likes; unset: as the model's " + state.HookTimeout + " says",
-		lockGroupOption: "Only units of one group run their hooks one after the other on a machine; unset: the machine's group",
-	} {
-		one := map[string]any{"type": "string", "source": "unset", "description": description}
-		if v, _ := appOption(c, name); v != nil {
+	for _, o := range textOptions() {
+		one := map[string]any{"type": "string", "source": "unset", "description": o.description}
+		if v := o.value(c); v != "" {
 			one["value"], one["source"] = v, "user"
 		}
-		tree[name] = one
+		tree[o.name] = one
 	}
 	return tree
 }

@@ -253,7 +253,10 @@ func (a *app) packAll(p *plan, there map[string]state.ApplicationDoc) error {
 
 func (a *app) deployPlanned(m *state.Model, app plannedApp, isolation model.Isolation, ps *places) error {
 	todo := app.args(isolation)
-	var err error
+	err := checkUsers(os.Geteuid(), isolation, app.packed.Charm.Charm)
+	if err != nil {
+		return err
+	}
 	if todo.To, err = ps.to(todo.Application, 0); err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/juju/errors"
 
 	"github.com/unitd/unitd/hooks"
+	"github.com/unitd/unitd/kube"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
 )
@@ -26,7 +27,7 @@ func kubernetesCloud(cloud string) bool {
 }
 
 // kubernetesVersion is the version of Kubernetes that charms find here.
-const kubernetesVersion = "1.31.0"
+const kubernetesVersion = kube.Version
 
 // checkAssumes says what a charm assumes that there isn't. k8s-api there is in every
 // model, as what charms need of it is wherever they are deployed.

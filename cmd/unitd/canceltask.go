@@ -1,6 +1,10 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/unitd/unitd/cli"
+)
 
 func (a *app) cancelTaskCmd() *cobra.Command {
 	return &cobra.Command{
@@ -26,7 +30,7 @@ that it has started, and what it wrote is dropped.`,
 				a.printf("task %s: %s\n", id, t.Status)
 			}
 			if failed {
-				return silentError{exitFailed}
+				return cli.Exit(cli.Failed)
 			}
 			return a.ensureAgent()
 		},

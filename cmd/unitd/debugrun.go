@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -159,17 +160,35 @@ func (t debugTask) command(dir string) (*exec.Cmd, error) {
 	if t.Offer.Cell == "" {
 		return cmd, nil
 	}
-	return t.inCell(cmd)
+	return t.inCell(cmd, dir)
 }
 
-// inCell is a command of the host as it is run in the unit's cell.
-func (t debugTask) inCell(cmd *exec.Cmd) (*exec.Cmd, error) {
+// giveTo has a directory, and what is in it, belong to whom hooks run as.
+func giveTo(p isolate.Person, dir string) error {
+	if p.UID == 0 {
+		return nil
+	}
+	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		return os.Lchown(path, p.UID, p.GID)
+	})
+	return errors.Annotate(err, "cannot give the hook's user what it is to read")
+}
+
+// inCell is a command of the host as it is run in the unit's cell; what it needs is
+// in dir.
+func (t debugTask) inCell(cmd *exec.Cmd, dir string) (*exec.Cmd, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, errors.Trace(err)
 	}
 	cell, err := isolate.At(t.Offer.Cell, self)
 	if err != nil {
+		return nil, err
+	}
+	if err := giveTo(cell.Person(), dir); err != nil {
 		return nil, err
 	}
 	program, args := cell.Command(cmd.Dir, cmd.Path, cmd.Args[1:]...)

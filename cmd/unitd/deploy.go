@@ -63,7 +63,7 @@ already is brought up to date, and what the bundle doesn't say of it stays.`,
 	fs := cmd.Flags()
 	fs.IntVarP(&f.units, "num-units", "n", -1, "number of units (1; 0 for a subordinate)")
 	fs.StringArrayVar(&f.config, "config", nil, "option=value, option=@file, or a YAML file of options")
-	fs.BoolVar(&f.trust, "trust", false, "allow the application to ask for the cloud's credentials")
+	fs.BoolVar(&f.trust, "trust", false, "allow the application to ask for the cloud's credentials; a container charm: give it the Kubernetes API")
 	fs.StringArrayVar(&f.resources, "resource", nil, "NAME=FILE, or NAME=IMAGE, for a resource of the charm; may be repeated")
 	fs.StringVar(&f.hookTimeout, "hook-timeout", "", "how long a hook may take, such as 10m (0: as long as it likes)")
 	fs.StringVar(&f.lockGroup, "lock-group", "", "units of different groups on a machine run their hooks at once")
@@ -161,6 +161,9 @@ func (a *app) deploy(path, name string, f deployFlags) error {
 	if err != nil {
 		return err
 	}
+	if err := checkUsers(os.Geteuid(), isolation, charm.Charm); err != nil {
+		return err
+	}
 	if err := a.checkIsolation(f.isolate, isolation); err != nil {
 		return err
 	}
@@ -174,6 +177,7 @@ func (a *app) deploy(path, name string, f deployFlags) error {
 		return err
 	}
 	a.note("Deploying %q from local charm %q, revision %s", name, charm.Name, revision(todo.Charm))
+	a.noteKubernetes(charm, name, todo.Trust)
 	onMachines := units - len(places)
 	if charm.Sidecar() {
 		onMachines = 0

@@ -24,18 +24,22 @@ type execTargets struct {
 func (a *app) execCmd() *cobra.Command {
 	var f taskFlags
 	var on execTargets
+	var in execContainer
 	cmd := &cobra.Command{
 		Use:   "exec (--unit UNIT | --application APPLICATION | --machine ID | --all) -- COMMAND …",
 		Short: "Run commands in the context of units, or on machines",
-		Long: `Run commands of the shell as a hook of the unit would: in its charm directory, with
-the hook tools and their environment. They wait for the unit's hooks, and what they
-write by hook tools is kept whatever they exit with. One argument is taken as a
-script, several as the words of one command.
+		Long: `Run shell commands as a hook of the unit would: in its charm directory, with the
+hook tools and their environment. They wait for the unit's hooks, and what they
+write with hook tools is kept whatever their exit code. One argument is run as a
+script; several are the words of one command.
 
-With --machine they run on a machine outside of any unit, by its agent and as its
-user, in the home directory: there are no hook tools then.`,
+With --container they run in a workload container of each unit, as the user and
+with the environment of its Pebble. There are no hook tools, and a command of several
+words needs no shell. With --machine they run on a machine, outside of any unit: its
+agent runs them as its own user, in the home directory, without hook tools.`,
 		Example: `  unitd exec --unit ledger/0 -- relation-ids db
   unitd exec --application ledger 'config-get port; uptime'
+  unitd exec --unit webby/leader --container web --user 1000 --env MODE=test -- id
   unitd exec --machine 3 -- df -h`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -47,7 +51,10 @@ user, in the home directory: there are no hook tools then.`,
 			if err := machineArgs(on.machines); err != nil {
 				return err
 			}
-			return a.exec(on, model.ShellLine(args), f)
+			if err := in.parse(on, args); err != nil {
+				return err
+			}
+			return a.exec(on, in, model.ShellLine(args), f)
 		},
 	}
 	cmd.Flags().StringSliceVarP(&on.units, "unit", "u", nil, "units, or APPLICATION/leader")
@@ -58,11 +65,12 @@ user, in the home directory: there are no hook tools then.`,
 	cmd.Flags().BoolVar(&f.background, "background", false, "do not wait")
 	cmd.Flags().StringVar(&f.format, "format", "plain", "plain, json or yaml")
 	cmd.Flags().StringVarP(&f.output, "output", "o", "", "write to this file instead")
+	in.declare(cmd)
 	a.formats(cmd, "plain", "json", "yaml")
 	return cmd
 }
 
-func (a *app) exec(on execTargets, command string, f taskFlags) error {
+func (a *app) exec(on execTargets, in execContainer, command string, f taskFlags) error {
 	m, err := a.model()
 	if err != nil {
 		return err
@@ -74,7 +82,10 @@ func (a *app) exec(on execTargets, command string, f taskFlags) error {
 	if err != nil {
 		return err
 	}
-	spec := state.TaskSpec{Kind: state.ExecTask, Command: command, Relation: model.NoRelation, Timeout: f.wait}
+	if err := a.checkContainers(m, units, in); err != nil {
+		return err
+	}
+	spec := state.TaskSpec{Kind: state.ExecTask, Command: command, Relation: model.NoRelation, Timeout: f.wait, In: in.task()}
 	var requests []state.TaskRequest
 	for _, unit := range units {
 		requests = append(requests, state.TaskRequest{Unit: unit, TaskSpec: spec})

@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/juju/errors"
 
+	"github.com/unitd/unitd/machine"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/oci"
 	"github.com/unitd/unitd/state"
@@ -74,10 +74,6 @@ func (a *app) withUpstream(charm model.Charm, values map[string]string, has map[
 	return all, nil
 }
 
-// imagesDir is where the host has its images: with its models, as an image that was
-// given as a file is nowhere else. dir is the data directory.
-func imagesDir(dir string) string { return filepath.Join(dir, "images") }
-
 // resolveImage is the imageDoor of package oci. What it resolves stays in the cache
 // until the command ends, and then because the model uses it.
 func (a *app) resolveImage(ctx context.Context, value string) (model.Image, error) {
@@ -89,7 +85,7 @@ func (a *app) resolveImage(ctx context.Context, value string) (model.Image, erro
 	if err != nil {
 		return model.Image{}, err
 	}
-	cache := oci.Cache{Dir: imagesDir(dir)}
+	cache := oci.Cache{Dir: machine.ImagesDir(dir)}
 	if isTerminal(a.stderr) {
 		const clear = "\r\x1b[K"
 		defer fmt.Fprint(a.stderr, clear)

@@ -120,6 +120,15 @@ func (a *app) checkIsolation(f isolateFlags, i model.Isolation) error {
 	return a.checkIsolationIn(dir, dir, i)
 }
 
+// checkUsers says whether a charm whose units are isolated so can have the users that
+// it wants from an agent of a user: uid is that one's.
+func checkUsers(uid int, i model.Isolation, charm model.Charm) error {
+	if wants := machine.OtherUsers(charm); uid != 0 && i.On() && wants != "" {
+		return errors.NewNotSupported(nil, fmt.Sprintf("charm %q needs unitd to run as root: its %s, and without root there is only one user in its containers", charm.Name, wants))
+	}
+	return nil
+}
+
 // checkIsolationIn is checkIsolation for units whose changes are in dir.
 func (a *app) checkIsolationIn(dataDir, dir string, i model.Isolation) error {
 	if !i.On() {

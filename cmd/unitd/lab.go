@@ -10,6 +10,7 @@ import (
 	"github.com/juju/errors"
 	"github.com/spf13/cobra"
 
+	"github.com/unitd/unitd/cli"
 	"github.com/unitd/unitd/machine"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/script/lab"
@@ -83,6 +84,7 @@ func (a *app) lab(socket string) error {
 		statuses.At(ctx, p)
 		return faults.At(ctx, p)
 	}
+	c.Containers = &machine.Containers{}
 	reboots := false
 	c.Reboot = func() error {
 		reboots = true // only once, and read when all has ended
@@ -99,7 +101,7 @@ func (a *app) lab(socket string) error {
 		alone.Store(true)
 		cancel()
 	}
-	server := &lab.Server{Clock: clock, Faults: faults, Rounds: rounds, Statuses: statuses, Store: wrapped, Order: order, Gone: gone, Depose: func(application string) error {
+	server := &lab.Server{Clock: clock, Faults: faults, Rounds: rounds, Statuses: statuses, Store: wrapped, Order: order, Containers: c.Containers, Gone: gone, Depose: func(application string) error {
 		return deposeIn(ctx, outside, application)
 	}}
 	c.Twice, c.Still = server.Twice.Load, server.Still.Store
@@ -122,7 +124,7 @@ func (a *app) lab(socket string) error {
 		}
 	}
 	if reboots {
-		return silentError{lab.Rebooting}
+		return cli.Exit(lab.Rebooting)
 	}
 	if errors.Is(err, context.Canceled) {
 		return nil

@@ -9,6 +9,7 @@ import (
 	"github.com/juju/errors"
 	"github.com/spf13/cobra"
 
+	"github.com/unitd/unitd/cli"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
 )
@@ -103,7 +104,7 @@ func (a *app) removeMachines(ids []string, force bool) error {
 		}
 	}
 	if failed {
-		return silentError{exitFailed}
+		return cli.Exit(cli.Failed)
 	}
 	return a.ensureAgent()
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/unitd/unitd/cli"
 	"github.com/unitd/unitd/isolate"
 	"github.com/unitd/unitd/tools"
 	"github.com/unitd/unitd/tools/client"
@@ -41,15 +42,6 @@ func main() {
 	os.Exit(code)
 }
 
-// The exit codes. Source: docs/spec/cli-juju.md §0.
-const (
-	exitDone   = 0
-	exitFailed = 1
-	exitUsage  = 2
-	// exitInterrupted is what shells expect of a command that Ctrl-C ended.
-	exitInterrupted = 130
-)
-
 // run carries out one command line and returns its exit code.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	app := &app{ctx: ctx, stdin: stdin, stdout: stdout, stderr: stderr}
@@ -65,21 +57,21 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		err = *failed
 	}
 	if err == nil {
-		return exitDone
+		return cli.Done
 	}
-	var silent silentError
-	if errors.As(err, &silent) {
-		return silent.code
+	var exit cli.Exit
+	if errors.As(err, &exit) {
+		return int(exit)
 	}
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		fmt.Fprintln(stderr, "interrupted")
-		return exitInterrupted
+		return cli.Interrupted
 	}
 	fmt.Fprintf(stderr, "%s %s\n", app.paint(stderr, brightRed, "ERROR"), err)
-	if errors.Is(err, errUsage) {
-		return exitUsage
+	if errors.Is(err, cli.ErrUsage) {
+		return cli.Wrong
 	}
-	return exitFailed
+	return cli.Failed
 }
 
 // asGoTest lets the flags of "test" be written with one dash too, as those of
@@ -101,19 +93,8 @@ func asGoTest(args []string) []string {
 // commandName is what this program was called as.
 func commandName() string { return filepath.Base(os.Args[0]) }
 
-// errUsage marks what was wrong before anything was done.
-const errUsage = errors.ConstError("wrong usage")
-
 // usagef is an error of wrong usage.
-func usagef(format string, args ...any) error {
-	return errors.WithType(fmt.Errorf(format, args...), errUsage)
-}
-
-// silentError ends the program with a code; what there was to say was said.
-type silentError struct{ code int }
-
-// Error is part of error.
-func (e silentError) Error() string { return fmt.Sprintf("exit %d", e.code) }
+func usagef(format string, args ...any) error { return cli.Usagef(format, args...) }
 
 // root is the command line with all its verbs, for these arguments.
 func (a *app) root(args []string) *cobra.Command {
@@ -146,20 +127,7 @@ on this machine alone and with nothing to set up.`,
 	})
 	root.PersistentFlags().StringVarP(&a.modelFlag, "model", "m", "", "the model to work on, instead of the current one")
 	root.PersistentFlags().StringVar(&a.storeFlag, "store", "", "the store with the models, like etcd://host:2379/prefix, instead of the one in the data directory")
-	for _, verb := range []func() *cobra.Command{
-		a.upCmd, a.watchCmd, a.testCmd, a.packCmd, a.deployCmd, a.refreshCmd, a.rollbackCmd, a.addUnitCmd, a.removeUnitCmd, a.removeApplicationCmd,
-		a.addSecretCmd, a.updateSecretCmd, a.removeSecretCmd, a.grantSecretCmd, a.revokeSecretCmd, a.secretsCmd, a.showSecretCmd, a.rotateSecretKeyCmd,
-		a.showModelCmd, a.scaleApplicationCmd, a.attachResourceCmd, a.resourcesCmd, a.payloadsCmd, a.integrateCmd, a.removeRelationCmd, a.suspendRelationCmd, a.resumeRelationCmd, a.configCmd, a.trustCmd, a.exposeCmd, a.unexposeCmd, a.resolvedCmd,
-		a.runCmd, a.execCmd, a.showTaskCmd, a.cancelTaskCmd, a.operationsCmd, a.showOperationCmd, a.actionsCmd, a.showActionCmd,
-		a.storageCmd, a.showStorageCmd, a.addStorageCmd, a.attachStorageCmd, a.detachStorageCmd, a.removeStorageCmd,
-		a.storagePoolsCmd, a.createStoragePoolCmd,
-		a.addMachineCmd, a.removeMachineCmd, a.machinesCmd, a.showMachineCmd,
-		a.statusCmd, a.showUnitCmd, a.showApplicationCmd, a.showStatusLogCmd, a.rulesCmd, a.waitCmd, a.whyCmd, a.debugLogCmd, a.historyCmd, a.debugHooksCmd, a.debugCodeCmd, a.debugWindowCmd, a.sshCmd, a.recordCmd, a.replayCmd,
-		a.addModelCmd, a.destroyModelCmd, a.modelsCmd, a.modelCmd, a.storeCmd, a.storeUserCmd, a.switchCmd, a.modelConfigCmd,
-		a.agentCmd, a.debugAgentCmd, a.shutdownCmd, a.completionCmd, a.versionCmd, a.labCmd,
-	} {
-		root.AddCommand(verb())
-	}
+	cli.Add(root, a.groups())
 	help := root.HelpFunc()
 	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
 		if words := cmd.Flags().Args(); cmd == root && len(words) > 0 {
@@ -170,6 +138,7 @@ on this machine alone and with nothing to set up.`,
 		help(cmd, args)
 	})
 	root.CompletionOptions.DisableDefaultCmd = true
+	root.SetHelpCommandGroupID(ofAgent)
 	root.InitDefaultHelpCmd()
 	for _, cmd := range root.Commands() {
 		if cmd.Name() == "help" {
@@ -205,7 +174,7 @@ func (a *app) unknown(cmd *cobra.Command, name string) error {
 	if near := cmd.SuggestionsFor(name); len(near) > 0 {
 		fmt.Fprintf(a.stderr, "\nDid you mean:\n\t%s\n", near[0])
 	}
-	return silentError{exitUsage}
+	return cli.Exit(cli.Wrong)
 }
 
 // flagError says what is wrong with a flag in the words that scripts for the
@@ -231,16 +200,5 @@ func flagError(err error) string {
 	return err.Error()
 }
 
-// args checks the number of positional arguments: few says what is missing
-// where there are less than least; more than most (-1: any number) are refused.
-func args(least, most int, few string) cobra.PositionalArgs {
-	return func(_ *cobra.Command, args []string) error {
-		switch {
-		case len(args) < least:
-			return usagef("%s", few)
-		case most >= 0 && len(args) > most:
-			return usagef("unrecognized args: %q", args[most:])
-		}
-		return nil
-	}
-}
+// args checks the number of positional arguments; see cli.Args.
+func args(least, most int, few string) cobra.PositionalArgs { return cli.Args(least, most, few) }

@@ -202,12 +202,13 @@ func (a *app) waitUntilGone(c *state.Controller, m *state.Model, timeout time.Du
 
 // tellFailed tells of units in error that a model is held up by, each once.
 func (a *app) tellFailed(m *state.Model, told map[string]bool) error {
-	failed, err := a.inError(m)
+	s, err := a.see(m)
 	if err != nil {
 		return ignore(err, errors.NotFound) // it has gone meanwhile
 	}
-	for _, text := range failed {
-		if !told[text] {
+	for _, trouble := range s.Troubles() {
+		text := fmt.Sprintf("%s: %s", trouble.Unit, trouble.Text)
+		if trouble.Kind == state.InError && !told[text] {
 			told[text] = true
 			a.note("%s: use \"unitd resolved -m %s\" on it, or --force", text, m.Name())
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/unitd/unitd/cli"
 	"github.com/unitd/unitd/machine"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
@@ -75,7 +76,7 @@ func (a *app) resolved(args []string, f resolvedFlags) error {
 	}
 	switch {
 	case failed:
-		return silentError{exitFailed}
+		return cli.Exit(cli.Failed)
 	case f.dryRun:
 		return nil
 	}

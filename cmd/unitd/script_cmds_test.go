@@ -16,6 +16,7 @@ import (
 
 	"github.com/unitd/unitd/history"
 	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/testcharms/images"
 )
 
 // cmdUnitd is "[!] unitd ARGS...".
@@ -258,4 +259,17 @@ func cmdAgentEnded(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	defer f.Close()
 	ts.Check(syscall.Flock(int(f.Fd()), syscall.LOCK_SH))
+}
+
+// cmdWebImage is "web-image FILE".
+func cmdWebImage(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: web-image FILE")
+	}
+	image, err := images.NewWeb()
+	ts.Check(err)
+	f, err := os.Create(ts.MkAbs(args[0]))
+	ts.Check(err)
+	defer f.Close()
+	ts.Check(image.OCI(f, "web:latest"))
 }

@@ -41,6 +41,7 @@ import (
 //	                      each other
 //	damage FILE [OLD NEW] change what a file has, as a bad disk does; see cmdDamage
 //	zip FILE ENTRIES...   make an archive, with any entry names; see cmdZip
+//	web-image FILE        write the image of testcharms/images, an OCI archive
 //	small-disk DIR MIB    mount a disk of that size; the script asks for [mount]
 //	[etcd]                is true where the script's models are in etcd
 func TestScripts(t *testing.T) {
@@ -104,6 +105,7 @@ func TestHostScriptsWithUsers(t *testing.T) {
 // read and write, what agents watch, and what becomes of one that is killed.
 // With UNITD_TEST_LONG all do.
 var onEtcd = []string{
+	"a-trusted-charm-has-the-kubernetes-api",
 	"agent-killed-after-the-commit-runs-nothing-again",
 	"application-removed-leaves-an-empty-model",
 	"commands-at-once-do-not-lose-anything",
@@ -164,6 +166,7 @@ func runScripts(t *testing.T, folder string, files []string, prepare func(testin
 			"agent-ended": cmdAgentEnded,
 			"zip":         cmdZip,
 			"small-disk":  cmdSmallDisk,
+			"web-image":   cmdWebImage,
 		},
 		RequireUniqueNames: true,
 	})
@@ -180,6 +183,9 @@ func condition(etcd bool) func(string) (bool, error) {
 			return mayIsolate()
 		case "mount": // a disk of a script's own can be mounted
 			return mayMount(), nil
+		case "lightkube": // $VENV is a virtual environment with Ops, and lightkube beside it
+			_, err := os.Stat(filepath.Join(venv(), "lightkube"))
+			return err == nil, nil
 		case "long":
 			return os.Getenv("UNITD_TEST_LONG") != "", nil
 		case "pip":
@@ -191,6 +197,19 @@ func condition(etcd bool) func(string) (bool, error) {
 
 // programs has unitd and, beside it, the hook tool client.
 var programs = testcharms.Programs
+
+// venv is the virtual environment of the tests, which "make venv" makes; empty: there
+// is none.
+func venv() string {
+	path, err := filepath.EvalSymlinks(cmp.Or(os.Getenv("UNITD_TEST_VENV"), filepath.Join("..", "..", ".venv")))
+	if err == nil {
+		path, err = filepath.Abs(path)
+	}
+	if err != nil {
+		return ""
+	}
+	return path
+}
 
 // mayIsolate says whether units can have machines of their own, with networks.
 var mayIsolate = sync.OnceValues(func() (bool, error) {
@@ -243,6 +262,7 @@ func setUp(e *testscript.Env, bin string) error {
 		return err
 	}
 	e.Setenv("CHARMS", charms)
+	e.Setenv("VENV", venv())
 	t, ok := e.T().(testing.TB)
 	if !ok {
 		return os.ErrInvalid

@@ -12,7 +12,7 @@ func (a *app) showUnitCmd() *cobra.Command {
 	var appOnly bool
 	cmd := &cobra.Command{
 		Use:               "show-unit UNIT …",
-		Short:             "Show units with the settings in their relations",
+		Short:             "Show units with their containers, and the settings in their relations",
 		Example:           "  unitd show-unit shop/0\n  unitd show-unit shop/0 --format json --endpoint db",
 		Args:              args(1, -1, "no unit name specified"),
 		ValidArgsFunction: a.completeUnits,
@@ -62,6 +62,13 @@ func unitDetail(d *state.UnitDetail, endpoint, related string, appOnly bool) tre
 	if d.Workload.Status == model.StatusError {
 		t["workload-status"] = withData(statusInfo(d.Workload, false, false), d.Workload)
 	}
+	if all := d.Containers.Containers; len(all) > 0 {
+		containers := tree{}
+		for _, c := range all {
+			containers[c.Name] = containerTree(c)
+		}
+		t["containers"] = containers
+	}
 	var infos []tree
 	for _, r := range d.Relations {
 		if endpoint != "" && r.Own.Name != endpoint {
@@ -90,6 +97,43 @@ func unitDetail(d *state.UnitDetail, endpoint, related string, appOnly bool) tre
 	}
 	if len(infos) > 0 {
 		t["relation-info"] = infos
+	}
+	return t
+}
+
+// containerTree is a workload container as show-unit shows it.
+func containerTree(c state.ContainerDoc) tree {
+	t := tree{"image": c.Image, "state": string(c.State), "since": since(c.Since, false), "restarts": c.Restarts}
+	for key, value := range map[string]string{"digest": c.Digest, "message": c.Fault, "pebble-version": c.Version, "missing": c.Lost} {
+		if value != "" {
+			t[key] = value
+		}
+	}
+	checks, services := tree{}, tree{}
+	for _, check := range c.Checks {
+		checks[check.Name] = tree{"status": check.Status, "threshold": check.Threshold}
+		if check.Level != "" {
+			checks[check.Name].(tree)["level"] = check.Level
+		}
+	}
+	for _, service := range c.Services {
+		services[service.Name] = tree{"startup": service.Startup, "current": service.Current}
+		if !service.Since.IsZero() {
+			services[service.Name].(tree)["since"] = since(service.Since, false)
+		}
+	}
+	if len(checks) > 0 {
+		t["checks"] = checks
+	}
+	if len(services) > 0 {
+		t["services"] = services
+	}
+	var failed []tree
+	for _, f := range c.Failed {
+		failed = append(failed, tree{"hook": f.Hook, "reason": f.Reason})
+	}
+	if len(failed) > 0 {
+		t["failed-hooks"] = failed
 	}
 	return t
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/juju/errors"
 
+	"github.com/unitd/unitd/cli"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
 )
@@ -147,7 +148,7 @@ func (a *app) eachStorage(words []string, doing string, do func(*state.Model, mo
 		a.printf(doing+"\n", id)
 	}
 	if failed {
-		return silentError{exitFailed}
+		return cli.Exit(cli.Failed)
 	}
 	return a.ensureAgent()
 }

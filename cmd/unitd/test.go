@@ -10,6 +10,7 @@ import (
 	"github.com/juju/errors"
 	"github.com/spf13/cobra"
 
+	"github.com/unitd/unitd/cli"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/script"
 )
@@ -97,7 +98,7 @@ func (a *app) test(args []string, f testFlags) error {
 	case a.ctx.Err() != nil:
 		return errors.Trace(a.ctx.Err())
 	case count[script.Failed] > 0:
-		return silentError{exitFailed}
+		return cli.Exit(cli.Failed)
 	}
 	return nil
 }

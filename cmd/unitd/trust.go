@@ -17,8 +17,10 @@ func (a *app) trustCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "trust APPLICATION",
 		Short: "Trust an application with the cloud's credentials",
-		Long: `Say that the application may ask for the cloud's credentials, or by --remove that
-it may not. Its units are told by config-changed.`,
+		Long: `Allow the application to ask for the cloud's credentials, or forbid it with
+--remove. Its units are told by config-changed. While a container charm is trusted,
+its units have the part of the Kubernetes API that charms need; otherwise they have
+none of it.`,
 		Example:           "  unitd trust shop\n  unitd trust shop --remove\n  unitd trust web --scope=cluster",
 		Args:              args(1, 1, "no application name specified"),
 		ValidArgsFunction: a.completeApplications(1),

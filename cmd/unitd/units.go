@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/unitd/unitd/bundle"
+	"github.com/unitd/unitd/cli"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
 )
@@ -152,7 +153,7 @@ func (a *app) removeUnits(args []string, how state.Force, destroyStorage bool) e
 		a.printf("will remove unit %s\n%s", name, storage)
 	}
 	if failed {
-		return silentError{exitFailed}
+		return cli.Exit(cli.Failed)
 	}
 	return a.ensureAgent()
 }
@@ -240,7 +241,7 @@ func (a *app) removeApplications(args []string, how state.Force, destroyStorage 
 		a.printf("%s", storage)
 	}
 	if failed {
-		return silentError{exitFailed}
+		return cli.Exit(cli.Failed)
 	}
 	return a.ensureAgent()
 }

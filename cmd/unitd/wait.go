@@ -20,9 +20,11 @@ func (a *app) waitCmd() *cobra.Command {
 		Use:   "wait",
 		Short: "Wait until nothing is left to do",
 		Long: `Wait until all that the model asks for is done: every unit has run the hooks that
-were due, and what was removed is gone. A unit in error waits for a person and
-counts as done; the command then fails, and names it. A unit whose agent is lost
-isn't done: the command goes on until it is back, or until --timeout.`,
+were due, its containers are up, and what was removed is gone. A unit in error
+waits for a person and counts as done. So do a container that can't be started and
+a failed hook of a container, although they are tried again. The command then fails
+and names them. A unit whose agent is lost isn't done: the command waits until the
+agent is back, or until --timeout.`,
 		Example: "  unitd deploy ./ledger && unitd wait --timeout 2m",
 		Args:    args(0, 0, ""),
 		RunE: func(*cobra.Command, []string) error {
@@ -167,29 +169,14 @@ func (a *app) await(ctx context.Context, w *awaited, ended chan error, done func
 	}
 }
 
-// inError are the units in error, with what failed.
-func (a *app) inError(m *state.Model) ([]string, error) {
+// failIfInError is the error of a model that has settled with units in error, or
+// with something of containers that has failed.
+func (a *app) failIfInError(m *state.Model) error {
 	s, err := a.see(m)
 	if err != nil {
-		return nil, err
-	}
-	var failed []string
-	for _, app := range s.Applications {
-		for _, u := range app.Units {
-			if u.Workload.Status == model.StatusError {
-				failed = append(failed, fmt.Sprintf("%s: %s", u.Name, u.Workload.Message))
-			}
-		}
-	}
-	return failed, nil
-}
-
-func (a *app) failIfInError(m *state.Model) error {
-	failed, err := a.inError(m)
-	if err != nil || len(failed) == 0 {
 		return err
 	}
-	return errors.Errorf("settled with units in error: %s; see \"unitd debug-log\", then \"unitd resolved\"", strings.Join(failed, ", "))
+	return settledWith(s, true)
 }
 
 func (a *app) timedOut(m *state.Model, timeout time.Duration) error {
@@ -199,11 +186,23 @@ func (a *app) timedOut(m *state.Model, timeout time.Duration) error {
 			for _, u := range app.Units {
 				if u.Agent.Status != model.StatusIdle {
 					busy = strings.TrimSpace(fmt.Sprintf("%s is %s %s", u.Name, u.Agent.Status, u.Agent.Message))
+				} else if c := coming(u); c != "" {
+					busy = fmt.Sprintf("%s waits for %s", u.Name, c)
 				}
 			}
 		}
 	}
 	return errors.Errorf("not settled after %s: %s", timeout, busy)
+}
+
+// coming is the first container of a unit that is coming up; empty: none is.
+func coming(u state.UnitView) string {
+	for _, c := range u.Containers.Containers {
+		if c.Coming() {
+			return fmt.Sprintf("container %s (%s)", c.Name, c.State)
+		}
+	}
+	return ""
 }
 
 // progress shows on a terminal what a long wait is waiting for, in one line.
@@ -230,6 +229,8 @@ func (p *progress) show() {
 		for _, u := range app.Units {
 			if u.Agent.Status != model.StatusIdle {
 				busy = append(busy, string(u.Name)+" "+strings.TrimSuffix(strings.TrimPrefix(u.Agent.Message, "running "), " hook"))
+			} else if c := coming(u); c != "" {
+				busy = append(busy, string(u.Name)+" "+c)
 			}
 		}
 	}

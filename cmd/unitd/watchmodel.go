@@ -5,7 +5,6 @@ import (
 	stderrors "errors"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/juju/clock"
 	"github.com/juju/errors"
@@ -168,15 +167,11 @@ func (w *watching) inError() ([]failedUnit, error) {
 	return failed, nil
 }
 
-// failed is the error of a model with units in error.
+// failed is the error of a model in which something has failed.
 func (w *watching) failed() error {
-	failed, err := w.inError()
-	if err != nil || len(failed) == 0 {
+	s, err := w.model.Status(w.app.ctx)
+	if err != nil {
 		return err
 	}
-	texts := make([]string, len(failed))
-	for i, u := range failed {
-		texts[i] = string(u.name) + ": " + u.message
-	}
-	return errors.Errorf("settled with units in error: %s", strings.Join(texts, ", "))
+	return settledWith(s, false)
 }

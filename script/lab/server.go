@@ -10,6 +10,7 @@ import (
 
 	"github.com/juju/errors"
 
+	"github.com/unitd/unitd/machine"
 	"github.com/unitd/unitd/model"
 )
 
@@ -45,6 +46,17 @@ type Request struct {
 	Depose string `json:"depose,omitempty"`
 	// Address is the machine's from now on.
 	Address string `json:"address,omitempty"`
+	// Container is kept ended from now on, or isn't any more.
+	Container *HeldContainer `json:"container,omitempty"`
+}
+
+// HeldContainer is a workload container of a unit, in the model with a UUID; Held:
+// it isn't started again once it has ended. See machine.Containers.
+type HeldContainer struct {
+	Model string         `json:"model"`
+	Unit  model.UnitName `json:"unit"`
+	Name  string         `json:"name"`
+	Held  bool           `json:"held"`
 }
 
 // What the process of an agent under test is given by its environment, and the
@@ -81,6 +93,8 @@ type Answer struct {
 	// Twice: hooks are run twice. Full: the disk is full.
 	Twice bool `json:"twice,omitempty"`
 	Full  bool `json:"full,omitempty"`
+	// Coming names the workload containers that aren't there yet.
+	Coming []string `json:"coming,omitempty"`
 }
 
 // Server answers requests.
@@ -90,6 +104,8 @@ type Server struct {
 	Store  *Store
 	Order  *Order
 	Rounds *Rounds
+	// Containers are those of the agent's units.
+	Containers *machine.Containers
 	// Statuses are those that are told as one.
 	Statuses *Statuses
 	// Twice is whether hooks are run twice.
@@ -148,7 +164,7 @@ func (s *Server) talk(conn net.Conn) {
 		a.Armed = s.Faults.Armed() // before those that hang: a fault goes that way
 		a.Twice, a.Full = s.Twice.Load(), s.disk.full()
 		a.Next, a.Hung, a.Kills = s.Clock.Next(), s.Faults.Hung(), s.Faults.Kills()
-		a.Round = s.Rounds.Next(a.Lost || a.Full)
+		a.Round, a.Coming = s.Rounds.Next(a.Lost || a.Full), s.Containers.Coming()
 		if err := out.Encode(a); err != nil {
 			return
 		}
@@ -186,6 +202,8 @@ func (s *Server) do(r Request) error {
 	case r.Address != "":
 		s.Address.Store(r.Address)
 		s.Rounds.Want()
+	case r.Container != nil:
+		s.Containers.Hold(r.Container.Model, r.Container.Unit, r.Container.Name, r.Container.Held)
 	case r.Depose != "":
 		return s.Depose(r.Depose)
 	}

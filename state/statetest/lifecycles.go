@@ -219,7 +219,42 @@ func (w *world) explain(ops []operation, done []bool, errs []error) {
 		}
 		tried += fmt.Sprintf("\n\nin the order %v, with the same outcomes: %t\n%s", order, same, ref)
 	}
+	if halves && w.explainHalves(ops, got) {
+		return
+	}
 	w.t.Fatalf("no order of %v explains\n%v\n%s\n\nbefore:\n%s%s", ops, errs, got, w.ref, tried)
+}
+
+// explainHalves is explain where others came between an operation's beginning and the
+// rest of it.
+func (w *world) explainHalves(ops []operation, got string) bool {
+	parts := make([]func(*reference), 0, 2*len(ops))
+	after := map[int]int{} // which part comes after which
+	for _, op := range ops {
+		if op.begin != nil {
+			after[len(parts)+1] = len(parts)
+			parts = append(parts, op.begin)
+		}
+		parts = append(parts, func(r *reference) { op.ref(r) })
+	}
+	for _, order := range orders(len(parts)) {
+		begun := true
+		for later, first := range after {
+			begun = begun && slices.Index(order, first) < slices.Index(order, later)
+		}
+		if !begun {
+			continue
+		}
+		ref := w.ref.clone()
+		for _, i := range order {
+			parts[i](ref)
+		}
+		if ref.String() == got {
+			w.ref = ref
+			return true
+		}
+	}
+	return false
 }
 
 // orders are all orders of n things.

@@ -21,6 +21,9 @@ type operation struct {
 	ref  func(*reference) bool
 	// several: it takes several transactions, so that others may see it half done.
 	several bool
+	// begin is what its first transaction alone comes to, where others may do what
+	// depends on it before the rest is done; nil: nothing does.
+	begin func(*reference)
 }
 
 // refused says whether an error is a refusal, and not a fault.
@@ -211,6 +214,13 @@ func removeApplication(app string, how state.Force) operation {
 		do: func(ctx context.Context, m *state.Model) error {
 			_, err := m.ForceApplication(ctx, app, how, nil)
 			return err
+		},
+		begin: func(r *reference) {
+			if a, ok := r.apps[app]; ok {
+				a.life = model.Dying
+				r.apps[app] = a
+				r.settle()
+			}
 		},
 		ref: func(r *reference) bool {
 			a, ok := r.apps[app]

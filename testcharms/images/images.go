@@ -6,8 +6,9 @@
 //	path := images.WriteOCI(t, image, "web:1.0")    // unitd deploy … --resource web-image=oci-archive:PATH
 //
 // The same image has the same bytes, and so the same digest, whenever it is written:
-// with the same version of Go where it has a program of ours or is compressed. Source: the OCI image specification's media types and layout, and
-// docs/spec/containers.md §4.4 for the folder of Pebble's layers.
+// with the same version of Go where it is compressed, and from the same folders where
+// it has a program of ours. Source: the OCI image specification's media types and
+// layout, and docs/spec/containers.md §4.4 for the folder of Pebble's layers.
 package images
 
 import (

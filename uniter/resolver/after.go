@@ -35,7 +35,7 @@ func After(l Local, op Op, e Event) Local {
 		if l.Installed && (l.Current == nil || l.Charm == "") {
 			l.Upgraded = true
 		}
-		if untouched(l) {
+		if l.Untouched() {
 			l.Pod = op.Pod
 		}
 		l.Charm = op.Charm

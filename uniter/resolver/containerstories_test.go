@@ -75,6 +75,9 @@ func containerStories() []story {
 		{"K-084 a check fails, recovers and fails", booted + "check-fails web 1\ncheck-recovers web 2\ncheck-fails web 3\n" +
 			"> web-pebble-check-failed(up) web-pebble-check-recovered(up) web-pebble-check-failed(up)\n>"},
 		{"K-087 the agent is restarted after a check has failed", booted + "check-fails web 1\ncheck-recovers web 2\n> web-pebble-check-failed(up) web-pebble-check-recovered(up)\nkill\n>"},
+		// The unit's addresses are among what config stands for.
+		{"K-109 another address comes with other containers", booted + "replace\nconfig 2\n> stop upgrade-charm config-changed start web-pebble-ready\n>"},
+		{"K-109 another address comes later", booted + "replace\n> stop upgrade-charm config-changed start web-pebble-ready\nconfig 2\n> config-changed\n>"},
 		{"K-110 another image, when it is the unit's turn", booted + "resources\n>\nreplace\n> stop upgrade-charm config-changed start web-pebble-ready\n>"},
 		{"K-110 another charm, when it is the unit's turn", booted + "charm ch:app-2\n>\nreplace\n> stop upgrade-charm config-changed start web-pebble-ready\n>"},
 		{"K-116 stop takes too long", booted + "replace\noverdue stop\n> stop upgrade-charm config-changed start web-pebble-ready\n>"},

@@ -20,11 +20,12 @@ const StopGrace = 30 * time.Second
 // charm directory that is made anew. A unit that hasn't been deployed yet begins
 // with those that it is to have.
 func replaces(l Local, r Remote) bool {
-	return r.Sidecar && r.Pod != l.Pod && r.Life == model.Alive && !untouched(l)
+	return r.Sidecar && r.Pod != l.Pod && r.Life == model.Alive && !l.Untouched()
 }
 
-// untouched says that nothing was ever done of the unit.
-func untouched(l Local) bool { return l.Charm == "" && l.Run == 0 && !l.Installed }
+// Untouched says that nothing was ever done of the unit: it begins with the
+// containers that it is to have by then.
+func (l Local) Untouched() bool { return l.Charm == "" && l.Run == 0 && !l.Installed }
 
 // replace is pod churn, once it is the unit's turn: stop, unless the charm was told
 // nothing in its present directory, then other containers

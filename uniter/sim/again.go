@@ -3,7 +3,6 @@ package sim
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/unitd/unitd/hooks"
@@ -145,9 +144,10 @@ func nothingElse(w *World, _ hooks.Info) string {
 	return ""
 }
 
-func againKey(b *strings.Builder, all []resolver.Again) {
+func againKey(t *traits, all []resolver.Again) {
+	t.add(len(all))
 	for _, a := range all {
-		fmt.Fprint(b, hookKey(a.Hook), a.At.Unix())
+		t.hook(a.Hook)
+		t.add(a.At.Unix())
 	}
-	b.WriteByte('|')
 }

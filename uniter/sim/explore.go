@@ -64,6 +64,8 @@ type explorer struct {
 	Config
 	nodes  []*node
 	byKey  map[[16]byte]int // by the hash of its key: the keys of a million states are a gigabyte
+	key    traits           // of the state that was looked at last
+	next   node             // what the move that is tried makes of a state
 	result Result
 }
 
@@ -75,7 +77,7 @@ func Explore(c Config) Result {
 		c.States = 1_000_000
 	}
 	x := &explorer{Config: c, byKey: map[[16]byte]int{}}
-	x.reach(-1, "", node{world: c.Start, at: make([]int, len(c.Actors)), left: [3]int{c.Failures, c.Kills, c.Stops}}, nil)
+	x.reach(-1, "", &node{world: c.Start, at: make([]int, len(c.Actors)), left: [3]int{c.Failures, c.Kills, c.Stops}}, nil)
 	for i := 0; i < len(x.nodes) && x.result.Fault == nil; i++ {
 		x.actors(i)
 		x.operator(i)
@@ -89,20 +91,28 @@ func Explore(c Config) Result {
 	return x.result
 }
 
+// try is a copy of a state to try a move on, which is there until the next try.
+func (x *explorer) try(i int) *node {
+	x.next = *x.nodes[i]
+	return &x.next
+}
+
 // reach notes a state that a move from another led to, unless something broke
 // on the way, and returns its number.
-func (x *explorer) reach(from int, move string, n node, err error) int {
+func (x *explorer) reach(from int, move string, n *node, err error) int {
 	x.result.Moves++
 	if err != nil {
 		x.fault(from, move, err)
 		return from
 	}
-	key := n.hash()
+	key := n.hash(&x.key)
 	if i, ok := x.byKey[key]; ok {
 		return i
 	}
-	n.from, n.move, n.onward = from, move, -1
-	x.nodes = append(x.nodes, &n)
+	kept := new(node)
+	*kept = *n
+	kept.from, kept.move, kept.onward = from, move, -1
+	x.nodes = append(x.nodes, kept)
 	x.byKey[key] = len(x.nodes) - 1
 	return len(x.nodes) - 1
 }
@@ -124,10 +134,10 @@ func (x *explorer) fault(from int, move string, err error) {
 // actors lets each actor do its next step.
 func (x *explorer) actors(i int) {
 	for a, actor := range x.Actors {
-		n := *x.nodes[i]
-		if n.at[a] == len(actor.Steps) {
+		if x.nodes[i].at[a] == len(actor.Steps) {
 			continue
 		}
+		n := x.try(i)
 		step := actor.Steps[n.at[a]]
 		n.at = slices.Clone(n.at)
 		n.at[a]++
@@ -138,8 +148,11 @@ func (x *explorer) actors(i int) {
 
 // operator answers a failed run in both ways.
 func (x *explorer) operator(i int) {
+	if !x.nodes[i].world.waits() {
+		return
+	}
 	for _, answer := range []string{"resolved", "resolved-no-retry"} {
-		n := *x.nodes[i]
+		n := x.try(i)
 		if ok, err := n.world.Act(answer); ok || err != nil {
 			x.reach(i, "operator: "+answer, n, err)
 		}
@@ -149,8 +162,7 @@ func (x *explorer) operator(i int) {
 // agent lets the agent decide, or do what it has decided in each way that it
 // may end.
 func (x *explorer) agent(i int) {
-	n := *x.nodes[i]
-	if !n.world.Busy() {
+	if n := x.try(i); !n.world.Busy() {
 		op := n.world.Decide()
 		if atRest(op) {
 			x.result.Rests++
@@ -160,12 +172,12 @@ func (x *explorer) agent(i int) {
 		x.nodes[i].onward = onward
 		return
 	}
-	op := n.world.hand
+	op := x.nodes[i].world.hand
 	for _, way := range []struct {
 		how    How
 		budget int
 	}{{Well, -1}, {Badly, failures}, {Overdue, failures}, {KilledWithin, kills}, {KilledAfter, kills}, {StoppedAgent, stops}, {StoppedAtCommit, stops}} {
-		n := *x.nodes[i]
+		n := x.try(i)
 		if way.budget >= 0 {
 			if n.left[way.budget] == 0 || op.Verb != resolver.RunHook && op.Verb != resolver.RunTask && way.how != KilledAfter {
 				continue

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/unitd/unitd/hooks"
@@ -365,23 +364,24 @@ func (m *Monitor) tellWorkload(h hooks.Info) {
 }
 
 // workloadsKey is what of the containers can make for another future.
-func workloadsKey(b *strings.Builder, l resolver.Local, base int64) {
-	fmt.Fprint(b, l.Yields, l.Pod, l.Replaced)
+func workloadsKey(t *traits, l *resolver.Local) {
+	t.add(l.Yields, l.Pod, l.Replaced, len(l.Workloads))
 	for _, c := range slices.Sorted(maps.Keys(l.Workloads)) {
 		told := l.Workloads[c]
-		fmt.Fprint(b, c, told.Boot, told.After.Unix())
+		t.add(c, told.Boot, told.After.Unix(), len(told.Failed))
 		for _, f := range told.Failed {
-			fmt.Fprint(b, hookKey(f.Hook), f.RetryAt.Unix())
+			t.hook(f.Hook)
+			t.add(f.RetryAt.Unix())
 		}
 	}
 }
 
-func remoteWorkloadsKey(b *strings.Builder, r resolver.Remote) {
-	fmt.Fprint(b, r.Sidecar, r.Pod, r.WorkloadErrors)
+func remoteWorkloadsKey(t *traits, r *resolver.Remote) {
+	t.add(r.Sidecar, r.Pod, r.WorkloadErrors, len(r.Workloads))
 	for _, c := range r.Workloads {
-		fmt.Fprint(b, c.Container, c.Boot, c.Since.UnixNano())
+		t.add(c.Container, c.Boot, c.Since.UnixNano(), len(c.Notices))
 		for _, n := range c.Notices {
-			fmt.Fprint(b, n.ID, n.Kind, n.LastRepeated.Unix(), n.Seen.UnixNano())
+			t.add(n.ID, string(n.Kind), n.LastRepeated.Unix(), n.Seen.UnixNano())
 		}
 	}
 }

@@ -24,6 +24,8 @@ class KubyCharm(ops.CharmBase):
         # The Service is Juju's own again after an upgrade.
         framework.observe(self.on.install, self._on_patch)
         framework.observe(self.on.upgrade_charm, self._on_patch)
+        # Of the first hooks the last: what it finds is the unit's first status.
+        framework.observe(self.on.start, self._on_patch)
         framework.observe(self.on.config_changed, self._on_config_changed)
         framework.observe(self.on.update_status, self._on_patch)
         framework.observe(self.on.app_pebble_ready, self._on_app_pebble_ready)

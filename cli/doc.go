@@ -1,0 +1,107 @@
+// Package cli is the command line: one file for each verb, or for a few that are
+// close to each other, and [Groups], the table by which they are put into the
+// program, its help and its completion.
+//
+// A verb is given what it needs of the world, and no more: [Streams] for what it
+// reads and prints, and doors, function fields that the program fills and that
+// tests fill too. No verb knows how the model is stored, or where.
+//
+// So far those verbs are here that lead inside of units: ssh, scp and logs. The
+// others are still in package main of cmd/unitd.
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/juju/errors"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+)
+
+// The exit codes. Source: docs/spec/cli-juju.md §0.
+const (
+	Done   = 0
+	Failed = 1
+	Wrong  = 2
+	// Interrupted is what shells expect of a command that Ctrl-C ended.
+	Interrupted = 130
+)
+
+// ErrUsage marks what was wrong before anything was done: its exit code is Wrong.
+const ErrUsage = errors.ConstError("wrong usage")
+
+// Usagef is an error of wrong usage.
+func Usagef(format string, args ...any) error {
+	return errors.WithType(fmt.Errorf(format, args...), ErrUsage)
+}
+
+// Exit is an error that ends the program with this code, and says nothing: what
+// there was to say was said.
+type Exit int
+
+// Error names the code.
+func (e Exit) Error() string { return fmt.Sprintf("exit %d", int(e)) }
+
+// Args checks the number of positional arguments: few says what is missing where
+// there are less than least; more than most (-1: any number) are refused. Its
+// errors are ErrUsage.
+func Args(least, most int, few string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		switch {
+		case len(args) < least:
+			return Usagef("%s", few)
+		case most >= 0 && len(args) > most:
+			return Usagef("unrecognized args: %q", args[most:])
+		}
+		return nil
+	}
+}
+
+// Streams are what a command reads and prints.
+type Streams struct {
+	In       io.Reader
+	Out, Err io.Writer
+}
+
+// note tells a person something beside the result.
+func (s Streams) note(format string, args ...any) { fmt.Fprintf(s.Err, format+"\n", args...) }
+
+// terminal is the file, if it is a terminal.
+func terminal(stream any) (*os.File, bool) {
+	f, ok := stream.(*os.File)
+	return f, ok && term.IsTerminal(int(f.Fd()))
+}
+
+// Group is some verbs that belong together.
+type Group struct {
+	// Title is what help calls them.
+	Title string
+	Verbs []func() *cobra.Command
+}
+
+// InsideTitle is the title of the verbs that lead inside of units.
+const InsideTitle = "Inside of units"
+
+// Groups is the table of all verbs of this package.
+func Groups(inside Inside) []Group {
+	return []Group{
+		{InsideTitle, []func() *cobra.Command{inside.SSH, inside.SCP, inside.Logs}},
+	}
+}
+
+// Add puts verbs into a program: its help has them by groups, in this order.
+// Groups of one title are one.
+func Add(root *cobra.Command, groups []Group) {
+	for _, g := range groups {
+		if !root.ContainsGroup(g.Title) {
+			root.AddGroup(&cobra.Group{ID: g.Title, Title: g.Title + ":"})
+		}
+		for _, verb := range g.Verbs {
+			cmd := verb()
+			cmd.GroupID = g.Title
+			root.AddCommand(cmd)
+		}
+	}
+}

@@ -1,0 +1,47 @@
+package machine
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/juju/errors"
+)
+
+// errCellLost ends an agent whose unit's cell has ended under it, as when its init
+// was killed: for the unit that is a reboot, and an agent that begins makes the
+// cell anew.
+// Source: docs/isolation.md, docs/spec/containers.md §3.5.
+const errCellLost = errors.ConstError("the unit's machine has ended")
+
+// So many cells in a row of which none has run for so long have the agent wait before
+// it makes another one, as after any failure.
+const (
+	steady     = time.Second
+	shortCells = 3
+)
+
+// whileCellRuns is a context that ends, for errCellLost, when the unit's cell does.
+// done ends the watch, and waits for it.
+func (u *unit) whileCellRuns(ctx context.Context) (_ context.Context, done func()) {
+	ctx, end := context.WithCancelCause(ctx)
+	var watch sync.WaitGroup
+	if c := u.cell.Load(); c != nil {
+		watch.Go(func() {
+			if _, err := c.Wait(ctx); err == nil {
+				end(errCellLost)
+			}
+		})
+	}
+	return ctx, func() {
+		end(nil)
+		watch.Wait()
+	}
+}
+
+// cellEnded says whether the unit has a cell that doesn't run any more: a hook that
+// ends badly meanwhile was ended with it.
+func (u *unit) cellEnded() bool {
+	c := u.cell.Load()
+	return c != nil && !c.Running()
+}

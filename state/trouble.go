@@ -1,0 +1,52 @@
+package state
+
+import "github.com/unitd/unitd/model"
+
+// Trouble is what has failed of a unit that has nothing left to do by itself.
+type Trouble struct {
+	Unit model.UnitName
+	Kind TroubleKind
+	// Text says what it is, without the unit's name.
+	Text string
+}
+
+// TroubleKind says what has failed.
+type TroubleKind string
+
+// The kinds of trouble.
+const (
+	InError       TroubleKind = "error"     // the unit, which waits for a person
+	AgentFailed   TroubleKind = "agent"     // the unit's agent can't do its work, and tries again
+	HookAside     TroubleKind = "aside"     // a hook of a container, which is run again
+	ContainerDown TroubleKind = "container" // a container isn't up, and is tried again
+)
+
+// Troubles are those of all units, in their order.
+func (s *FullStatus) Troubles() []Trouble {
+	var all []Trouble
+	for _, app := range s.Applications {
+		for _, u := range app.Units {
+			all = append(all, u.troubles()...)
+		}
+	}
+	return all
+}
+
+func (v UnitView) troubles() []Trouble {
+	var all []Trouble
+	if v.Workload.Status == model.StatusError && v.charms == nil {
+		all = append(all, Trouble{v.Name, InError, v.Workload.Message})
+	}
+	if v.Agent.Status == model.StatusFailed {
+		all = append(all, Trouble{v.Name, AgentFailed, v.Agent.Message})
+	}
+	for _, c := range v.Containers.Containers {
+		if c.Down() {
+			all = append(all, Trouble{v.Name, ContainerDown, c.said()})
+		}
+		for _, f := range c.Failed {
+			all = append(all, Trouble{v.Name, HookAside, f.Hook + " (" + f.Reason + ")"})
+		}
+	}
+	return all
+}
