@@ -14,7 +14,7 @@ import (
 
 // silence is how long a run of tests may have nothing to say before it is ended:
 // far longer than any test takes on a busy host.
-const silence = 30 * time.Minute
+const silence = 15 * time.Minute
 
 // goTest runs "go test" with the arguments, and ends it where there is silence for
 // that long.
