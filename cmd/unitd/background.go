@@ -144,19 +144,7 @@ func (a *app) ensureAgent() error {
 		return errors.Trace(err)
 	}
 	if pid != 0 {
-		dir, err := dataDir()
-		if err != nil {
-			return errors.Trace(err)
-		}
-		err = a.sameStore(dir)
-		if err == nil {
-			return nil
-		}
-		if managed, managedErr := a.managedElsewhere(dir); managedErr == nil && managed != nil && managed.Alive {
-			a.elsewhere = true
-			return nil
-		}
-		return err
+		return a.servedBy()
 	}
 	if _, inLab, err := labTime(); err != nil || inLab {
 		return errors.Trace(err) // the script has its own
@@ -180,10 +168,29 @@ func (a *app) ensureAgent() error {
 	} else if err := a.ownStore(); joined == nil && err != nil {
 		return errors.New(err.Error())
 	}
-	self, err := stableSelf(dir)
+	return a.startAgent(dir)
+}
+
+// servedBy says whether what this command asks for is done: by the agent that runs
+// here, or by another host's.
+func (a *app) servedBy() error {
+	dir, err := dataDir()
 	if err != nil {
 		return errors.Trace(err)
 	}
+	err = a.sameStore(dir)
+	if err == nil {
+		return nil
+	}
+	if managed, managedErr := a.managedElsewhere(dir); managedErr == nil && managed != nil && managed.Alive {
+		a.elsewhere = true
+		return nil
+	}
+	return err
+}
+
+// startAgent starts an agent of the data directory, and waits until it is ready.
+func (a *app) startAgent(dir string) error {
 	log, err := os.OpenFile(filepath.Join(dir, agentLogFile), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return errors.Annotate(err, "cannot start an agent")
@@ -194,24 +201,10 @@ func (a *app) ensureAgent() error {
 		return errors.Annotate(err, "cannot start an agent")
 	}
 	defer ready.Close()
-	store, err := a.storeName()
+	pid, err := a.beginAgent(dir, log, tell)
+	tell.Close()
 	if err != nil {
 		return err
-	}
-	cmd := exec.Command(self, "agent")
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "UNITD_DATA="+dir, storeVariable+"="+store, readyVariable+"=3")
-	cmd.Stdout, cmd.Stderr = log, log
-	cmd.ExtraFiles = []*os.File{tell}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if err := cmd.Start(); err != nil {
-		tell.Close()
-		return errors.Annotate(err, "cannot start an agent")
-	}
-	tell.Close()
-	pid = cmd.Process.Pid
-	if err := cmd.Process.Release(); err != nil {
-		return errors.Trace(err)
 	}
 	// The agent closes its end when it is ready, or when it has ended.
 	said, err := io.ReadAll(ready)
@@ -226,6 +219,30 @@ func (a *app) ensureAgent() error {
 	}
 	a.note("started an agent in the background (process %d); \"unitd shutdown\" ends it", pid)
 	return nil
+}
+
+// beginAgent starts the process of an agent, which prints to a file, and tells by
+// another that it is ready.
+func (a *app) beginAgent(dir string, log, tell *os.File) (pid int, err error) {
+	self, err := stableSelf(dir)
+	if err != nil {
+		return 0, errors.Trace(err)
+	}
+	store, err := a.storeName()
+	if err != nil {
+		return 0, err
+	}
+	cmd := exec.Command(self, "agent")
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "UNITD_DATA="+dir, storeVariable+"="+store, readyVariable+"=3")
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.ExtraFiles = []*os.File{tell}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		return 0, errors.Annotate(err, "cannot start an agent")
+	}
+	pid = cmd.Process.Pid
+	return pid, errors.Trace(cmd.Process.Release())
 }
 
 // A background agent says that it is ready by writing readyWord to the file
