@@ -107,7 +107,7 @@ var rooms = []room{
 	{"cmd/unitd", anything, []string{
 		"bundle", "charmbuild", "charmdir", "cli", "context", "debugger", "debuglog", "durable", "history", "hooks", "hooks/runner", "isolate", "kube", "machine", "model", "oci",
 		"pebble", "recording", "relation", "script", "script/lab", "sealed", "state", "state/store", "state/store/etcd", "state/store/sqlite", "storage", "tools", "tools/client", "tools/wire",
-		"uniter", "uniter/journal", "uniter/resolver", "why",
+		"uniter", "uniter/journal", "uniter/resolver", "why", "workload",
 	}},
 }
 

@@ -99,10 +99,9 @@ func (w *work) image(ctx context.Context, form Form, layers []*layer) (*Image, e
 	if err != nil {
 		return nil, errors.Trace(err)
 	}
-	c := file.Config
 	i := &Image{
 		Reference: w.ref.String(), Digest: w.manifest.digest, Form: form, below: w.path(layersDir, string(form)),
-		Config: Config{Env: c.Env, User: c.User, WorkingDir: c.WorkingDir, Entrypoint: c.Entrypoint, Cmd: c.Cmd, Labels: c.Labels},
+		Config: configOf(file),
 	}
 	all := distinct(layers)
 	top, err := w.top(ctx, form, all)
@@ -122,6 +121,38 @@ func (w *work) image(ctx context.Context, form Form, layers []*layer) (*Image, e
 		}
 	}
 	return i, nil
+}
+
+// ConfigOf is what an image says of its process whose digest Resolve gave: the cache
+// has that before it has the layers. The error is NotFound where it doesn't.
+func (c *Cache) ConfigOf(digest string) (Config, error) {
+	if !digestForm.MatchString(digest) {
+		return Config{}, errors.NotValidf("digest %q", digest)
+	}
+	raw, err := c.document(digest)
+	if os.IsNotExist(errors.Cause(err)) {
+		err = errors.NotFoundf("image %s", digest)
+	}
+	if err != nil {
+		return Config{}, errors.Trace(err)
+	}
+	m, _, err := parseDocument(raw)
+	if err != nil {
+		return Config{}, errors.Trace(err)
+	}
+	if raw, err = c.document(m.Config.Digest.String()); err != nil {
+		return Config{}, errors.Trace(err)
+	}
+	file, err := v1.ParseConfigFile(bytes.NewReader(raw))
+	if err != nil {
+		return Config{}, errors.Trace(err)
+	}
+	return configOf(file), nil
+}
+
+func configOf(file *v1.ConfigFile) Config {
+	c := file.Config
+	return Config{Env: c.Env, User: c.User, WorkingDir: c.WorkingDir, Entrypoint: c.Entrypoint, Cmd: c.Cmd, Labels: c.Labels}
 }
 
 // topID is the id of the layer that an image has on top of its own.

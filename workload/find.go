@@ -57,7 +57,7 @@ func pebbleOf(layers []string) string {
 				continue
 			}
 			path, err := filepath.EvalSymlinks(filepath.Join(layer, name))
-			if err == nil && strings.HasPrefix(path, layer+"/") {
+			if err == nil && strings.HasPrefix(path, strings.TrimSuffix(layer, "/")+"/") {
 				return path
 			}
 		}

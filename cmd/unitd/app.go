@@ -30,6 +30,9 @@ type app struct {
 	storeFlag      string
 	printErr       atomic.Pointer[error] // the first of printf
 
+	system string   // where agents run, by runtime.GOOS; empty: that of this host
+	noted  []string // what was said of charms that lack something
+
 	image imageDoor
 	held  []oci.Resolved // images that were resolved
 

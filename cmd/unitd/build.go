@@ -15,6 +15,7 @@ import (
 	"github.com/unitd/unitd/isolate"
 	"github.com/unitd/unitd/machine"
 	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/workload"
 )
 
 // agentPathFile is a file of the data directory with the PATH that the agent's hooks
@@ -25,6 +26,20 @@ const agentPathFile = "agent.path"
 func rememberPath(dir, path string) error {
 	err := durable.Disk{}.ReplaceFile(filepath.Join(dir, agentPathFile), []byte(path+"\n"), 0o600)
 	return errors.Annotate(err, "cannot note the PATH of hooks")
+}
+
+// agentPebbleFile is a file of the data directory with the Pebble of the agent's
+// containers; it is empty where the agent has found none.
+const agentPebbleFile = "agent.pebble"
+
+// rememberPebble notes the Pebble that the agent in this process has.
+func rememberPebble(dir string) error {
+	path, err := workload.FindPebble()
+	if err != nil {
+		path = "" // it is looked for again for each container, and said there
+	}
+	err = durable.Disk{}.ReplaceFile(filepath.Join(dir, agentPebbleFile), []byte(path+"\n"), 0o600)
+	return errors.Annotate(err, "cannot note the Pebble of containers")
 }
 
 // hooksOf is where the hooks of an application with that isolation run: in the

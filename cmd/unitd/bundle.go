@@ -129,11 +129,8 @@ func (p *plan) place() error {
 
 func (a *app) planApp(app bundle.Application) (plannedApp, error) {
 	planned := plannedApp{Application: app, units: app.Units}
-	charm, err := readCharm(app.Charm)
+	charm, err := a.readDeployable(app.Charm)
 	if err != nil {
-		return planned, err
-	}
-	if err := checkAssumes(charm.Charm); err != nil {
 		return planned, err
 	}
 	if planned.settings, err = takeSettings(app.Set); err != nil {
@@ -271,11 +268,8 @@ func (a *app) deployPlanned(m *state.Model, app plannedApp, isolation model.Isol
 		return err
 	}
 	a.note("Deploying %q from local charm %q, revision %s", todo.Application, app.packed.Name, revision(todo.Charm))
-	onMachines := todo.Units - len(todo.To)
-	if app.packed.Sidecar() {
-		onMachines = 0
-	}
-	err = a.placed(m, onMachines, func() error { return m.Deploy(a.ctx, todo) })
+	a.noteLacks(app.packed.Charm, asDeployed(todo))
+	err = a.placed(m, onMachines(app.packed.Charm.Charm, todo), func() error { return m.Deploy(a.ctx, todo) })
 	if err != nil || app.Exposed == nil || !*app.Exposed {
 		return err
 	}
@@ -299,36 +293,63 @@ func (app plannedApp) args(isolation model.Isolation) state.DeployArgs {
 // trust and exposure and, where it has fewer, units. What the bundle doesn't say
 // stays as somebody has set it since.
 func (a *app) bringUpToDate(m *state.Model, doc state.ApplicationDoc, app plannedApp, ps *places) error {
+	if err := a.refreshPlanned(m, doc, app); err != nil {
+		return err
+	}
+	if err := a.setPlanned(m, doc, app); err != nil {
+		return err
+	}
+	missing := app.units - doc.Units
+	if missing <= 0 {
+		return nil
+	}
+	to, err := ps.to(doc.Name, doc.Units)
+	if err != nil {
+		return err
+	}
+	return a.placed(m, missing-len(to), func() error {
+		_, err := m.AddUnits(a.ctx, doc.Name, missing, to...)
+		return err
+	})
+}
+
+// refreshPlanned gives an application the bundle's charm and resources, where they
+// are others than it has.
+func (a *app) refreshPlanned(m *state.Model, doc state.ApplicationDoc, app plannedApp) error {
+	charm := app.packed.Charm
 	old, err := m.Charm(a.ctx, doc.Charm)
 	if err != nil {
 		return err
 	}
-	values, err := a.withUpstream(app.packed.Charm.Charm, app.given(app.packed.Charm.Charm), doc.Resources)
+	values, err := a.withUpstream(charm.Charm, app.given(charm.Charm), doc.Resources)
 	if err != nil {
 		return err
 	}
-	given, err := a.storeResources(m, app.packed.Charm.Charm, values)
+	given, err := a.storeResources(m, charm.Charm, values)
 	if err != nil {
 		return err
 	}
-	if old.SHA256 == app.sum && len(given) > 0 {
-		if err := m.SetResources(a.ctx, doc.Name, given); err != nil {
-			return err
+	if old.SHA256 == app.sum {
+		if len(given) == 0 {
+			return nil
 		}
+		return m.SetResources(a.ctx, doc.Name, given)
 	}
-	if old.SHA256 != app.sum {
-		url, err := app.store(a.ctx, m)
-		if err != nil {
-			return err
-		}
-		a.note("Refreshing %q to revision %s", doc.Name, revision(url))
-		if err := m.SetCharmAndResources(a.ctx, doc.Name, url, false, given); err != nil {
-			return err
-		}
-		if err := a.whoWaits(m, doc.Name, false); err != nil {
-			return err
-		}
+	url, err := app.store(a.ctx, m)
+	if err != nil {
+		return err
 	}
+	a.note("Refreshing %q to revision %s", doc.Name, revision(url))
+	a.noteLacks(charm, asRefreshed(doc, given, app.Trust))
+	if err := m.SetCharmAndResources(a.ctx, doc.Name, url, false, given); err != nil {
+		return err
+	}
+	return a.whoWaits(m, doc.Name, false)
+}
+
+// setPlanned gives an application the options, trust and exposure that the bundle
+// says.
+func (a *app) setPlanned(m *state.Model, doc state.ApplicationDoc, app plannedApp) error {
 	if len(app.Set) > 0 {
 		if err := m.SetConfig(a.ctx, doc.Name, app.Set, nil); err != nil {
 			return err
@@ -343,22 +364,9 @@ func (a *app) bringUpToDate(m *state.Model, doc state.ApplicationDoc, app planne
 		return err
 	}
 	if app.Exposed != nil && doc.Exposed != *app.Exposed {
-		if err := m.SetExposed(a.ctx, doc.Name, *app.Exposed); err != nil {
-			return err
-		}
+		return m.SetExposed(a.ctx, doc.Name, *app.Exposed)
 	}
-	missing := app.units - doc.Units
-	if missing <= 0 {
-		return nil
-	}
-	to, err := ps.to(doc.Name, doc.Units)
-	if err != nil {
-		return err
-	}
-	return a.placed(m, missing-len(to), func() error {
-		_, err := m.AddUnits(a.ctx, doc.Name, missing, to...)
-		return err
-	})
+	return nil
 }
 
 // deployBundle is deploy with a bundle.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -83,63 +84,19 @@ func (a *app) deploy(path, name string, f deployFlags) error {
 		}
 		return a.deployBundle(path, name, f)
 	}
-	charm, err := readCharm(path)
+	charm, err := a.readDeployable(path)
 	if err != nil {
 		return err
 	}
-	if err := checkAssumes(charm.Charm); err != nil {
-		return err
-	}
-	if name == "" {
-		name = charm.Name
-	}
-	units := f.units
-	switch {
-	case units < -1:
-		return usagef("--num-units must be a positive integer")
-	case units > bundle.MaxUnits:
-		return tooMany(units)
-	case units == -1 && charm.Subordinate:
-		units = 0
-	case units == -1:
-		units = 1
-	}
-	if !model.ValidApplication(name) {
-		return usagef("invalid application name %q", name)
-	}
-	config, err := configArgs(name, f.config)
+	todo, values, err := f.args(charm.Charm, cmp.Or(name, charm.Name))
 	if err != nil {
 		return err
 	}
-	if err := f.check(); err != nil {
+	if todo.Isolation, err = f.isolate.isolation(); err != nil {
 		return err
 	}
-	settings, err := takeSettings(config)
-	if err != nil {
-		return err
-	}
-	options, err := charm.ParseConfig(config)
-	if err != nil {
-		return errors.Annotate(err, "parsing settings for application")
-	}
-	values, err := resourceArgs(charm.Charm, f.resources)
-	if err != nil {
-		return err
-	}
-	storage, err := storageArgs(f.storage)
-	if err != nil {
-		return err
-	}
-	places, err := placements(f.to, units)
-	if err != nil {
-		return err
-	}
-	isolation, err := f.isolate.isolation()
-	if err != nil {
-		return err
-	}
-	if len(charm.Containers) > 0 && !isolation.On() {
-		isolation = a.forContainers(f.isolate, isolation)
+	if len(charm.Containers) > 0 && !todo.Isolation.On() {
+		todo.Isolation = a.forContainers(f.isolate, todo.Isolation)
 	}
 	m, err := a.model()
 	if err != nil {
@@ -149,22 +106,8 @@ func (a *app) deploy(path, name string, f deployFlags) error {
 	if err != nil {
 		return err
 	}
-	isolation = onBase(isolation, charm.Charm, f.base, ofModel)
-	todo := settings.of(state.DeployArgs{
-		Application: name, Config: options, Units: units, Trust: f.trust, Constraints: f.constraints,
-		HookTimeout: f.hookTimeout, LockGroup: f.lockGroup, Storage: storage, To: places, Isolation: isolation,
-	})
-	err = m.CheckDeploy(a.ctx, todo, charm.Charm)
-	if errors.Is(err, errors.AlreadyExists) {
-		return a.nameTaken(m, name, err)
-	}
-	if err != nil {
-		return err
-	}
-	if err := checkUsers(os.Geteuid(), isolation, charm.Charm); err != nil {
-		return err
-	}
-	if err := a.checkIsolation(f.isolate, isolation); err != nil {
+	todo.Isolation = onBase(todo.Isolation, charm.Charm, f.base, ofModel)
+	if err := a.checkDeploy(m, charm.Charm, todo, f.isolate); err != nil {
 		return err
 	}
 	if values, err = a.withUpstream(charm.Charm, values, nil); err != nil {
@@ -173,19 +116,90 @@ func (a *app) deploy(path, name string, f deployFlags) error {
 	if todo.Resources, err = a.storeResources(m, charm.Charm, values); err != nil {
 		return err
 	}
-	if todo.Charm, err = a.addCharm(m, charm, isolation); err != nil {
+	if todo.Charm, err = a.addCharm(m, charm, todo.Isolation); err != nil {
 		return err
 	}
-	a.note("Deploying %q from local charm %q, revision %s", name, charm.Name, revision(todo.Charm))
-	a.noteKubernetes(charm, name, todo.Trust)
-	onMachines := units - len(places)
-	if charm.Sidecar() {
-		onMachines = 0
-	}
-	if err := a.placed(m, onMachines, func() error { return m.Deploy(a.ctx, todo) }); err != nil {
+	a.note("Deploying %q from local charm %q, revision %s", todo.Application, charm.Name, revision(todo.Charm))
+	a.noteLacks(charm, asDeployed(todo))
+	if err := a.placed(m, onMachines(charm.Charm, todo), func() error { return m.Deploy(a.ctx, todo) }); err != nil {
 		return err
 	}
 	return a.ensureAgent()
+}
+
+// args are what the flags say of deploying a charm as an application, but for
+// isolation, and the values for resources: both can be told before the model is
+// opened.
+func (f deployFlags) args(charm model.Charm, name string) (todo state.DeployArgs, values map[string]string, err error) {
+	if todo.Units, err = f.count(charm); err != nil {
+		return todo, nil, err
+	}
+	if !model.ValidApplication(name) {
+		return todo, nil, usagef("invalid application name %q", name)
+	}
+	config, err := configArgs(name, f.config)
+	if err != nil {
+		return todo, nil, err
+	}
+	if err := f.check(); err != nil {
+		return todo, nil, err
+	}
+	settings, err := takeSettings(config)
+	if err != nil {
+		return todo, nil, err
+	}
+	todo.Application, todo.Trust, todo.Constraints = name, f.trust, f.constraints
+	todo.HookTimeout, todo.LockGroup = f.hookTimeout, f.lockGroup
+	if todo.Config, err = charm.ParseConfig(config); err != nil {
+		return todo, nil, errors.Annotate(err, "parsing settings for application")
+	}
+	if values, err = resourceArgs(charm, f.resources); err != nil {
+		return todo, nil, err
+	}
+	if todo.Storage, err = storageArgs(f.storage); err != nil {
+		return todo, nil, err
+	}
+	todo.To, err = placements(f.to, todo.Units)
+	return settings.of(todo), values, err
+}
+
+// count is how many units the flags ask for.
+func (f deployFlags) count(charm model.Charm) (int, error) {
+	switch {
+	case f.units < -1:
+		return 0, usagef("--num-units must be a positive integer")
+	case f.units > bundle.MaxUnits:
+		return 0, tooMany(f.units)
+	case f.units == -1 && charm.Subordinate:
+		return 0, nil
+	case f.units == -1:
+		return 1, nil
+	}
+	return f.units, nil
+}
+
+// checkDeploy says why an application can't be deployed, before anything is fetched
+// for it or stored.
+func (a *app) checkDeploy(m *state.Model, charm model.Charm, todo state.DeployArgs, f isolateFlags) error {
+	err := m.CheckDeploy(a.ctx, todo, charm)
+	if errors.Is(err, errors.AlreadyExists) {
+		return a.nameTaken(m, todo.Application, err)
+	}
+	if err != nil {
+		return err
+	}
+	if err := checkUsers(os.Geteuid(), todo.Isolation, charm); err != nil {
+		return err
+	}
+	return a.checkIsolation(f, todo.Isolation)
+}
+
+// onMachines is for how many units of an application machines are to be found.
+func onMachines(charm model.Charm, todo state.DeployArgs) int {
+	if charm.Sidecar() {
+		return 0
+	}
+	return todo.Units - len(todo.To)
 }
 
 // check says whether the flags have values that can be.
@@ -231,6 +245,19 @@ func readCharm(path string) (*charmdir.Charm, error) {
 		return nil, errors.NewNotFound(nil, fmt.Sprintf("charm %q not found: only charms by path are known here, as ./%s; there is no Charmhub", path, path))
 	}
 	return charmdir.Read(path)
+}
+
+// readDeployable reads the charm that a person has named by path, if it can run
+// here.
+func (a *app) readDeployable(path string) (*charmdir.Charm, error) {
+	charm, err := readCharm(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkAssumes(charm.Charm); err != nil {
+		return nil, err
+	}
+	return charm, a.checkSystem(charm.Charm)
 }
 
 // packed is a charm with its archive in a temporary file.

@@ -5,40 +5,95 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/unitd/unitd/charmdir"
 	"github.com/unitd/unitd/kube"
+	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/state"
 )
 
-// noteKubernetes says in a line what a container charm wants of the Kubernetes API that
+// lacking is what noteLacks is to know of an application beside its charm.
+type lacking struct {
+	application string
+	trusted     bool
+	isolated    bool
+	images      map[string]model.Image // by resource
+}
+
+// asDeployed is that of an application that is deployed.
+func asDeployed(todo state.DeployArgs) lacking {
+	l := lacking{application: todo.Application, trusted: todo.Trust, isolated: todo.Isolation.On(), images: map[string]model.Image{}}
+	l.add(todo.Resources)
+	return l
+}
+
+// asRefreshed is that of an application that is there, and is given resources, and
+// trusted or not; nil: as it was.
+func asRefreshed(doc state.ApplicationDoc, given map[string]state.Content, trust *bool) lacking {
+	l := lacking{application: doc.Name, trusted: doc.Trust, isolated: doc.Isolation.On(), images: map[string]model.Image{}}
+	if trust != nil {
+		l.trusted = *trust
+	}
+	for name, r := range doc.Resources {
+		if r.Image != nil {
+			l.images[name] = *r.Image
+		}
+	}
+	l.add(given)
+	return l
+}
+
+func (l lacking) add(given map[string]state.Content) {
+	for name, c := range given {
+		if c.Image != nil {
+			l.images[name] = *c.Image
+		}
+	}
+}
+
+// noteLacks says what a container charm won't find here, in a line for each of: the
+// Kubernetes API, and Pebble. What was said of the charm before isn't said again.
+func (a *app) noteLacks(c *charmdir.Charm, l lacking) {
+	for _, line := range []string{kubernetesLacks(c, l), a.pebbleLacks(c, l)} {
+		if line == "" || slices.Contains(a.noted, line) {
+			continue
+		}
+		a.noted = append(a.noted, line)
+		a.note("WARNING %s", harmless(line))
+	}
+}
+
+// kubernetesLacks says in a line what a container charm wants of the Kubernetes API that
 // it won't find: all of it where it isn't trusted, and kinds of objects. What
 // can't be read of the charm is for others to complain about.
-func (a *app) noteKubernetes(c *charmdir.Charm, application string, trusted bool) {
+func kubernetesLacks(c *charmdir.Charm, l lacking) string {
 	if !c.Sidecar() {
-		return
+		return ""
 	}
 	var files fs.FS = os.DirFS(c.Path)
 	if !c.Dir {
 		r, err := zip.OpenReader(c.Path)
 		if err != nil {
-			return
+			return ""
 		}
 		defer r.Close()
 		files = r
 	}
 	found, err := kube.ReadImports(files)
 	if err != nil || !found.Uses {
-		return
+		return ""
 	}
 	var lacks []string
-	if !trusted {
-		lacks = append(lacks, fmt.Sprintf(`it gets none of it until "unitd trust %s --scope=cluster", as --trust was not given`, application))
+	if !l.trusted {
+		lacks = append(lacks, fmt.Sprintf(`it gets none of it until "unitd trust %s --scope=cluster", as --trust was not given`, l.application))
 	}
 	if len(found.Unanswered) > 0 {
 		lacks = append(lacks, "it imports what isn't answered here: "+strings.Join(found.Unanswered, ", "))
 	}
-	if len(lacks) > 0 {
-		a.note("WARNING %q uses the Kubernetes API: %s", c.Name, strings.Join(lacks, "; "))
+	if len(lacks) == 0 {
+		return ""
 	}
+	return fmt.Sprintf("%q uses the Kubernetes API: %s", c.Name, strings.Join(lacks, "; "))
 }

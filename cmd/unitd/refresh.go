@@ -57,11 +57,8 @@ func (a *app) refresh(name, path string, force bool, config, resources []string)
 	if _, err := os.Stat(path); err == nil && !filepath.IsAbs(path) && path[0] != '.' {
 		path = "./" + path
 	}
-	charm, err := readCharm(path)
+	charm, err := a.readDeployable(path)
 	if err != nil {
-		return err
-	}
-	if err := checkAssumes(charm.Charm); err != nil {
 		return err
 	}
 	m, err := a.model()
@@ -101,6 +98,7 @@ func (a *app) refresh(name, path string, force bool, config, resources []string)
 		return err
 	}
 	a.note("Added local charm %q, revision %s, to the model", charm.Name, revision(url))
+	a.noteLacks(charm, asRefreshed(app, given, nil))
 	if err := a.whoWaits(m, name, force); err != nil {
 		return err
 	}

@@ -165,6 +165,9 @@ func (a *app) rememberStore(dir string) error {
 	if err != nil {
 		return errors.Annotate(err, "cannot note which store the agent works on")
 	}
+	if err := rememberPebble(dir); err != nil {
+		return err
+	}
 	return rememberPath(dir, machine.LocalHost().Path)
 }
 

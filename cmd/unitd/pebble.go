@@ -1,0 +1,151 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/charmdir"
+	"github.com/unitd/unitd/machine"
+	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/oci"
+	"github.com/unitd/unitd/workload"
+)
+
+// linux is the system that containers need.
+const linux = "linux"
+
+// checkSystem refuses charms with containers where they can't run: on another system
+// than Linux, unless another host's agent manages the models.
+func (a *app) checkSystem(charm model.Charm) error {
+	system := cmp.Or(a.system, runtime.GOOS)
+	if len(charm.Containers) == 0 || system == linux {
+		return nil
+	}
+	if others, err := a.othersRun(); err != nil || others {
+		return err
+	}
+	return errors.NewNotSupported(nil, fmt.Sprintf("charm %q has workload containers (%s), which need Linux, and this host runs %s: deploy it on a host with Linux, or in a virtual machine",
+		charm.Name, strings.Join(charm.ContainerNames(), ", "), systemName(system)))
+}
+
+// othersRun says whether another host's agent manages the models.
+func (a *app) othersRun() (bool, error) {
+	dir, err := dataDir()
+	if err != nil {
+		return false, err
+	}
+	managed, err := a.managedElsewhere(dir)
+	return managed != nil && managed.Alive, err
+}
+
+// systemName is what people call a system.
+func systemName(system string) string {
+	if system == "darwin" {
+		return "macOS"
+	}
+	return system
+}
+
+// pebbleLacks says in a line that there is no Pebble for containers of a charm, or what
+// the one that there is lacks; empty: nothing. Containers of units that aren't isolated
+// don't run in any case.
+func (a *app) pebbleLacks(c *charmdir.Charm, l lacking) string {
+	if len(c.Containers) == 0 || !l.isolated {
+		return ""
+	}
+	if others, err := a.othersRun(); err != nil || others {
+		return "" // its hosts have Pebbles of their own
+	}
+	path, err := agentPebble()
+	switch {
+	case errors.Is(err, errors.NotValid):
+		return fmt.Sprintf("%q has no Pebble: %s isn't a program that can be run, and its containers can't start", c.Name, err)
+	case err != nil:
+		return ""
+	case path != "":
+		return oldPebble(a.ctx, c, path)
+	}
+	var without []string
+	for _, name := range c.ContainerNames() {
+		if !imageHasPebble(l.images[c.Containers[name].Resource]) {
+			without = append(without, name)
+		}
+	}
+	if len(without) == 0 {
+		return ""
+	}
+	noun, they := "container", "it"
+	if len(without) > 1 {
+		noun, they = "containers", "they"
+	}
+	return fmt.Sprintf(`there is no Pebble for the %s %s of %q, and without one %s can't start: put one on the agent's PATH, or name it by %s=FILE `+
+		`("make pebble" builds one as bin/pebble), and start the agent anew`, noun, strings.Join(without, ", "), c.Name, they, workload.PebbleVariable)
+}
+
+// agentPebble is the host's Pebble as the agent finds it: that of the running one, else
+// this process's, which would start it; empty: there is none. The error is NotValid for
+// a variable that names none.
+func agentPebble() (string, error) {
+	path, err := workload.FindPebble()
+	if errors.Is(err, errors.NotFound) {
+		path, err = "", nil
+	}
+	if _, inLab, labErr := labTime(); labErr != nil || inLab {
+		return path, err
+	}
+	dir, dirErr := dataDirPath()
+	if dirErr != nil {
+		return path, err
+	}
+	pid, pidErr := runningAgent()
+	if pidErr != nil || pid == 0 || pid == os.Getpid() {
+		return path, err
+	}
+	noted, readErr := os.ReadFile(filepath.Join(dir, agentPebbleFile))
+	if readErr != nil {
+		return path, err // an agent of a former version has noted none
+	}
+	return strings.TrimSpace(string(noted)), nil
+}
+
+// oldPebble says what the Pebble at a path lacks for a charm.
+func oldPebble(ctx context.Context, c *charmdir.Charm, path string) string {
+	version, err := workload.VersionOf(ctx, path)
+	if err != nil {
+		return ""
+	}
+	lacks := workload.Lacks(version)
+	if len(lacks) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(`the Pebble of the containers of %q, %s, is %s: before %s it lacks %s; "make pebble" builds a newer one`,
+		c.Name, path, version, workload.WantedPebble, strings.Join(lacks, ", "))
+}
+
+// imageHasPebble says whether an image has a Pebble of its own, as far as that is known
+// before it is unpacked.
+func imageHasPebble(image model.Image) bool {
+	ref, err := oci.Parse(image.Reference)
+	if err != nil {
+		return false
+	}
+	switch {
+	case ref.Kind == oci.Host:
+		return workload.HasPebble([]string{"/"})
+	case ref.Directory():
+		return workload.HasPebble([]string{ref.Path})
+	}
+	dir, err := dataDirPath()
+	if err != nil {
+		return false
+	}
+	config, err := (&oci.Cache{Dir: machine.ImagesDir(dir)}).ConfigOf(image.Digest)
+	return err == nil && workload.StartsPebble(config.Entrypoint)
+}
