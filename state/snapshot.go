@@ -96,41 +96,17 @@ func (s *Snapshot) read(r docs, unit model.UnitName, known scopes) (err error) {
 		return errors.Trace(err)
 	}
 	s.LeaderSettings = settings.Version
-	conf, _, err := r.modelConfig()
-	if err != nil {
+	if err := s.readConfig(r); err != nil {
 		return errors.Trace(err)
-	}
-	s.ModelConfig = conf
-	s.Retry, _ = strconv.ParseBool(conf[RetryHooks]) // checked when it was set
-	if s.StatusInterval, err = time.ParseDuration(conf[UpdateStatusInterval]); err != nil {
-		return errors.Annotate(err, UpdateStatusInterval)
 	}
 	if s.Task, err = r.nextTask(s.Unit); err != nil {
-		return errors.Trace(err)
-	}
-	if s.HookTimeout, err = hookTimeout(s.Application, conf); err != nil {
 		return errors.Trace(err)
 	}
 	if s.Storage, err = r.storageOf(s.Unit); err != nil {
 		return errors.Trace(err)
 	}
-	rels, err := r.relationsOf(app)
-	if err != nil {
+	if err := s.readRelations(r, known); err != nil {
 		return errors.Trace(err)
-	}
-	for _, rel := range rels {
-		ours, err := r.concerns(rel, s.Unit)
-		if err != nil {
-			return errors.Trace(err)
-		}
-		if !ours {
-			continue
-		}
-		v, err := r.relationView(rel, s.Unit, known)
-		if err != nil {
-			return errors.Trace(err)
-		}
-		s.Relations = append(s.Relations, v)
 	}
 	if err := s.readSecrets(r); err != nil {
 		return errors.Trace(err)
@@ -199,6 +175,44 @@ type Told struct {
 	Options   map[string]any // with defaults
 	Trust     bool
 	Addresses []string // of the machine
+}
+
+// readConfig reads what the model says of how hooks are run.
+func (s *Snapshot) readConfig(r docs) error {
+	conf, _, err := r.modelConfig()
+	if err != nil {
+		return errors.Trace(err)
+	}
+	s.ModelConfig = conf
+	s.Retry, _ = strconv.ParseBool(conf[RetryHooks]) // checked when it was set
+	if s.StatusInterval, err = time.ParseDuration(conf[UpdateStatusInterval]); err != nil {
+		return errors.Annotate(err, UpdateStatusInterval)
+	}
+	s.HookTimeout, err = hookTimeout(s.Application, conf)
+	return errors.Trace(err)
+}
+
+// readRelations reads those of the application's relations that are the unit's.
+func (s *Snapshot) readRelations(r docs, known scopes) error {
+	rels, err := r.relationsOf(s.Unit.Name.Application())
+	if err != nil {
+		return errors.Trace(err)
+	}
+	for _, rel := range rels {
+		ours, err := r.concerns(rel, s.Unit)
+		if err != nil {
+			return errors.Trace(err)
+		}
+		if !ours {
+			continue
+		}
+		v, err := r.relationView(rel, s.Unit, known)
+		if err != nil {
+			return errors.Trace(err)
+		}
+		s.Relations = append(s.Relations, v)
+	}
+	return nil
 }
 
 // readTold fills in what config-changed is about, and its hashes.
