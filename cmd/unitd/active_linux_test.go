@@ -22,6 +22,7 @@ type activation struct {
 	testing.TB
 	bin, dir, data, pebble string
 	image                  string
+	deployed               *[]string
 }
 
 func newActivation(tb testing.TB) activation {
@@ -34,13 +35,16 @@ func newActivation(tb testing.TB) activation {
 		tb.Fatal(err)
 	}
 	dir := tb.TempDir()
-	a := activation{TB: tb, bin: bin, dir: dir, data: filepath.Join(dir, "data"), pebble: pebbletest.Program(tb)}
+	a := activation{TB: tb, bin: bin, dir: dir, data: filepath.Join(dir, "data"), pebble: pebbletest.Program(tb), deployed: new([]string)}
 	a.image = images.WriteOCI(tb, images.Web(tb), "web:latest")
 	a.charm("plain", "name: plain\n", "start")
 	a.charm("contained", "name: contained\ncontainers: {web: {resource: web-image}}\n"+
 		"resources: {web-image: {type: oci-image}}\n", "web-pebble-ready")
 	tb.Cleanup(func() {
-		a.unitd("destroy-model", "default", "--force", "--no-prompt")
+		if len(*a.deployed) > 0 { // shutdown alone leaves units where they are
+			a.unitd(append([]string{"remove-application", "--no-prompt"}, *a.deployed...)...)
+			a.unitd("wait", "--timeout", "600s")
+		}
 		a.unitd("shutdown")
 	})
 	return a
@@ -80,6 +84,7 @@ func (a activation) added(charm, name string, more ...string) time.Duration {
 	a.Helper()
 	began := time.Now()
 	a.unitd(append([]string{"deploy", filepath.Join(a.dir, charm), name, "--isolate"}, more...)...)
+	*a.deployed = append(*a.deployed, name)
 	a.unitd("wait", "--timeout", "600s")
 	added := time.Since(began)
 	var runs []struct{ Duration time.Duration }
