@@ -6,8 +6,9 @@
 // They are kept in a cache outside the tree, by a key of all that they were
 // made from: the requirements and what these include, the settings of
 // charmcraft.yaml, the Python. What is in the cache under a key is whole: it is
-// made beside it and renamed, by one process at a time. The cache may be
-// removed at any time.
+// made beside it and renamed, by one process at a time. Beside it the cache notes who
+// has used it, so that what no model's charm was made with can be removed. The cache
+// may be removed at any time.
 //
 // The layout is that of charmcraft's plugin "charm" for all plugins: a folder
 // venv of packages, which any place and any Python of the version that made it
@@ -56,99 +57,114 @@ type Builder struct {
 var requirements string
 
 // Build makes what the charm's Project asks for, if it has one and the cache
-// hasn't got it, and says so to the charm; the tree isn't written to. Errors
-// say in one line what is missing, or what pip couldn't do.
-func (b Builder) Build(ctx context.Context, c *charmdir.Charm) error {
+// hasn't got it, and says so to the charm; the tree isn't written to. The packages
+// stay in the cache until what it returns is released, which is nil where there are
+// none. Errors say in one line what is missing, or what pip couldn't do.
+func (b Builder) Build(ctx context.Context, c *charmdir.Charm) (*Hold, error) {
 	if c.Project == nil {
-		return nil
+		return nil, nil
 	}
-	dir, err := b.packages(ctx, c.Name, c.Project)
+	hold, err := b.packages(ctx, c.Name, c.Project)
 	if err != nil {
-		return errors.Annotatef(err, "cannot build charm %s", c.Path)
+		return nil, errors.Annotatef(err, "cannot build charm %s", c.Path)
 	}
 	b.ignored(c)
+	dir := ""
+	if hold != nil {
+		dir = hold.dir
+	}
 	c.Built(dir)
-	return nil
+	return hold, nil
 }
 
-// packages is the directory with a project's packages; empty if it has none.
-func (b Builder) packages(ctx context.Context, name string, p *charmdir.Project) (string, error) {
+// packages has a project's packages in the cache; nil: it has none.
+func (b Builder) packages(ctx context.Context, name string, p *charmdir.Project) (*Hold, error) {
 	from, err := sources(p)
 	if err != nil || len(from.files) == 0 && len(p.Packages) == 0 {
-		return "", err
+		return nil, err
 	}
 	python, err := b.Hooks.python(ctx, p)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	dir := filepath.Join(b.Cache, from.key(p, python))
-	if isDir(dir) {
-		return dir, nil
+	for {
+		if hold, err := b.hold(ctx, dir, name); hold != nil || err != nil {
+			return hold, err
+		}
+		if err := b.make(ctx, dir, name, from.told(p), install{python: python, project: p}); err != nil {
+			return nil, err
+		}
 	}
-	if err := os.MkdirAll(b.Cache, 0o700); err != nil {
-		return "", errors.Annotate(err, "cannot make the cache (UNITD_CACHE)")
+}
+
+// hold has packages of the cache stay there; nil: there are none.
+func (b Builder) hold(ctx context.Context, dir, charm string) (*Hold, error) {
+	if !isDir(dir) {
+		return nil, nil
 	}
-	unlock, err := b.lock(ctx, dir+".lock")
+	lock, err := lockFile(ctx, dir+lockEnd, syscall.LOCK_SH, b.Step)
 	if err != nil {
-		return "", err
+		return nil, errors.Trace(err)
+	}
+	if isDir(dir) {
+		return &Hold{lock: lock, dir: dir, charm: charm}, nil
+	}
+	lock.Close()
+	return nil, nil
+}
+
+// make has packages in the cache, which it makes unless another process does.
+func (b Builder) make(ctx context.Context, dir, name string, from []string, in install) error {
+	if err := os.MkdirAll(b.Cache, 0o700); err != nil {
+		return errors.Annotate(err, "cannot make the cache (UNITD_CACHE)")
+	}
+	unlock, err := b.lock(ctx, dir+lockEnd)
+	if err != nil {
+		return err
 	}
 	defer unlock()
 	if isDir(dir) {
-		return dir, nil // another process was faster
+		return nil // another process was faster
 	}
 	// What a process left that was killed; nobody else has the lock.
-	left, _ := filepath.Glob(dir + ".new-*")
+	left, _ := filepath.Glob(dir + newEnd + "*")
 	for _, path := range left {
 		if err := os.RemoveAll(path); err != nil {
-			return "", errors.Annotate(err, "cannot clear the cache")
+			return errors.Annotate(err, "cannot clear the cache")
 		}
 	}
 	began := time.Now()
 	if b.Begin != nil {
-		b.Begin(name, from.told(p))
+		b.Begin(name, from)
 	}
-	made, err := os.MkdirTemp(b.Cache, filepath.Base(dir)+".new-")
+	made, err := os.MkdirTemp(b.Cache, filepath.Base(dir)+newEnd)
 	if err != nil {
-		return "", errors.Annotate(err, "cannot make the cache (UNITD_CACHE)")
+		return errors.Annotate(err, "cannot make the cache (UNITD_CACHE)")
 	}
 	defer os.RemoveAll(made)
-	in := install{Builder: b, python: python, project: p, work: made, log: dir + ".log"}
+	in.Builder, in.work, in.log = b, made, dir+logEnd
 	if err := in.run(ctx); err != nil {
-		return "", err
+		return err
 	}
 	if b.End != nil {
 		infos, _ := filepath.Glob(filepath.Join(in.target(), "*.dist-info"))
 		b.End(len(infos), time.Since(began))
 	}
-	return dir, errors.Annotate(os.Rename(in.target(), dir), "cannot put the packages into the cache")
+	return errors.Annotate(os.Rename(in.target(), dir), "cannot put the packages into the cache")
 }
 
-// lock waits until no other process makes the same packages.
+// lock waits until no other process makes, or uses, the same packages.
 func (b Builder) lock(ctx context.Context, path string) (unlock func(), err error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := lockFile(ctx, path, syscall.LOCK_EX, b.Step)
 	if err != nil {
-		return nil, errors.Annotate(err, "cannot lock the cache")
+		return nil, errors.Trace(err)
 	}
-	for told := false; ; {
-		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		switch {
-		case err == nil:
-			return func() { f.Close() }, nil
-		case !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR):
-			f.Close()
-			return nil, errors.Annotate(err, "cannot lock the cache")
-		case !told && b.Step != nil:
-			b.Step("waiting for another unitd that makes the same packages")
-		}
-		told = true
-		select {
-		case <-ctx.Done():
-			f.Close()
-			return nil, errors.Trace(ctx.Err())
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
+	return func() { f.Close() }, nil
 }
+
+// toldDir is the folder of the cache with what people were told of.
+const toldDir = "told"
 
 // ignored tells what the charm's charmcraft.yaml says that isn't followed, unless it
 // has been told of this charmcraft.yaml before.
@@ -157,7 +173,7 @@ func (b Builder) ignored(c *charmdir.Charm) {
 	if len(c.Project.Ignored) == 0 || b.Note == nil || err != nil {
 		return
 	}
-	told := filepath.Join(b.Cache, "told", sum([]byte(path + "\x00" + c.Project.Says))[:32])
+	told := filepath.Join(b.Cache, toldDir, sum([]byte(path + "\x00" + c.Project.Says))[:32])
 	if _, err := os.Stat(told); err == nil {
 		return
 	}

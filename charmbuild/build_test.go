@@ -148,9 +148,11 @@ func (w *world) build(ctx context.Context) ([]string, error) {
 		w.Error(err)
 		return nil, err
 	}
-	if err := w.Build(ctx, c); err != nil {
+	hold, err := w.Build(ctx, c)
+	if err != nil {
 		return nil, err
 	}
+	defer hold.Release()
 	var b bytes.Buffer
 	if _, err := c.Archive(&b); err != nil {
 		return nil, err

@@ -193,9 +193,11 @@ func TestByteCodeIsKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Build(t.Context(), c); err != nil {
+	hold, err := w.Build(t.Context(), c)
+	if err != nil {
 		t.Fatal(err)
 	}
+	defer hold.Release()
 	var b bytes.Buffer
 	if _, err := c.Archive(&b); err != nil {
 		t.Fatal(err)

@@ -38,25 +38,32 @@ type Pruned struct {
 // List has the images of the cache, the one that was used last first. There are none
 // where there is no cache.
 func (c *Cache) List(ctx context.Context) ([]Cached, error) {
+	all, _, err := c.Stock(ctx)
+	return all, errors.Trace(err)
+}
+
+// Stock is List, with what all images take together, in bytes.
+func (c *Cache) Stock(ctx context.Context) (all []Cached, size int64, err error) {
 	if _, err := os.Stat(c.path(imagesDir)); os.IsNotExist(err) {
-		return nil, nil
+		return nil, 0, nil
 	}
 	busy, err := c.begin(ctx)
 	if err != nil {
-		return nil, errors.Trace(err)
+		return nil, 0, errors.Trace(err)
 	}
 	defer busy.release()
 	s, err := c.take()
 	if err != nil {
-		return nil, errors.Trace(err)
+		return nil, 0, errors.Trace(err)
 	}
-	return s.list(), nil
+	return s.list(), s.total(), nil
 }
 
 // Prune removes images, those first that were used longest ago, until what is left
 // takes no more than so many bytes; and everything that belongs to no image. It
 // waits until nobody fetches any more. What a process holds stays, and so does
-// what inUse names by their digests: it is asked once nobody can fetch any more.
+// what inUse names by their digests: it is asked once nobody can fetch any more, and
+// it is known who holds what.
 func (c *Cache) Prune(ctx context.Context, limit int64, inUse func(context.Context) ([]string, error)) (Pruned, error) {
 	if _, err := os.Stat(c.path(imagesDir)); os.IsNotExist(err) {
 		return Pruned{}, nil
@@ -65,12 +72,34 @@ func (c *Cache) Prune(ctx context.Context, limit int64, inUse func(context.Conte
 	if err != nil {
 		return Pruned{}, errors.Trace(err)
 	}
+	return c.pruneAlone(ctx, alone, limit, inUse)
+}
+
+// PruneIdle is Prune where nobody fetches; else it removes nothing, and idle is false.
+func (c *Cache) PruneIdle(ctx context.Context, limit int64, inUse func(context.Context) ([]string, error)) (p Pruned, idle bool, err error) {
+	if _, err := os.Stat(c.path(imagesDir)); os.IsNotExist(err) {
+		return Pruned{}, true, nil
+	}
+	alone, err := c.tryLock(cacheLock, true)
+	if errors.Is(err, errHeld) {
+		return Pruned{}, false, nil
+	}
+	if err != nil {
+		return Pruned{}, false, errors.Trace(err)
+	}
+	p, err = c.pruneAlone(ctx, alone, limit, inUse)
+	return p, true, errors.Trace(err)
+}
+
+// pruneAlone is Prune for who has the cache alone, by a lock that it releases.
+func (c *Cache) pruneAlone(ctx context.Context, alone *lock, limit int64, inUse func(context.Context) ([]string, error)) (Pruned, error) {
 	defer alone.release()
-	used, err := inUse(ctx)
+	// Who holds one lets it go once a model has it: so that is asked afterwards.
+	s, err := c.take()
 	if err != nil {
 		return Pruned{}, errors.Trace(err)
 	}
-	s, err := c.take()
+	used, err := inUse(ctx)
 	if err != nil {
 		return Pruned{}, errors.Trace(err)
 	}

@@ -171,3 +171,37 @@ func TestWhatBelongsToNoImageIsRemoved(t *testing.T) {
 		}
 	}
 }
+
+func TestPruneOfAnIdleCacheDoesntWait(t *testing.T) {
+	t.Parallel()
+	c, _ := stocked(t)
+	busy, err := c.begin(t.Context())
+	must(t, err)
+	if p, idle, err := c.PruneIdle(t.Context(), 0, nobody); err != nil || idle || len(p.Removed) != 0 {
+		t.Errorf("got %+v, %v, %v", p, idle, err)
+	}
+	busy.release()
+	_, size, err := c.Stock(t.Context())
+	must(t, err)
+	if p, idle, err := c.PruneIdle(t.Context(), 0, nobody); err != nil || !idle || len(p.Removed) != 3 || p.Freed != size {
+		t.Errorf("got %+v, %v, %v, of %d", p, idle, err, size)
+	}
+	if _, idle, err := cacheIn(t).PruneIdle(t.Context(), 0, nobody); err != nil || !idle {
+		t.Errorf("got %v, %v", idle, err)
+	}
+}
+
+// What an image says of its process is known before it is unpacked.
+func TestTheConfigurationOfAnImageIsThereOnceItIsResolved(t *testing.T) {
+	t.Parallel()
+	c, digests := stocked(t)
+	if _, err := c.ConfigOf(digests["a"]); err != nil {
+		t.Error(err)
+	}
+	if _, err := c.ConfigOf("sha256:" + strings.Repeat("0", 64)); !errors.Is(err, errors.NotFound) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := c.ConfigOf("a"); !errors.Is(err, errors.NotValid) {
+		t.Errorf("got %v", err)
+	}
+}

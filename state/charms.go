@@ -160,6 +160,16 @@ func (m *Model) Charm(ctx context.Context, url string) (CharmDoc, error) {
 	return doc, errors.Trace(err)
 }
 
+// Charms are all charms that the model holds, by their URLs.
+func (m *Model) Charms(ctx context.Context) ([]CharmDoc, error) {
+	var all []CharmDoc
+	_, err := m.view(ctx, func(r docs) (err error) {
+		all, err = list[CharmDoc](r, charmKey(""))
+		return errors.Trace(err)
+	})
+	return all, errors.Trace(err)
+}
+
 // CharmContent writes the charm's archive to w. The error is NotValid if its
 // hash isn't the one it was stored with.
 func (m *Model) CharmContent(ctx context.Context, url string, w io.Writer) error {

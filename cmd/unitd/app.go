@@ -13,6 +13,7 @@ import (
 	"github.com/juju/clock"
 	"github.com/juju/errors"
 
+	"github.com/unitd/unitd/charmbuild"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/oci"
 	"github.com/unitd/unitd/script/lab"
@@ -35,6 +36,8 @@ type app struct {
 
 	image imageDoor
 	held  []oci.Resolved // images that were resolved
+	// built are the packages that charms were built with, by their keys.
+	built map[string]*charmbuild.Hold
 
 	elsewhere  bool // there is no agent here, and need be none
 	passedOver bool // it was said which machines units don't wait for
@@ -51,6 +54,9 @@ const defaultModel = "default"
 func (a *app) close() {
 	for i := range a.held {
 		a.held[i].Release()
+	}
+	for _, hold := range a.built {
+		hold.Release()
 	}
 	if err := a.closeStore(); err != nil {
 		fmt.Fprintln(a.stderr, "WARNING", err)

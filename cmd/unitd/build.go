@@ -90,14 +90,15 @@ func cacheDir() (string, error) {
 }
 
 // build makes what a source tree lacks to run, if the charm is one, for the Python of
-// its hooks, and shows how that goes on.
-func (a *app) build(c *charmdir.Charm, hooks charmbuild.Place) error {
+// its hooks, and shows how that goes on. What it returns holds that in the cache; nil:
+// there is none.
+func (a *app) build(c *charmdir.Charm, hooks charmbuild.Place) (*charmbuild.Hold, error) {
 	if c.Project == nil {
-		return nil
+		return nil, nil
 	}
 	cache, err := cacheDir()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	shown := isTerminal(a.stderr)
 	clear := ""
@@ -117,9 +118,9 @@ func (a *app) build(c *charmdir.Charm, hooks charmbuild.Place) error {
 	if shown {
 		b.Step = func(what string) { fmt.Fprintf(a.stderr, "%s  %s", clear, harmless(what)) }
 	}
-	err = b.Build(a.ctx, c)
+	hold, err := b.Build(a.ctx, c)
 	if err != nil && shown {
 		fmt.Fprint(a.stderr, clear)
 	}
-	return err
+	return hold, err
 }

@@ -395,5 +395,5 @@ func (a *app) deployBundle(path, name string, f deployFlags) error {
 	if err := a.apply(m, p); err != nil {
 		return err
 	}
-	return a.ensureAgent()
+	return a.added()
 }

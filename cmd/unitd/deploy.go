@@ -124,7 +124,7 @@ func (a *app) deploy(path, name string, f deployFlags) error {
 	if err := a.placed(m, onMachines(charm.Charm, todo), func() error { return m.Deploy(a.ctx, todo) }); err != nil {
 		return err
 	}
-	return a.ensureAgent()
+	return a.added()
 }
 
 // args are what the flags say of deploying a charm as an application, but for
@@ -265,6 +265,7 @@ type packed struct {
 	*charmdir.Charm
 	sum  string
 	file *os.File
+	hold *charmbuild.Hold // the packages that it was built with
 }
 
 // pack makes the charm's archive for units that are isolated so, and before that what
@@ -274,21 +275,31 @@ func (a *app) pack(c *charmdir.Charm, i model.Isolation) (*packed, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.packFor(c, hooks)
+	p, err := a.packFor(c, hooks)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.notePackages(p.hold, p.sum); err != nil {
+		p.drop()
+		return nil, err
+	}
+	return p, nil
 }
 
 func (a *app) packFor(c *charmdir.Charm, hooks charmbuild.Place) (*packed, error) {
 	for _, hint := range c.Hints() {
 		a.note("WARNING %q %s", c.Name, hint)
 	}
-	if err := a.build(c, hooks); err != nil {
+	hold, err := a.build(c, hooks)
+	if err != nil {
 		return nil, err
 	}
+	a.holdPackages(hold)
 	f, err := os.CreateTemp("", "unitd-charm-*")
 	if err != nil {
 		return nil, errors.Annotate(err, "cannot pack the charm")
 	}
-	p := &packed{Charm: c, file: f}
+	p := &packed{Charm: c, file: f, hold: hold}
 	// Without a name it goes with this process, however that ends.
 	if err := os.Remove(f.Name()); err != nil {
 		p.drop()

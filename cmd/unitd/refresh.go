@@ -102,7 +102,7 @@ func (a *app) refresh(name, path string, force bool, config, resources []string)
 	if err := a.whoWaits(m, name, force); err != nil {
 		return err
 	}
-	return a.ensureAgent()
+	return a.added()
 }
 
 // setCharm gives an application a charm that the model has, and sets options.
@@ -143,7 +143,7 @@ func (a *app) refreshTo(name string, to int, force bool, config []string) error 
 	if err := a.whoWaits(m, name, force); err != nil {
 		return err
 	}
-	return a.ensureAgent()
+	return a.added()
 }
 
 // whoWaits says which units of an application don't get the charm that it was

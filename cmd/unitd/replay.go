@@ -197,9 +197,11 @@ func (p *replay) copyCharm() error {
 	if err != nil {
 		return err
 	}
-	if err := p.build(charm, charmbuild.Place{}); err != nil {
+	hold, err := p.build(charm, charmbuild.Place{})
+	if err != nil {
 		return err
 	}
+	defer hold.Release()
 	path := filepath.Join(p.dir, "archive")
 	archive, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {

@@ -54,7 +54,7 @@ resource-get. What it has already is no change.
 			if err := m.SetResources(a.ctx, app.Name, given); err != nil {
 				return err
 			}
-			return a.ensureAgent()
+			return a.added()
 		},
 	}
 }

@@ -81,6 +81,7 @@ func (a *app) up(path string, f upFlags) error {
 		if err := a.apply(m, p); err != nil {
 			return err
 		}
+		a.limitCache()
 		return a.untilSettled(m, f.timeout, nil)
 	}
 	if err != nil {
@@ -90,6 +91,7 @@ func (a *app) up(path string, f upFlags) error {
 	if err := a.apply(m, p); err != nil {
 		return err
 	}
+	a.limitCache()
 	return a.upHere(m, p, f)
 }
 

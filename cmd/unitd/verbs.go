@@ -47,7 +47,7 @@ func (a *app) groups() []cli.Group {
 		}},
 		{Title: "Models and their store", Verbs: []func() *cobra.Command{
 			a.addModelCmd, a.destroyModelCmd, a.modelsCmd, a.modelCmd, a.switchCmd, a.showModelCmd, a.modelConfigCmd,
-			a.storeCmd, a.storeUserCmd,
+			a.storeCmd, a.storeUserCmd, a.cacheCmd,
 		}},
 		{Title: ofAgent, Verbs: []func() *cobra.Command{
 			a.agentCmd, a.debugAgentCmd, a.shutdownCmd, a.completionCmd, a.versionCmd, a.labCmd,

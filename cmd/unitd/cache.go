@@ -1,0 +1,241 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/juju/errors"
+	"github.com/spf13/cobra"
+
+	"github.com/unitd/unitd/charmbuild"
+	"github.com/unitd/unitd/model"
+)
+
+const (
+	// limitVariable says how much packages and images may take on this host.
+	limitVariable = "UNITD_CACHE_LIMIT"
+	// usualLimit holds where it says nothing, and noLimit says that there is none.
+	usualLimit = "20G"
+	noLimit    = "none"
+)
+
+func (a *app) cacheCmd() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "cache",
+		Short: "List and clear what this host keeps of packages, images and charms",
+		Long: `Look after what this host keeps: the packages that charms' source trees are built
+with, and the images of workload containers, both of which can be had again; and the
+charms of the models, which stay as long as their model.`,
+		Example: "  unitd cache list\n  unitd cache prune --limit 5G",
+		Args:    args(0, 0, ""),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(a.cacheListCmd(), a.cachePruneCmd())
+	return cmd
+}
+
+func (a *app) cacheListCmd() *cobra.Command {
+	var format, output string
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List packages, images and charms, with their sizes, last use and users",
+		Long: `List what this host keeps, with its size, when it was used last, and who uses it:
+applications of this store's models, as MODEL/APPLICATION; other data directories,
+which only their own commands can look into; and processes.`,
+		Example: "  unitd cache list\n  unitd cache list --format json",
+		Args:    args(0, 0, ""),
+		RunE: func(*cobra.Command, []string) error {
+			s, err := a.stock()
+			if err != nil {
+				return err
+			}
+			if limit, ok, err := cacheLimit(); err != nil {
+				return err
+			} else if ok {
+				s.Limit = &limit
+			}
+			if format != "tabular" {
+				return a.write(format, output, s)
+			}
+			return a.text(output, s.table())
+		},
+	}
+	cmd.Flags().StringVar(&format, "format", "tabular", "tabular, json or yaml")
+	cmd.Flags().StringVarP(&output, "output", "o", "", "write to a file")
+	a.formats(cmd, "tabular", "json", "yaml")
+	return cmd
+}
+
+func (a *app) cachePruneCmd() *cobra.Command {
+	var format, output, limit string
+	cmd := &cobra.Command{
+		Use:   "prune",
+		Short: "Remove the packages and images that no model of this host uses",
+		Long: `Remove packages and images that no model uses, or with --limit as many of them as
+are needed to be below that size, those first that were used longest ago. What an
+application's charm was built with stays, and so do images that an application, a
+container or a process has; and what another data directory has used, as long as
+that is there. Charms stay with their models. It waits until no image is being
+fetched.`,
+		Example: "  unitd cache prune\n  unitd cache prune --limit 5G",
+		Args:    args(0, 0, ""),
+		RunE: func(*cobra.Command, []string) error {
+			mib, err := model.ParseSize(cmp.Or(limit, "0"))
+			if err != nil {
+				return usagef("--limit: %v", err)
+			}
+			p, err := a.pruneAll(int64(mib) << 20)
+			if err != nil {
+				return err
+			}
+			if format != "tabular" {
+				return a.write(format, output, p)
+			}
+			return a.text(output, p.table())
+		},
+	}
+	cmd.Flags().StringVar(&limit, "limit", "", "how much may be left, as 5G or 500M; what is used stays in any case")
+	cmd.Flags().StringVar(&format, "format", "tabular", "tabular, json or yaml")
+	cmd.Flags().StringVarP(&output, "output", "o", "", "write to a file")
+	a.formats(cmd, "tabular", "json", "yaml")
+	return cmd
+}
+
+// pruneAll is prune as a person asks for it, with what processes have left that were
+// killed.
+func (a *app) pruneAll(limit int64) (pruned, error) {
+	s, err := a.stock()
+	if err != nil {
+		return pruned{}, err
+	}
+	p, err := a.prune(s, limit, true)
+	if err != nil {
+		return p, err
+	}
+	if err := a.forgetUses(s); err != nil {
+		return p, err
+	}
+	dir, err := cacheDir()
+	if err != nil {
+		return p, err
+	}
+	return p, charmbuild.Sweep(dir)
+}
+
+// cacheLimit is how many bytes packages and images may take; not ok: as many as they
+// like.
+func cacheLimit() (limit int64, ok bool, err error) {
+	text := cmp.Or(os.Getenv(limitVariable), usualLimit)
+	if text == noLimit {
+		return 0, false, nil
+	}
+	mib, err := model.ParseSize(text)
+	if err != nil {
+		return 0, false, errors.NewNotValid(nil, fmt.Sprintf("%s: %v, or %q", limitVariable, err, noLimit))
+	}
+	return int64(mib) << 20, true, nil
+}
+
+// manyUses are so many notes on packages that they are looked through.
+const manyUses = 100
+
+// limitCache keeps what this host keeps below its limit, after a command that may have
+// added to it. That it can't is no fault of what the command did: it is said in a line.
+func (a *app) limitCache() {
+	if _, inLab, err := labTime(); err != nil || inLab {
+		return // what a script leaves isn't kept
+	}
+	if err := a.limitSize(); err != nil && a.ctx.Err() == nil {
+		a.note("WARNING cannot keep the cache below its limit: %v", err)
+	}
+}
+
+func (a *app) limitSize() error {
+	limit, limited, err := cacheLimit()
+	if err != nil || !limited {
+		return err
+	}
+	packages, err := a.keptPackages()
+	if err != nil {
+		return err
+	}
+	_, size, err := a.keptImages()
+	if err != nil {
+		return err
+	}
+	many := false
+	for _, p := range packages {
+		size, many = size+p.Size, many || len(p.uses) > manyUses
+	}
+	if size <= limit && !many {
+		return nil
+	}
+	s, err := a.stock()
+	if err != nil {
+		return err
+	}
+	if err := a.forgetUses(s); err != nil {
+		return err
+	}
+	p, err := a.prune(s, limit, false)
+	if len(p.Removed) > 0 {
+		a.note("Removed %s that no model used from the cache, to keep it below %s (%s)", bytesText(p.Freed), bytesText(limit), limitVariable)
+	}
+	return err
+}
+
+// added is ensureAgent after what may have added to the cache.
+func (a *app) added() error {
+	a.limitCache()
+	return a.ensureAgent()
+}
+
+func (s stocked) table() string {
+	var last string
+	if last = bytesText(s.Size) + " of packages and images, without a limit"; s.Limit != nil {
+		last = fmt.Sprintf("%s of packages and images, of %s", bytesText(s.Size), bytesText(*s.Limit))
+	}
+	if len(s.Items) == 0 {
+		return "Nothing is kept.\n"
+	}
+	rows := [][]cell{heads("Kind", "Name", "ID", "Size", "Last used", "Used by")}
+	for _, k := range s.Items {
+		by := cmp.Or(strings.Join(k.By, ", "), "-")
+		rows = append(rows, []cell{{text: k.Kind}, {text: harmless(k.Name)}, {text: k.shortID()}, {text: bytesText(k.Size), right: true},
+			{text: cmp.Or(k.Used, "-")}, {text: harmless(by)}})
+	}
+	t := &table{}
+	t.block(rows)
+	return t.b.String() + "\n" + last + "\n"
+}
+
+// shortID is as much of an ID as tells it from others.
+func (k kept) shortID() string {
+	id := strings.TrimPrefix(k.ID, "sha256:")
+	return id[:min(len(id), 12)]
+}
+
+func (p pruned) table() string {
+	var b strings.Builder
+	for _, k := range p.Removed {
+		fmt.Fprintf(&b, "removed %s %s %s, %s\n", k.Kind, harmless(k.Name), k.shortID(), bytesText(k.Size))
+	}
+	if len(p.Removed) == 0 {
+		b.WriteString("There is nothing to remove.\n")
+	}
+	fmt.Fprintf(&b, "freed %s, %s left\n", bytesText(p.Freed), bytesText(p.Left))
+	return b.String()
+}
+
+// bytesText is a size in bytes for people.
+func bytesText(n int64) string {
+	switch {
+	case n < 1<<10:
+		return fmt.Sprintf("%dB", n)
+	case n < 1<<20:
+		return fmt.Sprintf("%dKiB", (n+1<<9)>>10)
+	}
+	return model.SizeText(uint64(n+1<<19) >> 20)
+}

@@ -1,0 +1,414 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/charmbuild"
+	"github.com/unitd/unitd/machine"
+	"github.com/unitd/unitd/oci"
+	"github.com/unitd/unitd/state"
+)
+
+// kept is something that this host keeps, as people see it.
+type kept struct {
+	// Kind is package, image or charm.
+	Kind string `json:"kind" yaml:"kind"`
+	// Name is what people call it: the charm that packages are for, an image's
+	// reference, a charm's URL.
+	Name string `json:"name" yaml:"name"`
+	// ID is the key of packages, the digest of an image, the hash of a charm.
+	ID string `json:"id" yaml:"id"`
+	// Size is in bytes, Shared what other images have as well.
+	Size   int64 `json:"size" yaml:"size"`
+	Shared int64 `json:"shared,omitempty" yaml:"shared,omitempty"`
+	// Used is when it was used last; empty: nobody knows, as of charms.
+	Used string `json:"last-used,omitempty" yaml:"last-used,omitempty"`
+	// By are those who use it: MODEL/APPLICATION, and others in words.
+	By []string `json:"used-by,omitempty" yaml:"used-by,omitempty"`
+
+	at   time.Time
+	uses []charmbuild.Use
+}
+
+// The kinds of what a host keeps.
+const (
+	keptPackages = "package"
+	keptImage    = "image"
+	keptCharm    = "charm"
+)
+
+// stocked is all that this host keeps. Size is that of packages and images, which can
+// be had again: charms are the models' own.
+type stocked struct {
+	Items []kept `json:"items" yaml:"items"`
+	Size  int64  `json:"size" yaml:"size"`
+	// Limit is what it is kept below; nil: it has none.
+	Limit *int64 `json:"limit,omitempty" yaml:"limit,omitempty"`
+
+	images int64
+	seen   time.Time // since when what is used now isn't known
+}
+
+// inUse is what the models of a store are made of: by the hash of a charm's archive, and
+// by an image's digest, the applications.
+type inUse struct {
+	charms, images map[string][]string
+	held           []kept // the charms
+}
+
+// inUse looks into all models of this command's store.
+func (a *app) inUse() (inUse, error) {
+	use := inUse{charms: map[string][]string{}, images: map[string][]string{}}
+	c, err := a.open()
+	if err != nil {
+		return use, err
+	}
+	infos, err := c.Models(a.ctx)
+	if err != nil {
+		return use, err
+	}
+	for _, info := range infos {
+		if err := a.usedIn(c.Open(info), &use); err != nil {
+			return use, errors.Annotatef(err, "cannot tell what model %q uses", info.Name)
+		}
+	}
+	return use, nil
+}
+
+// usedIn adds what a model uses.
+func (a *app) usedIn(m *state.Model, use *inUse) error {
+	charms, err := m.Charms(a.ctx)
+	if err != nil {
+		return err
+	}
+	apps, err := m.Applications(a.ctx)
+	if err != nil {
+		return err
+	}
+	runs := map[string][]string{}
+	for _, app := range apps {
+		who := m.Name() + "/" + app.Name
+		runs[app.Charm] = append(runs[app.Charm], who)
+		for _, r := range app.Resources {
+			if r.Image != nil {
+				addUse(use.images, r.Image.Digest, who)
+			}
+		}
+	}
+	for _, c := range charms {
+		use.held = append(use.held, kept{Kind: keptCharm, Name: m.Name() + "/" + c.URL, ID: c.SHA256, Size: c.Size, By: runs[c.URL]})
+		for _, who := range runs[c.URL] {
+			addUse(use.charms, c.SHA256, who)
+		}
+	}
+	return a.usedByUnits(m, use)
+}
+
+// usedByUnits adds the images of pods that units have, are to have, or have had: their
+// applications may have been given others.
+func (a *app) usedByUnits(m *state.Model, use *inUse) error {
+	units, err := m.Units(a.ctx)
+	if err != nil {
+		return err
+	}
+	for _, u := range units {
+		if !u.Pod {
+			continue
+		}
+		who := m.Name() + "/" + u.Name.Application()
+		pod, err := m.Pod(a.ctx, u.Name)
+		if err != nil && !errors.Is(err, errors.NotFound) {
+			return err
+		}
+		pods := []state.Pod{pod.Wanted}
+		if pod.Former != nil {
+			pods = append(pods, *pod.Former)
+		}
+		for _, p := range pods {
+			for _, image := range p.Images {
+				addUse(use.images, image.Digest, who)
+			}
+		}
+		told, err := m.Containers(a.ctx, u.Name)
+		if err != nil {
+			return err
+		}
+		for _, c := range told.Containers {
+			addUse(use.images, c.Digest, who)
+		}
+	}
+	return nil
+}
+
+func addUse(of map[string][]string, id, who string) {
+	if id != "" && !slices.Contains(of[id], who) {
+		of[id] = append(of[id], who)
+	}
+}
+
+// stock is all that this host keeps, and who uses it.
+func (a *app) stock() (stocked, error) {
+	s := stocked{Items: []kept{}, seen: time.Now()}
+	// What a process holds comes before what models use: it lets go once a model does.
+	packages, err := a.keptPackages()
+	if err != nil {
+		return s, err
+	}
+	images, size, err := a.keptImages()
+	if err != nil {
+		return s, err
+	}
+	use, err := a.inUse()
+	if err != nil {
+		return s, err
+	}
+	owner, err := a.owner()
+	if err != nil {
+		return s, err
+	}
+	for _, p := range packages {
+		s.Size += p.Size
+		by := p.By
+		for _, u := range p.uses {
+			by = append(by, owner.users(u, use)...)
+		}
+		p.By = sorted(by)
+		s.Items = append(s.Items, p)
+	}
+	s.images, s.Size = size, s.Size+size
+	for _, i := range images {
+		i.By = sorted(append(i.By, use.images[i.ID]...))
+		s.Items = append(s.Items, i)
+	}
+	slices.SortStableFunc(use.held, func(a, b kept) int { return strings.Compare(a.Name, b.Name) })
+	s.Items = append(s.Items, use.held...)
+	return s, nil
+}
+
+func sorted(words []string) []string {
+	slices.Sort(words)
+	return slices.Compact(words)
+}
+
+// keptPackages are those of the cache; who uses them isn't known yet, but for
+// processes.
+func (a *app) keptPackages() ([]kept, error) {
+	dir, err := cacheDir()
+	if err != nil {
+		return nil, err
+	}
+	all, err := charmbuild.List(dir)
+	if err != nil {
+		return nil, err
+	}
+	var out []kept
+	for _, k := range all {
+		p := kept{Kind: keptPackages, Name: cmp.Or(k.Charm, "-"), ID: k.Key, Size: k.Size, Used: stamp(k.Used), at: k.Used, uses: k.Uses}
+		if _, own := a.built[k.Key]; k.Held && !own {
+			p.By = []string{"a process"}
+		}
+		out = append(out, p)
+	}
+	return out, nil
+}
+
+// keptImages are those of the data directory, and what they take together.
+func (a *app) keptImages() ([]kept, int64, error) {
+	dir, err := dataDir()
+	if err != nil {
+		return nil, 0, err
+	}
+	all, size, err := (&oci.Cache{Dir: machine.ImagesDir(dir)}).Stock(a.ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	elsewhere := a.sameStore(dir) != nil
+	var out []kept
+	for _, i := range all {
+		k := kept{Kind: keptImage, Name: strings.Join(i.References, " "), ID: i.Digest, Size: i.Size, Shared: i.Shared, Used: stamp(i.Used), at: i.Used}
+		if i.Held {
+			k.By = append(k.By, "a process")
+		}
+		if elsewhere {
+			k.By = append(k.By, "the agent, which works on another store")
+		}
+		out = append(out, k)
+	}
+	return out, size, nil
+}
+
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// owner is who this command is among those who use the cache of packages.
+type owner struct{ data, store string }
+
+func (a *app) owner() (owner, error) {
+	dir, err := dataDirPath()
+	if err != nil {
+		return owner{}, err
+	}
+	store, err := a.storeName()
+	return owner{dir, storePlace(store)}, err
+}
+
+// users are those who use what was noted: applications of this command's store; another
+// data directory, or another store, which only its own commands can look into; nobody,
+// where the directory is gone.
+func (o owner) users(u charmbuild.Use, use inUse) []string {
+	switch {
+	case u.Data == o.data && u.Store == o.store:
+		return use.charms[u.Charm]
+	case u.Data == o.data:
+		return []string{"store " + u.Store}
+	}
+	if _, err := os.Stat(u.Data); os.IsNotExist(err) {
+		return nil
+	}
+	return []string{u.Data}
+}
+
+// holdPackages has packages stay until the command ends.
+func (a *app) holdPackages(h *charmbuild.Hold) {
+	if h == nil {
+		return
+	}
+	if a.built == nil {
+		a.built = map[string]*charmbuild.Hold{}
+	}
+	a.built[h.Key()].Release()
+	a.built[h.Key()] = h
+}
+
+// notePackages notes that a charm, whose archive has that hash, was made with packages.
+func (a *app) notePackages(h *charmbuild.Hold, sum string) error {
+	o, err := a.owner()
+	if err != nil {
+		return err
+	}
+	return h.Use(a.ctx, charmbuild.Use{Data: o.data, Store: o.store, Charm: sum})
+}
+
+// pruned is what was removed.
+type pruned struct {
+	Removed []kept `json:"removed" yaml:"removed"`
+	// Freed and Left are bytes.
+	Freed int64 `json:"freed" yaml:"freed"`
+	Left  int64 `json:"size" yaml:"size"`
+	// busy: images are being fetched, and stayed for that.
+	busy bool
+}
+
+// prune removes what nobody uses, that first which was used longest ago, until no more
+// than so many bytes are left. wait says whether it waits for those who fetch images.
+func (a *app) prune(s stocked, limit int64, wait bool) (pruned, error) {
+	p := pruned{Removed: []kept{}, Left: s.Size}
+	var unused []kept
+	for _, k := range s.Items {
+		if _, own := a.built[k.ID]; !own && k.Kind != keptCharm && len(k.By) == 0 {
+			unused = append(unused, k)
+		}
+	}
+	slices.SortStableFunc(unused, func(a, b kept) int { return a.at.Compare(b.at) })
+	images := int64(0) // bytes of them that are to go
+	for _, k := range unused {
+		if p.Left-images <= limit {
+			break
+		}
+		if k.Kind == keptImage {
+			images += k.Size
+			if k.Size == 0 {
+				images++ // all of it is shared, with others that may go
+			}
+			continue
+		}
+		done, err := a.removePackages(k, s.seen)
+		if err != nil {
+			return p, err
+		}
+		if done {
+			p.Removed, p.Freed, p.Left = append(p.Removed, k), p.Freed+k.Size, p.Left-k.Size
+		}
+	}
+	return p, a.pruneImages(&p, s, limit, images, wait)
+}
+
+// removePackages removes those that nobody has used since it was seen who does.
+func (a *app) removePackages(k kept, seen time.Time) (bool, error) {
+	dir, err := cacheDir()
+	if err != nil {
+		return false, err
+	}
+	return charmbuild.Remove(dir, k.ID, func(now charmbuild.Kept) bool {
+		return now.Used.Before(seen) && len(now.Uses) <= len(k.uses)
+	})
+}
+
+// pruneImages removes images of so many bytes. What models use is asked once more, as
+// nobody can fetch then.
+func (a *app) pruneImages(p *pruned, s stocked, limit, bytes int64, wait bool) error {
+	dir, err := dataDir()
+	if err != nil || bytes == 0 || a.sameStore(dir) != nil {
+		return err
+	}
+	used := func(context.Context) ([]string, error) {
+		use, err := a.inUse()
+		var digests []string
+		for digest := range use.images {
+			digests = append(digests, digest)
+		}
+		return digests, err
+	}
+	cache := &oci.Cache{Dir: machine.ImagesDir(dir)}
+	most := max(s.images-bytes, 0)
+	var done oci.Pruned
+	if wait {
+		done, err = cache.Prune(a.ctx, most, used)
+	} else {
+		var idle bool
+		done, idle, err = cache.PruneIdle(a.ctx, most, used)
+		p.busy = !idle
+	}
+	for _, i := range done.Removed {
+		p.Removed = append(p.Removed, kept{Kind: keptImage, Name: strings.Join(i.References, " "), ID: i.Digest, Size: i.Size, Used: stamp(i.Used)})
+		p.Freed, p.Left = p.Freed+i.Size, p.Left-i.Size
+	}
+	return errors.Annotate(err, "cannot clear the cache of images")
+}
+
+// forgetUses has packages be noted as used by those alone who may use them.
+func (a *app) forgetUses(s stocked) error {
+	dir, err := cacheDir()
+	if err != nil {
+		return err
+	}
+	use, err := a.inUse()
+	if err != nil {
+		return err
+	}
+	o, err := a.owner()
+	if err != nil {
+		return err
+	}
+	for _, k := range s.Items {
+		if k.Kind != keptPackages || a.built[k.ID] != nil {
+			continue
+		}
+		known := k.uses
+		keep := func(u charmbuild.Use) bool { return !slices.Contains(known, u) || len(o.users(u, use)) > 0 }
+		if !slices.ContainsFunc(known, func(u charmbuild.Use) bool { return !keep(u) }) {
+			continue
+		}
+		if err := charmbuild.Forget(a.ctx, dir, k.ID, keep); err != nil {
+			return errors.Annotate(err, fmt.Sprintf("packages %s", k.ID))
+		}
+	}
+	return nil
+}
