@@ -84,9 +84,10 @@ func exited(err error, cannot string) error {
 	return Exit(exit.ExitCode())
 }
 
-// program is what is run in a workload container for the words. One word is a
-// script, unless it is nothing but a path: images need have no shell.
-func program(words []string) []string {
+// Program is what is run in a workload container for the words of a command; without
+// any it is a shell. One word is a script, unless it is nothing but a path: images
+// need have no shell. Source: docs/spec/containers.md §7.4.
+func Program(words []string) []string {
 	switch {
 	case len(words) == 0:
 		return []string{"sh", "-c", "exec sh"}
@@ -106,7 +107,7 @@ func (d Inside) inWorkload(ctx context.Context, u Unit, container string, words 
 	if err != nil {
 		return errors.Trace(err)
 	}
-	o := pebble.ExecOptions{Command: program(words), Dir: at.Dir, Stdin: d.In, Stdout: d.Out, Stderr: d.Err, Environment: map[string]string{}}
+	o := pebble.ExecOptions{Command: Program(words), Dir: at.Dir, Stdin: d.In, Stdout: d.Out, Stderr: d.Err, Environment: map[string]string{}}
 	in, typed := terminal(d.In)
 	out, shown := terminal(d.Out)
 	if typed && shown {

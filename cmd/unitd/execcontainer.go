@@ -28,7 +28,7 @@ func (c *execContainer) declare(cmd *cobra.Command) {
 	fs.Lookup("operator").Hidden = true
 }
 
-// parse takes the words of the commands, of which one is a script.
+// parse takes the words of the commands, of which one is a script, or a path.
 func (c *execContainer) parse(on execTargets, args []string) error {
 	if c.Container == cli.CharmContainer {
 		c.Container = "" // where hooks run
@@ -49,8 +49,8 @@ func (c *execContainer) parse(on execTargets, args []string) error {
 		}
 		c.Environment[name] = value
 	}
-	if len(args) > 1 {
-		c.Words = args
+	if c.Container != "" {
+		c.Words = cli.Program(args)
 	}
 	return nil
 }

@@ -107,12 +107,23 @@ func exitCode(t state.TaskDoc) int64 {
 	return code
 }
 
-// failedTasks is the error for tasks that have exited with another code than 0.
+// notRun says whether commands have failed without an exit code of their own, as
+// where a container has no such program, or isn't there any more.
+func notRun(t state.TaskDoc) bool {
+	_, ran := t.Results["return-code"]
+	return t.Kind == state.ExecTask && t.Status == state.TaskFailed && !ran
+}
+
+// failedTasks is the error for tasks that have exited with another code than 0, and
+// for commands that couldn't be run. Source: docs/spec/cli-juju.md §2.3.
 func failedTasks(tasks []state.TaskDoc) error {
 	var failed []string
 	for _, t := range tasks {
-		if code := exitCode(t); code > 0 {
+		switch code := exitCode(t); {
+		case code > 0:
 			failed = append(failed, fmt.Sprintf(" - id %q with return code %d", t.ID, code))
+		case notRun(t):
+			failed = append(failed, fmt.Sprintf(" - id %q without a return code", t.ID))
 		}
 	}
 	switch len(failed) {
