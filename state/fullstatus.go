@@ -68,6 +68,9 @@ type UnitView struct {
 	Ports           model.Ports
 	// Containers are its workload containers, as far as its agent has told.
 	Containers ContainersDoc
+	// After is the unit of its application that has to be ready before this one has
+	// its turn for the containers that the application asks for; empty: none has.
+	After model.UnitName
 	// charms is the workload status that one of the containers has hidden; nil: none
 	// has.
 	charms *model.Status
@@ -197,6 +200,18 @@ func (s *FullStatus) application(r docs, doc ApplicationDoc, machines map[string
 		v.Units = append(v.Units, uv)
 		if u.WorkloadVersion != "" {
 			v.Version = u.WorkloadVersion
+		}
+	}
+	if doc.Sidecar {
+		pods, err := r.withPods(doc, units)
+		if err != nil {
+			return v, errors.Trace(err)
+		}
+		by, held := heldUp(doc, pods)
+		for i, u := range v.Units {
+			if held[u.Name] {
+				v.Units[i].After = by
+			}
 		}
 	}
 	v.Status, err = r.seenApplicationStatus(doc, v.Units)

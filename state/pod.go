@@ -96,17 +96,13 @@ type unitPod struct {
 // out keep what they have, and hold nobody up. waits says that others are to have
 // their turn later.
 func nextPod(app ApplicationDoc, units []unitPod) (next int, found, waits bool) {
-	order := make([]int, 0, len(units))
-	for i, u := range units {
-		if u.unit.Life == model.Alive {
-			order = append(order, i)
-			waits = waits || app.asks(u.pod.Wanted)
-		}
+	order := podOrder(units)
+	for _, i := range order {
+		waits = waits || app.asks(units[i].pod.Wanted)
 	}
 	if !waits || app.Life != model.Alive {
 		return 0, false, false
 	}
-	slices.SortFunc(order, func(i, j int) int { return units[j].unit.Name.Number() - units[i].unit.Name.Number() })
 	for _, i := range order {
 		switch p := units[i].pod; {
 		case app.asks(p.Wanted):
@@ -118,12 +114,48 @@ func nextPod(app ApplicationDoc, units []unitPod) (next int, found, waits bool) 
 	return 0, false, false
 }
 
+// podOrder is the order in which living units have their turns, by their places.
+func podOrder(units []unitPod) []int {
+	var order []int
+	for i, u := range units {
+		if u.unit.Life == model.Alive {
+			order = append(order, i)
+		}
+	}
+	slices.SortFunc(order, func(i, j int) int { return units[j].unit.Name.Number() - units[i].unit.Name.Number() })
+	return order
+}
+
+// heldUp is the unit that has to be ready before the others, held, have their
+// turns; empty: nobody waits, or it is a unit's turn.
+func heldUp(app ApplicationDoc, units []unitPod) (by model.UnitName, held map[model.UnitName]bool) {
+	if _, turn, waits := nextPod(app, units); turn || !waits {
+		return "", nil
+	}
+	held = map[model.UnitName]bool{}
+	for _, i := range podOrder(units) {
+		u := units[i]
+		switch {
+		case app.asks(u.pod.Wanted):
+			held[u.unit.Name] = true
+		case by == "" && (u.pod.Has != u.pod.Wanted.Number || !u.pod.Ready):
+			by = u.unit.Name
+		}
+	}
+	return by, held
+}
+
 // pods are an application's units with their pods.
 func (d docs) pods(app ApplicationDoc) ([]unitPod, error) {
 	units, err := d.unitsOf(app.Name)
 	if err != nil {
 		return nil, errors.Trace(err)
 	}
+	return d.withPods(app, units)
+}
+
+// withPods are units of the application with their pods.
+func (d docs) withPods(app ApplicationDoc, units []UnitDoc) ([]unitPod, error) {
 	pods, err := d.podsBelow(app.Name + "/")
 	if err != nil {
 		return nil, errors.Trace(err)

@@ -36,6 +36,24 @@ func (w *world) rollOut(waits bool, want string) {
 	}
 }
 
+// heldUp compares who waits for whom to have another pod: "web/0 after web/1".
+func (w *world) heldUp(want string) {
+	w.Helper()
+	s, err := w.Status(w.ctx)
+	w.ok(err)
+	var all []string
+	for _, app := range s.Applications {
+		for _, u := range app.Units {
+			if u.After != "" {
+				all = append(all, fmt.Sprintf("%s after %s", u.Name, u.After))
+			}
+		}
+	}
+	if got := strings.Join(all, ", "); got != want {
+		w.Errorf("it is %q who waits, not %q", got, want)
+	}
+}
+
 func (w *world) giveImage(reference string) {
 	w.Helper()
 	w.ok(w.SetResources(w.ctx, "web", map[string]state.Content{"img": imageOf(reference, "hunter2")}))
@@ -61,8 +79,11 @@ func TestUnitsHaveOtherPodsOneAfterTheOther(t *testing.T) {
 	// What is wrong may be what another image mends.
 	w.giveImage("a:2")
 	w.rollOut(true, "0:0 1:0 2:2")
+	w.heldUp("web/0 after web/2, web/1 after web/2")
 	w.ok(w.TellPod(w.ctx, "web/2", 2, true))
+	w.heldUp("")
 	w.rollOut(true, "0:0 1:1 2:2")
+	w.heldUp("web/0 after web/1")
 	w.ok(w.TellPod(w.ctx, "web/1", 1, true))
 	w.ok(w.TellPod(w.ctx, "web/2", 2, false))
 	w.rollOut(true, "0:0 1:1 2:2")

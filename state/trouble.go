@@ -1,6 +1,10 @@
 package state
 
-import "github.com/unitd/unitd/model"
+import (
+	"fmt"
+
+	"github.com/unitd/unitd/model"
+)
 
 // Trouble is what has failed of a unit that has nothing left to do by itself.
 type Trouble struct {
@@ -19,6 +23,7 @@ const (
 	AgentFailed   TroubleKind = "agent"     // the unit's agent can't do its work, and tries again
 	HookAside     TroubleKind = "aside"     // a hook of a container, which is run again
 	ContainerDown TroubleKind = "container" // a container isn't up, and is tried again
+	HeldUp        TroubleKind = "held"      // the unit is to have other containers after one that isn't ready
 )
 
 // Troubles are those of all units, in their order.
@@ -47,6 +52,9 @@ func (v UnitView) troubles() []Trouble {
 		for _, f := range c.Failed {
 			all = append(all, Trouble{v.Name, HookAside, f.Hook + " (" + f.Reason + ")"})
 		}
+	}
+	if v.After != "" {
+		all = append(all, Trouble{v.Name, HeldUp, fmt.Sprintf("until %s is ready", v.After)})
 	}
 	return all
 }

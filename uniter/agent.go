@@ -164,7 +164,10 @@ func (a *agent) reportDone(ctx context.Context, op resolver.Op) {
 		a.Report(ctx, Report{Kind: TaskEnded, Hook: op.Hook, Run: op.Run, Local: a.local, Reason: op.Reason})
 	case resolver.Requeue:
 		a.Report(ctx, Report{Kind: Requeued, Hook: op.Hook, Run: op.Run, Local: a.local, Reason: op.Reason})
-	case resolver.Discard:
+	case resolver.Discard, resolver.Replace:
+		if op.Run == 0 {
+			return // of the containers alone
+		}
 		a.Report(ctx, Report{Kind: Dropped, Hook: op.Hook, Run: op.Run, Local: a.local, Reason: op.Reason})
 	case resolver.Interrupt, resolver.SetAside:
 		a.Report(ctx, Report{Kind: a.failedAs(), Hook: op.Hook, Run: op.Run, Local: a.local, Reason: op.Reason})

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
 )
 
@@ -91,7 +92,9 @@ func check(f Facts) (Answer, bool) {
 	return a, true
 }
 
-func checkElsewhere(f Facts) (Answer, bool) {
-	a, ok := check(f)
-	return a, ok && !f.Known
+// held is a unit with nothing to do that is to have other containers after another
+// one.
+func held(f Facts) (Answer, bool) {
+	a := Answer{State: Turn, Sentence: "keeps its containers and its charm until it has its turn for other ones", Free: fmt.Sprintf("%s has to be ready first", f.After)}
+	return a, f.After != "" && (f.Known || f.Agent.Status == model.StatusIdle)
 }

@@ -51,6 +51,9 @@ type Facts struct {
 	// application, can be entered.
 	Going  model.UnitName
 	Former string
+	// After is the unit that has to be ready before this one has its turn for other
+	// containers, see state.UnitView.
+	After model.UnitName
 }
 
 // Look gathers the facts about a unit of a model whose agents work in dir (see
@@ -67,7 +70,7 @@ func Look(ctx context.Context, m *state.Model, dir string, unit model.UnitName, 
 		for _, u := range app.Units {
 			found = found || u.Name == unit
 			if u.Name == unit {
-				f.Unit, f.Containers, group = u.UnitDoc, u.Containers.Containers, app.LockGroup
+				f.Unit, f.Containers, f.After, group = u.UnitDoc, u.Containers.Containers, u.After, app.LockGroup
 			}
 		}
 	}

@@ -19,7 +19,7 @@ const (
 	Running  State = "running"  // its hook runs
 	Failed   State = "failed"   // its hook has failed, and waits
 	Resolved State = "resolved" // its failed hook was answered
-	Turn     State = "turn"     // another unit of its machine runs a hook
+	Turn     State = "turn"     // another unit of its machine runs a hook, or of its application isn't ready
 	Due      State = "due"      // it is about to do something
 	Going    State = "going"    // it is Dying, and not done
 	Relation State = "relation" // it can't enter a relation yet
@@ -53,7 +53,7 @@ type reason func(Facts) (Answer, bool)
 // Say makes the sentence. The first reason that applies is the one.
 func Say(f Facts) Answer {
 	for _, r := range []reason{
-		dead, unwritable, running, noAgent, reboot, trouble, answered, failed, turn, going, notYet, storage, upcoming, down, asideElsewhere, checkElsewhere, elsewhere, aside, check,
+		dead, unwritable, running, noAgent, reboot, trouble, answered, failed, turn, going, notYet, storage, upcoming, down, asideElsewhere, aside, check, held, elsewhere,
 	} {
 		if a, ok := r(f); ok {
 			return f.finish(a)

@@ -97,6 +97,11 @@ func TestWhatIsSaid(t *testing.T) {
 			c.Checks = []state.ContainerCheck{{Name: "fine", Status: "up"}, {Name: "up", Status: "down"}}
 			f.Containers = []state.ContainerDoc{c}
 		}, why.Check, "shop/0 has nothing to do, but a check of its Pebble is down: up of container db"},
+		{"other containers, after another unit", func(f *why.Facts) { f.After = "shop/1" }, why.Turn,
+			"shop/0 keeps its containers and its charm until it has its turn for other ones; shop/1 has to be ready first"},
+		{"other containers, after another unit, on another machine", func(f *why.Facts) {
+			f.Hosted, f.Known, f.After, f.Agent.Status = false, false, "shop/1", model.StatusIdle
+		}, why.Turn, "shop/0 keeps its containers and its charm until it has its turn for other ones; shop/1 has to be ready first"},
 		{"a hook of a container on another machine", func(f *why.Facts) {
 			c := upContainer
 			c.Failed = []state.FailedHook{{Hook: "db-pebble-custom-notice (example.com/a)", Reason: "exit code 1"}}

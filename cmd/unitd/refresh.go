@@ -25,7 +25,7 @@ func (a *app) refreshCmd() *cobra.Command {
 		Long: `Upgrade an application to the charm at a path, or to a revision of its charm that
 the model has already. Each unit deploys it and runs upgrade-charm and
 config-changed; a unit in error waits until it is resolved, unless --force-units is
-given.`,
+given. Units with containers get other ones, one after the other, in error or not.`,
 		Example:           "  unitd refresh ledger --path ./ledger\n  unitd refresh ledger --path ./ledger --force-units",
 		Args:              args(1, 1, "no application specified"),
 		ValidArgsFunction: a.completeApplications(1),
@@ -155,6 +155,9 @@ func (a *app) whoWaits(m *state.Model, name string, force bool) error {
 	units, err := m.Units(a.ctx)
 	if err != nil {
 		return err
+	}
+	if app, err := m.Application(a.ctx, name); err != nil || app.Sidecar {
+		return err // other containers wait for no failed hook
 	}
 	var waiting []string
 	for _, u := range units {

@@ -29,6 +29,7 @@ func TestNothingThatHasFailedCountsAsSettledWell(t *testing.T) {
 		"containers that are not up: app/0: ": failed(func(u *state.UnitView) {
 			u.Containers = state.ContainersDoc{Containers: []state.ContainerDoc{{Name: "web", State: state.ContainerWaiting, Fault: "it has ended"}}}
 		}),
+		"units that keep their former containers: app/0: until app/1 is ready": failed(func(u *state.UnitView) { u.After = "app/1" }),
 		"hooks of containers that have failed: app/0: web-pebble-ready (exit status 1)": failed(func(u *state.UnitView) {
 			u.Containers = state.ContainersDoc{Containers: []state.ContainerDoc{{
 				Name: "web", State: state.ContainerRunning, Boot: "b", Failed: []state.FailedHook{{Hook: "web-pebble-ready", Reason: "exit status 1"}},

@@ -81,7 +81,17 @@ func containerStories() []story {
 		{"K-110 another image, when it is the unit's turn", booted + "resources\n>\nreplace\n> stop upgrade-charm config-changed start web-pebble-ready\n>"},
 		{"K-110 another charm, when it is the unit's turn", booted + "charm ch:app-2\n>\nreplace\n> stop upgrade-charm config-changed start web-pebble-ready\n>"},
 		{"K-116 stop takes too long", booted + "replace\noverdue stop\n> stop upgrade-charm config-changed start web-pebble-ready\n>"},
-		{"K-116 stop fails: it runs again", booted + "replace\nfail stop\n> stop!\n>\nresolved\n> stop upgrade-charm config-changed start web-pebble-ready"},
+		{"K-116 stop fails: it holds nothing up", booted + "replace\nfail stop\n> stop! upgrade-charm config-changed start web-pebble-ready\n>"},
+		{"K-110 in error: the failed hook is told of anew", booted + inError + "replace\n> upgrade-charm config-changed start web-pebble-ready\n>"},
+		{"K-110 in error, with a retry to come", booted + "retry\n" + inError + "replace\n> upgrade-charm config-changed start web-pebble-ready\n" + asleep + ">"},
+		{"K-110 in error at the first start", up + "fail start\n> install leader-elected web-pebble-ready config-changed start!\nreplace\n> upgrade-charm config-changed start web-pebble-ready\n>"},
+		{"K-110 in error in a relation", "relate db:1 mysql\n" + up + "> install db-relation-created leader-elected web-pebble-ready config-changed start\n" +
+			"join db:1 mysql/0\nfail db-relation-joined\n> db-relation-joined(mysql/0)!\nreplace\n" +
+			"> upgrade-charm config-changed start web-pebble-ready db-relation-joined(mysql/0) db-relation-changed(mysql/0)"},
+		{"K-110 in error, with an answer that comes first", booted + inError + "resolved-no-retry\nreplace\n> stop upgrade-charm config-changed start web-pebble-ready"},
+		{"K-110 in error at pebble-ready", booted + "workload-errors\nstart-container web\nfail web-pebble-ready\n> web-pebble-ready!\nreplace\n> upgrade-charm config-changed start web-pebble-ready\n>"},
+		{"K-110 in error, and the agent is killed as the containers are replaced", booted + inError + "replace\nkill after replace\n> upgrade-charm config-changed start web-pebble-ready\n>"},
+		{"K-110 in error in other containers, and again others", booted + "replace\nfail upgrade-charm\n> stop upgrade-charm!\nreplace\n> upgrade-charm config-changed start web-pebble-ready\n>"},
 		{"K-119 a unit is removed while pebble-ready fails for ever", booted + "start-container web\nfail web-pebble-ready\n> web-pebble-ready!\n" + asleep + "destroy\n> stop remove\nis terminate Dead"},
 		{"K-120 the agent is stopped and started", booted + "kill\n>"},
 		{"a lost disk makes no pebble-ready, and no notice, run again", booted + "notice web 1\n> " + notice + "(example.com/1)\nlose-disk\n> upgrade-charm config-changed\n>"},

@@ -13,7 +13,7 @@ func failed(l Local, r Remote) (Op, bool) {
 		return Op{}, false
 	}
 	if l.Charm == "" && replaces(l, r) {
-		return replacement(r), true // the agent was killed in it
+		return replacement(l, r), true // the agent was killed in it
 	}
 	if l.Charm == "" && r.Charm != "" {
 		return Op{Verb: Deploy, Charm: r.Charm, Reason: "the charm directory is lost"}, true
@@ -31,14 +31,14 @@ func failed(l Local, r Remote) (Op, bool) {
 	if answered && r.Resolved.Mode == SkipIt {
 		return Op{Verb: Skip, Hook: c.Hook, Run: c.Run, Reason: "resolved without running it again"}, true
 	}
+	// Nobody asks whether a charm has failed: other containers may be the way out of
+	// it. Source: docs/spec/containers.md §3.5.
+	if replaces(l, r) {
+		return replacement(l, r), true
+	}
 	// Before it is run again: a rollback asks for both.
-	if r.Forced && r.Charm != l.Charm {
-		switch {
-		case !r.Sidecar:
-			return Op{Verb: Deploy, Charm: r.Charm, Reason: "forced upgrade"}, true
-		case replaces(l, r):
-			return replacement(r), true
-		}
+	if r.Forced && !r.Sidecar && r.Charm != l.Charm {
+		return Op{Verb: Deploy, Charm: r.Charm, Reason: "forced upgrade"}, true
 	}
 	if answered && r.Resolved.Mode == RunAgain {
 		return rerun(l, r, "resolved")
@@ -71,8 +71,6 @@ func pastCause(h hooks.Info, l Local, r Remote) string {
 		return "the container of the failed hook is gone"
 	case h.Kind == hooks.Stop && r.Sidecar && r.Life == model.Alive && !replaces(l, r):
 		return "the unit's containers are replaced"
-	case h.Kind == hooks.Install && replaces(l, r):
-		return "the unit's containers are replaced, and install runs anew"
 	}
 	return ""
 }

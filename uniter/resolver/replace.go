@@ -28,7 +28,7 @@ func replaces(l Local, r Remote) bool {
 func (l Local) Untouched() bool { return l.Charm == "" && l.Run == 0 && !l.Installed }
 
 // replace is pod churn, once it is the unit's turn: stop, unless the charm was told
-// nothing in its present directory, then other containers
+// nothing in its present directory or the unit is in error, then other containers
 // and an empty charm directory; deploy, upgrade-charm, config-changed and start
 // follow by their own rules. Source: docs/spec/containers.md §3.5.
 func replace(l Local, r Remote) (Op, bool) {
@@ -38,16 +38,25 @@ func replace(l Local, r Remote) (Op, bool) {
 	if l.Started && !l.Stopped && !l.Replaced && !l.Upgraded && l.Charm != "" {
 		return run(l, r, unitHook(hooks.Stop, CauseReplaced))
 	}
-	return replacement(r), true
+	return replacement(l, r), true
 }
 
-func replacement(r Remote) Op {
-	return Op{Verb: Replace, Pod: r.Pod, Reason: "the unit's containers are to be replaced"}
+// replacement names the failed hook that goes with the containers, if there is one.
+func replacement(l Local, r Remote) Op {
+	op := Op{Verb: Replace, Pod: r.Pod, Reason: "the unit's containers are to be replaced"}
+	if c := l.Current; c != nil {
+		op.Hook, op.Run = c.Hook, c.Run
+	}
+	return op
 }
 
 // replaced is what the agent knows once the containers are others: the charm is
-// to be deployed into a directory that is empty, and was told nothing in it.
+// to be deployed into a directory that is empty, and was told nothing in it. A hook
+// that has failed is no more: what it was about is due in its turn, as ever.
 func replaced(l Local, op Op) Local {
+	if l.Current != nil {
+		l.Ended, l.Current = answered(l, EndedDropped, CauseReplaced), nil
+	}
 	l.Pod, l.Charm, l.Workloads = op.Pod, "", nil
 	l.Stopped, l.Replaced = false, l.Configured
 	return l

@@ -46,6 +46,10 @@ func containerWorlds() []row {
 			{"operator", []string{"resources", "replace"}}, {"mysql/0", []string{"join db:1 mysql/0"}}}},
 		{"containers are replaced while tasks are asked for", true, up, []Actor{
 			{"operator", []string{"replace"}}, {"other operator", []string{"ask-task", "ask-task"}}}},
+		{"containers are replaced in error, which is answered", true, related, []Actor{
+			{"operator", []string{"replace"}}, {"other operator", []string{"resolved", "resolved-no-retry"}}, {"mysql/0", []string{"write db:1 mysql/0"}}}},
+		{"containers are replaced while hooks of containers stand as others do", true, append([]string{"workload-errors"}, up...), []Actor{
+			{"operator", []string{"replace"}}, {"web", []string{"start-container web", "notice web 1"}}}},
 		{"containers are replaced while the unit is removed", true, related, []Actor{
 			{"operator", []string{"replace"}}, {"other operator", []string{"destroy"}}}},
 		{"containers are replaced while the charm directory is lost", true, up, []Actor{

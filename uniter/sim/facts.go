@@ -27,6 +27,8 @@ func (w *World) Rested() error {
 	switch {
 	case w.waiting() && w.Model.Life == model.Alive:
 		why = "it lets a task wait"
+	case w.waits() && w.Model.Life == model.Alive && w.Model.Sidecar && w.containers.pod != w.Model.Pod:
+		why = "it waits in error with containers that are to be replaced"
 	case w.waits():
 		h := w.Local.Current.Hook
 		if _, ok := w.find(h.RelationID); h.IsRelation() && !ok || h.IsStorage() && w.storage(h.Storage) < 0 {

@@ -92,10 +92,16 @@ func startAfterConfig(m *Monitor, h hooks.Info) string {
 		return "a second time"
 	case h.Kind == hooks.Start && !m.configured:
 		return "before config-changed"
-	case m.configured && !m.started && h.Kind != hooks.Start:
+	case m.configured && !m.started && h.Kind != hooks.Start && !m.configuredAnew(h):
 		return "between config-changed and start"
 	}
 	return ""
+}
+
+// configuredAnew says whether the hook is one of those that come again, in other
+// containers, after the first start has failed.
+func (m *Monitor) configuredAnew(h hooks.Info) bool {
+	return h.Kind == hooks.UpgradeCharm && (m.last == "" || m.last == hooks.UpgradeCharm) || h.Kind == hooks.ConfigChanged && m.last == hooks.UpgradeCharm
 }
 
 func statusWhileStarted(m *Monitor, h hooks.Info) string {

@@ -111,8 +111,13 @@ func (m *Monitor) Hook(h hooks.Info, o Outcome) error {
 	case Aside:
 		m.failed = nil
 		m.standAside(h)
-	case Stopped, Dropped:
+	case Stopped:
 		m.failed = nil
+	case Dropped:
+		m.failed = nil
+		if h.Kind == hooks.Start {
+			m.last = "" // its containers are replaced, and it comes after another config-changed
+		}
 	case Succeeded, Skipped:
 		m.failed = nil
 		m.tell(h)

@@ -129,6 +129,10 @@ func (w *World) Do(how How) error {
 		w.wished(op.Hook, nil)
 	case resolver.Discard:
 		err = w.Monitor.Hook(op.Hook, Dropped)
+	case resolver.Replace:
+		if op.Run > 0 {
+			err = w.Monitor.Hook(op.Hook, Dropped)
+		}
 	case resolver.Forget:
 		for _, id := range op.Relations {
 			w.Monitor.Gone(id)
