@@ -2,10 +2,8 @@ package isolate
 
 import (
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/juju/errors"
 	"golang.org/x/sys/unix"
@@ -33,7 +31,7 @@ func furnish(s setUp) error {
 		"/etc/hostname": s.Hostname + "\n",
 		"/etc/hosts":    fmt.Sprintf("127.0.0.1\tlocalhost\n%s\t%s\n::1\tlocalhost ip6-localhost ip6-loopback\n", address, s.Hostname),
 	}
-	if text, ok := resolvers(s.OwnNet); ok {
+	if text, ok := resolversIn(oldRoot, s.OwnNet); ok {
 		files["/etc/resolv.conf"] = text
 	}
 	for path, text := range osFiles(s.OS) {
@@ -74,42 +72,4 @@ func replace(path, text string) error {
 		return errors.Trace(err)
 	}
 	return errors.Trace(os.WriteFile(path, []byte(text), 0o644))
-}
-
-// resolvers is the /etc/resolv.conf of a cell. A server on the host's loopback
-// device is out of reach for one with a network of its own: then those that it
-// asks in turn are taken. false: nothing is known that would be better than what
-// there is.
-func resolvers(ownNet bool) (string, bool) {
-	for _, path := range []string{"/etc/resolv.conf", "/run/systemd/resolve/resolv.conf"} {
-		b, err := os.ReadFile(filepath.Join(oldRoot, follow(path)))
-		if err == nil && (!ownNet || !asksLoopback(string(b))) {
-			return string(b), true
-		}
-	}
-	return "", false
-}
-
-// follow is where a link of the host leads to; path itself if it is none.
-func follow(path string) string {
-	to, err := os.Readlink(filepath.Join(oldRoot, path))
-	switch {
-	case err != nil:
-		return path
-	case filepath.IsAbs(to):
-		return to
-	}
-	return filepath.Join(filepath.Dir(path), to)
-}
-
-// asksLoopback says whether all of the servers are on the loopback device.
-func asksLoopback(conf string) bool {
-	for line := range strings.Lines(conf) {
-		if f := strings.Fields(line); len(f) > 1 && f[0] == "nameserver" {
-			if ip := net.ParseIP(f[1]); ip != nil && !ip.IsLoopback() {
-				return false
-			}
-		}
-	}
-	return true
 }

@@ -142,7 +142,7 @@ func (u *unit) isolate(ctx context.Context) error {
 	}
 	u.cell.Store(own)
 	if u.principal == "" {
-		u.wiring.enter(u.name.Tag(), u.name, own.Network().Address, own.sidecar, own.EditFile)
+		u.wiring.enter(u.name.Tag(), u.name, own.Network().Address, own.sidecar, filepath.Join(u.dir, resolverRecord), own.EditFile)
 	}
 	return u.tellMachine(ctx)
 }

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"maps"
@@ -185,7 +186,7 @@ func (a *modelAgent) loop(ctx context.Context, changes <-chan state.Change) erro
 			return errors.Trace(ctx.Err())
 		case c, ok := <-changes:
 			if !ok {
-				return errors.New("the watch of the model has ended")
+				return errors.Trace(cmp.Or(ctx.Err(), errors.New("the watch of the model has ended")))
 			}
 			err = a.react(ctx, c)
 		case name := <-a.ended:
@@ -199,6 +200,7 @@ func (a *modelAgent) loop(ctx context.Context, changes <-chan state.Change) erro
 				err = a.claimFor(ctx, slices.Collect(maps.Values(a.units)))
 			}
 		case <-a.moved:
+			a.wiring.heedHost()
 			err = a.tellHost(ctx)
 		case <-a.reopen:
 			err = errors.Trace(a.debugLog.Look())
@@ -210,6 +212,7 @@ func (a *modelAgent) loop(ctx context.Context, changes <-chan state.Change) erro
 			err = a.lookAgain(ctx)
 		case over := <-resync:
 			err = errors.Trace(a.debugLog.Look()) // one that was deleted takes no more space
+			a.wiring.heedHost()
 			if failed := a.resync(ctx); failed != nil {
 				err = failed
 			}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/juju/errors"
 
+	"github.com/unitd/unitd/durable"
 	"github.com/unitd/unitd/isolate"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/names"
@@ -38,8 +39,14 @@ type wiring struct {
 	said     map[string]string // what was logged of ports that aren't there
 	active   atomic.Bool       // there is something to be found
 
+	// resolvers is isolate.Resolvers, disk that of package durable.
+	resolvers func(ownNet bool) (string, bool)
+	disk      durable.Disk
+
 	mu    sync.Mutex
 	wired map[string]*wired
+	// asked is what the resolvers were when they were asked last.
+	asked [2]string
 }
 
 // wired is a root whose names are kept current: that of a unit's cell.
@@ -48,6 +55,9 @@ type wired struct {
 	own  names.Own
 	// has is what its hosts file was given last; failed is why that failed.
 	has, failed string
+	// record is a file on the host with that of the host's resolv.conf of which the
+	// root's was made.
+	record string
 }
 
 // editor changes a file in a root, as isolate.Cell.EditFile does.
@@ -56,7 +66,7 @@ type editor func(path string, edit func(string) string) error
 func newWiring(c Config, m *state.Model, d *directory, log *slog.Logger, idle func()) *wiring {
 	w := &wiring{
 		model: m, cells: c.Cells, hosts: c.Machine.hosts, first: c.Machine == nil, directory: d, log: log,
-		said: map[string]string{}, wired: map[string]*wired{},
+		said: map[string]string{}, wired: map[string]*wired{}, resolvers: isolate.Resolvers, disk: c.Disk,
 	}
 	w.begin(c.Clock, idle)
 	return w
@@ -81,10 +91,10 @@ func (w *wiring) run(ctx context.Context) {
 // enter has the names of a unit in a root before anything runs there, and keeps them
 // current until leave. The key is that of the cell below the model's, the unit's tag
 // for its own. address is the unit's own, empty where it shares the host's; short
-// says whether it finds names as a pod does.
-func (w *wiring) enter(key string, unit model.UnitName, address string, short bool, edit editor) {
+// says whether it finds names as a pod does. record is a file of the agent's beside it.
+func (w *wiring) enter(key string, unit model.UnitName, address string, short bool, record string, edit editor) {
 	w.mu.Lock()
-	one := &wired{edit: edit, own: names.Own{Model: w.model.Name(), Unit: unit, Address: address, Short: short}}
+	one := &wired{edit: edit, record: record, own: names.Own{Model: w.model.Name(), Unit: unit, Address: address, Short: short}}
 	w.wired[key] = one
 	w.write(one, w.directory.all())
 	w.mu.Unlock()
@@ -101,15 +111,18 @@ func (w *wiring) leave(key string) {
 	}
 }
 
-// write writes a hosts file, if it isn't as it should be; w.mu is held.
+// write writes a hosts file and a resolv.conf, if they aren't as they should be; w.mu
+// is held.
 func (w *wiring) write(one *wired, all []names.Model) {
-	lines, failed := names.Hosts(one.own, all), ""
-	if lines == one.has {
-		return
+	lines, failed, err := names.Hosts(one.own, all), "", error(nil)
+	if lines != one.has {
+		err = one.edit("/etc/hosts", func(file string) string { return names.Edit(file, lines) })
+		if err == nil && one.own.Short {
+			err = one.edit("/etc/resolv.conf", func(file string) string { return names.Resolv(file, one.own.Model) })
+		}
 	}
-	err := one.edit("/etc/hosts", func(file string) string { return names.Edit(file, lines) })
-	if err == nil && one.own.Short {
-		err = one.edit("/etc/resolv.conf", func(file string) string { return names.Resolv(file, one.own.Model) })
+	if err == nil {
+		err = w.resolve(one)
 	}
 	if err == nil {
 		one.has = lines
