@@ -240,8 +240,8 @@ func (a *agent) loop(ctx context.Context) error {
 		case err := <-a.gone:
 			return errors.Trace(err)
 		case _, ok := <-watch:
-			if !ok {
-				return errors.Trace(store.ErrClosed)
+			if !ok { // it ends with ctx, too
+				return errors.Trace(cmp.Or(ctx.Err(), error(store.ErrClosed)))
 			}
 		case <-a.Reopen:
 			for _, h := range a.models {
