@@ -5,8 +5,11 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 
+	"github.com/unitd/unitd/durable"
 	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/oci"
 	"github.com/unitd/unitd/workload"
 )
 
@@ -19,6 +22,8 @@ type Containers struct {
 	mu   sync.Mutex
 	pods map[podKey]*workload.Unit
 	held map[containerKey]bool
+	// fetched counts how often more of an image was there.
+	fetched atomic.Int64
 }
 
 // podKey is a unit of a model, by its UUID, and containerKey a container of it.
@@ -72,6 +77,18 @@ func (c *Containers) Coming() []string {
 	}
 	slices.Sort(all)
 	return all
+}
+
+// Fetched is a number that grows as long as images are being fetched for them.
+func (c *Containers) Fetched() int64 { return c.fetched.Load() }
+
+// images is the cache of images in a directory; c may be nil.
+func (c *Containers) images(dir string, disk durable.Disk) *oci.Cache {
+	cache := &oci.Cache{Dir: dir, Disk: disk}
+	if c != nil {
+		cache.Progress = func(oci.Progress) { c.fetched.Add(1) }
+	}
+	return cache
 }
 
 // enter has the containers of a unit among those that are waited for, until leave is

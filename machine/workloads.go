@@ -63,7 +63,7 @@ func (u *unit) newPod(ctx context.Context) (*pod, error) {
 	}
 	p := &pod{made: noPod, showing: newShowing(found)}
 	p.containers = workload.New(workload.Options{
-		Cells: u.cells, Images: &oci.Cache{Dir: ImagesDir(u.dataDir), Disk: u.disk}, Clock: u.clock, Disk: u.disk,
+		Cells: u.cells, Images: u.containers.images(ImagesDir(u.dataDir), u.disk), Clock: u.clock, Disk: u.disk,
 		Log: u.log.With("unit", u.name), Pebble: workload.FindPebble, Changed: u.podChanged, Told: p.toldOf,
 		Environ: p.account.environ,
 		Read:    u.idle, Held: func(name string) bool { return u.containers.isHeld(containerKey{u.podKey(), name}) },
@@ -146,7 +146,11 @@ func (u *unit) seePod(ctx context.Context, s *state.Snapshot, l resolver.Local) 
 		if err := u.ready.take(ctx, s.Pod.Wanted.Number); err != nil {
 			return errors.Trace(err)
 		}
-		s.Pod.Has = s.Pod.Wanted.Number
+		pod, err := u.model.Pod(ctx, u.name) // which may have become another one until then
+		if err != nil {
+			return errors.Trace(err)
+		}
+		s.Pod = pod
 	}
 	if u.inPod == nil {
 		return nil

@@ -16,8 +16,24 @@ import (
 	"github.com/unitd/unitd/state"
 )
 
-// patience is how long, in real time, a world may take to do what is due.
+// patience is how long, in real time, a world may take to do what is due. The time
+// in which more and more of an image comes from afar doesn't count.
 const patience = 2 * time.Minute
+
+// patiently is a context that ends after that time, counted from when more was last
+// called with another number than before.
+func patiently(ctx context.Context, wait time.Duration) (bounded context.Context, more func(int64), cancel func()) {
+	bounded, end := context.WithCancel(ctx)
+	timer := time.AfterFunc(wait, end)
+	var before int64
+	more = func(now int64) {
+		if now != before && bounded.Err() == nil {
+			before = now
+			timer.Reset(wait)
+		}
+	}
+	return bounded, more, func() { timer.Stop(); end() }
+}
 
 // let lets the agent go on for as long as fn takes. At all other times it
 // stands still, so that what a script changes between two waits is one change
@@ -72,7 +88,7 @@ func (w *world) until(pause bool) error {
 	if w.troubled {
 		wait = patience / 20
 	}
-	ctx, cancel := context.WithTimeout(w.ctx, wait)
+	ctx, more, cancel := patiently(w.ctx, wait)
 	defer cancel()
 	a, err := w.running()
 	if err != nil {
@@ -93,6 +109,9 @@ func (w *world) until(pause bool) error {
 	var coming []string
 	for {
 		done, err := m.Settled(ctx, rev)
+		if ctx.Err() != nil {
+			return w.unsettled(context.DeadlineExceeded, coming)
+		}
 		if err != nil || done {
 			w.troubled = w.troubled && !done
 			return err
@@ -100,6 +119,7 @@ func (w *world) until(pause bool) error {
 		answer, err := w.tell(lab.Request{})
 		if err == nil {
 			coming = answer.Coming
+			more(answer.Fetched)
 		}
 		switch {
 		case err == nil && pause && answer.Paused:
@@ -141,7 +161,7 @@ func (w *world) until(pause bool) error {
 				return nil // nobody knows how many more hooks may run
 			}
 		case <-ctx.Done():
-			return w.unsettled(ctx.Err(), coming)
+			return w.unsettled(context.DeadlineExceeded, coming)
 		}
 	}
 }

@@ -3,7 +3,30 @@ package script
 import (
 	"context"
 	"testing"
+	"testing/synctest"
+	"time"
 )
+
+// TestPatienceLastsWhileImagesAreFetched: what has come further begins it anew, and
+// what stands still doesn't.
+func TestPatienceLastsWhileImagesAreFetched(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, more, cancel := patiently(t.Context(), 2*time.Minute)
+		defer cancel()
+		for _, s := range []struct {
+			fetched int64
+			after   time.Duration
+			over    bool
+		}{{1, 90 * time.Second, false}, {2, 90 * time.Second, false}, {2, 20 * time.Second, false}, {2, 20 * time.Second, true}, {3, time.Second, true}} {
+			more(s.fetched)
+			time.Sleep(s.after) // of the bubble's clock
+			if over := ctx.Err() != nil; over != s.over {
+				t.Fatalf("with %d fetched, %s later: over: %t", s.fetched, s.after, over)
+			}
+		}
+	})
+}
 
 // TestSettleThatGivesUpNamesTheContainersThatAreStillComing, as an image may be large.
 func TestSettleThatGivesUpNamesTheContainersThatAreStillComing(t *testing.T) {

@@ -95,6 +95,8 @@ type Answer struct {
 	Full  bool `json:"full,omitempty"`
 	// Coming names the workload containers that aren't there yet.
 	Coming []string `json:"coming,omitempty"`
+	// Fetched grows as long as images are being fetched for such containers.
+	Fetched int64 `json:"fetched,omitempty"`
 }
 
 // Server answers requests.
@@ -165,6 +167,7 @@ func (s *Server) talk(conn net.Conn) {
 		a.Twice, a.Full = s.Twice.Load(), s.disk.full()
 		a.Next, a.Hung, a.Kills = s.Clock.Next(), s.Faults.Hung(), s.Faults.Kills()
 		a.Round, a.Coming = s.Rounds.Next(a.Lost || a.Full), s.Containers.Coming()
+		a.Fetched = s.Containers.Fetched()
 		if err := out.Encode(a); err != nil {
 			return
 		}
