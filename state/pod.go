@@ -15,8 +15,8 @@ import (
 // one unit of the application after the other. Source: docs/spec/containers.md §7.1,
 // K-110.
 
-// Pod is what a set of containers of a unit is made of. It never changes: so a
-// container that is started again is what it was.
+// Pod is what a set of containers of a unit is made of. It doesn't change any more
+// once it is being made: so a container that is started again is what it was.
 type Pod struct {
 	// Number counts the unit's pods, from 0.
 	Number int `json:"number"`
@@ -73,13 +73,15 @@ func (a ApplicationDoc) asks(p Pod) bool {
 	return p.Charm != a.Charm || p.Given != a.Given || p.Template != a.PodTemplate
 }
 
-// then is what the unit is to have next.
+// then is what the unit is to have next. A pod that its agent hasn't begun to make
+// becomes that one: whoever makes it reads what it is once they have said so.
 func (p PodDoc) then(app ApplicationDoc) PodDoc {
-	if p.Has == p.Wanted.Number {
-		former := p.Wanted
-		p.Former = &former
+	if p.Has != p.Wanted.Number {
+		p.Wanted = app.pod(p.Wanted.Number)
+		return p
 	}
-	p.Wanted = app.pod(p.Wanted.Number + 1)
+	former := p.Wanted
+	p.Former, p.Wanted = &former, app.pod(p.Wanted.Number+1)
 	return p
 }
 

@@ -73,6 +73,15 @@ func TestUnitsHaveOtherPodsOneAfterTheOther(t *testing.T) {
 	w.giveImage("a:1")
 	w.rollOut(true, "0:0 1:0 2:1")
 	w.rollOut(true, "0:0 1:0 2:1")
+
+	// Before anybody has begun to make a pod it may become another one.
+	w.giveImage("a:0")
+	w.rollOut(true, "0:0 1:0 2:1")
+	first, err := w.Pod(w.ctx, "web/2")
+	w.ok(err)
+	if got := first.Wanted.Images["img"].Reference; got != "a:0" {
+		t.Errorf("it is to have image %s", got)
+	}
 	w.ok(w.TellPod(w.ctx, "web/2", 1, false))
 	w.rollOut(true, "0:0 1:0 2:1")
 
@@ -147,11 +156,11 @@ func TestAPodKeepsTheImagesThatItWasMadeOf(t *testing.T) {
 	}
 	w.rollOut(true, "0:1")
 	w.giveImage("a:3") // before the agent has taken the other one
-	w.rollOut(true, "0:2")
+	w.rollOut(true, "0:1")
 	if got := image(); got != hidden {
 		t.Errorf("in its turn %+v", got)
 	}
-	w.ok(w.TellPod(w.ctx, "web/0", 2, false))
+	w.ok(w.TellPod(w.ctx, "web/0", 1, false))
 	if got := image(); got.Reference != "a:3" {
 		t.Errorf("afterwards %+v", got.Hidden())
 	}
