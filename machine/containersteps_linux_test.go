@@ -147,8 +147,7 @@ func (l *containerLife) live(variable string) (kills int) {
 	for _, stage := range containerStages {
 		stage.act(l)
 		if stage.done != nil {
-			l.until(stage.name, func(*state.FullStatus) bool { return stage.done(l) })
-			l.checkFirsts(stage.name)
+			l.until(stage.name, func(*state.FullStatus) bool { return stage.done(l) && l.oneOfEach() })
 			continue
 		}
 		l.until(stage.name, func(s *state.FullStatus) bool {
@@ -166,9 +165,9 @@ func (l *containerLife) live(variable string) (kills int) {
 	return k.kills
 }
 
-// checkFirsts looks whether there is one container, and one unit's machine.
-func (l *containerLife) checkFirsts(stage string) {
-	l.t.Helper()
+// oneOfEach says whether there is one container, and one unit's machine. What was
+// killed after the charm had come to rest is being made anew.
+func (l *containerLife) oneOfEach() bool {
 	var pids []int
 	for _, f := range firstsIn(l.dir) {
 		if f.Net.Gateway != "" {
@@ -178,12 +177,11 @@ func (l *containerLife) checkFirsts(stage string) {
 			pids = append(pids, f.Pid)
 		}
 	}
-	if len(pids) != 2 {
-		l.t.Errorf("%s: %d first processes are recorded, want 2", stage, len(pids))
+	found := l.insiders(true)
+	if len(pids) > 2 || len(found) > 1 {
+		l.t.Errorf("first processes %v and Pebbles %q run, want two and one", pids, found)
 	}
-	if found := l.insiders(true); len(found) != 1 {
-		l.t.Errorf("%s: Pebbles %q run, want one", stage, found)
-	}
+	return len(pids) == 2 && len(found) == 1
 }
 
 // insiders are the processes that have something of the world mounted; only those

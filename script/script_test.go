@@ -30,7 +30,17 @@ func TestOnEtcd(t *testing.T) {
 
 // notOnEtcd are the scripts that don't run there: of a world in etcd there is no
 // snapshot.
-var notOnEtcd = []string{"snapshot-keeps-what-is-still-to-happen", "snapshot-serves-many-branches", "unit-exec-is-no-hook"}
+var notOnEtcd = []string{
+	"snapshot-keeps-what-is-still-to-happen", "snapshot-serves-many-branches", "unit-exec-is-no-hook",
+	"worlds-with-containers-are-kept-and-explored",
+}
+
+// thoseOnEtcd are the others of the files.
+func thoseOnEtcd(files []string) []string {
+	return slices.DeleteFunc(files, func(file string) bool {
+		return slices.Contains(notOnEtcd, strings.TrimSuffix(filepath.Base(file), ".txtar"))
+	})
+}
 
 // run runs the scripts in a directory as tests.
 func run(t *testing.T, dir string) {
@@ -41,9 +51,7 @@ func run(t *testing.T, dir string) {
 	}
 	p := script.Params{Files: files, Unitd: program(t), Isolate: model.IsolateOff}
 	if etcdtest.OnEtcd() {
-		p.Files = slices.DeleteFunc(files, func(file string) bool {
-			return slices.Contains(notOnEtcd, strings.TrimSuffix(filepath.Base(file), ".txtar"))
-		})
+		p.Files = thoseOnEtcd(files)
 		p.Store = func(string) string { return etcdtest.URL(t) }
 	}
 	script.RunFiles(t, p)

@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -122,7 +125,8 @@ var onEtcd = []string{
 }
 
 // TestHostScriptsOnEtcd runs the scripts with UNITD_STORE set to a store in a real
-// etcd, a prefix for each.
+// etcd, a prefix for each. Of those that prove scenarios of containers, one by chance
+// runs whenever tests run.
 func TestHostScriptsOnEtcd(t *testing.T) {
 	t.Parallel()
 	var files []string
@@ -130,8 +134,29 @@ func TestHostScriptsOnEtcd(t *testing.T) {
 		for _, name := range onEtcd {
 			files = append(files, filepath.Join("testdata", scriptDir, name+".txtar"))
 		}
+		ofContainers := containerScripts(t)
+		files = append(files, ofContainers[rand.IntN(len(ofContainers))])
 	}
 	runScripts(t, scriptDir, files, func(t testing.TB, e *testscript.Env) { e.Setenv("UNITD_STORE", etcdtest.URL(t)) })
+}
+
+// containerScripts are the files that docs/container-scenarios.md names.
+func containerScripts(t *testing.T) (files []string) {
+	t.Helper()
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "container-scenarios.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range regexp.MustCompile("`([^`/]+\\.txtar)`").FindAllSubmatch(page, -1) {
+		file := filepath.Join("testdata", scriptDir, string(name[1]))
+		if _, err := os.Stat(file); err == nil && !slices.Contains(files, file) { // the others are of package script
+			files = append(files, file)
+		}
+	}
+	if len(files) < 5 {
+		t.Fatalf("docs/container-scenarios.md names %q", files)
+	}
+	return files
 }
 
 // runScripts runs the files, or all scripts of a folder if there are none, after
