@@ -52,6 +52,10 @@ const (
 	EnterCommand = "--cell-enter"
 )
 
+// NoCell is the exit code of EnterCommand where the cell has ended, or ends
+// meanwhile. A program may have it for reasons of its own.
+const NoCell = 125
+
 // ErrNoRights is that this user or this system can't have what was asked for.
 // What it says is one line.
 const ErrNoRights = errors.ConstError("no rights to isolate")

@@ -26,7 +26,6 @@ const enterArgs = 6
 const (
 	cannotRun = 126
 	notFound  = 127
-	noCell    = 125
 )
 
 // enterMain runs a program in a cell as if it were this one: with its
@@ -46,7 +45,7 @@ func enterMain(args []string) int {
 	}
 	conn, err := dial(dir)
 	if err != nil {
-		return fail(noCell, errors.New("the cell has ended: the agent makes it anew"))
+		return fail(NoCell, errors.New("the cell has ended: the agent makes it anew"))
 	}
 	defer conn.Close()
 	c := call{Path: path, Args: args[4:], As: as, Dir: cwd, Env: os.Environ(), Files: 3, Terminal: term.IsTerminal(0) && term.IsTerminal(1)}
@@ -56,13 +55,13 @@ func enterMain(args []string) int {
 		fds, c.Cgroup, c.Files = append(fds, int(group.Fd())), true, 4
 	}
 	if err := send(conn, c, fds); err != nil {
-		return fail(noCell, err)
+		return fail(NoCell, err)
 	}
 	var a answer
 	files, err := receive(conn, &a)
 	switch {
 	case err != nil:
-		return fail(noCell, errors.New("the cell has ended"))
+		return fail(NoCell, errors.New("the cell has ended"))
 	case a.Err == syscall.ENOENT.Error():
 		return fail(notFound, errors.New(a.Err))
 	case a.Err != "":
@@ -74,7 +73,7 @@ func enterMain(args []string) int {
 	}
 	a = answer{}
 	if _, err := receive(conn, &a); err != nil {
-		return fail(noCell, errors.New("the cell has ended"))
+		return fail(NoCell, errors.New("the cell has ended"))
 	}
 	if a.Signal != 0 {
 		return dieBy(syscall.Signal(a.Signal))

@@ -6,6 +6,9 @@ import (
 	"time"
 
 	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/hooks/runner"
+	"github.com/unitd/unitd/isolate"
 )
 
 // errCellLost ends an agent whose unit's cell has ended under it, as when its init
@@ -39,9 +42,23 @@ func (u *unit) whileCellRuns(ctx context.Context) (_ context.Context, done func(
 	}
 }
 
-// cellEnded says whether the unit has a cell that doesn't run any more: a hook that
-// ends badly meanwhile was ended with it.
+// cellEnded says whether the unit has a cell that doesn't run any more.
 func (u *unit) cellEnded() bool {
 	c := u.cell.Load()
 	return c != nil && !c.Running()
+}
+
+// endedWithCell says whether a hook was ended with the unit's cell: it has ended badly,
+// and the cell has ended. What stands for the hook may know of that a moment before the
+// cell's first process is gone.
+func (u *unit) endedWithCell(ctx context.Context, o runner.Outcome) bool {
+	if o.Err != nil || !o.Stopped && o.Signal == 0 && o.Exit == 0 {
+		return false
+	}
+	if c := u.cell.Load(); c != nil && o.Exit == isolate.NoCell {
+		ctx, cancel := context.WithTimeout(ctx, steady)
+		defer cancel()
+		_, _ = c.Wait(ctx)
+	}
+	return u.cellEnded()
 }

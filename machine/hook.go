@@ -192,7 +192,7 @@ func (u *unit) execute(ctx context.Context, run uniter.Run, entry *history.Entry
 	if o.Left > 0 {
 		u.log.Error("cannot end all that a hook has started", "unit", u.name, "hook", run.Hook.Name(), "processes", o.Left)
 	}
-	if o.Err == nil && (o.Stopped || o.Signal != 0 || o.Exit != 0) && u.cellEnded() {
+	if u.endedWithCell(ctx, o) {
 		return hctx, uniter.Result{Failure: &resolver.Failure{Message: errCellLost.Error(), Exit: -1, Output: tail.lines()}}
 	}
 	return hctx, u.result(ctx, path, o, tail)

@@ -236,8 +236,10 @@ func (u *unit) replace(ctx context.Context, pod int) error {
 		return errors.Trace(err)
 	}
 	for _, e := range entries { // the directory itself is seen in the charm container
-		if err := charmdir.RemoveTree(u.disk, filepath.Join(u.containersDir(), e.Name())); err != nil {
-			return errors.Trace(err)
+		for _, path := range []string{u.containerLog(e.Name()), filepath.Join(u.containersDir(), e.Name())} {
+			if err := charmdir.RemoveTree(u.disk, path); err != nil {
+				return errors.Trace(err)
+			}
 		}
 	}
 	return errors.Trace(u.charm.Remove())
@@ -271,6 +273,12 @@ func (u *unit) removeLeft(ctx context.Context) error {
 
 func (u *unit) containersDir() string { return filepath.Join(u.dir, containersDir) }
 
+// containerLog has what a container prints. It isn't in the containers' directory, in
+// which the charm is to find containers alone. Source: docs/spec/containers.md §4.3.
+func (u *unit) containerLog(name string) string {
+	return filepath.Join(u.dir, "container-"+name+".log")
+}
+
 // containersOf are the workload containers of a charm, as the unit has them in a pod.
 // Source: docs/spec/containers.md §4, §5.
 func (u *unit) containersOf(ctx context.Context, s *state.Snapshot, charm model.Charm, pod state.Pod, template podTemplate) ([]workload.Container, error) {
@@ -290,7 +298,7 @@ func (u *unit) containersOf(ctx context.Context, s *state.Snapshot, charm model.
 		one := workload.Container{
 			Name: name, Hostname: names.Host(u.name), Key: isolate.ContainerKey(key, name), ID: fmt.Sprintf("%s/%d/%s", u.id, pod.Number, image.Digest),
 			Image: oci.Source{Reference: reference, Username: image.Username, Password: image.Password}, Digest: image.Digest,
-			Port: workload.FirstPort + i, User: userOf(charm, spec), Dir: dir, Log: dir + ".log", Data: u.dataDir,
+			Port: workload.FirstPort + i, User: userOf(charm, spec), Dir: dir, Log: u.containerLog(name), Data: u.dataDir,
 			Identities: u.identitiesPath(),
 			Binds:      append(append(u.mountsOf(s, spec), u.nameBinds()...), isolate.Bind{From: u.accountDir(), To: kube.AccountDir, ReadOnly: true}),
 		}
