@@ -324,8 +324,8 @@ func TestHostK130OpsTestsPassInAContainer(t *testing.T) {
 	shared := filepath.Join(w.dir, "shared")
 	w.ok(os.MkdirAll(shared, 0o755))
 	c.Binds = append(c.Binds, isolate.Bind{From: shared, To: shared})
+	defer func() { w.ok(u.Remove(t.Context())) }() // also where there are no tests of Ops'
 	w.ok(u.Set(t.Context(), nil, []workload.Container{c}))
 	w.until(u, "web", runs)
 	pebbletest.OpsTests(t.Context(), t, pebbletest.Ops{Socket: c.Socket(), HTTP: fmt.Sprintf("127.0.0.1:%d", c.Port), Temp: shared})
-	w.ok(u.Remove(t.Context()))
 }

@@ -24,7 +24,9 @@ import (
 // that has ended. It is safe for use by many goroutines.
 type Cgroups struct {
 	dir string
-	mu  sync.Mutex
+	// held has the directory open and locked, which says that somebody has it.
+	held *os.File
+	mu   sync.Mutex
 	// off: programs can't begin in them.
 	off  bool
 	made int
@@ -34,7 +36,8 @@ type Cgroups struct {
 
 // OpenCgroups are the cgroups for the programs of one agent, of whose files dir
 // is the directory; nil: there may be none. It removes what the agents before
-// have left of them, so far as nobody is in it. Close it.
+// have left of them, so far as nobody is in it, and so what agents of other
+// directories have left that were killed. Close it.
 func OpenCgroups(dir string) *Cgroups {
 	own, ok := ownCgroup("/proc/self/cgroup", "/proc/self/mountinfo")
 	if !ok {
@@ -43,12 +46,63 @@ func OpenCgroups(dir string) *Cgroups {
 	if abs, err := filepath.Abs(dir); err == nil {
 		dir = abs
 	}
-	c := &Cgroups{dir: filepath.Join(own, "unitd-"+digest(dir)), kept: map[string]bool{}}
-	if err := os.Mkdir(c.dir, 0o755); err != nil && !os.IsExist(err) {
+	c := &Cgroups{dir: filepath.Join(own, cgroupPrefix+digest(dir)), kept: map[string]bool{}}
+	if c.held = holdDir(c.dir); c.held == nil {
 		return nil
 	}
 	c.sweep()
+	c.sweepOthers()
 	return c
+}
+
+// cgroupPrefix is how the names of the directories begin that Cgroups have.
+const cgroupPrefix = "unitd-"
+
+// holdDir makes a directory and locks it, together with others that have it; nil:
+// there may be none.
+func holdDir(path string) *os.File {
+	for {
+		if err := os.Mkdir(path, 0o755); err != nil && !os.IsExist(err) {
+			return nil
+		}
+		f, err := os.Open(path)
+		if os.IsNotExist(err) {
+			continue // somebody has swept it
+		}
+		if err != nil {
+			return nil
+		}
+		// Who sweeps has it for a moment.
+		for err = syscall.EINTR; err == syscall.EINTR; {
+			err = syscall.Flock(int(f.Fd()), syscall.LOCK_SH)
+		}
+		if err != nil {
+			f.Close()
+			return nil
+		}
+		now, err := os.Stat(path)
+		if mine, err2 := f.Stat(); err == nil && err2 == nil && os.SameFile(now, mine) {
+			return f
+		}
+		f.Close()
+	}
+}
+
+// sweepOthers removes the directories beside this one that nobody has any more, and
+// nobody is in.
+func (c *Cgroups) sweepOthers() {
+	others, _ := filepath.Glob(filepath.Join(filepath.Dir(c.dir), cgroupPrefix+strings.Repeat("[0-9a-f]", len(digest("")))))
+	for _, path := range others {
+		f, err := os.Open(path)
+		if err != nil {
+			continue
+		}
+		if path != c.dir && syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
+			sweepDir(path)
+			_ = os.Remove(path)
+		}
+		f.Close()
+	}
 }
 
 // Close removes the groups that nobody is in.
@@ -58,6 +112,7 @@ func (c *Cgroups) Close() {
 	}
 	c.sweep()
 	_ = os.Remove(c.dir) // unless a daemon is in one of them
+	c.held.Close()
 }
 
 // ownCgroup is the directory of the cgroup that this process is in, by what
@@ -150,14 +205,16 @@ func (c *Cgroups) former(mark string) *cgroup {
 }
 
 // sweep removes the groups in which nobody is, while none is in use.
-func (c *Cgroups) sweep() {
-	entries, err := os.ReadDir(c.dir)
+func (c *Cgroups) sweep() { sweepDir(c.dir) }
+
+func sweepDir(dir string) {
+	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return
 	}
 	for _, e := range entries {
 		if e.IsDir() {
-			removeGroup(filepath.Join(c.dir, e.Name()))
+			removeGroup(filepath.Join(dir, e.Name()))
 		}
 	}
 }

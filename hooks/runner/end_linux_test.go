@@ -2,6 +2,7 @@ package runner_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -201,6 +202,28 @@ func TestADaemonKeepsItsCgroup(t *testing.T) {
 	unified, _ := filepath.Glob("/sys/fs/cgroup/unified" + filepath.Dir(path))
 	if err != nil || len(found)+len(unified) > 0 {
 		t.Errorf("left %v %v, %v", found, unified, err)
+	}
+}
+
+// TestKilledAgentsLeaveNoCgroups: the next agent of any directory removes those in
+// which nobody is, and none that an agent has.
+func TestKilledAgentsLeaveNoCgroups(t *testing.T) {
+	t.Parallel()
+	alive := runner.OpenCgroups(t.TempDir())
+	if alive == nil {
+		t.Skip("no right to make cgroups")
+	}
+	defer alive.Close()
+	left := filepath.Join(filepath.Dir(alive.Dir()), fmt.Sprintf("unitd-%016x", time.Now().UnixNano()))
+	if err := os.Mkdir(left, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	runner.OpenCgroups(t.TempDir()).Close()
+	if _, err := os.Stat(left); !os.IsNotExist(err) {
+		t.Errorf("what a killed one has left: %v", err)
+	}
+	if _, err := os.Stat(alive.Dir()); err != nil {
+		t.Errorf("what an agent has: %v", err)
 	}
 }
 

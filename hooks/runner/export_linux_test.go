@@ -1,0 +1,4 @@
+package runner
+
+// Dir is the directory that c has.
+func (c *Cgroups) Dir() string { return c.dir }
