@@ -43,7 +43,7 @@ func TestACharmThatCannotBePutInPlaceLeavesTheOldOne(t *testing.T) {
 	if err != nil || string(b) != "hook\n" {
 		t.Errorf("the hook's file has %q, %v", b, err)
 	}
-	if _, _, err := w.model.Rollback(w.ctx, "app", state.FormerRevision); err != nil {
+	if _, err := w.model.Rollback(w.ctx, "app", state.FormerRevision); err != nil {
 		t.Fatal(err)
 	}
 	w.settle()

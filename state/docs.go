@@ -52,8 +52,8 @@ type ApplicationDoc struct {
 	Life   model.Life `json:"life"`
 	Charm  string     `json:"charm"` // URL of the revision that its units should have
 	Forced bool       `json:"forced,omitempty"`
-	// Former are the URLs that Charm was before, the newest last; see Rollback.
-	Former      []string `json:"former,omitempty"`
+	// Former is what it was made of before, the newest last; see Rollback.
+	Former      []Former `json:"former,omitempty"`
 	Subordinate bool     `json:"subordinate,omitempty"`
 	Exposed     bool     `json:"exposed,omitempty"`
 	// Published are the ports of hosts by which its units are reached.

@@ -79,7 +79,12 @@ func (m *Model) SetResources(ctx context.Context, application string, given map[
 		if err != nil {
 			return errors.Trace(err)
 		}
-		return tx.give(app, charm.Charm, given)
+		was := app.made()
+		if err := tx.give(app, charm.Charm, given); err != nil {
+			return err
+		}
+		app.remember(was)
+		return nil
 	})
 }
 
@@ -177,8 +182,8 @@ func (m *Model) Image(ctx context.Context, application, resource string) (model.
 	return image, errors.Trace(err)
 }
 
-// sealImages seals the passwords of an application's images with the newest key,
-// and counts them.
+// sealImages seals the passwords of an application's images, and of those that it
+// had, with the newest key, and counts them.
 func (t *txn) sealImages(name string) (n int, err error) {
 	app, err := t.application(name)
 	if errors.Is(err, errors.NotFound) {
@@ -187,25 +192,40 @@ func (t *txn) sealImages(name string) (n int, err error) {
 	if err != nil {
 		return 0, errors.Trace(err)
 	}
-	for _, resource := range slices.Sorted(maps.Keys(app.Resources)) {
-		r := app.Resources[resource]
-		if len(r.Password) == 0 {
-			continue
-		}
-		password, err := t.unseal(r.Password)
+	all := []map[string]Resource{app.Resources}
+	for _, f := range app.Former {
+		all = append(all, f.Images)
+	}
+	for _, resources := range all {
+		sealed, err := t.sealPasswords(resources)
 		if err != nil {
-			return n, errors.Annotatef(err, "cannot open the password of resource %q of %s", resource, name)
+			return n, errors.Annotatef(err, "application %s", name)
 		}
-		if r.Password, err = t.seal(password); err != nil {
-			return n, errors.Trace(err)
-		}
-		app.Resources[resource] = r
-		n++
+		n += sealed
 	}
 	if n == 0 {
 		return 0, nil
 	}
 	return n, t.put(applicationKey(name), app)
+}
+
+func (t *txn) sealPasswords(resources map[string]Resource) (n int, err error) {
+	for _, resource := range slices.Sorted(maps.Keys(resources)) {
+		r := resources[resource]
+		if len(r.Password) == 0 {
+			continue
+		}
+		password, err := t.unseal(r.Password)
+		if err != nil {
+			return n, errors.Annotatef(err, "cannot open the password of resource %q", resource)
+		}
+		if r.Password, err = t.seal(password); err != nil {
+			return n, errors.Trace(err)
+		}
+		resources[resource] = r
+		n++
+	}
+	return n, nil
 }
 
 // FileContent writes a stored file to w. The error is NotValid if its hash

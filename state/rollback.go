@@ -2,7 +2,9 @@ package state
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -12,25 +14,58 @@ import (
 	"github.com/unitd/unitd/state/store"
 )
 
-// formerMost is how many former charms an application remembers. The charms
+// formerMost is how many former charms and images an application remembers. The charms
 // themselves aren't bounded: the model holds every revision until it goes.
 const formerMost = 20
 
-// remember notes what the application's charm was.
-func (a *ApplicationDoc) remember(url string) {
-	a.Former = append(slices.DeleteFunc(slices.Clone(a.Former), func(u string) bool { return u == url }), url)
-	a.Former = a.Former[max(0, len(a.Former)-formerMost):]
+// Former is what an application was made of before: a charm, and the images that it
+// had beside it.
+type Former struct {
+	Charm  string              `json:"charm"` // its URL
+	Images map[string]Resource `json:"images,omitempty"`
 }
 
-// forget forgets the charm that the application goes back to, and those that
-// came after it.
-func (a *ApplicationDoc) forget(url string) {
-	if i := slices.Index(a.Former, url); i >= 0 {
-		a.Former = a.Former[:i]
+// UnmarshalJSON takes the charm's URL alone as well, which is what stores had before
+// images were remembered.
+func (f *Former) UnmarshalJSON(b []byte) error {
+	if len(b) > 0 && b[0] == '"' {
+		return errors.Trace(json.Unmarshal(b, &f.Charm))
+	}
+	type plain Former
+	return errors.Trace(json.Unmarshal(b, (*plain)(f)))
+}
+
+// same says whether both are the same to their units.
+func (f Former) same(other Former) bool {
+	return f.Charm == other.Charm && maps.EqualFunc(f.Images, other.Images, func(a, b Resource) bool { return *a.Image == *b.Image })
+}
+
+// made is what the application is made of.
+func (a *ApplicationDoc) made() Former {
+	f := Former{Charm: a.Charm}
+	for name, r := range a.Resources {
+		if r.Image == nil {
+			continue
+		}
+		if f.Images == nil {
+			f.Images = map[string]Resource{}
+		}
+		f.Images[name] = r
+	}
+	return f
+}
+
+// remember notes what the application was made of, if that was replaced.
+func (a *ApplicationDoc) remember(was Former) {
+	replaced := was.Charm != a.Charm
+	for name, r := range was.Images {
+		replaced = replaced || a.Resources[name].Revision != r.Revision
+	}
+	if !replaced {
 		return
 	}
-	// It was too long ago, or never was: nobody knows which came before.
-	a.Former = nil
+	a.Former = append(slices.DeleteFunc(slices.Clone(a.Former), was.same), was)
+	a.Former = a.Former[max(0, len(a.Former)-formerMost):]
 }
 
 // Revisions are the revisions that the model holds of the charm that an
@@ -85,20 +120,35 @@ func pick(application string, held []CharmDoc, revision int) (string, error) {
 // before.
 const FormerRevision = -1
 
-// Rollback puts an application's units back to an earlier charm, whatever
-// state they are in: those in error get it at once, and their failed runs are
-// answered with another try. FormerRevision goes back by one each time; what
-// was rolled back from isn't a former charm. It returns the charm's URL and the
-// units in error. Errors: those of SetCharm, NotFound for a revision that the
-// model doesn't hold, NotValid for the one that is there.
-func (m *Model) Rollback(ctx context.Context, name string, revision int) (url string, inError []model.UnitName, err error) {
-	err = m.changeApplication(ctx, name, func(tx *txn, app *ApplicationDoc) (err error) {
-		inError = nil
-		if url, err = tx.rollbackTo(*app, revision); err != nil {
+// RolledBack is what came of Rollback.
+type RolledBack struct {
+	Former                    // what the application is made of again
+	Replaced []string         // the resources whose images were replaced, in order
+	Other    bool             // the charm was replaced
+	InError  []model.UnitName // the units whose failed hooks are tried again
+}
+
+// Rollback puts an application's units back to an earlier charm, with the images
+// that the application had beside it, whatever state they are in: those in error get
+// the charm at once, and their failed runs are answered with another try.
+// FormerRevision goes back by one each time, which may be by images alone; what was
+// rolled back from isn't remembered. Errors: those of SetCharm, NotFound for a
+// revision that the model doesn't hold, NotValid for the one that is there.
+func (m *Model) Rollback(ctx context.Context, name string, revision int) (done RolledBack, err error) {
+	err = m.changeApplication(ctx, name, func(tx *txn, app *ApplicationDoc) error {
+		former, at, err := tx.rollbackTo(*app, revision)
+		if err != nil {
 			return err
 		}
-		app.forget(url)
-		if err := tx.setCharm(app, url, true); err != nil {
+		done = RolledBack{Former: former, Other: former.Charm != app.Charm}
+		// Where it was too long ago, or never was, nobody knows which came before.
+		app.Former = app.Former[:max(at, 0)]
+		if done.Other {
+			if err := tx.setCharm(app, former.Charm, true); err != nil {
+				return errors.Trace(err)
+			}
+		}
+		if done.Replaced, err = tx.giveAgain(app, former); err != nil {
 			return errors.Trace(err)
 		}
 		// In the transaction, as a unit that has the charm may try again at once,
@@ -108,10 +158,10 @@ func (m *Model) Rollback(ctx context.Context, name string, revision int) (url st
 			return errors.Trace(err)
 		}
 		for _, u := range units {
-			if u.resolvable() != nil || len(inError) == rollbackUnits {
+			if u.resolvable() != nil || len(done.InError) == rollbackUnits {
 				continue
 			}
-			inError = append(inError, u.Name)
+			done.InError = append(done.InError, u.Name)
 			u.Resolved = Resolved{Run: u.Failed, Mode: "retry"}
 			if err := tx.put(unitKey(u.Name), u); err != nil {
 				return errors.Trace(err)
@@ -119,11 +169,36 @@ func (m *Model) Rollback(ctx context.Context, name string, revision int) (url st
 		}
 		return nil
 	})
-	if err != nil || len(inError) < rollbackUnits {
-		return url, inError, errors.Trace(err)
+	if err != nil || len(done.InError) < rollbackUnits {
+		return done, errors.Trace(err)
 	}
 	more, err := m.resolveRest(ctx, name)
-	return url, append(inError, more...), errors.Trace(err)
+	done.InError = append(done.InError, more...)
+	return done, errors.Trace(err)
+}
+
+// giveAgain gives an application the images that it had, as far as its charm still
+// wants them, and names those resources.
+func (t *txn) giveAgain(app *ApplicationDoc, former Former) (replaced []string, err error) {
+	charm, err := t.charm(former.Charm)
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	all := maps.Clone(app.Resources)
+	for _, name := range slices.Sorted(maps.Keys(former.Images)) {
+		now, then := all[name], former.Images[name]
+		if charm.Charm.Resources[name].Type != model.OCIImage || now.Image == nil || *now.Image == *then.Image {
+			continue
+		}
+		then.Revision, then.Given = now.Revision+1, t.now()
+		all[name] = then
+		replaced = append(replaced, name)
+	}
+	if len(replaced) > 0 {
+		app.Resources = all
+		app.Given++
+	}
+	return replaced, nil
 }
 
 // rollbackUnits is how many units one transaction answers beside the rest.
@@ -156,20 +231,38 @@ func (m *Model) resolveRest(ctx context.Context, application string) ([]model.Un
 	return answered, nil
 }
 
-func (d docs) rollbackTo(app ApplicationDoc, revision int) (string, error) {
+// rollbackTo is what a rollback goes back to, and which of the former ones it is; -1:
+// none of those that are remembered.
+func (d docs) rollbackTo(app ApplicationDoc, revision int) (former Former, at int, err error) {
+	if revision == FormerRevision {
+		at = len(app.Former) - 1
+		if at < 0 {
+			return former, at, errors.NewNotFound(nil, fmt.Sprintf("application %q has had no other revision of its charm%s", app.Name, orImage(app)))
+		}
+		return app.Former[at], at, nil
+	}
 	held, err := d.revisions(app)
 	if err != nil {
-		return "", errors.Trace(err)
+		return former, -1, errors.Trace(err)
 	}
-	if revision != FormerRevision {
-		url, err := pick(app.Name, held, revision)
-		if err == nil && url == app.Charm {
-			err = errors.NewNotValid(nil, fmt.Sprintf("application %q has revision %d already", app.Name, revision))
+	url, err := pick(app.Name, held, revision)
+	if err == nil && url == app.Charm {
+		err = errors.NewNotValid(nil, fmt.Sprintf("application %q has revision %d already", app.Name, revision))
+	}
+	if err != nil {
+		return former, -1, err
+	}
+	for i, f := range slices.Backward(app.Former) {
+		if f.Charm == url {
+			return f, i, nil
 		}
-		return url, err
 	}
-	if len(app.Former) == 0 {
-		return "", errors.NewNotFound(nil, fmt.Sprintf("application %q has had no other revision of its charm", app.Name))
+	return Former{Charm: url}, -1, nil
+}
+
+func orImage(app ApplicationDoc) string {
+	if app.Sidecar {
+		return ", and no other image"
 	}
-	return app.Former[len(app.Former)-1], nil
+	return ""
 }

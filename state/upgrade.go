@@ -24,9 +24,7 @@ func (m *Model) SetCharm(ctx context.Context, name, url string, force bool) erro
 // the names of resources of the new charm.
 func (m *Model) SetCharmAndResources(ctx context.Context, name, url string, force bool, given map[string]Content) error {
 	return m.changeApplication(ctx, name, func(tx *txn, app *ApplicationDoc) error {
-		if app.Charm != url {
-			app.remember(app.Charm)
-		}
+		was := app.made()
 		if err := tx.setCharm(app, url, force); err != nil {
 			return errors.Trace(err)
 		}
@@ -34,7 +32,11 @@ func (m *Model) SetCharmAndResources(ctx context.Context, name, url string, forc
 		if err != nil {
 			return errors.Trace(err)
 		}
-		return tx.give(app, charm.Charm, given)
+		if err := tx.give(app, charm.Charm, given); err != nil {
+			return err
+		}
+		app.remember(was)
+		return nil
 	})
 }
 

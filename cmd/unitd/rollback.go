@@ -14,7 +14,10 @@ func (a *app) rollbackCmd() *cobra.Command {
 		Long: `Put an application back to the revision of its charm that it had before, or to
 that of --to, whatever state its units are in. A settled unit deploys it and runs
 upgrade-charm and config-changed; one in error gets its files at once and runs its
-failed hook again. Each rollback without --to goes back by one more.`,
+failed hook again. Each rollback without --to goes back by one more.
+
+An application with containers gets back the images, too, that it had with that
+revision. If an image alone was replaced since, only that one comes back.`,
 		Example:           "  unitd rollback ledger\n  unitd rollback ledger --to 3",
 		Args:              args(1, 1, "no application specified"),
 		ValidArgsFunction: a.completeApplications(1),
@@ -37,13 +40,18 @@ func (a *app) rollback(name string, to int) error {
 	if err != nil {
 		return err
 	}
-	url, inError, err := m.Rollback(a.ctx, name, to)
+	done, err := m.Rollback(a.ctx, name, to)
 	if err != nil {
 		return err
 	}
-	a.note("Rolling back %q to revision %s", name, revision(url))
-	for _, u := range inError {
-		a.note("%s is in error: its failed hook is run again with that charm", u)
+	if done.Other {
+		a.note("Rolling back %q to revision %s", name, revision(done.Charm))
+	}
+	for _, resource := range done.Replaced {
+		a.note("Rolling back %q to image %s for resource %q", name, done.Images[resource].Image.Reference, resource)
+	}
+	for _, u := range done.InError {
+		a.note("%s is in error: its failed hook is run again", u)
 	}
 	return a.ensureAgent()
 }
