@@ -82,6 +82,7 @@ func containerStories() []story {
 		{"K-110 another charm, when it is the unit's turn", booted + "charm ch:app-2\n>\nreplace\n> stop upgrade-charm config-changed start web-pebble-ready\n>"},
 		{"K-116 stop takes too long", booted + "replace\noverdue stop\n> stop upgrade-charm config-changed start web-pebble-ready\n>"},
 		{"K-116 stop fails: it holds nothing up", booted + "replace\nfail stop\n> stop! upgrade-charm config-changed start web-pebble-ready\n>"},
+		{"K-116 the agent is killed in stop: it runs again", booted + "replace\nkill in stop\n> stop! stop upgrade-charm config-changed start web-pebble-ready\n>"},
 		{"K-110 in error: the failed hook is told of anew", booted + inError + "replace\n> upgrade-charm config-changed start web-pebble-ready\n>"},
 		{"K-110 in error, with a retry to come", booted + "retry\n" + inError + "replace\n> upgrade-charm config-changed start web-pebble-ready\n" + asleep + ">"},
 		{"K-110 in error at the first start", up + "fail start\n> install leader-elected web-pebble-ready config-changed start!\nreplace\n> upgrade-charm config-changed start web-pebble-ready\n>"},

@@ -154,6 +154,8 @@ func (w *World) asked(op resolver.Op) error {
 	switch op.Verb {
 	case resolver.RunHook:
 		due := w.seen.Retry && c != nil && (!w.seen.Now.Before(c.RetryAt) || w.begun != w.basis(c.Hook))
+		// The charm has no say in when its agent is killed: stop comes before other containers all the same.
+		due = due || c != nil && c.Hook.Kind == hooks.Stop && c.Failure != nil && c.Failure.Interrupted && w.containers.pod != w.seen.Pod
 		if w.waits() && answer != (resolver.Resolved{Run: c.Run, Mode: resolver.RunAgain}) && !due {
 			why = fmt.Sprintf("%s ran again unasked", c.Hook)
 		}
