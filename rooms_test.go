@@ -76,6 +76,7 @@ var rooms = []room{
 	{"history", anything, []string{"durable", "hooks", "model"}},
 	{"audit", anything, []string{"debuglog", "history", "model", "uniter/resolver", "uniter/sim"}},
 	{"recording", anything, []string{"durable", "history", "model", "tools/wire"}},
+	{"recording/tap", anything, []string{"recording"}},
 	{"state/store", anything, nil},
 	{"state/store/storetest", anything, []string{"state/store"}},
 	{"state/store/sqlite", anything, []string{"state/store"}},
@@ -87,7 +88,7 @@ var rooms = []room{
 	{"storage", anything, []string{"charmdir", "durable", "model"}},
 	{"kube", anything, nil},
 	{"machine", anything, []string{
-		"charmdir", "context", "debugger", "debuglog", "durable", "history", "hooks", "hooks/runner", "isolate", "kube", "model", "names", "oci", "pebble", "publish", "recording", "relation",
+		"charmdir", "context", "debugger", "debuglog", "durable", "history", "hooks", "hooks/runner", "isolate", "kube", "model", "names", "oci", "pebble", "publish", "recording", "recording/tap", "relation",
 		"state", "state/store", "storage", "tools", "tools/wire", "uniter", "uniter/journal", "uniter/resolver", "workload",
 	}},
 	{"scale", anything, []string{"hooks", "machine", "model", "state", "state/store", "state/store/memory", "uniter/resolver"}},
@@ -106,7 +107,7 @@ var rooms = []room{
 	{"cmd/hooktool", standard, []string{"tools/client"}},
 	{"cmd/unitd", anything, []string{
 		"bundle", "charmbuild", "charmdir", "cli", "context", "debugger", "debuglog", "durable", "history", "hooks", "hooks/runner", "isolate", "kube", "machine", "model", "oci",
-		"pebble", "recording", "relation", "script", "script/lab", "sealed", "state", "state/store", "state/store/etcd", "state/store/sqlite", "storage", "tools", "tools/client", "tools/wire",
+		"pebble", "recording", "recording/tap", "relation", "script", "script/lab", "sealed", "state", "state/store", "state/store/etcd", "state/store/sqlite", "storage", "tools", "tools/client", "tools/wire",
 		"uniter", "uniter/journal", "uniter/resolver", "why", "workload",
 	}},
 }

@@ -18,8 +18,8 @@ import (
 // AlreadyExists where something with another name has the place.
 //
 // Root makes a mount of it that is nowhere in the file system, and gives that to
-// the init, which has no way to any other directory of the host. Who isn't root
-// may not: there the init keeps what Spec.Data says open, and out of sight.
+// the init, which has no way to any other directory of the host. What isn't a
+// directory is mounted over what is at to. Who isn't root may not: there the init keeps what Spec.Data says open, and out of sight.
 func (c *Cell) Attach(name, from, to string) error {
 	return c.AttachBind(name, Bind{From: from, To: to})
 }
@@ -86,7 +86,7 @@ func (i *cellInit) attach(a attachment, files []*os.File) answer {
 	switch {
 	case a.Off && has == a.Name:
 		_ = unix.Unmount(a.To, unix.MNT_DETACH)
-		_ = os.Remove(a.To) // unless it has something in it
+		_ = unix.Rmdir(a.To) // a directory that has nothing in it
 		delete(i.attached, a.To)
 		return answer{Started: true}
 	case a.Off:
@@ -125,8 +125,10 @@ func (i *cellInit) mount(a attachment, files []*os.File, again bool) error {
 			return errors.Trace(err)
 		}
 	}
-	if err := os.MkdirAll(a.To, 0o755); err != nil {
-		return errors.Trace(err)
+	if is.IsDir() {
+		if err := os.MkdirAll(a.To, 0o755); err != nil {
+			return errors.Trace(err)
+		}
 	}
 	if len(files) == 1 {
 		err = unix.MoveMount(int(files[0].Fd()), "", unix.AT_FDCWD, a.To, unix.MOVE_MOUNT_F_EMPTY_PATH)

@@ -23,6 +23,10 @@ func Main(args []string) (code int, ok bool) {
 		return initMain(), true
 	case len(args) >= enterArgs && args[1] == EnterCommand:
 		return enterMain(args[2:]), true
+	case len(args) >= placeArgs && args[1] == PlaceCommand:
+		return placeMain(args[2:]), true
+	case len(args) >= placeArgs && args[1] == placedCommand:
+		return placedMain(args[2:]), true
 	}
 	return 0, false
 }

@@ -151,3 +151,8 @@ func (*Cell) Detach(_, _ string) error { return nil }
 
 // Jujud is an error.
 func (*Cell) Jujud(_, _ string) error { return errNoLinux }
+
+// Placed is an error, ErrNoRights.
+func Placed(_, _, _, to, _ string, _ ...string) (string, []string, error) {
+	return "", nil, errors.WithType(errors.Errorf("nothing can be had at %s here, which takes Linux", to), ErrNoRights)
+}

@@ -102,6 +102,7 @@ func (t *taking) end() *recording.Recording {
 		return nil
 	}
 	t.rec.Calls, t.rec.CutOff = t.calls.Calls()
+	t.rec.Asked, t.rec.AskedCutOff = t.calls.Asked()
 	return &t.rec
 }
 

@@ -108,6 +108,8 @@ type unit struct {
 	host      Host
 	timeout   time.Duration // of its hooks; 0: none
 	lockGroup string
+	// recordsPebble: recordings have what hooks ask of Pebbles; see tapPebbles.
+	recordsPebble bool
 	// causes knows what the charm was told, by name.
 	causes causes
 	// believed is the charm that the agent took to be deployed then; lose ends
@@ -350,6 +352,7 @@ func (u *unit) observe(ctx context.Context, l resolver.Local) (resolver.Remote, 
 		return resolver.Remote{}, errors.Trace(err)
 	}
 	u.timeout, u.lockGroup = s.HookTimeout, s.Application.LockGroup
+	u.recordsPebble = s.Application.RecordPebble == state.RecordsPebble
 	u.causes.look(s, l.Seen.Config)
 	return u.seen, nil
 }

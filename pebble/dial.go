@@ -28,3 +28,13 @@ func dialSocket(ctx context.Context, path string) (net.Conn, error) {
 	defer dir.Close()
 	return d.DialContext(ctx, "unix", fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), filepath.Base(path)))
 }
+
+// Listens says whether somebody listens at a socket now.
+func Listens(path string) bool {
+	conn, err := dialSocket(context.Background(), path)
+	if err != nil {
+		return false
+	}
+	conn.Close()
+	return true
+}

@@ -8,8 +8,19 @@ import (
 	"github.com/juju/errors"
 )
 
-// parseCall reads one call: lines "key: value", and blocks of text.
+// parseCall reads one call.
 func parseCall(lines []string) (c Call, err error) {
+	if err := parseFields(lines, c.set); err != nil {
+		return c, err
+	}
+	if len(c.Args) == 0 {
+		return c, errors.NotValidf("call without an argv")
+	}
+	return c, nil
+}
+
+// parseFields reads lines "key: value", with blocks of text below them.
+func parseFields(lines []string, set func(key, value, how string, block []string) error) error {
 	for i := 0; i < len(lines); {
 		key, value, ok := strings.Cut(lines[i], ":")
 		key, how := cutHow(key)
@@ -17,20 +28,16 @@ func parseCall(lines []string) (c Call, err error) {
 		for end < len(lines) && (lines[end] == "" || lines[end][0] == ' ') {
 			end++
 		}
-		if !ok {
-			err = errors.NotValidf("line %.40q, which has no colon,", lines[i])
-		} else {
-			err = c.set(key, strings.TrimSpace(value), how, lines[i+1:end])
+		err := errors.NotValidf("line %.40q, which has no colon,", lines[i])
+		if ok {
+			err = set(key, strings.TrimSpace(value), how, lines[i+1:end])
 		}
 		if err != nil {
-			return c, errors.Annotatef(err, "line %d", i+1)
+			return errors.Annotatef(err, "line %d", i+1)
 		}
 		i = end
 	}
-	if len(c.Args) == 0 {
-		return c, errors.NotValidf("call without an argv")
-	}
-	return c, nil
+	return nil
 }
 
 // cutHow takes the way in which a block is written off its heading.

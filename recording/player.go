@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/unitd/unitd/history"
 	"github.com/unitd/unitd/tools/wire"
@@ -13,31 +14,35 @@ import (
 // made at the same time.
 const window = 16
 
-// Player answers the hook tool calls of a hook from a recording, and notes how
-// they differ from the recorded ones. It is for one goroutine.
+// Player answers the hook tool calls of a hook, and what it asks of Pebbles, from a
+// recording, and notes how they differ from the recorded ones. It is for many
+// goroutines.
 type Player struct {
 	rec *Recording
 	// keepGoing: every difference counts, not the first alone.
 	keepGoing bool
 	own       *strings.Replacer // from the paths here to those of the recording
 	theirs    *strings.Replacer // and back
-	bound     bindings
 
-	used        []bool // by the recorded call
-	next        int    // the first recorded call that hasn't come
-	made        int
-	shown       map[int]bool // recorded calls that a difference was shown beside
+	mu          sync.Mutex // for what follows
+	bound       bindings
+	calls       sequence[Call]
+	asked       sequence[Asked]
+	execs       map[int]*Exec // what commands were given, by the number of their request
 	differences []Difference
 }
 
 // Difference is where a replay isn't as recorded. A number is that of a call,
-// from 1 on; 0 and nil: there is no such call.
+// from 1 on; 0 and nil: there is no such call. Either the calls or the requests are
+// nil.
 type Difference struct {
 	What           string
 	ActualNumber   int
 	Actual         *Call
 	RecordedNumber int
 	Recorded       *Call
+	// ActualAsked and RecordedAsked are requests to Pebbles.
+	ActualAsked, RecordedAsked *Asked
 }
 
 // SameArguments says whether the calls are the same but for what they have
@@ -50,10 +55,11 @@ func (d Difference) SameArguments() bool {
 // taken for those below charm.
 func NewPlayer(r *Recording, charm string, keepGoing bool) *Player {
 	p := &Player{
-		rec: r, keepGoing: keepGoing, used: make([]bool, len(r.Calls)), shown: map[int]bool{},
-		own: strings.NewReplacer(), theirs: strings.NewReplacer(),
-		bound: bindings{max: r.Redacted, values: map[string]string{}},
+		rec: r, keepGoing: keepGoing, own: strings.NewReplacer(), theirs: strings.NewReplacer(),
+		bound: bindings{max: r.Redacted, values: map[string]string{}}, execs: map[int]*Exec{},
 	}
+	p.calls = newSequence(r.Calls, r.Parallel(), p.bound.same)
+	p.asked = newSequence(r.Asked, r.parallelAsked(), p.bound.sameAsked)
 	if recorded := r.Getenv("CHARM_DIR"); recorded != "" && charm != "" {
 		p.own, p.theirs = strings.NewReplacer(charm, recorded), strings.NewReplacer(recorded, charm)
 	}
@@ -68,25 +74,27 @@ func NewPlayer(r *Recording, charm string, keepGoing bool) *Player {
 // recorded that of the recorded call which the answer is from, 0 where there is
 // none.
 func (p *Player) Answer(c Call) (reply wire.Reply, number, recorded int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	c = p.translated(c)
-	if i := p.find(c); i >= 0 {
-		p.made++
-		p.use(i)
-		return p.reply(i), p.made, i + 1
+	if i := p.calls.find(c, len(p.differences) > 0); i >= 0 {
+		p.calls.made++
+		p.calls.use(i)
+		return p.reply(i), p.calls.made, i + 1
 	}
 	if p.wantsStdin(c) {
 		return wire.Reply{Code: wire.NeedStdin}, 0, 0
 	}
-	p.made++
+	p.calls.made++
 	p.differ(c)
-	if i := p.findAnywhere(c); i >= 0 {
-		p.use(i)
-		return p.reply(i), p.made, i + 1
+	if i := p.calls.findAnywhere(c); i >= 0 {
+		p.calls.use(i)
+		return p.reply(i), p.calls.made, i + 1
 	}
 	if p.keepGoing && silent(c.Args[0]) {
-		return wire.Reply{}, p.made, 0
+		return wire.Reply{}, p.calls.made, 0
 	}
-	return wire.Reply{Code: 1, Stderr: []byte("ERROR not in the recording\n")}, p.made, 0
+	return wire.Reply{Code: 1, Stderr: []byte("ERROR not in the recording\n")}, p.calls.made, 0
 }
 
 // silent says whether a tool prints nothing when it succeeds, so that one can
@@ -113,55 +121,14 @@ func (p *Player) translated(c Call) Call {
 	return c
 }
 
-// find is the recorded call that is due and is the same; -1 if it isn't. After
-// a difference the order is lost, and any that hasn't come yet will do.
-func (p *Player) find(c Call) int {
-	left := 1
-	switch {
-	case len(p.differences) > 0:
-		left = len(p.rec.Calls)
-	case p.rec.Parallel():
-		left = window
-	}
-	for i := p.next; i < len(p.rec.Calls) && left > 0; i++ {
-		if p.used[i] {
-			continue
-		}
-		if p.bound.same(p.rec.Calls[i], c) {
-			return i
-		}
-		left--
-	}
-	return -1
-}
-
-// findAnywhere is the nearest recorded call that is the same: one that is still
-// to come, else the last one that has come.
-func (p *Player) findAnywhere(c Call) int {
-	for i := p.next; i < len(p.rec.Calls); i++ {
-		if !p.used[i] && p.bound.same(p.rec.Calls[i], c) {
-			return i
-		}
-	}
-	for i := len(p.rec.Calls) - 1; i >= 0; i-- {
-		if p.used[i] && p.bound.same(p.rec.Calls[i], c) {
-			return i
-		}
-	}
-	return -1
-}
-
-func (p *Player) use(i int) {
-	p.used[i] = true
-	for p.next < len(p.used) && p.used[p.next] {
-		p.next++
-	}
-}
-
 func (p *Player) reply(i int) wire.Reply {
 	c := p.rec.Calls[i]
-	told := func(text []byte) []byte { return []byte(p.theirs.Replace(string(p.bound.tell(text)))) }
-	return wire.Reply{Code: c.Code, Stdout: told(c.Stdout), Stderr: told(c.Stderr)}
+	return wire.Reply{Code: c.Code, Stdout: p.told(c.Stdout), Stderr: p.told(c.Stderr)}
+}
+
+// told is an answer with what is so here.
+func (p *Player) told(text []byte) []byte {
+	return []byte(p.theirs.Replace(string(p.bound.tell(text))))
 }
 
 // wantsStdin says whether a recorded call that hasn't come is the same but for
@@ -170,9 +137,9 @@ func (p *Player) wantsStdin(c Call) bool {
 	if c.StdinSet || c.File != nil {
 		return false
 	}
-	for i := p.next; i < len(p.rec.Calls); i++ {
+	for i := p.calls.next; i < len(p.rec.Calls); i++ {
 		recorded := p.rec.Calls[i]
-		if p.used[i] || !recorded.StdinSet {
+		if p.calls.used[i] || !recorded.StdinSet {
 			continue
 		}
 		recorded.StdinSet, recorded.Stdin = false, nil
@@ -200,19 +167,14 @@ func (p *Player) differ(c Call) {
 	if len(p.differences) > 0 && !p.keepGoing {
 		return
 	}
-	d := Difference{ActualNumber: p.made, Actual: &c, What: fmt.Sprintf("call %d differs", p.made)}
-	due := p.next
-	for due < len(p.used) && (p.used[due] || p.shown[due]) {
-		due++
-	}
-	switch {
-	case due < len(p.rec.Calls):
+	n := p.calls.made
+	d := Difference{ActualNumber: n, Actual: &c, What: fmt.Sprintf("call %d differs", n)}
+	if due, ok := p.calls.due(); ok {
 		d.RecordedNumber, d.Recorded = due+1, &p.rec.Calls[due]
-		p.shown[due] = true
-	case p.partial() != "":
+	} else if p.partial() != "" {
 		d.What = p.partial() + "; the hook goes on"
-	default:
-		d.What = fmt.Sprintf("call %d is not in the recording, which has %d", p.made, len(p.rec.Calls))
+	} else {
+		d.What = fmt.Sprintf("call %d is not in the recording, which has %d", n, len(p.rec.Calls))
 	}
 	p.differences = append(p.differences, d)
 }
@@ -220,14 +182,23 @@ func (p *Player) differ(c Call) {
 // Finish says how the replay differs from the recording, now that the hook has
 // ended with that exit code, -1 by a signal; nil: it doesn't.
 func (p *Player) Finish(exit int) []Difference {
-	partial := p.partial() != ""
-	for i := range p.rec.Calls {
-		if p.used[i] || p.shown[i] || partial || len(p.differences) > 0 && !p.keepGoing {
-			continue
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.finishExecs()
+	add := func(d Difference) {
+		if len(p.differences) == 0 || p.keepGoing {
+			p.differences = append(p.differences, d)
 		}
-		p.differences = append(p.differences, Difference{
-			What: fmt.Sprintf("recorded call %d was not made", i+1), RecordedNumber: i + 1, Recorded: &p.rec.Calls[i],
-		})
+	}
+	if p.partial() == "" {
+		for _, i := range p.calls.missing() {
+			add(Difference{What: fmt.Sprintf("recorded call %d was not made", i+1), RecordedNumber: i + 1, Recorded: &p.rec.Calls[i]})
+		}
+	}
+	if p.partialAsked() == "" {
+		for _, i := range p.asked.missing() {
+			add(Difference{What: fmt.Sprintf("recorded request %d to Pebble was not made", i+1), RecordedNumber: i + 1, RecordedAsked: &p.rec.Asked[i]})
+		}
 	}
 	if exit != p.rec.Exit && p.rec.Outcome != history.Stopped {
 		p.differences = append(p.differences, Difference{
@@ -238,4 +209,15 @@ func (p *Player) Finish(exit int) []Difference {
 }
 
 // Made is how many calls there were.
-func (p *Player) Made() int { return p.made }
+func (p *Player) Made() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.calls.made
+}
+
+// MadeAsked is how many requests to Pebbles there were.
+func (p *Player) MadeAsked() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.asked.made
+}

@@ -6,17 +6,24 @@ import (
 	"time"
 )
 
-// Recorder takes down the calls of one run while it runs.
+// Recorder takes down the calls of one run while it runs, and what is asked of
+// Pebbles.
 type Recorder struct {
 	began time.Time
 
 	mu    sync.Mutex
 	calls []Call
 	left  int // of MaxSize; below 0, calls are missing
+
+	asked     []Asked
+	askedLeft int                    // the same of MaxAsked
+	streams   map[string]*streamEnds // by the container and the path
 }
 
 // NewRecorder begins to record. began is the start of the run, in real time.
-func NewRecorder(began time.Time) *Recorder { return &Recorder{began: began, left: MaxSize} }
+func NewRecorder(began time.Time) *Recorder {
+	return &Recorder{began: began, left: MaxSize, askedLeft: MaxAsked, streams: map[string]*streamEnds{}}
+}
 
 // Reserve keeps that many bytes of MaxSize for other things than calls.
 func (r *Recorder) Reserve(size int) {

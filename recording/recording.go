@@ -50,6 +50,13 @@ type Recording struct {
 	StateNote string
 	// CutOff says that there were more calls, and that they were too much.
 	CutOff bool
+	// Containers are the workload containers that there were, and Asked is what the
+	// charm has asked of their Pebbles. AskedNote says why that was left out, if it
+	// was; AskedCutOff that there was more, and that it was too much.
+	Containers  []Container `json:",omitempty"`
+	Asked       []Asked     `json:",omitempty"`
+	AskedNote   string      `json:",omitempty"`
+	AskedCutOff bool        `json:",omitempty"`
 	// Passwords are the parameters that the schema of the action calls so: see
 	// model.ActionSpec.Passwords. They are of no use once it is redacted.
 	Passwords []string `json:",omitempty"`
@@ -120,6 +127,9 @@ func (r *Recording) Getenv(name string) string {
 // clone is a copy whose strings and slices can be replaced.
 func (r *Recording) clone() *Recording {
 	c := *r
-	c.Env, c.Calls = slices.Clone(r.Env), slices.Clone(r.Calls)
+	c.Env, c.Calls, c.Asked = slices.Clone(r.Env), slices.Clone(r.Calls), slices.Clone(r.Asked)
+	for i := range c.Asked {
+		c.Asked[i] = c.Asked[i].clone()
+	}
 	return &c
 }

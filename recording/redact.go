@@ -52,6 +52,9 @@ func redact(r *Recording, found *secrets) *Recording {
 	for i, c := range out.Calls {
 		out.Calls[i] = d.call(c)
 	}
+	for i := range out.Asked {
+		d.asked(&out.Asked[i])
+	}
 	out.Message, out.Cause = d.text(r.Message), d.text(r.Cause)
 	return out
 }
@@ -77,6 +80,12 @@ func placeholders(r *Recording, n int) names {
 		note([]byte(strings.Join(c.Args, " ")))
 		for _, text := range [][]byte{c.Stdin, c.File, c.Stdout, c.Stderr} {
 			note(text)
+		}
+	}
+	for i := range r.Asked {
+		note([]byte(r.Asked[i].Path))
+		for _, c := range r.Asked[i].contents() {
+			note(c.Bytes)
 		}
 	}
 	out := names{last: r.Redacted}

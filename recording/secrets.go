@@ -98,6 +98,9 @@ func secretsOf(r *Recording, named func(string) bool) *secrets {
 			s.call(one)
 		}
 	}
+	for i := range r.Asked {
+		s.asked(&r.Asked[i])
+	}
 	s.urls(r.Message)
 	return s
 }
@@ -147,6 +150,11 @@ func idsOf(r *Recording) map[string]bool {
 					ids[id] = true
 				}
 			}
+		}
+	}
+	for i := range r.Asked {
+		for _, c := range r.Asked[i].contents() {
+			note(string(c.Bytes))
 		}
 	}
 	return ids

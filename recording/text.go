@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -22,6 +23,7 @@ const (
 	envFile   = "env"
 	stateFile = "unit-state.db.base64"
 	callsDir  = "calls/"
+	askedDir  = "pebble/"
 )
 
 // formatVersion is that of the txtar form.
@@ -48,6 +50,16 @@ type heading struct {
 	Redacted  int       `yaml:"redacted"`
 	CutOff    bool      `yaml:"cut-off,omitempty"`
 	StateNote anyText   `yaml:"state-note,omitempty"`
+	// Of what was asked of Pebbles.
+	Containers   []headingContainer `yaml:"containers,omitempty"`
+	PebbleNote   anyText            `yaml:"pebble-note,omitempty"`
+	PebbleCutOff bool               `yaml:"pebble-cut-off,omitempty"`
+}
+
+// headingContainer is a Container.
+type headingContainer struct {
+	Name  anyText `yaml:"name"`
+	State string  `yaml:"state"`
 }
 
 // Format is the txtar form of a recording, for people and for Parse.
@@ -57,6 +69,7 @@ func (r *Recording) Format() ([]byte, error) {
 		Charm: anyText(r.Charm), Revision: r.Revision, Unitd: anyText(r.Unitd), Juju: anyText(r.Juju), Started: r.Started.UTC(),
 		Duration: anyText(r.Duration.String()), Outcome: anyText(r.Outcome), Exit: r.Exit, Signal: anyText(r.Signal),
 		Message: anyText(r.Message), Redacted: r.Redacted, CutOff: r.CutOff, StateNote: anyText(r.StateNote),
+		Containers: headingContainers(r.Containers), PebbleNote: anyText(r.AskedNote), PebbleCutOff: r.AskedCutOff,
 	})
 	if err != nil {
 		return nil, errors.Annotate(err, "cannot write the recording")
@@ -69,16 +82,30 @@ func (r *Recording) Format() ([]byte, error) {
 	for i, c := range r.Calls {
 		a.Files = append(a.Files, txtar.File{Name: fmt.Sprintf("%s%04d", callsDir, i+1), Data: []byte(c.format())})
 	}
+	for i, asked := range r.Asked {
+		a.Files = append(a.Files, txtar.File{Name: fmt.Sprintf("%s%04d", askedDir, i+1), Data: []byte(asked.format())})
+	}
 	if r.State != nil {
 		a.Files = append(a.Files, txtar.File{Name: stateFile, Data: inColumns(base64.StdEncoding.EncodeToString(r.State))})
 	}
 	return txtar.Format(a), nil
 }
 
+func headingContainers(all []Container) (out []headingContainer) {
+	for _, c := range all {
+		out = append(out, headingContainer{anyText(c.Name), c.State})
+	}
+	return out
+}
+
 func (r *Recording) comment() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "A run of the %s hook of %s, recorded by unitd: its environment, and each\n", r.Hook, r.Unit)
-	b.WriteString("hook tool call with its answer. To run this hook of the charm in DIR against it,\nand see the first call that differs:\n\n    unitd replay THIS-FILE --charm DIR\n\n")
+	b.WriteString("hook tool call with its answer")
+	if len(r.Containers) > 0 {
+		b.WriteString(", and what it asked of Pebble")
+	}
+	b.WriteString(". To run this hook of the charm in DIR against it,\nand see the first call that differs:\n\n    unitd replay THIS-FILE --charm DIR\n\n")
 	if r.Redacted > 0 {
 		b.WriteString("What looks like a secret was replaced by redacted-1, redacted-2 …; look it over\nbefore you give it away.\n\n")
 	}
@@ -139,6 +166,8 @@ func Parse(b []byte) (*Recording, error) {
 			r.State, err = base64.StdEncoding.DecodeString(strings.Join(strings.Fields(string(f.Data)), ""))
 		case strings.HasPrefix(f.Name, callsDir):
 			err = r.parseCall(f)
+		case strings.HasPrefix(f.Name, askedDir):
+			err = r.parseAsked(f)
 		default:
 			err = errors.NotValidf("file of that name")
 		}
@@ -175,6 +204,16 @@ func (r *Recording) parseHeading(b []byte) error {
 	r.Started, r.Duration, r.Outcome, r.Exit = h.Started.UTC(), took, history.Outcome(h.Outcome), h.Exit
 	r.Signal, r.Message, r.Redacted = string(h.Signal), string(h.Message), h.Redacted
 	r.CutOff, r.StateNote = h.CutOff, string(h.StateNote)
+	r.AskedNote, r.AskedCutOff = string(h.PebbleNote), h.PebbleCutOff
+	for _, c := range h.Containers {
+		if !slices.Contains([]string{ContainerUp, ContainerDown, ContainerChanged}, c.State) {
+			return errors.NotValidf("state %q of a container", c.State)
+		}
+		if name := string(c.Name); name == "" || name == "." || name == ".." || path.Base(name) != name || strings.Contains(name, "\x00") {
+			return errors.NotValidf("container %q", c.Name)
+		}
+		r.Containers = append(r.Containers, Container{string(c.Name), c.State})
+	}
 	return nil
 }
 
@@ -197,6 +236,17 @@ func linesOf(b []byte) []string {
 		return nil
 	}
 	return strings.Split(strings.TrimSuffix(string(b), "\n"), "\n")
+}
+
+// parseAsked reads the next request; the files' names have their numbers.
+func (r *Recording) parseAsked(f txtar.File) error {
+	n, err := strconv.Atoi(strings.TrimPrefix(f.Name, askedDir))
+	if err != nil || n != len(r.Asked)+1 {
+		return errors.Errorf("requests are numbered from 1 on, and this one is number %d", len(r.Asked)+1)
+	}
+	a, err := parseAsked(linesOf(f.Data))
+	r.Asked = append(r.Asked, a)
+	return errors.Trace(err)
 }
 
 // parseCall reads the next call; the files' names have their numbers.

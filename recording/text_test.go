@@ -61,10 +61,37 @@ func normal(r *recording.Recording) recording.Recording {
 		}
 		n.Calls = append(n.Calls, c)
 	}
+	n.Asked = nil
+	for _, a := range r.Asked {
+		one := a
+		one.Body, one.Answer = normalBody(a.Body), normalBody(a.Answer)
+		if a.Exec != nil {
+			e := *a.Exec
+			e.Stdin, e.Stdout, e.Stderr, e.Control = normalContent(e.Stdin), normalContent(e.Stdout), normalContent(e.Stderr), normalContent(e.Control)
+			one.Exec = &e
+		}
+		n.Asked = append(n.Asked, one)
+	}
 	if len(n.Env) == 0 {
 		n.Env = nil
 	}
 	return n
+}
+
+func normalBody(b recording.Body) recording.Body {
+	b.Content = normalContent(b.Content)
+	b.Parts = append([]recording.Part(nil), b.Parts...)
+	for i := range b.Parts {
+		b.Parts[i].Content = normalContent(b.Parts[i].Content)
+	}
+	return b
+}
+
+func normalContent(c recording.Content) recording.Content {
+	if len(c.Bytes) == 0 {
+		c.Bytes = nil
+	}
+	return c
 }
 
 func TestARecordingReadsBackAsItWasWritten(t *testing.T) {

@@ -93,13 +93,19 @@ const (
 
 // formatBlock writes text of any bytes under a heading.
 func formatBlock(b *strings.Builder, heading string, text []byte) {
+	how, lines := blockOf(text)
+	b.WriteString(heading + how + ":\n" + lines)
+}
+
+// blockOf is text of any bytes as lines, and the way in which they are written.
+func blockOf(text []byte) (how, block string) {
 	const indent = "  "
 	s := string(text)
 	lines := strings.SplitAfter(s, "\n")
 	if lines[len(lines)-1] == "" {
 		lines = lines[:len(lines)-1]
 	}
-	how := asLines
+	how = asLines
 	switch {
 	case !readable(s) || len(lines) > 0 && (lines[0] == "\n" || lines[len(lines)-1] == "\n"):
 		how = asStrings
@@ -112,23 +118,18 @@ func formatBlock(b *strings.Builder, heading string, text []byte) {
 			how = asStrings
 		}
 	}
-	b.WriteString(heading + how + ":\n")
+	var b strings.Builder
 	for _, line := range lines {
-		switch line = strings.TrimSuffix(line, "\n"); {
+		switch plain := strings.TrimSuffix(line, "\n"); {
 		case how == asStrings:
-			continue
-		case line == "":
+			b.WriteString(indent + strconv.Quote(line) + "\n")
+		case plain == "":
 			b.WriteString("\n")
 		default:
-			b.WriteString(indent + line + "\n")
+			b.WriteString(indent + plain + "\n")
 		}
 	}
-	if how != asStrings {
-		return
-	}
-	for _, line := range lines {
-		b.WriteString(indent + strconv.Quote(line) + "\n")
-	}
+	return how, b.String()
 }
 
 // parseBlock is the text of the lines below a heading that says how.

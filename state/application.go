@@ -22,8 +22,8 @@ type DeployArgs struct {
 	// Resources are files, see StoreFile, and images for the charm's resources, by
 	// name.
 	Resources map[string]Content
-	// HookTimeout, LockGroup and WorkloadErrors are those of ApplicationDoc.
-	HookTimeout, LockGroup, WorkloadErrors string
+	// HookTimeout, LockGroup, WorkloadErrors and RecordPebble are those of ApplicationDoc.
+	HookTimeout, LockGroup, WorkloadErrors, RecordPebble string
 	// Storage is what units get besides what the charm asks for, by its names.
 	Storage map[string]model.StorageDirective
 	// To says where the first units go, one after the other: the id of a machine,
@@ -154,7 +154,7 @@ func (t *txn) deploy(a DeployArgs) (units int, err error) {
 	}
 	app := ApplicationDoc{
 		Name: a.Application, Charm: a.Charm, Subordinate: charm.Charm.Subordinate,
-		Trust: a.Trust, Constraints: a.Constraints, HookTimeout: a.HookTimeout, LockGroup: a.LockGroup, WorkloadErrors: a.WorkloadErrors, Storage: a.Storage,
+		Trust: a.Trust, Constraints: a.Constraints, HookTimeout: a.HookTimeout, LockGroup: a.LockGroup, WorkloadErrors: a.WorkloadErrors, RecordPebble: a.RecordPebble, Storage: a.Storage,
 		Isolation: a.Isolation, Sidecar: charm.Charm.Sidecar() && !charm.Charm.Subordinate,
 	}
 	wanted := a.Units

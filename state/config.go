@@ -13,9 +13,9 @@ type ApplicationConfig struct {
 	Application string
 	Charm       CharmDoc
 	Trust       bool
-	// HookTimeout, LockGroup and WorkloadErrors are those of ApplicationDoc: no hook
-	// sees them.
-	HookTimeout, LockGroup, WorkloadErrors string
+	// HookTimeout, LockGroup, WorkloadErrors and RecordPebble are those of
+	// ApplicationDoc: no hook sees them.
+	HookTimeout, LockGroup, WorkloadErrors, RecordPebble string
 	// Set has the options that were set, Values all of them with defaults (nil
 	// where there is none).
 	Set, Values map[string]any
@@ -36,7 +36,7 @@ func (d docs) config(application string) (ApplicationConfig, error) {
 	if err != nil {
 		return ApplicationConfig{}, errors.Trace(err)
 	}
-	c := ApplicationConfig{Application: application, Trust: app.Trust, HookTimeout: app.HookTimeout, LockGroup: app.LockGroup, WorkloadErrors: app.WorkloadErrors}
+	c := ApplicationConfig{Application: application, Trust: app.Trust, HookTimeout: app.HookTimeout, LockGroup: app.LockGroup, WorkloadErrors: app.WorkloadErrors, RecordPebble: app.RecordPebble}
 	if c.Charm, err = d.charm(app.Charm); err != nil {
 		return c, errors.Trace(err)
 	}

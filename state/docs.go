@@ -68,6 +68,9 @@ type ApplicationDoc struct {
 	// WorkloadErrors is AreErrors where a hook of a workload container that fails
 	// puts its unit in error; empty: it stands aside.
 	WorkloadErrors string `json:"workload-errors,omitempty"`
+	// RecordPebble is RecordsPebble where recordings of hooks have what was asked of
+	// the Pebbles of workload containers; empty: they don't.
+	RecordPebble string `json:"record-pebble,omitempty"`
 	// Force is how the application is being removed.
 	Force Force `json:"force,omitempty"`
 	// Units and Relations count what refers to the application.

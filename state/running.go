@@ -56,6 +56,9 @@ func (a DeployArgs) checkRunning() error {
 	if err := CheckLockGroup("lock-group", a.LockGroup); err != nil {
 		return errors.Trace(err)
 	}
+	if err := CheckRecordPebble("record-pebble", a.RecordPebble); err != nil {
+		return errors.Trace(err)
+	}
 	if err := CheckWorkloadErrors("workload-errors", a.WorkloadErrors); err != nil {
 		return errors.Trace(err)
 	}
@@ -85,6 +88,32 @@ func (m *Model) SetWorkloadErrors(ctx context.Context, name, text string) error 
 	}
 	return m.changeApplication(ctx, name, func(_ *txn, app *ApplicationDoc) error {
 		app.WorkloadErrors = text
+		return nil
+	})
+}
+
+// RecordsPebble is ApplicationDoc.RecordPebble where what was asked of Pebble is
+// recorded.
+const RecordsPebble = "true"
+
+// CheckRecordPebble says whether the text says if what is asked of the Pebbles of
+// workload containers is recorded: RecordsPebble, or empty as if it weren't set. The
+// error is NotValid and begins with the name of the setting.
+func CheckRecordPebble(setting, text string) error {
+	if text != "" && text != RecordsPebble {
+		return errors.NewNotValid(nil, fmt.Sprintf("%s: %q is not %q: reset it to have nothing of that recorded", setting, text, RecordsPebble))
+	}
+	return nil
+}
+
+// SetRecordPebble says whether what hooks of the application ask of Pebbles is
+// recorded, from the next hook on: see CheckRecordPebble.
+func (m *Model) SetRecordPebble(ctx context.Context, name, text string) error {
+	if err := CheckRecordPebble("record-pebble", text); err != nil {
+		return errors.Trace(err)
+	}
+	return m.changeApplication(ctx, name, func(_ *txn, app *ApplicationDoc) error {
+		app.RecordPebble = text
 		return nil
 	})
 }

@@ -43,6 +43,11 @@ func textOptions() []textOption {
 			state.CheckWorkloadErrors, func(d *state.DeployArgs) *string { return &d.WorkloadErrors },
 			func(c state.ApplicationConfig) string { return c.WorkloadErrors }, (*state.Model).SetWorkloadErrors,
 		},
+		{
+			"unitd-record-pebble", "true: recordings of hooks have what was asked of Pebble in workload containers; unset: they don't",
+			state.CheckRecordPebble, func(d *state.DeployArgs) *string { return &d.RecordPebble },
+			func(c state.ApplicationConfig) string { return c.RecordPebble }, (*state.Model).SetRecordPebble,
+		},
 	}
 }
 

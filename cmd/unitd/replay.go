@@ -40,10 +40,14 @@ directory or in --charm: with the recorded environment, and with the recorded
 answers of hook tools. There is no model and no agent. The charm is copied to a
 private directory first, and stays as it is.
 
+Where the recording has what the hook asked of Pebble in workload containers, that
+is answered from it, too: the hook finds /charm/containers as there, without any
+container. This takes Linux, and root or user name spaces.
+
 The first call that differs from the recording is shown. Later ones are answered
 as equal calls were, where there are such; others fail with "not in the recording".
 The exit code is 0 if the hook makes the same calls and ends with the same exit
-code as in the recording, else 1.`,
+code as in the recording, and asks the same of Pebble, else 1.`,
 		Example: `  unitd replay failed.txtar
   unitd replay failed.txtar --charm ./ledger -v`,
 		Args: args(1, 1, "no recording specified"),
@@ -73,7 +77,7 @@ func (a *app) replay(file string, f replayFlags) error {
 		return err
 	}
 	if len(differences) == 0 {
-		a.printf("the same as recorded: %s, exit code %d\n", callCount(p.player.Made()), r.Exit)
+		a.printf("the same as recorded: %s, exit code %d\n", p.counts(), r.Exit)
 		return nil
 	}
 	for _, d := range differences {
@@ -110,6 +114,7 @@ type replay struct {
 	tools    string
 	listener net.Listener
 	player   *recording.Player
+	pebbles  map[string]net.Listener // by the container
 	end      context.CancelCauseFunc // kills the hook
 	mu       sync.Mutex              // for what is printed
 }
@@ -142,6 +147,9 @@ func (a *app) newReplay(r *recording.Recording, f replayFlags) (_ *replay, err e
 		return nil, errors.Annotate(err, "cannot listen for hook tools")
 	}
 	p.player = recording.NewPlayer(r, p.charm, f.keepGoing)
+	if err := p.listenForPebbles(); err != nil {
+		return nil, err
+	}
 	return p, nil
 }
 
@@ -235,6 +243,9 @@ func (p *replay) remove() {
 	if p.listener != nil {
 		p.listener.Close()
 	}
+	for _, l := range p.pebbles {
+		l.Close()
+	}
 	if err := charmdir.RemoveTree(durable.Disk{}, p.dir); err != nil {
 		p.failure(errors.Annotate(err, "cannot remove the replay's directory"))
 	}
@@ -253,10 +264,17 @@ func (p *replay) run() ([]recording.Difference, error) {
 	defer end(nil)
 	p.end = end
 	server := recording.Serve(p.listener, p.player, p.rec.Getenv("JUJU_CONTEXT_ID"), p.showCall)
+	path, args, err := p.placed(path)
+	if err != nil {
+		server.Close()
+		return nil, err
+	}
+	endPebbles := p.servePebbles()
 	var r runner.Runner
 	mark := "UNITD_RUN=" + p.dir
-	o := r.Run(ctx, runner.Cmd{Path: path, Dir: p.charm, Env: append(p.environ(), mark), Output: p.show})
+	o := r.Run(ctx, runner.Cmd{Path: path, Args: args, Dir: p.charm, Env: append(p.environ(), mark), Output: p.show})
 	runner.EndLeftover(context.WithoutCancel(p.ctx), mark)
+	endPebbles()
 	server.Close()
 	r.Close()
 	switch {
@@ -351,4 +369,6 @@ func (a *app) showDifference(d recording.Difference) {
 	}
 	side("recorded", d.Recorded)
 	side("now", d.Actual)
+	a.showAsked("recorded", d.RecordedAsked, d.ActualAsked)
+	a.showAsked("now", d.ActualAsked, d.RecordedAsked)
 }
