@@ -41,8 +41,6 @@ services:
 checks:
   sick: {override: replace, period: 20ms, threshold: 1, exec: {command: "false"}}
 `).With(images.File{Name: "usr/bin/pebble", Mode: 0o755, Data: program})
-	archive := images.WriteOCI(t, image, "probed")
-	charm := testcharms.CopyPython(t, "prober", venvOfOps(t))
 	w := probed{newWorldWith(t, func(c *machine.Config) { c.Cells = machine.NewCells(c.Dir, unitd(t)) })}
 	t.Cleanup(func() {
 		w.showErrors()
@@ -52,17 +50,23 @@ checks:
 			_ = cells.Remove(key)
 		}
 	})
-	source, err := oci.ReadSource("oci-archive:" + archive)
+	w.deployWith("prober", "probed-image", image)
+	return w
+}
+
+// deployWith deploys a charm of this package with its image.
+func (w probed) deployWith(charm, resource string, image images.Image) {
+	w.Helper()
+	source, err := oci.ReadSource("oci-archive:" + images.WriteOCI(w, image, resource))
 	w.must(err)
 	cache := oci.Cache{Dir: machine.ImagesDir(w.dir)}
 	resolved, err := cache.Resolve(w.ctx, source)
 	w.must(err)
 	defer resolved.Release()
 	w.must(w.model.Deploy(w.ctx, state.DeployArgs{
-		Application: "prober", Charm: w.add(charm), Units: 1, Isolation: model.Isolation{Mode: model.IsolateOn},
-		Resources: map[string]state.Content{"probed-image": {Image: &model.Image{Reference: resolved.Reference, Digest: resolved.Digest}}},
+		Application: charm, Charm: w.add(testcharms.CopyPython(w, charm, venvOfOps(w))), Units: 1, Isolation: model.Isolation{Mode: model.IsolateOn},
+		Resources: map[string]state.Content{resource: {Image: &model.Image{Reference: resolved.Reference, Digest: resolved.Digest}}},
 	}))
-	return w
 }
 
 // showErrors logs what the charm has, if the test has failed.
@@ -169,6 +173,7 @@ func TestHostACharmDoesAllOfPebbleInItsHooks(t *testing.T) {
 	w := newProbed(t)
 	w.copies("ledger")
 	w.relate("prober", "ledger")
+	w.deployWith("storer", "store-image", images.Web(t))
 	w.untilHooks(ready, 1)
 	w.wantStatus("prober/0", "active probed")
 	w.untilHooks(notice, 1)
@@ -185,6 +190,14 @@ func TestHostACharmDoesAllOfPebbleInItsHooks(t *testing.T) {
 		if i := slices.Index(first, failed); i < 0 || !slices.Contains(first, ready) {
 			t.Errorf("the hooks were %q", first)
 		}
+	})
+	t.Run("storage and users of a unit", func(t *testing.T) {
+		w.wantStatus("storer/0", "active 0 consumers")
+		for _, who := range []struct{ key, is string }{{"charm", "170:170"}, {"file", "170:170"}, {"workload", "584792:170"}} {
+			w.wantResult(w.act("storer/0", "whoami", nil), state.TaskCompleted, who.key, who.is)
+		}
+		_, err := w.model.DestroyApplication(w.ctx, "storer")
+		w.must(err)
 	})
 	t.Run("K-033", func(t *testing.T) {
 		w.killPebble()

@@ -113,7 +113,7 @@ func TestGobinRunsWithAndWithoutADatabase(t *testing.T) {
 }
 
 // venvOfOps is an environment with Ops; without one the test is skipped.
-func venvOfOps(t *testing.T) string {
+func venvOfOps(t testing.TB) string {
 	t.Helper()
 	venv := os.Getenv("UNITD_TEST_VENV")
 	if venv == "" {
