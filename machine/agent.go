@@ -122,7 +122,7 @@ type Config struct {
 	// in, while something is on its way from workload containers; nil: nobody waits
 	// for those.
 	Containers *Containers
-	// Observer is told of hook runs and log lines as they happen; may be nil.
+	// Observer is told of hook runs, log lines and images as they happen; may be nil.
 	// It must be quick, and may be called many times at once.
 	Observer func(Event)
 

@@ -4,6 +4,7 @@ import (
 	"github.com/unitd/unitd/debuglog"
 	"github.com/unitd/unitd/history"
 	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/oci"
 )
 
 // EventKind says what an Event tells.
@@ -13,6 +14,8 @@ type EventKind string
 const (
 	HookRun EventKind = "hook" // a hook run has ended: Run
 	LogLine EventKind = "log"  // a line of the unit's log: Log
+	// ImageFetch is how far the image of one of the unit's containers is: Image.
+	ImageFetch EventKind = "image"
 )
 
 // Event is something that a person who watches an agent may want to see.
@@ -22,4 +25,5 @@ type Event struct {
 	Unit  model.UnitName
 	Run   history.Entry
 	Log   debuglog.Entry
+	Image oci.Progress
 }

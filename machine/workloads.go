@@ -63,13 +63,29 @@ func (u *unit) newPod(ctx context.Context) (*pod, error) {
 	}
 	p := &pod{made: noPod, showing: newShowing(found)}
 	p.containers = workload.New(workload.Options{
-		Cells: u.cells, Images: u.containers.images(ImagesDir(u.dataDir), u.disk), Clock: u.clock, Disk: u.disk,
+		Cells: u.cells, Images: u.images(), Clock: u.clock, Disk: u.disk,
 		Log: u.log.With("unit", u.name), Pebble: workload.FindPebble, Changed: u.podChanged, Told: p.toldOf,
 		Environ: p.account.environ,
 		Read:    u.idle, Held: func(name string) bool { return u.containers.isHeld(containerKey{u.podKey(), name}) },
 	})
 	u.ready.watch(p.containers, noPod)
 	return p, nil
+}
+
+// images is the cache of the containers' images.
+func (u *unit) images() *oci.Cache {
+	c := u.containers.images(ImagesDir(u.dataDir), u.disk)
+	if u.observer == nil {
+		return c
+	}
+	counted := c.Progress
+	c.Progress = func(p oci.Progress) {
+		if counted != nil {
+			counted(p)
+		}
+		u.observer(Event{Kind: ImageFetch, Unit: u.name, Model: u.model.Name(), Image: p})
+	}
+	return c
 }
 
 // podChanged is called when something has changed in a container: the agent looks,

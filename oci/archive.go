@@ -143,7 +143,18 @@ func archiveOrigin(ctx context.Context, f *os.File, kind Kind, work string) (ori
 		return o, DockerArchive, errors.Trace(err)
 	}
 	f.Close()
-	return nil, kind, errors.NewNotValid(nil, "it isn't an image: it has no index.json (OCI), and no manifest.json (docker)")
+	return nil, kind, errors.NewNotValid(nil, "it isn't an image: "+lacksOf(kind)+`; save one by "docker save" or skopeo, or unpack a root file system and give rootfs:DIR`)
+}
+
+// lacksOf is what an archive hasn't got that is to be of a kind.
+func lacksOf(kind Kind) string {
+	switch kind {
+	case DockerArchive, DockerDaemon:
+		return "it has no manifest.json, which docker-archive is to have"
+	case OCIArchive:
+		return "it has no index.json, which oci-archive is to have"
+	}
+	return "it has no index.json (OCI), and no manifest.json (docker)"
 }
 
 // expanded is a file that can be read at any place: the file itself, or what it is

@@ -40,8 +40,9 @@ type Progress struct {
 	// Fetched and Total are the bytes of what had to be fetched; Total is 0 until
 	// the image's manifest is there.
 	Fetched, Total int64
-	// Layers is how many layers the image has, Ready how many of them are unpacked.
-	Layers, Ready int
+	// Layers is how many layers the image has, Ready how many of them are unpacked, and
+	// Unpack how many weren't before.
+	Layers, Ready, Unpack int
 }
 
 // Resolved is an image that is fixed: the same on all hosts, and at all times.

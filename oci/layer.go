@@ -57,7 +57,11 @@ func (w *work) layers(ctx context.Context, form Form) ([]*layer, error) {
 	}
 	w.tell(func(p *Progress) {
 		for _, l := range w.record.Layers {
-			if _, err := w.readLayer(form, l.DiffID); err != nil && !w.hasBlob(l) {
+			if _, err := w.readLayer(form, l.DiffID); err == nil {
+				continue
+			}
+			p.Unpack++
+			if !w.hasBlob(l) {
 				p.Total += l.Size
 			}
 		}

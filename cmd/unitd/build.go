@@ -103,7 +103,7 @@ func (a *app) build(c *charmdir.Charm, hooks charmbuild.Place) (*charmbuild.Hold
 	shown := isTerminal(a.stderr)
 	clear := ""
 	if shown {
-		clear = "\r\x1b[K"
+		clear = clearLine
 	}
 	b := charmbuild.Builder{
 		Cache: cache, Hooks: hooks,

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -86,14 +85,9 @@ func (a *app) resolveImage(ctx context.Context, value string) (model.Image, erro
 		return model.Image{}, err
 	}
 	cache := oci.Cache{Dir: machine.ImagesDir(dir)}
-	if isTerminal(a.stderr) {
-		const clear = "\r\x1b[K"
-		defer fmt.Fprint(a.stderr, clear)
-		cache.Progress = func(p oci.Progress) {
-			if p.Total > 0 {
-				fmt.Fprintf(a.stderr, "%s  %s: %d of %d MB", clear, harmless(p.Reference), p.Fetched>>20, (p.Total+1<<20-1)>>20)
-			}
-		}
+	if line := a.imageProgress(); line != nil {
+		defer line.clear()
+		cache.Progress = line.image
 	}
 	resolved, err := cache.Resolve(ctx, source)
 	if err != nil {

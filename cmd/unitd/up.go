@@ -136,7 +136,7 @@ func (a *app) upHere(m *state.Model, p *plan, f upFlags) error {
 	if err := a.rememberStore(c.Dir); err != nil {
 		return err
 	}
-	show := &hookLines{app: a, model: m.Name(), logs: f.logs, sources: a.sources(m)}
+	show := &hookLines{app: a, model: m.Name(), logs: f.logs, sources: a.sources(m), images: a.imageProgress()}
 	show.fit(p)
 	c.Observer = show.event
 	ctx, stop := context.WithCancel(a.ctx)
@@ -204,8 +204,10 @@ type hookLines struct {
 	logs  bool
 	// sources shows what units have said; nil: as it is.
 	sources *machine.Sources
-	mu      sync.Mutex
-	width   int // of unit names
+	// images shows how far the images of containers are; nil: it isn't shown.
+	images *progressLine
+	mu     sync.Mutex
+	width  int // of unit names
 }
 
 // fit makes room for the names of the plan's units.
@@ -224,6 +226,8 @@ func (h *hookLines) event(e machine.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
+	case e.Kind == machine.ImageFetch:
+		h.images.image(e.Image)
 	case e.Kind == machine.HookRun:
 		h.hook(e.Run)
 	case e.Kind == machine.LogLine && h.logs && strings.HasPrefix(e.Log.Module, "unit."):
@@ -250,7 +254,7 @@ func (h *hookLines) line(at time.Time, unit model.UnitName, what string) {
 	h.width = max(h.width, len(unit))
 	clear := ""
 	if isTerminal(h.app.stdout) && isTerminal(h.app.stderr) {
-		clear = "\r\x1b[K" // what progress shows is in that line
+		clear = clearLine // what progress shows is in that line
 	}
 	h.app.printf("%s%s  %-*s  %s\n", clear, at.Local().Format(time.TimeOnly), h.width, unit, strings.TrimRight(what, " "))
 }

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/charmbuild"
+	"github.com/unitd/unitd/machine"
+	"github.com/unitd/unitd/oci"
+)
+
+// pruned is what was removed.
+type pruned struct {
+	Removed []kept `json:"removed" yaml:"removed"`
+	// Freed and Left are bytes.
+	Freed int64 `json:"freed" yaml:"freed"`
+	Left  int64 `json:"size" yaml:"size"`
+	// busy: images are being fetched, and stayed for that.
+	busy bool
+}
+
+// prune removes what nobody uses, that first which was used longest ago, until no more
+// than so many bytes are left. wait says whether it waits for those who fetch images.
+func (a *app) prune(s stocked, limit int64, wait bool) (pruned, error) {
+	p := pruned{Removed: []kept{}, Left: s.Size}
+	var unused []kept
+	for _, k := range s.Items {
+		if _, own := a.built[k.ID]; !own && k.Kind != keptCharm && len(k.By) == 0 {
+			unused = append(unused, k)
+		}
+	}
+	slices.SortStableFunc(unused, func(a, b kept) int { return a.at.Compare(b.at) })
+	images := int64(0) // bytes of them that are to go
+	for _, k := range unused {
+		if p.Left-images <= limit {
+			break
+		}
+		if k.Kind == keptImage {
+			images += k.Size
+			if k.Size == 0 {
+				images++ // all of it is shared, with others that may go
+			}
+			continue
+		}
+		done, err := a.removePackages(k, s.seen)
+		if err != nil {
+			return p, err
+		}
+		if done {
+			p.Removed, p.Freed, p.Left = append(p.Removed, k), p.Freed+k.Size, p.Left-k.Size
+		}
+	}
+	err := a.pruneImages(&p, s, limit, images, wait)
+	return p, err
+}
+
+// removePackages removes those that nobody has used since it was seen who does.
+func (a *app) removePackages(k kept, seen time.Time) (bool, error) {
+	dir, err := cacheDir()
+	if err != nil {
+		return false, err
+	}
+	return charmbuild.Remove(dir, k.ID, func(now charmbuild.Kept) bool {
+		return now.Used.Before(seen) && len(now.Uses) <= len(k.uses)
+	})
+}
+
+// pruneImages removes images of so many bytes. What models use is asked once more, as
+// nobody can fetch then.
+func (a *app) pruneImages(p *pruned, s stocked, limit, bytes int64, wait bool) error {
+	dir, err := dataDir()
+	if err != nil || bytes == 0 || a.sameStore(dir) != nil {
+		return err
+	}
+	used := func(context.Context) ([]string, error) {
+		use, err := a.inUse()
+		var digests []string
+		for digest := range use.images {
+			digests = append(digests, digest)
+		}
+		return digests, err
+	}
+	cache := &oci.Cache{Dir: machine.ImagesDir(dir)}
+	most := max(s.images-bytes, 0)
+	var done oci.Pruned
+	if wait {
+		done, err = cache.Prune(a.ctx, most, used)
+	} else {
+		var idle bool
+		done, idle, err = cache.PruneIdle(a.ctx, most, used)
+		p.busy = !idle
+	}
+	for _, i := range done.Removed {
+		p.Removed = append(p.Removed, kept{Kind: keptImage, Name: strings.Join(i.References, " "), ID: i.Digest, Size: i.Size, Used: stamp(i.Used)})
+		p.Freed, p.Left = p.Freed+i.Size, p.Left-i.Size
+	}
+	return errors.Annotate(err, "cannot clear the cache of images")
+}
+
+// forgetUses has packages be noted as used by those alone who may use them.
+func (a *app) forgetUses(s stocked) error {
+	dir, err := cacheDir()
+	if err != nil {
+		return err
+	}
+	use, err := a.inUse()
+	if err != nil {
+		return err
+	}
+	o, err := a.owner()
+	if err != nil {
+		return err
+	}
+	for _, k := range s.Items {
+		if k.Kind != keptPackages || a.built[k.ID] != nil {
+			continue
+		}
+		known := k.uses
+		keep := func(u charmbuild.Use) bool { return !slices.Contains(known, u) || len(o.users(u, use)) > 0 }
+		if !slices.ContainsFunc(known, func(u charmbuild.Use) bool { return !keep(u) }) {
+			continue
+		}
+		if err := charmbuild.Forget(a.ctx, dir, k.ID, keep); err != nil {
+			return errors.Annotate(err, fmt.Sprintf("packages %s", k.ID))
+		}
+	}
+	return nil
+}
