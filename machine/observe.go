@@ -54,7 +54,7 @@ func remote(s *state.Snapshot, endpoints []model.Endpoint, now time.Time) resolv
 			r.Relations = append(r.Relations, snapshot(v))
 		}
 	}
-	for _, v := range s.Storage {
+	for _, v := range state.Undetached(s.Storage) {
 		r.Storage = append(r.Storage, resolver.Storage{
 			ID: v.ID, Kind: v.Kind, Ready: v.Attachment.Ready, Location: v.Attachment.Location,
 			Why: v.Problem, Initial: v.Attachment.Initial, Going: v.Going,

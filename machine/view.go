@@ -151,7 +151,7 @@ func goals(from map[string]state.Goal) map[string]hookcontext.Goal {
 func (v liveView) Storage() ([]hookcontext.Storage, error) {
 	all, err := v.model().StorageOf(v.ctx, v.u.name)
 	var out []hookcontext.Storage
-	for _, s := range all {
+	for _, s := range state.Undetached(all) {
 		out = append(out, hookcontext.Storage{ID: s.ID, Kind: s.Kind, Location: s.Attachment.Location})
 	}
 	return out, errors.Trace(err)

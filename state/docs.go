@@ -364,6 +364,10 @@ type AttachmentDoc struct {
 	// Ready: it is there, at Location.
 	Ready    bool   `json:"ready,omitempty"`
 	Location string `json:"location,omitempty"`
+	// Detached: the charm of a container unit that goes was told that it goes. It is no
+	// longer in what the unit has to detach, or reads, and stays where it is until the
+	// unit is gone, as a pod's volume does. Source: docs/spec/containers.md §3.5, §5.4.
+	Detached bool `json:"detached,omitempty"`
 }
 
 // PoolDoc is a storage pool that somebody has made.

@@ -147,7 +147,7 @@ func (m *Model) LeftBehind(ctx context.Context, name model.UnitName) (LeftBehind
 			left.Relations = append(left.Relations, rel.Key)
 		}
 		stored, err := r.storageOf(u)
-		for _, s := range stored {
+		for _, s := range Undetached(stored) {
 			left.Storage = append(left.Storage, s.ID)
 		}
 		return errors.Trace(err)

@@ -106,7 +106,7 @@ func (p *picture) unit(u UnitDoc) error {
 	if err != nil {
 		return errors.Trace(err)
 	}
-	for _, s := range storage {
+	for _, s := range Undetached(storage) {
 		p.add(model.FactStorage, name, string(s.ID), s.Status().Status)
 	}
 	kept := map[string]string{}

@@ -69,6 +69,10 @@ func (w *world) end(u model.UnitName) {
 	for _, s := range all {
 		w.ok(w.EndAttachment(w.ctx, u, s.ID))
 	}
+	// It stays at its places until the unit is gone.
+	after, err := w.StorageOf(w.ctx, u)
+	w.ok(err)
+	w.is("storage", fmt.Sprint(len(after), len(state.Undetached(after))), fmt.Sprint(len(all), 0))
 	w.ok(w.SetDead(w.ctx, u))
 	w.ok(w.RemoveUnit(w.ctx, u))
 	w.ok(w.RunCleanups(w.ctx))

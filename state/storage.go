@@ -275,7 +275,16 @@ func (t *txn) attach(u *UnitDoc, s StorageDoc, spec model.StorageSpec, initial b
 	return t.put(storageKey(s.ID), s)
 }
 
-// detach ends an attachment, if it is there. What can't outlive it goes too.
+// Undetached leaves out what is detached as the charm knows it, and only stays at its
+// place until the unit is gone: AttachmentDoc.Detached.
+func Undetached(all []StorageView) []StorageView {
+	return slices.DeleteFunc(slices.Clone(all), func(v StorageView) bool { return v.Attachment != nil && v.Attachment.Detached })
+}
+
+// detach ends an attachment, if it is there. What can't outlive it goes too. That of a
+// container unit which goes ends with the unit: its containers run until then, and
+// neither they nor the rest of its hooks lose the files. Source:
+// docs/spec/containers.md §3.5.
 func (t *txn) detach(unit model.UnitName, id model.StorageID) error {
 	u, err := t.unit(unit)
 	if err != nil {
@@ -288,6 +297,9 @@ func (t *txn) detach(unit model.UnitName, id model.StorageID) error {
 	if err != nil {
 		return errors.Trace(err)
 	}
+	if u.Pod && u.Life == model.Dying {
+		return t.detachLater(u, s)
+	}
 	u.Storage--
 	if err := t.put(unitKey(u.Name), u); err != nil {
 		return errors.Trace(err)
@@ -296,6 +308,17 @@ func (t *txn) detach(unit model.UnitName, id model.StorageID) error {
 		return errors.Trace(err)
 	}
 	return t.keepStorage(u, s.ID)
+}
+
+// detachLater is detach of what stays at its place until the unit is gone: then
+// detachAll lets it go.
+func (t *txn) detachLater(u UnitDoc, s StorageDoc) error {
+	var a AttachmentDoc
+	if err := t.get(attachmentKey(u.Name, s.ID), &a); err != nil {
+		return errors.Trace(err)
+	}
+	a.Life, a.Detached = model.Dying, true
+	return t.put(attachmentKey(u.Name, s.ID), a)
 }
 
 // letGo is detach but for the unit's count. What was never there goes too.

@@ -110,7 +110,11 @@ func (m *Model) SetDead(ctx context.Context, name model.UnitName) error {
 		if len(u.Subordinates) > 0 {
 			return errors.NewNotValid(nil, fmt.Sprintf("unit %q has subordinates", name))
 		}
-		if u.Storage > 0 {
+		all, err := tx.storageOf(u)
+		if err != nil {
+			return errors.Trace(err)
+		}
+		if len(Undetached(all)) > 0 {
 			return errors.NewNotValid(nil, fmt.Sprintf("unit %q has storage attached", name))
 		}
 		in, err := tx.inScopes(name, 1)
