@@ -105,6 +105,9 @@ func readMounts(e entry, c *model.Charm) (mounts []model.Mount, err error) {
 		case m.Location[0] != '/':
 			return nil, item.wrongContainer("container %q: expected an absolute path as location, got %q", e.key, m.Location)
 		}
+		if own := takenBy(m.Location); own != "" {
+			return nil, item.wrongContainer("container %q: storage %q cannot have the location %q: %s is the container's own", e.key, m.Storage, m.Location, own)
+		}
 		mounts = append(mounts, m)
 	}
 	return mounts, nil

@@ -38,6 +38,18 @@ storage:
   data: {type: filesystem}
 `
 
+// TestStorageMayBeWhereKubernetesHasItToo: what is near the container's own places is
+// free.
+func TestStorageMayBeWhereKubernetesHasItToo(t *testing.T) {
+	t.Parallel()
+	for _, at := range []string{"/etc", "/dev/shm", "/run/app", "/var/run/secrets", "/charm/data", "/charm-data", "/process", "/var/lib/pebble/default", "/tmp"} {
+		in := files{"metadata.yaml": strings.Replace(containerMetadata, "/srv/data", at, 1)}
+		if _, err := ReadDir(in.dir(t)); err != nil {
+			t.Errorf("%s: %v", at, err)
+		}
+	}
+}
+
 // TestContainersAreRead: all that metadata can say of them; K-005, K-012 and
 // K-013 of docs/spec/containers.md in so far as they are about reading.
 func TestContainersAreRead(t *testing.T) {
@@ -88,6 +100,11 @@ func badContainers() []bad {
 		{"K-004 a mount without storage", with("  web:", "    mounts:", "    - {location: /a}"), `metadata.yaml:7: containers.web.mounts: parsing containers: container "web": storage must be specifed on mount`},
 		{"a mount of storage that isn't there", with("  web:", "    mounts:", "    - {storage: x, location: /a}"), `metadata.yaml:7: containers.web.mounts: parsing containers: container "web": storage "x" not valid`},
 		{"a mount at no absolute path", with("  web:", "    mounts:", "    - {storage: data, location: a}"), `metadata.yaml:7: containers.web.mounts: parsing containers: container "web": expected an absolute path as location, got "a"`},
+		{"a mount over all", with("  web:", "    mounts:", "    - {storage: data, location: //}"), `metadata.yaml:7: containers.web.mounts: parsing containers: container "web": storage "data" cannot have the location "//": / is the container's own`},
+		{"a mount over Pebble's directory", with("  web:", "    mounts:", "    - {storage: data, location: /charm/container}"), `metadata.yaml:7: containers.web.mounts: parsing containers: container "web": storage "data" cannot have the location "/charm/container": /charm/container is the container's own`},
+		{"a mount over what is above it", with("  web:", "    mounts:", "    - {storage: data, location: /charm/}"), `metadata.yaml:7: containers.web.mounts: parsing containers: container "web": storage "data" cannot have the location "/charm/": /charm is the container's own`},
+		{"a mount in the kernel's files", with("  web:", "    mounts:", "    - {storage: data, location: /srv/../proc/x}"), `metadata.yaml:7: containers.web.mounts: parsing containers: container "web": storage "data" cannot have the location "/srv/../proc/x": /proc is the container's own`},
+		{"a mount over the names", with("  web:", "    mounts:", "    - {storage: data, location: /etc/hosts}"), `metadata.yaml:7: containers.web.mounts: parsing containers: container "web": storage "data" cannot have the location "/etc/hosts": /etc/hosts is the container's own`},
 		{"mounts are a map", with("  web: {mounts: {storage: data}}"), "metadata.yaml:5: containers.web.mounts: expected a list, got a map"},
 		{"a mount is a word", with("  web: {mounts: [data]}"), `metadata.yaml:5: containers.web.mounts: expected a map, got "data"`},
 		{"K-005 the least uid that is reserved", with("  web: {uid: 1000}"), `metadata.yaml:5: containers.web.uid: parsing containers: container "web" has invalid uid 1000: uid cannot be in reserved range 1000-9999`},
