@@ -128,7 +128,9 @@ func standIn(t *testing.T, r *recording.Recording) (*http.Client, *recording.Pla
 		t.Fatal(err)
 	}
 	s := recording.StandInFor(l, p, "web", nil)
-	c := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, Dial: func(string, string) (net.Conn, error) { return net.Dial("unix", socket) }}}
+	c := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", socket)
+	}}}
 	return c, p, func() { s.Close() }
 }
 

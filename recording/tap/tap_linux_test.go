@@ -2,6 +2,7 @@ package tap_test
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -95,7 +96,9 @@ func (n named) RemoteAddr() net.Addr { return &net.UnixAddr{Name: n.who} }
 
 func clientOf(socket string) *http.Client {
 	return &http.Client{Transport: &http.Transport{
-		DisableKeepAlives: true, Dial: func(string, string) (net.Conn, error) { return net.Dial("unix", socket) },
+		DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", socket)
+		},
 	}}
 }
 
