@@ -72,7 +72,11 @@ func (a *app) warnUnit(m *state.Model, name model.UnitName, how state.Force) err
 		if err != nil {
 			return err
 		}
-		a.note("%s is taken away at once: no departed, broken, stop or remove hook of it runs, and what it started is left running", name)
+		fate, err := a.fateOf(m, name.Application(), "what it started is left running", "what it started ends with its machine")
+		if err != nil {
+			return err
+		}
+		a.note("%s is taken away at once: no departed, broken, stop or remove hook of it runs, and %s", name, fate)
 		for _, s := range left.Subordinates {
 			a.note("- %s goes with it", s)
 		}
@@ -86,6 +90,19 @@ func (a *app) warnUnit(m *state.Model, name model.UnitName, how state.Force) err
 	return nil
 }
 
+// fateOf says what becomes of what units of the application have started: of isolated
+// ones nothing is left. Source: docs/isolation.md.
+func (a *app) fateOf(m *state.Model, application, shared, isolated string) (string, error) {
+	doc, err := m.Application(a.ctx, application)
+	if err != nil {
+		return "", err
+	}
+	if doc.Isolation.On() {
+		return isolated, nil
+	}
+	return shared, nil
+}
+
 // warnApplication says what becomes of an application by force.
 func (a *app) warnApplication(m *state.Model, name string, how state.Force) error {
 	switch how {
@@ -96,7 +113,11 @@ func (a *app) warnApplication(m *state.Model, name string, how state.Force) erro
 		if err != nil {
 			return err
 		}
-		a.note("%s is taken away at once: no hook of its units runs, and what they started is left running", name)
+		fate, err := a.fateOf(m, name, "what they started is left running", "what they started ends with their machines")
+		if err != nil {
+			return err
+		}
+		a.note("%s is taken away at once: no hook of its units runs, and %s", name, fate)
 		for _, r := range rels {
 			if !r.IsPeer() {
 				a.note("- %s: this relation goes without departed and broken hooks on either side", r.Key)
