@@ -22,6 +22,7 @@ const (
 	InError       TroubleKind = "error"     // the unit, which waits for a person
 	AgentFailed   TroubleKind = "agent"     // the unit's agent can't do its work, and tries again
 	HookAside     TroubleKind = "aside"     // a hook of a container, which is run again
+	HookDropped   TroubleKind = "dropped"   // a hook of a container in a unit that goes, which isn't run again
 	ContainerDown TroubleKind = "container" // a container isn't up, and is tried again
 	HeldUp        TroubleKind = "held"      // the unit is to have other containers after one that isn't ready
 )
@@ -50,7 +51,11 @@ func (v UnitView) troubles() []Trouble {
 			all = append(all, Trouble{v.Name, ContainerDown, c.said()})
 		}
 		for _, f := range c.Failed {
-			all = append(all, Trouble{v.Name, HookAside, f.Hook + " (" + f.Reason + ")"})
+			kind := HookAside
+			if v.Life == model.Dying { // docs/guarantees.md, "Workload containers"
+				kind = HookDropped
+			}
+			all = append(all, Trouble{v.Name, kind, f.Hook + " (" + f.Reason + ")"})
 		}
 	}
 	if v.After != "" {

@@ -35,6 +35,12 @@ func TestNothingThatHasFailedCountsAsSettledWell(t *testing.T) {
 				Name: "web", State: state.ContainerRunning, Boot: "b", Failed: []state.FailedHook{{Hook: "web-pebble-ready", Reason: "exit status 1"}},
 			}}}
 		}),
+		"hooks of containers that have failed in units that go: app/0: web-pebble-ready (exit status 1)": failed(func(u *state.UnitView) {
+			u.Life = model.Dying
+			u.Containers = state.ContainersDoc{Containers: []state.ContainerDoc{{
+				Name: "web", State: state.ContainerRunning, Boot: "b", Failed: []state.FailedHook{{Hook: "web-pebble-ready", Reason: "exit status 1"}},
+			}}}
+		}),
 	} {
 		err := settledWith(&state.FullStatus{Applications: []state.ApplicationView{{Units: []state.UnitView{unit}}}}, false)
 		switch {
