@@ -11,7 +11,8 @@ import (
 )
 
 // failures shows below the tables how each hook has failed that a unit is in
-// error by, and what it printed last; and what an agent can't do.
+// error by, and what it printed last; what an agent can't do; and which hooks of
+// containers have failed and hold nothing up.
 func (t *table) failures(s *state.FullStatus) {
 	for _, app := range s.Applications {
 		for _, u := range app.Units {
@@ -23,6 +24,17 @@ func (t *table) failures(s *state.FullStatus) {
 				t.b.WriteString("\n" + cell{more: head}.render(t.colours) + "\n")
 			}
 		}
+	}
+	for _, trouble := range s.Troubles() {
+		again := map[state.TroubleKind]string{state.HookAside: "it runs again", state.HookDropped: "it isn't run again"}[trouble.Kind]
+		if again == "" {
+			continue
+		}
+		head := []span{
+			{text: string(trouble.Unit), colour: bold}, {text: ": a hook of a container has failed, and " + again + ": "},
+			{text: clip(trouble.Text, 400), colour: red},
+		}
+		t.b.WriteString("\n" + cell{more: head}.render(t.colours) + "\n")
 	}
 }
 
