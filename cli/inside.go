@@ -46,6 +46,9 @@ type Unit struct {
 	Workload func(container string) (Place, error)
 	// Pebble is that of a workload container.
 	Pebble func(container string) *pebble.Client
+	// Printed is the end of what that Pebble itself has printed, of so many lines;
+	// negative: all that is kept.
+	Printed func(container string, lines int) (string, error)
 }
 
 // pick is the workload container that is meant by a name, or empty for where the

@@ -17,6 +17,7 @@ import (
 // logsFlags are those of logs.
 type logsFlags struct {
 	follow bool
+	pebble bool
 	lines  string
 	format string
 }
@@ -30,8 +31,11 @@ func (d Inside) Logs() *cobra.Command {
 		Long: `Show the last lines that the services of a workload container have printed. Its
 Pebble keeps some 100 KB for each service, as long as the container runs. If the unit
 has only one container, you can leave out its name. With --follow, new lines are
-shown until Ctrl-C, or until the container ends.`,
-		Example:           "  unitd logs webby/0\n  unitd logs webby/0 web --follow\n  unitd logs webby/0 web httpd -n all --format json",
+shown until Ctrl-C, or until the container ends.
+
+With --pebble you see what Pebble itself has printed, also where the container isn't
+up, and what it printed before it was started again.`,
+		Example:           "  unitd logs webby/0\n  unitd logs webby/0 web --follow\n  unitd logs webby/0 web httpd -n all --format json\n  unitd logs webby/0 web --pebble",
 		Args:              Args(1, -1, "no unit name specified"),
 		ValidArgsFunction: d.completeLogs,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -39,6 +43,7 @@ shown until Ctrl-C, or until the container ends.`,
 		},
 	}
 	cmd.Flags().BoolVarP(&f.follow, "follow", "f", false, "show new lines as they come")
+	cmd.Flags().BoolVar(&f.pebble, "pebble", false, "show what Pebble itself has printed, of former starts too")
 	cmd.Flags().StringVarP(&f.lines, "lines", "n", "30", "how many of the last lines to show; all: all that there are")
 	cmd.Flags().StringVar(&f.format, "format", "text", "text, or json: one line of JSON for each line")
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"text", "json"}, cobra.ShellCompDirectiveNoFileComp))
@@ -78,6 +83,9 @@ func (d Inside) logs(ctx context.Context, args []string, f logsFlags) error {
 	if len(args) > 1 {
 		container, services = args[1], args[2:]
 	}
+	if f.pebble && (f.follow || f.format != "text" || len(services) > 0) {
+		return Usagef("--pebble goes with no service, --follow or --format: it shows what Pebble has printed, as it is")
+	}
 	query, show, err := f.query(services)
 	if err != nil {
 		return errors.Trace(err)
@@ -88,6 +96,9 @@ func (d Inside) logs(ctx context.Context, args []string, f logsFlags) error {
 	}
 	if container, err = u.withServices(container); err != nil {
 		return errors.Trace(err)
+	}
+	if f.pebble {
+		return d.printed(u, container, query.Last)
 	}
 	client := u.Pebble(container)
 	if err := u.has(ctx, client, container, services); err != nil {
@@ -103,7 +114,25 @@ func (d Inside) logs(ctx context.Context, args []string, f logsFlags) error {
 	if f.follow && ctx.Err() != nil {
 		return nil // Ctrl-C is how it ends
 	}
+	return u.logsOf(ctx, container, err)
+}
+
+// logsOf is asked, and says where there is more to read.
+func (u Unit) logsOf(ctx context.Context, container string, err error) error {
+	if errors.Is(err, pebble.ErrNotThere) && ctx.Err() == nil {
+		return errors.NewNotFound(nil, fmt.Sprintf("%v, and \"unitd logs %s %s --pebble\" what its Pebble has printed", u.notReady(container), u.Name, container))
+	}
 	return u.asked(ctx, container, err)
+}
+
+// printed shows what a container's Pebble itself has printed.
+func (d Inside) printed(u Unit, container string, lines int) error {
+	text, err := u.Printed(container, lines)
+	if err != nil {
+		return errors.Annotatef(err, "cannot read what the Pebble of container %q of %s has printed", container, u.Name)
+	}
+	_, err = fmt.Fprint(d.Out, text)
+	return errors.Trace(err)
 }
 
 // withServices is the workload container that is meant; empty is the only one.
@@ -128,7 +157,7 @@ func (u Unit) has(ctx context.Context, client *pebble.Client, container string, 
 	}
 	all, err := client.Services(ctx)
 	if err != nil {
-		return u.asked(ctx, container, err)
+		return u.logsOf(ctx, container, err)
 	}
 	var names []string
 	for _, s := range all {

@@ -66,6 +66,7 @@ func (u *unit) newPod(ctx context.Context) (*pod, error) {
 		Cells: u.cells, Images: u.images(), Clock: u.clock, Disk: u.disk,
 		Log: u.log.With("unit", u.name), Pebble: workload.FindPebble, Changed: u.podChanged, Told: p.toldOf,
 		Environ: p.account.environ,
+		Mask:    u.mask.text,
 		Read:    u.idle, Held: func(name string) bool { return u.containers.isHeld(containerKey{u.podKey(), name}) },
 	})
 	u.ready.watch(p.containers, noPod)
@@ -127,6 +128,13 @@ func (u *unit) watchReady(ctx context.Context) (end func()) {
 // ImagesDir is where an agent whose directory is dir has the images of containers:
 // with its models, as one that was imported from an archive is nowhere else.
 func ImagesDir(dir string) string { return filepath.Join(dir, "images") }
+
+// ContainerLog is the file with what the Pebble prints in a workload container of the
+// unit whose directory is dir. It isn't in the containers' directory, in which the
+// charm is to find containers alone. Source: docs/spec/containers.md §4.3.
+func ContainerLog(dir, container string) string {
+	return filepath.Join(dir, "container-"+container+".log")
+}
 
 // PebbleSocket is the socket of the Pebble in a workload container of the unit whose
 // directory is dir.
@@ -216,6 +224,9 @@ func (u *unit) makePod(ctx context.Context, s *state.Snapshot, l resolver.Local)
 	if err := u.furnishPod(c, s); err != nil {
 		return errors.Trace(err)
 	}
+	if err := u.moveLogs(doc.Charm.ContainerNames()); err != nil {
+		return errors.Trace(err)
+	}
 	if err := c.Attach(containersDir, u.containersDir(), charmContainers); err != nil {
 		return errors.Trace(err)
 	}
@@ -292,10 +303,21 @@ func (u *unit) removeLeft(ctx context.Context) error {
 
 func (u *unit) containersDir() string { return filepath.Join(u.dir, containersDir) }
 
-// containerLog has what a container prints. It isn't in the containers' directory, in
-// which the charm is to find containers alone. Source: docs/spec/containers.md §4.3.
-func (u *unit) containerLog(name string) string {
-	return filepath.Join(u.dir, "container-"+name+".log")
+func (u *unit) containerLog(name string) string { return ContainerLog(u.dir, name) }
+
+// moveLogs takes the logs of containers away from where the charm sees them, which is
+// where agents had them that were older. A container that runs goes on writing to its.
+func (u *unit) moveLogs(names []string) error {
+	for _, name := range names {
+		old := filepath.Join(u.containersDir(), name+".log")
+		if st, err := os.Lstat(old); err != nil || !st.Mode().IsRegular() {
+			continue
+		}
+		if err := u.disk.Rename(old, u.containerLog(name)); err != nil {
+			return errors.Annotatef(err, "cannot move the log of container %s", name)
+		}
+	}
+	return nil
 }
 
 // containersOf are the workload containers of a charm, as the unit has them in a pod.

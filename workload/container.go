@@ -183,6 +183,7 @@ func (c *container) start(ctx context.Context) (cell *isolate.Cell, image *oci.I
 	if err := c.makeScratch(spec.First); err != nil {
 		return nil, nil, false, errors.Trace(err)
 	}
+	c.boundLog()
 	if old, err := c.unit.Cells.Find(c.Key); err == nil {
 		found = old.Running() && old.Joined(c.with)
 	}
@@ -196,6 +197,16 @@ func (c *container) start(ctx context.Context) (cell *isolate.Cell, image *oci.I
 	}
 	c.hasten()
 	return cell, image, found, nil
+}
+
+// boundLog keeps the container's log from growing for ever.
+func (c *container) boundLog() {
+	if c.Log == "" {
+		return
+	}
+	if err := bound(c.Log); err != nil {
+		c.unit.Log.Warn("cannot shorten the log of a container", "container", c.Name, "err", err)
+	}
 }
 
 // hasten has the watcher look.
@@ -259,7 +270,24 @@ func (c *container) live(ctx context.Context, cell *isolate.Cell, found bool) (h
 	case dead != "":
 		return dead, true
 	}
-	return ending(exit), true
+	return c.why(exit), true
+}
+
+// why says for people how the container's Pebble has ended, and why as far as it has
+// said so itself. Source: docs/spec/containers.md §4.4.
+func (c *container) why(exit isolate.Exit) string {
+	how := ending(exit)
+	if !exit.Known || exit.Signal != 0 || exit.Code == 0 || exit.Code == 10 || exit.Code == 11 {
+		return how
+	}
+	words := lastWords(c.Log)
+	if words == "" {
+		return how
+	}
+	if c.unit.Mask != nil {
+		words = c.unit.Mask(words)
+	}
+	return how + ": " + words
 }
 
 // ending says for people how a Pebble has ended. Source: docs/spec/containers.md

@@ -3,6 +3,8 @@ package workload
 import (
 	"context"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/juju/errors"
@@ -35,6 +37,7 @@ func (c *container) probe(ctx context.Context, found bool) string {
 			return ""
 		case <-timer.C:
 		}
+		c.boundLog()
 		if c.unit.isHeld(c.Name) {
 			failures = 0 // whoever holds it wants it as it is
 			continue
@@ -53,8 +56,30 @@ func (c *container) probe(ctx context.Context, found bool) string {
 		if err != nil {
 			return "its Pebble doesn't answer: " + errors.Cause(err).Error()
 		}
-		return "one of its checks of level alive is down"
+		return downChecks(ctx, client)
 	}
+}
+
+// downChecks says which checks have it that the container isn't alive.
+func downChecks(ctx context.Context, client *pebble.Client) string {
+	checks, err := client.Checks(ctx, pebble.LevelAlive)
+	if err != nil {
+		checks = nil // it went meanwhile: what is known is said
+	}
+	var names []string
+	for _, c := range checks {
+		if c.Status == "down" {
+			names = append(names, c.Name)
+		}
+	}
+	slices.Sort(names)
+	switch len(names) {
+	case 0:
+		return "one of its checks of level alive is down"
+	case 1:
+		return "its check " + names[0] + " of level alive is down"
+	}
+	return "its checks of level alive are down: " + strings.Join(names, ", ")
 }
 
 // own gives a directory to a user, where that isn't so and may be.

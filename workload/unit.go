@@ -41,6 +41,8 @@ type Options struct {
 	// Read is called when notices were read that may have changed nothing, by any
 	// goroutine; see Settled. Nil: nobody wants to know.
 	Read func()
+	// Mask hides the values of secrets in what people are told; nil: there are none.
+	Mask func(string) string
 	// Told is up to which of its events the charm was told of a container; see
 	// pebble.WatchOptions.
 	Told func(container string) time.Time

@@ -16,6 +16,7 @@ import (
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/pebble"
 	"github.com/unitd/unitd/state"
+	"github.com/unitd/unitd/workload"
 )
 
 // insideDoors are those of the verbs that lead inside of units.
@@ -60,6 +61,9 @@ func (a *app) inside(_ context.Context, target string) (cli.Unit, error) {
 		return cli.Unit{}, err
 	}
 	u := cli.Unit{Name: name, Pebble: func(container string) *pebble.Client { return pebble.New(machine.PebbleSocket(dir, container)) }}
+	u.Printed = func(container string, lines int) (string, error) {
+		return workload.Printed(machine.ContainerLog(dir, container), lines)
+	}
 	if u.Containers, err = a.containersOf(m, doc); err != nil {
 		return cli.Unit{}, err
 	}
