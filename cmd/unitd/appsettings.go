@@ -44,7 +44,7 @@ func textOptions() []textOption {
 			func(c state.ApplicationConfig) string { return c.WorkloadErrors }, (*state.Model).SetWorkloadErrors,
 		},
 		{
-			"unitd-record-pebble", "true: recordings of hooks have what was asked of Pebble in workload containers; unset: they don't",
+			"unitd-record-pebble", "true: recordings of hooks include what was asked of Pebble in workload containers; unset: they don't",
 			state.CheckRecordPebble, func(d *state.DeployArgs) *string { return &d.RecordPebble },
 			func(c state.ApplicationConfig) string { return c.RecordPebble }, (*state.Model).SetRecordPebble,
 		},

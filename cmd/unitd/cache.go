@@ -26,8 +26,9 @@ func (a *app) cacheCmd() *cobra.Command {
 		Use:   "cache",
 		Short: "List and clear what this host keeps of packages, images and charms",
 		Long: `Look after what this host keeps: the packages that charms' source trees are built
-with, and the images of workload containers, both of which can be had again; and the
-charms of the models, which stay as long as their model.`,
+with, the images of workload containers, and the charms of the models. Packages and
+images that were removed are installed or fetched again when needed; charms stay as
+long as their model.`,
 		Example: "  unitd cache list\n  unitd cache prune --limit 5G",
 		Args:    args(0, 0, ""),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -41,9 +42,9 @@ func (a *app) cacheListCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List packages, images and charms, with their sizes, last use and users",
-		Long: `List what this host keeps, with its size, when it was used last, and who uses it:
-applications of this store's models, as MODEL/APPLICATION; other data directories,
-which only their own commands can look into; and processes.`,
+		Long: `List what this host keeps, with its size, when it was last used, and who uses it.
+Users are applications of this store's models, as MODEL/APPLICATION; other data
+directories, which only their own commands can look into; and processes.`,
 		Example: "  unitd cache list\n  unitd cache list --format json",
 		Args:    args(0, 0, ""),
 		RunE: func(*cobra.Command, []string) error {
@@ -73,12 +74,13 @@ func (a *app) cachePruneCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "prune",
 		Short: "Remove the packages and images that no model of this host uses",
-		Long: `Remove packages and images that no model uses, or with --limit as many of them as
-are needed to be below that size, those first that were used longest ago. What an
-application's charm was built with stays, and so do images that an application, a
-container or a process has; and what another data directory has used, as long as
-that is there. Charms stay with their models. It waits until no image is being
-fetched.`,
+		Long: `Remove the packages and images that no model uses. With --limit, remove only as many
+as needed to get down to that size, starting with those used longest ago.
+
+The packages that an application's charm was built with stay, and so do images that
+an application, a container or a process uses. What another data directory has used
+stays as long as that directory exists, and charms as long as their model. The
+command waits while an image is being fetched.`,
 		Example: "  unitd cache prune\n  unitd cache prune --limit 5G",
 		Args:    args(0, 0, ""),
 		RunE: func(*cobra.Command, []string) error {
@@ -96,7 +98,7 @@ fetched.`,
 			return a.text(output, p.table())
 		},
 	}
-	cmd.Flags().StringVar(&limit, "limit", "", "how much may be left, as 5G or 500M; what is used stays in any case")
+	cmd.Flags().StringVar(&limit, "limit", "", "how much may be left, such as 5G or 500M; what is used stays in any case")
 	cmd.Flags().StringVar(&format, "format", "tabular", "tabular, json or yaml")
 	cmd.Flags().StringVarP(&output, "output", "o", "", "write to a file")
 	a.formats(cmd, "tabular", "json", "yaml")

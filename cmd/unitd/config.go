@@ -26,7 +26,7 @@ application has: trust; unitd-hook-timeout, how long a hook may take, such as 10
 (0: as long as it likes); unitd-lock-group: of the units on a machine only those
 of one group run their hooks one after the other; unitd-workload-errors=error: a
 hook of a workload container that fails puts its unit in error, as others do; and
-unitd-record-pebble=true: recordings have what hooks ask of Pebble.`,
+unitd-record-pebble=true: recordings include what hooks ask of Pebble.`,
 		Example: `  unitd config ledger
   unitd config ledger port
   unitd config ledger port=5433 title="My ledger"

@@ -23,10 +23,10 @@ func (a *app) recordCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "record UNIT [RUN]",
 		Short: "Write the recording of a hook run to a file, to replay it elsewhere",
-		Long: `Write what was recorded of a run of a unit's hook: its environment, and each hook
-tool call with its answer; and what it asked of Pebble in workload containers, where
-"unitd config APPLICATION unitd-record-pebble=true" has that recorded. "unitd replay"
-runs the hook of a charm against it, on any machine, without the model.
+		Long: `Write what was recorded of a run of a unit's hook: its environment, each hook
+tool call with its answer, and, if "unitd config APPLICATION unitd-record-pebble=true"
+was set, what the hook asked of Pebble in workload containers. "unitd replay" runs
+the hook of a charm against it, on any machine, without the model.
 
 It is the newest run, unless the number of another one is given, or --failed. The
 newest hundred of each unit are kept, also when the unit has gone. Values of keys

@@ -25,7 +25,7 @@ func (a *app) refreshCmd() *cobra.Command {
 		Long: `Upgrade an application to the charm at a path, or to a revision of its charm that
 the model has already. Each unit deploys it and runs upgrade-charm and
 config-changed; a unit in error waits until it is resolved, unless --force-units is
-given. Units with containers get other ones, one after the other, in error or not.`,
+given. Units with containers get new containers one unit at a time, in error or not.`,
 		Example:           "  unitd refresh ledger --path ./ledger\n  unitd refresh ledger --path ./ledger --force-units",
 		Args:              args(1, 1, "no application specified"),
 		ValidArgsFunction: a.completeApplications(1),

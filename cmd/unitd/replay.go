@@ -40,14 +40,14 @@ directory or in --charm: with the recorded environment, and with the recorded
 answers of hook tools. There is no model and no agent. The charm is copied to a
 private directory first, and stays as it is.
 
-Where the recording has what the hook asked of Pebble in workload containers, that
-is answered from it, too: the hook finds /charm/containers as there, without any
-container. This takes Linux, and root or user name spaces.
+If the recording has what the hook asked of Pebble in workload containers, these
+requests are answered from it too: the hook finds /charm/containers as in its unit,
+though there is no container. This takes Linux, and root or user name spaces.
 
 The first call that differs from the recording is shown. Later ones are answered
 as equal calls were, where there are such; others fail with "not in the recording".
-The exit code is 0 if the hook makes the same calls and ends with the same exit
-code as in the recording, and asks the same of Pebble, else 1.`,
+The exit code is 0 if the hook makes the same calls, asks the same of Pebble, and
+ends with the same exit code as in the recording, else 1.`,
 		Example: `  unitd replay failed.txtar
   unitd replay failed.txtar --charm ./ledger -v`,
 		Args: args(1, 1, "no recording specified"),

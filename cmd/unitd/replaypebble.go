@@ -25,7 +25,7 @@ func (a *app) notePebbles(r *recording.Recording) {
 	}
 	for _, c := range r.Containers {
 		if c.State == recording.ContainerChanged {
-			a.note("Container %s started or ended while the hook ran: what was asked of it is there in part.", c.Name)
+			a.note("Container %s started or ended while the hook ran: only part of what was asked of it is recorded.", c.Name)
 		}
 	}
 	if r.AskedCutOff {

@@ -16,8 +16,8 @@ that of --to, whatever state its units are in. A settled unit deploys it and run
 upgrade-charm and config-changed; one in error gets its files at once and runs its
 failed hook again. Each rollback without --to goes back by one more.
 
-An application with containers gets back the images, too, that it had with that
-revision. If an image alone was replaced since, only that one comes back.`,
+An application with containers also gets back the images that it had with that
+revision. If only an image was replaced since, the former image alone comes back.`,
 		Example:           "  unitd rollback ledger\n  unitd rollback ledger --to 3",
 		Args:              args(1, 1, "no application specified"),
 		ValidArgsFunction: a.completeApplications(1),
