@@ -93,7 +93,7 @@ func Kinds() []Row {
 		{ConfigChanged, AboutUnit, "after install, after upgrade-charm, and when configuration, trust or addresses changed"},
 		{Start, AboutUnit, "once after the first config-changed, and once after each reboot of the machine, or replacement of the unit's containers"},
 		{PebbleReady, AboutWorkload, "after install, once for each time that the container's Pebble was started and answers"},
-		{PebbleCustomNotice, AboutNotice, "once for each custom notice of the container's Pebble, and for each time that it is repeated"},
+		{PebbleCustomNotice, AboutNotice, "once for each custom notice of the container's Pebble, and for each time that it is repeated; repetitions that come before the hook runs count as one"},
 		{PebbleCheckFailed, AboutCheck, "each time that a check of the container's Pebble has failed as often as its threshold says"},
 		{PebbleCheckRecovered, AboutCheck, "each time that a check which had failed so succeeds again"},
 		{RelationJoined, AboutRemoteUnit, "once for each remote unit that is first seen"},
