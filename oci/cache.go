@@ -89,7 +89,8 @@ type recordLayer struct {
 
 // Resolve says which image a source means, at the moment: that of a registry is only
 // looked up; that of an archive, a layout or the docker daemon is in the cache
-// afterwards, so that it may go away. A directory must be there. Errors are
+// afterwards, so that it may go away, and unpacked, so that what its layers may not
+// have is refused now. A directory must be there. Errors are
 // NotFound, NotValid, NotSupported, Unauthorized and QuotaLimitExceeded, or the
 // disk's and the network's.
 func (c *Cache) Resolve(ctx context.Context, s Source) (_ Resolved, err error) {
@@ -124,7 +125,7 @@ func (c *Cache) Resolve(ctx context.Context, s Source) (_ Resolved, err error) {
 		return Resolved{}, errors.Trace(err)
 	}
 	if ref.Kind != Registry {
-		err = p.fetchAll(ctx)
+		err = p.keep(ctx)
 	}
 	if err == nil {
 		err = p.write(true)
@@ -159,11 +160,9 @@ func (c *Cache) Fetch(ctx context.Context, s Source, digest string) (_ *Image, e
 		return nil, errors.Trace(err)
 	}
 	defer w.close()
-	form := c.Form
-	if form == "" {
-		if form, err = FormHere(); err != nil {
-			return nil, errors.Trace(err)
-		}
+	form, err := c.form()
+	if err != nil {
+		return nil, errors.Trace(err)
 	}
 	layers, err := w.layers(ctx, form)
 	if err != nil {
@@ -178,6 +177,27 @@ func (c *Cache) Fetch(ctx context.Context, s Source, digest string) (_ *Image, e
 	}
 	image.hold, err = c.takeLock(ctx, holdName(digest), false)
 	return image, errors.Trace(err)
+}
+
+// keep has the layers of an image in the cache, unpacked as Fetch wants them, where
+// this host can.
+func (w *work) keep(ctx context.Context) error {
+	if err := w.fetchAll(ctx); err != nil || !unpacks {
+		return errors.Trace(err)
+	}
+	form, err := w.form()
+	if err == nil {
+		_, err = w.layers(ctx, form)
+	}
+	return errors.Trace(err)
+}
+
+// form is how layers are unpacked.
+func (c *Cache) form() (Form, error) {
+	if c.Form != "" {
+		return c.Form, nil
+	}
+	return FormHere()
 }
 
 func (c *Cache) path(parts ...string) string {

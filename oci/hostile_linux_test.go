@@ -36,6 +36,25 @@ func TestArchivesThatTheLibraryHasntWritten(t *testing.T) {
 	}
 }
 
+// What a layer may not have is found where the image is given, and not only in a
+// unit.
+func TestAnImageOnThisHostIsRefusedAtOnce(t *testing.T) {
+	t.Parallel()
+	for want, in := range map[string][]tar.Header{
+		" ../out: the path leads out": {file("../out", "")},
+		" in/h: the path leads out":   {link(tar.TypeLink, "in/h", "../../etc/passwd")},
+	} {
+		at := layoutOf(t, imageOf(t, layerOf(t, tarOf(t, in...), gzipped)))
+		for _, ref := range []string{"oci-archive:" + tarDir(t, at), "oci-layout:" + at} {
+			c := cacheIn(t)
+			c.Form = Single
+			if _, err := c.Resolve(t.Context(), source(t, ref)); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: got %v, want %q", ref, err, want)
+			}
+		}
+	}
+}
+
 // What a stranger has named can't write on a terminal by an error, nor by what was
 // left out.
 func TestErrorsAreOneLineOfText(t *testing.T) {
@@ -50,10 +69,7 @@ func TestErrorsAreOneLineOfText(t *testing.T) {
 		c := cacheIn(t)
 		c.Form = Single
 		s := source(t, layoutOf(t, imageOf(t, layerOf(t, tarOf(t, in...), plain))))
-		r, err := c.Resolve(t.Context(), s)
-		must(t, err)
-		defer r.Release()
-		_, err = c.Fetch(t.Context(), s, r.Digest)
+		_, err := c.Resolve(t.Context(), s)
 		if err == nil || strings.ContainsFunc(err.Error(), unicode.IsControl) {
 			t.Errorf("%s: got %q", what, err)
 		}

@@ -17,6 +17,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// unpacks says whether this host can unpack layers.
+const unpacks = true
+
 // unpacker writes one layer. It holds the directories open that lead to where it
 // writes; each step from one to the next is a name in a directory, which isn't a
 // link.
