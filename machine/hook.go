@@ -169,12 +169,17 @@ func (u *unit) execute(ctx context.Context, run uniter.Run, entry *history.Entry
 		return hctx, u.trouble(ctx, errCellLost)
 	}
 	cmd := u.command(path, args, env)
-	cmd.Started = func(int) { started() }
-	cmd.Linger = task.linger()
-	cmd.Output = func(s runner.Stream, line string) {
+	cmd.Started, cmd.Linger, cmd.Output = func(int) { started() }, task.linger(), u.hearing(run.Hook, task, tail)
+	return hctx, u.runProgram(ctx, runCtx, run.Hook, cmd, path, tail)
+}
+
+// hearing takes a line that the hook has printed: to the log, or to who waits for
+// what a task prints.
+func (u *unit) hearing(h hooks.Info, task *doing, tail *outputTail) func(runner.Stream, string) {
+	return func(s runner.Stream, line string) {
 		if task != nil {
 			task.printed.add(s, line)
-			if run.Hook.Kind == hooks.Exec {
+			if h.Kind == hooks.Exec {
 				return // it is for whoever waits for it alone
 			}
 		}
@@ -183,20 +188,24 @@ func (u *unit) execute(ctx context.Context, run uniter.Run, entry *history.Entry
 			level = "WARNING"
 		}
 		tail.add(s, u.mask.text(line))
-		u.logLine(debuglog.Entry{Level: level, Module: "unit." + string(u.name) + "." + run.Hook.Name(), Message: line})
+		u.logLine(debuglog.Entry{Level: level, Module: "unit." + string(u.name) + "." + h.Name(), Message: line})
 	}
+}
+
+// runProgram runs the hook's program, whose path it is, to its end.
+func (u *unit) runProgram(ctx, runCtx context.Context, h hooks.Info, cmd runner.Cmd, path string, tail *outputTail) uniter.Result {
 	o := u.runner.Run(runCtx, cmd)
 	if outOfDescriptors(o.Err) && u.spares.give() {
 		o = u.runner.Run(runCtx, cmd)
 	}
 	u.taking.exit(o)
 	if o.Left > 0 {
-		u.log.Error("cannot end all that a hook has started", "unit", u.name, "hook", run.Hook.Name(), "processes", o.Left)
+		u.log.Error("cannot end all that a hook has started", "unit", u.name, "hook", h.Name(), "processes", o.Left)
 	}
 	if u.endedWithCell(ctx, o) {
-		return hctx, uniter.Result{Failure: &resolver.Failure{Message: errCellLost.Error(), Exit: -1, Output: tail.lines()}}
+		return uniter.Result{Failure: &resolver.Failure{Message: errCellLost.Error(), Exit: -1, Output: tail.lines()}}
 	}
-	return hctx, u.result(ctx, path, o, tail)
+	return u.result(ctx, path, o, tail)
 }
 
 // The times that are left for the last words of a hook and of its agent.

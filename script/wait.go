@@ -124,22 +124,9 @@ func (w *world) until(pause bool) error {
 		switch {
 		case err == nil && pause && answer.Paused:
 			return nil
-		case err == nil && answer.Lost:
-			return errors.New("the store is out of the agent's reach, as the script wants; \"advance\" brings the time when it is back")
-		case err == nil && answer.Full:
-			return errors.New("the disk is full, as the script wants; \"disk-full off\" ends that")
-		case err == nil && len(answer.Hung) > 0 && answer.Still >= rev:
-			return standsStill{answer.Hung[0]}
-		}
-		// What has failed is asked for once the agent stands still: while it works, each
-		// of its commits would have the whole model read.
-		if answer.Still >= rev && len(answer.Hung) == 0 {
-			failed, err := failedAgents(ctx, m)
-			if err != nil {
+		case err == nil:
+			if err := standing(ctx, m, answer, rev); err != nil {
 				return err
-			}
-			if len(failed) > 0 {
-				return errors.WithType(errors.New(strings.Join(failed, "\n")), errAgentFailed)
 			}
 		}
 		// An agent that pauses, stands still or has failed writes nothing: it has to be
@@ -164,6 +151,30 @@ func (w *world) until(pause bool) error {
 			return w.unsettled(context.DeadlineExceeded, coming)
 		}
 	}
+}
+
+// standing is why a settled model can't be had any more, if it can't be.
+func standing(ctx context.Context, m *state.Model, answer lab.Answer, rev int64) error {
+	switch {
+	case answer.Lost:
+		return errors.New("the store is out of the agent's reach, as the script wants; \"advance\" brings the time when it is back")
+	case answer.Full:
+		return errors.New("the disk is full, as the script wants; \"disk-full off\" ends that")
+	case answer.Still < rev:
+		return nil
+	case len(answer.Hung) > 0:
+		return standsStill{answer.Hung[0]}
+	}
+	// What has failed is asked for once the agent stands still: while it works, each
+	// of its commits would have the whole model read.
+	failed, err := failedAgents(ctx, m)
+	if err != nil {
+		return err
+	}
+	if len(failed) > 0 {
+		return errors.WithType(errors.New(strings.Join(failed, "\n")), errAgentFailed)
+	}
+	return nil
 }
 
 // standsStill is the error of a wait for a unit that stands still.

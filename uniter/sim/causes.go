@@ -146,6 +146,15 @@ func peersLast(w *World, h hooks.Info) string {
 	return ""
 }
 
+// retried says whether the failed hook runs again by itself. The charm has no say in
+// when its agent is killed: stop comes before other containers all the same.
+func (w *World) retried(c *resolver.Current) bool {
+	if w.seen.Retry && (!w.seen.Now.Before(c.RetryAt) || w.begun != w.basis(c.Hook)) {
+		return true
+	}
+	return c.Hook.Kind == hooks.Stop && c.Failure != nil && c.Failure.Interrupted && w.containers.pod != w.seen.Pod
+}
+
 // asked says what is wrong with the cause of an operation itself: a *Broken.
 func (w *World) asked(op resolver.Op) error {
 	why := ""
@@ -153,10 +162,7 @@ func (w *World) asked(op resolver.Op) error {
 	c := w.Local.Current
 	switch op.Verb {
 	case resolver.RunHook:
-		due := w.seen.Retry && c != nil && (!w.seen.Now.Before(c.RetryAt) || w.begun != w.basis(c.Hook))
-		// The charm has no say in when its agent is killed: stop comes before other containers all the same.
-		due = due || c != nil && c.Hook.Kind == hooks.Stop && c.Failure != nil && c.Failure.Interrupted && w.containers.pod != w.seen.Pod
-		if w.waits() && answer != (resolver.Resolved{Run: c.Run, Mode: resolver.RunAgain}) && !due {
+		if w.waits() && answer != (resolver.Resolved{Run: c.Run, Mode: resolver.RunAgain}) && !w.retried(c) {
 			why = fmt.Sprintf("%s ran again unasked", c.Hook)
 		}
 	case resolver.Skip:
