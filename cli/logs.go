@@ -33,8 +33,8 @@ Pebble keeps some 100 KB for each service, as long as the container runs. If the
 has only one container, you can leave out its name. With --follow, new lines are
 shown until Ctrl-C, or until the container ends.
 
-With --pebble you see what Pebble itself has printed, also where the container isn't
-up, and what it printed before it was started again.`,
+With --pebble you see what Pebble itself printed, even if the container isn't up,
+including what it printed before it was started again.`,
 		Example:           "  unitd logs webby/0\n  unitd logs webby/0 web --follow\n  unitd logs webby/0 web httpd -n all --format json\n  unitd logs webby/0 web --pebble",
 		Args:              Args(1, -1, "no unit name specified"),
 		ValidArgsFunction: d.completeLogs,
@@ -43,7 +43,7 @@ up, and what it printed before it was started again.`,
 		},
 	}
 	cmd.Flags().BoolVarP(&f.follow, "follow", "f", false, "show new lines as they come")
-	cmd.Flags().BoolVar(&f.pebble, "pebble", false, "show what Pebble itself has printed, of former starts too")
+	cmd.Flags().BoolVar(&f.pebble, "pebble", false, "show what Pebble itself printed, including earlier starts")
 	cmd.Flags().StringVarP(&f.lines, "lines", "n", "30", "how many of the last lines to show; all: all that there are")
 	cmd.Flags().StringVar(&f.format, "format", "text", "text, or json: one line of JSON for each line")
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"text", "json"}, cobra.ShellCompDirectiveNoFileComp))
@@ -84,7 +84,7 @@ func (d Inside) logs(ctx context.Context, args []string, f logsFlags) error {
 		container, services = args[1], args[2:]
 	}
 	if f.pebble && (f.follow || f.format != "text" || len(services) > 0) {
-		return Usagef("--pebble goes with no service, --follow or --format: it shows what Pebble has printed, as it is")
+		return Usagef("--pebble takes no service, --follow or --format: it shows what Pebble printed, as it is")
 	}
 	query, show, err := f.query(services)
 	if err != nil {
