@@ -1,6 +1,8 @@
 package resolver_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/unitd/unitd/hooks"
@@ -82,6 +84,7 @@ func containerStories() []story {
 		{"K-110 another charm, when it is the unit's turn", booted + "charm ch:app-2\n>\nreplace\n> stop upgrade-charm config-changed start web-pebble-ready\n>"},
 		{"K-116 stop takes too long", booted + "replace\noverdue stop\n> stop upgrade-charm config-changed start web-pebble-ready\n>"},
 		{"K-116 stop fails: it holds nothing up", booted + "replace\nfail stop\n> stop! upgrade-charm config-changed start web-pebble-ready\n>"},
+		{"notices without end hold a change of configuration up for eight hooks", booted + notices(1, 10) + "config 2\n> " + told(1, 8) + " config-changed " + told(9, 10) + "\n>"},
 		{"K-116 the agent is killed in stop: it runs again", booted + "replace\nkill in stop\n> stop! stop upgrade-charm config-changed start web-pebble-ready\n>"},
 		{"K-110 in error: the failed hook is told of anew", booted + inError + "replace\n> upgrade-charm config-changed start web-pebble-ready\n>"},
 		{"K-110 in error, with a retry to come", booted + "retry\n" + inError + "replace\n> upgrade-charm config-changed start web-pebble-ready\n" + asleep + ">"},
@@ -124,4 +127,20 @@ func TestK021AHookThatTheCharmHasNotCountsAsRun(t *testing.T) {
 	if again := resolver.Next(l, r); op.Hook.Kind != hooks.PebbleReady || again.Verb != resolver.Idle {
 		t.Errorf("%s, then %s %s", op.Hook, again.Verb, again.Hook)
 	}
+}
+
+// notices are those, in the words of stories; told are their hooks.
+func notices(from, to int) (words string) {
+	for n := from; n <= to; n++ {
+		words += fmt.Sprintf("notice web %d\n", n)
+	}
+	return words
+}
+
+func told(from, to int) string {
+	var words []string
+	for n := from; n <= to; n++ {
+		words = append(words, fmt.Sprintf("web-pebble-custom-notice(example.com/%d)", n))
+	}
+	return strings.Join(words, " ")
 }

@@ -57,6 +57,9 @@ type Local struct {
 	// Yields: the hook that the charm was told by last was a workload's. In a unit
 	// that goes another one waits then until it has come a step further.
 	Yields bool `json:"yields,omitempty"`
+	// InARow counts the workload hooks since the last other one, up to
+	// MostInARow.
+	InARow int `json:"in-a-row,omitempty"`
 	// Pod is which of its sets of containers the unit has, as Remote.Pod.
 	Pod int `json:"pod,omitempty"`
 	// Replaced: the containers are others than those in which start ran; it runs

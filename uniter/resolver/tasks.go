@@ -47,7 +47,7 @@ func tasks(l Local, r Remote) (Op, bool) {
 	_, starts := start(l, r)
 	_, reconfigures := reconfigure(l, r)
 	_, deploys := deploy(l, r)
-	_, events := workloads(l, r)
+	_, events := workloadsFirst(l, r)
 	return op, l.Installed && !starts && !reconfigures && !l.Upgraded && !deploys && !replaces(l, r) && !events
 }
 

@@ -126,6 +126,19 @@ func (n Notice) hook(container string) hooks.Info {
 	}
 }
 
+// MostInARow is how many workload hooks come one after the other while something
+// else is due. A container whose checks are up and down all the time would keep its
+// unit from the very change of configuration that ends it.
+const MostInARow = 8
+
+// workloadsFirst is workloads, until there were so many that others have their turn.
+func workloadsFirst(l Local, r Remote) (Op, bool) {
+	if l.InARow >= MostInARow {
+		return Op{}, false
+	}
+	return workloads(l, r)
+}
+
 // workloads tells of what has happened in the containers: in the order in which
 // it was seen, across containers and kinds. In a unit that goes each hook waits for
 // a step on the way out, so that no container can keep it. Source: docs/spec/containers.md §3.1, §3.2.
@@ -242,7 +255,11 @@ func workloadTold(l Local, h hooks.Info) Local {
 		}
 		l.Workloads[h.Workload] = l.Workloads[h.Workload].begun(h)
 	}
-	l.Yields = h.IsWorkload()
+	if l.Yields = h.IsWorkload(); l.Yields {
+		l.InARow = min(l.InARow+1, MostInARow)
+	} else {
+		l.InARow = 0
+	}
 	return l
 }
 

@@ -31,6 +31,8 @@ func workloadWord(l *resolver.Local, r *resolver.Remote, word, about string) boo
 		r.Want.Resources = 2
 	case "replaced":
 		l.Replaced = true
+	case "eight":
+		l.InARow = resolver.MostInARow
 	case "yields":
 		l.Yields = true
 	case "ran":

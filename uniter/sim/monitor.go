@@ -60,6 +60,9 @@ type Monitor struct {
 	// halted: stop has run as the containers are replaced, and start not yet;
 	// halting: that stop has failed.
 	halted, halting bool
+	// row is how many hooks of containers the charm was told by one after the other,
+	// up to resolver.MostInARow.
+	row int
 }
 
 // told is what a charm was told of one relation.
@@ -181,6 +184,7 @@ func (m *Monitor) End() error {
 // tell moves on what the charm knows. Maps are replaced, never written to, so
 // that copies of a Monitor can share them.
 func (m *Monitor) tell(h hooks.Info) {
+	m.count(h)
 	if h.IsWorkload() {
 		m.begin(h)
 	}
