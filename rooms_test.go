@@ -61,6 +61,7 @@ var rooms = []room{
 	{"pebble/pebbletest", anything, nil},
 	{"hooks/runner", anything, []string{"durable"}},
 	{"isolate", anything, []string{"durable", "hooks/runner", "model"}},
+	{"isolate/isolatetest", anything, nil},
 	{"oci", anything, []string{"durable"}},
 	{"workload", anything, []string{"durable", "isolate", "oci", "pebble"}},
 	{"context", anything, []string{"hooks", "model"}},

@@ -52,6 +52,10 @@ type Disk struct {
 	// whole; half does it in part, as a machine does that stops in it: it is nil
 	// for a step that can't be torn. What Around returns is the step's error.
 	Around func(s Step, half, whole func() error) error
+	// Beyond, where it is set, is asked to do what this process was refused for lack
+	// of rights: what belongs to the subordinate ids of its user is out of its own
+	// reach. The file is what an OpenFile opens.
+	Beyond func(Call) (*os.File, error)
 }
 
 // Do does a step that can't be torn and that this package knows nothing of.
@@ -66,7 +70,7 @@ func (d Disk) step(do Verb, path string, half, whole func() error) error {
 
 // Mkdir makes a directory, as os.Mkdir does.
 func (d Disk) Mkdir(path string, perm fs.FileMode) error {
-	return d.step(Mkdir, path, nil, func() error { return os.Mkdir(path, perm) })
+	return d.step(Mkdir, path, nil, func() error { return d.call(Call{Do: Mkdir, Path: path, Mode: perm}) })
 }
 
 // MkdirAll makes a directory and those above it, as os.MkdirAll does; it is no
@@ -75,12 +79,12 @@ func (d Disk) MkdirAll(path string, perm fs.FileMode) error {
 	if st, err := os.Stat(path); err == nil && st.IsDir() {
 		return nil
 	}
-	return d.step(Mkdir, path, nil, func() error { return os.MkdirAll(path, perm) })
+	return d.step(Mkdir, path, nil, func() error { return d.call(Call{Do: Mkdir, All: true, Path: path, Mode: perm}) })
 }
 
 // Rename is os.Rename.
 func (d Disk) Rename(from, to string) error {
-	return d.step(Rename, to, nil, func() error { return os.Rename(from, to) })
+	return d.step(Rename, to, nil, func() error { return d.call(Call{Do: Rename, Path: from, To: to}) })
 }
 
 // Exchange swaps two paths in one step; false, and no error, where the file
@@ -88,6 +92,11 @@ func (d Disk) Rename(from, to string) error {
 func (d Disk) Exchange(a, b string) (done bool, err error) {
 	err = d.step(Exchange, b, nil, func() (err error) {
 		done, err = exchange(a, b)
+		if d.Beyond == nil || !errors.Is(err, fs.ErrPermission) {
+			return err
+		}
+		_, err = d.Beyond(Call{Do: Exchange, Path: a, To: b})
+		done = err == nil
 		return err
 	})
 	return done, err
@@ -95,7 +104,7 @@ func (d Disk) Exchange(a, b string) (done bool, err error) {
 
 // Remove is os.Remove.
 func (d Disk) Remove(path string) error {
-	return d.step(Remove, path, nil, func() error { return os.Remove(path) })
+	return d.step(Remove, path, nil, func() error { return d.call(Call{Do: Remove, Path: path}) })
 }
 
 // RemoveAll is os.RemoveAll; it is no step where nothing is there.
@@ -110,27 +119,27 @@ func (d Disk) RemoveAll(path string) error {
 		}
 		return err
 	}
-	return d.step(Remove, path, half, func() error { return os.RemoveAll(path) })
+	return d.step(Remove, path, half, func() error { return d.call(Call{Do: Remove, All: true, Path: path}) })
 }
 
 // Link makes a hard link.
 func (d Disk) Link(from, to string) error {
-	return d.step(Link, to, nil, func() error { return os.Link(from, to) })
+	return d.step(Link, to, nil, func() error { return d.call(Call{Do: Link, Path: from, To: to}) })
 }
 
 // Symlink makes a symbolic link.
 func (d Disk) Symlink(target, path string) error {
-	return d.step(Link, path, nil, func() error { return os.Symlink(target, path) })
+	return d.step(Link, path, nil, func() error { return d.call(Call{Do: symlink, Path: target, To: path}) })
 }
 
 // Chmod is os.Chmod.
 func (d Disk) Chmod(path string, mode fs.FileMode) error {
-	return d.step(Own, path, nil, func() error { return os.Chmod(path, mode) })
+	return d.step(Own, path, nil, func() error { return d.call(Call{Do: chmod, Path: path, Mode: mode}) })
 }
 
 // Lchown is os.Lchown.
 func (d Disk) Lchown(path string, uid, gid int) error {
-	return d.step(Own, path, nil, func() error { return os.Lchown(path, uid, gid) })
+	return d.step(Own, path, nil, func() error { return d.call(Call{Do: Own, Path: path, UID: uid, GID: gid}) })
 }
 
 // SyncDir makes durable which names a directory has.

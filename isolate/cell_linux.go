@@ -45,8 +45,9 @@ type record struct {
 	// Ready: programs can be run in it. Furnished: it was ready once.
 	Ready     bool `json:"ready,omitempty"`
 	Furnished bool `json:"furnished,omitempty"`
-	// User: it is in a user name space.
+	// User: it is in a user name space, with those IDs.
 	User bool    `json:"user,omitempty"`
+	IDs  IDs     `json:"ids,omitzero"`
 	Net  Network `json:"net"`
 	// Boots counts how often it was started. Paused: it was ended so that the next
 	// start doesn't count.
@@ -171,7 +172,7 @@ func (c *Cell) stop() error {
 	if c.process() < 0 {
 		return nil
 	}
-	return c.cells.Disk.Do(durable.Step{Do: stepEnd, Path: c.dir}, c.kill)
+	return c.cells.disk().Do(durable.Step{Do: stepEnd, Path: c.dir}, c.kill)
 }
 
 // kill kills the first process, and waits until all that runs in the cell has
@@ -229,7 +230,7 @@ func (c *Cell) start(ctx context.Context, s Spec) error {
 	if !c.record.Paused {
 		boots++
 	}
-	c.record = record{ID: s.ID, Layout: layout, Furnished: c.record.Furnished, User: c.record.User, Boots: boots, As: c.record.As}
+	c.record = record{ID: s.ID, Layout: layout, Furnished: c.record.Furnished, User: c.record.User, IDs: c.record.IDs, Boots: boots, As: c.record.As}
 	ways := []bool{true} // in a user name space
 	switch {
 	case c.record.Furnished:
@@ -243,7 +244,9 @@ func (c *Cell) start(ctx context.Context, s Spec) error {
 	}
 	var err error
 	for _, user := range ways {
-		c.record.User = user
+		if c.record.User = user; !c.record.Furnished {
+			c.record.IDs = c.cells.idsFor(user)
+		}
 		if err = c.startAs(ctx, s); err == nil || !errors.Is(err, ErrNoRights) {
 			break
 		}
@@ -266,14 +269,11 @@ func (c *Cell) startAs(ctx context.Context, s Spec) error {
 	if err != nil {
 		return errors.Trace(err)
 	}
-	set := setUp{Spec: s, User: c.record.User, Fresh: !c.record.Furnished}
+	set := setUp{Spec: s, User: c.record.User, IDs: c.record.IDs, Fresh: !c.record.Furnished}
 	if set.Dir, err = filepath.EvalSymlinks(c.dir); err != nil {
 		return errors.Trace(err)
 	}
-	c.record.Lost = nil
-	if set.User {
-		c.record.Lost = append(c.record.Lost, lostIDs)
-	}
+	c.record.Lost = c.lostIDs()
 	b, err := c.network(&set)
 	if err != nil {
 		return errors.Trace(err)
@@ -314,7 +314,7 @@ func (c *Cell) save() error {
 	if err != nil {
 		return errors.Trace(err)
 	}
-	disk := c.cells.Disk
+	disk := c.cells.disk()
 	if err := disk.WriteFile(c.recordPath()+".new", b, 0o600); err != nil {
 		return errors.Trace(err)
 	}

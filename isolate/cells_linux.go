@@ -29,6 +29,16 @@ type Cells struct {
 	// children are the first programs that this process has started, by the key of
 	// their container: how they end is told to no other.
 	children map[string]*child
+	beyond   beyond
+}
+
+// idsFor are those of a new cell that is in a user name space, or isn't.
+func (c *Cells) idsFor(user bool) IDs {
+	if !user {
+		return IDs{}
+	}
+	ids, _ := c.IDs()
+	return ids
 }
 
 // Open is the cell with that key, a path of two names below Dir: the one that
@@ -152,7 +162,7 @@ func (c *Cells) remove(key string) error {
 	if err := b.forget(key); err != nil {
 		return errors.Trace(err)
 	}
-	if err := removeAll(c.Disk, cell.dir); err != nil {
+	if err := removeAll(c.disk(), cell.dir); err != nil {
 		return errors.Annotate(err, "cannot remove what a unit has changed")
 	}
 	_ = os.Remove(filepath.Dir(cell.dir)) // once the model has none
@@ -241,7 +251,9 @@ func (c *Cells) Try(ctx context.Context, s Spec) (lost string, err error) {
 	if err != nil {
 		return "", errors.Trace(err)
 	}
-	defer removeAll(durable.Disk{}, dir)
+	trial := &Cells{Dir: filepath.Join(dir, "cells"), Program: c.Program}
+	defer trial.Close()
+	defer removeAll(trial.disk(), dir)
 	s.asRoot = s.Mode == model.IsolateOn // who isn't has no network of its own
 	if s.Root == "" && os.Geteuid() != 0 {
 		if err := mayHold(dir); err != nil {
@@ -255,7 +267,6 @@ func (c *Cells) Try(ctx context.Context, s Spec) (lost string, err error) {
 		}
 	}
 	s.Data, s.Client = "", ""
-	trial := &Cells{Dir: filepath.Join(dir, "cells"), Program: c.Program}
 	const key = "try/it"
 	cell, err := trial.Open(ctx, key, s)
 	if removed := trial.Remove(key); err == nil { // also what a failure has left
@@ -273,8 +284,20 @@ var errNoNetwork = errors.WithType(errors.New("a network of its own for each uni
 // What cells can lack.
 const (
 	lostNetwork = "units share the host's network and its ports"
-	lostIDs     = "files belong to one user inside"
+	lostOwners  = "files belong to one user inside"
 )
+
+// lostIDs is what the cell lacks for want of ids, and why.
+func (c *Cell) lostIDs() []string {
+	if !c.record.User || c.record.IDs.Many() {
+		return nil
+	}
+	lost := lostOwners
+	if _, why := c.cells.IDs(); why != nil {
+		lost += ", as " + why.Error()
+	}
+	return []string{lost}
+}
 
 // At is the cell in a directory, for who isn't its agent: to run programs in it.
 // The error is NotFound where there is none.

@@ -71,7 +71,7 @@ func become(s setUp) error {
 	if err := os.Chdir(dir); err != nil {
 		return fail(err)
 	}
-	if !s.User { // where there is one user nobody may say who else he is
+	if !s.User || s.IDs.Many() { // where there is one user nobody may say who else he is
 		err := unix.Setgroups(f.Groups)
 		if err == nil {
 			err = unix.Setgid(f.GID)

@@ -23,6 +23,10 @@
 // reached by Cell.OpenFile. Its end is the supervisor's matter: Wait tells of it,
 // and Open starts it again.
 //
+// Who isn't root has cells in user name spaces: with subordinate ids, IDs, there are
+// many users inside, and else one. What those ids own is out of the agent's own
+// reach, and done by Cells.Beyond.
+//
 // A cell keeps apart what doesn't know of it. It is no prison: programs in it
 // are root's, as they are outside.
 package isolate

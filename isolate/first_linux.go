@@ -54,7 +54,7 @@ func (c *Cell) startFirst(ctx context.Context, s Spec) error {
 	if err != nil {
 		return errors.Trace(err)
 	}
-	disk := c.cells.Disk
+	disk := c.cells.disk()
 	if err := disk.MkdirAll(c.dir, 0o700); err != nil {
 		return errors.Trace(err)
 	}
@@ -84,6 +84,9 @@ func (c *Cell) startFirst(ctx context.Context, s Spec) error {
 	for _, user := range ways {
 		c.record = r
 		c.record.User = user
+		if c.record.IDs = c.cells.idsFor(user); s.With != nil && user {
+			c.record.IDs = s.With.record.IDs // or files that both have would be another's
+		}
 		err := c.startFirstAs(ctx, s, lock)
 		if err == nil {
 			return nil
@@ -132,16 +135,14 @@ func (c *Cell) settled() error {
 
 // startFirstAs makes the container, in a user name space or not.
 func (c *Cell) startFirstAs(ctx context.Context, s Spec, lock *os.File) error {
-	set := setUp{Spec: s, User: c.record.User, Fresh: !c.record.Furnished}
-	if f := s.First; set.User && (f.UID != 0 || f.GID != 0) {
+	set := setUp{Spec: s, User: c.record.User, IDs: c.record.IDs, Fresh: !c.record.Furnished}
+	if f := s.First; set.User && !set.IDs.Many() && (f.UID != 0 || f.GID != 0) {
 		return errors.WithType(errors.Errorf("the program is to run as %d:%d, but without root there is one user, 0:0, inside", f.UID, f.GID), ErrNoRights)
 	}
 	if set.User && s.With != nil && !s.With.record.User && s.With.record.Net.Address != "" {
 		return errors.WithType(errors.New("only root can give it the network of the unit's machine"), ErrNoRights)
 	}
-	if set.User {
-		c.record.Lost = append(c.record.Lost, lostIDs)
-	}
+	c.record.Lost = c.lostIDs()
 	group := c.group(s.Limits)
 	if err := c.save(); err != nil {
 		return errors.Trace(err)
@@ -166,7 +167,7 @@ func (c *Cell) startFirstAs(ctx context.Context, s Spec, lock *os.File) error {
 
 // fresh has the layers of changes empty.
 func (c *Cell) fresh() error {
-	disk := c.cells.Disk
+	disk := c.cells.disk()
 	layers := filepath.Join(c.dir, layersDir)
 	if err := removeAll(disk, layers); err != nil {
 		return errors.Annotate(err, "cannot remove what a workload container has changed")
@@ -216,17 +217,35 @@ func (c *Cell) openLog(first *First) (*os.File, error) {
 	if first.Log == "" {
 		return os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 	}
-	f, err := os.OpenFile(first.Log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o640)
+	open := durable.Call{Do: durable.Create, Path: first.Log, Flag: os.O_CREATE | os.O_APPEND | os.O_WRONLY, Mode: 0o640}
+	f, err := open.Perform()
+	if c.record.IDs.Many() && os.IsPermission(err) {
+		f, err = c.cells.Beyond(open)
+	}
 	if err != nil {
 		return nil, errors.Annotate(err, "cannot open the log")
 	}
-	if os.Geteuid() == 0 { // who may open /dev/stdout inside
-		if err := f.Chown(first.UID, first.GID); err != nil {
-			f.Close()
-			return nil, errors.Annotate(err, "cannot give the log away")
-		}
+	if err := c.giveLog(f, first); err != nil {
+		f.Close()
+		return nil, errors.Annotate(err, "cannot give the log away")
 	}
 	return f, nil
+}
+
+// giveLog has the log belong to whom the program runs as, who may open /dev/stdout
+// inside. The agent, where it isn't root, goes on to read it by its group.
+func (c *Cell) giveLog(f *os.File, first *First) error {
+	if os.Geteuid() == 0 {
+		return f.Chown(first.UID, first.GID)
+	}
+	if !c.record.IDs.Many() {
+		return nil
+	}
+	uid, _ := c.record.IDs.OnHost(first.UID, first.GID)
+	if err := c.cells.disk().Lchown(first.Log, uid, os.Getegid()); err != nil {
+		return err
+	}
+	return c.cells.disk().Chmod(first.Log, 0o660)
 }
 
 // runFirst starts the process that makes the root and becomes the program.
@@ -236,7 +255,7 @@ func (c *Cell) runFirst(ctx context.Context, set setUp, files []*os.File) error 
 		attr.Cloneflags &^= unix.CLONE_NEWUTS
 	}
 	var p *child
-	err := c.cells.Disk.Do(durable.Step{Do: stepBegin, Path: c.dir}, func() (err error) {
+	err := c.cells.disk().Do(durable.Step{Do: stepBegin, Path: c.dir}, func() (err error) {
 		p, err = c.beginIn(c.record.Group, &set, attr, files)
 		return err
 	})
@@ -257,7 +276,7 @@ func (c *Cell) runFirst(ctx context.Context, set setUp, files []*os.File) error 
 		p.abort()
 		return errors.Trace(err)
 	}
-	if err := c.cells.Disk.Do(durable.Step{Do: stepGoAhead, Path: c.dir}, p.goAhead); err != nil {
+	if err := c.cells.disk().Do(durable.Step{Do: stepGoAhead, Path: c.dir}, p.goAhead); err != nil {
 		return errors.Trace(err)
 	}
 	p.began = c.record.Began

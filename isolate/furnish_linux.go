@@ -37,7 +37,8 @@ func furnish(s setUp) error {
 	for path, text := range osFiles(s.OS) {
 		files[path] = text
 	}
-	if s.User {
+	single := s.User && !s.IDs.Many()
+	if single {
 		// Nobody else is known in there: whoever would become somebody, can't.
 		files["/etc/apt/apt.conf.d/99unitd-isolate"] = "APT::Sandbox::User \"root\";\n"
 	}
@@ -46,7 +47,7 @@ func furnish(s setUp) error {
 			return errors.Trace(err)
 		}
 	}
-	if !s.User {
+	if !single {
 		if err := makeAccounts(s.Accounts); err != nil {
 			return errors.Trace(err)
 		}

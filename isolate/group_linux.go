@@ -116,7 +116,7 @@ func (c *Cell) makeGroup(above string, l Limits) error {
 	if above == "" {
 		return nil
 	}
-	disk := c.cells.Disk
+	disk := c.cells.disk()
 	if err := disk.MkdirAll(above, 0o755); err != nil {
 		return c.noGroup(l)
 	}
@@ -157,7 +157,7 @@ func (c *Cell) endGroup() error {
 	if err := waitEmpty(group); err != nil {
 		return errors.Trace(err)
 	}
-	err := c.cells.Disk.Do(durable.Step{Do: durable.Remove, Path: group}, func() error { return removeGroups(group) })
+	err := c.cells.disk().Do(durable.Step{Do: durable.Remove, Path: group}, func() error { return removeGroups(group) })
 	return errors.Annotate(err, "cannot remove the cgroup of a workload container")
 }
 

@@ -15,12 +15,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Main is this program as a cell's init or as the program that enters one; ok
-// says that the arguments, os.Args, are of those. Call it first of all.
+// Main is this program as a cell's init, as the program that enters one, or as what
+// has the subordinate ids of the agent's user; ok says that the arguments, os.Args,
+// are of those. Call it first of all. Where it hasn't to wait any more, as one of
+// those with ids of its own, other arguments are for whoever knows them.
 func Main(args []string) (code int, ok bool) {
 	switch {
 	case len(args) == 2 && args[1] == InitCommand:
 		return initMain(), true
+	case len(args) == 2 && args[1] == FilesCommand:
+		return filesMain(), true
+	case len(args) > 2 && args[1] == MappedCommand:
+		return mappedMain(args[2:]), true
 	case len(args) >= enterArgs && args[1] == EnterCommand:
 		return enterMain(args[2:]), true
 	case len(args) >= placeArgs && args[1] == PlaceCommand:
@@ -43,6 +49,9 @@ func initMain() int {
 		return 1
 	}
 	unix.Umask(0o022) // as a machine begins; nobody else's matters in there
+	if s.IDs.Many() {
+		_ = unix.Setgroups(nil) // those of the agent's user are nobody's in there
+	}
 	if s.First != nil {
 		return firstMain(s, in)
 	}

@@ -14,34 +14,61 @@ import (
 // OpenFile is os.OpenFile for a path as the cell's programs see it, with all
 // rights; see OpenAsPerson.
 func (c *Cell) OpenFile(path string, flag int, perm os.FileMode) (*os.File, error) {
-	return c.openWith(path, flag, perm, func() error { return nil })
-}
-
-// openWith is OpenFile with the rights that become gives this thread once it knows
-// the cell's root.
-func (c *Cell) openWith(path string, flag int, perm os.FileMode, become func() error) (*os.File, error) {
-	fail := func(err error) (*os.File, error) { return nil, &os.PathError{Op: "open", Path: path, Err: err} }
-	pid := c.process()
-	if pid < 0 {
-		return fail(unix.ESRCH)
+	o := opening{Path: path, Flag: flag, Perm: perm}
+	if c.record.IDs.Many() && flag&unix.O_PATH == 0 {
+		return c.demandFile(o)
 	}
-	root, err := unix.Open("/proc/"+strconv.Itoa(pid)+"/root", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	root, err := c.root()
 	if err != nil {
-		return fail(err)
+		return nil, &os.PathError{Op: "open", Path: path, Err: err}
 	}
 	defer unix.Close(root)
-	how := &unix.OpenHow{Flags: uint64(flag | unix.O_CLOEXEC), Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
-	if flag&os.O_CREATE != 0 {
-		how.Mode = uint64(perm.Perm())
+	return o.open(root)
+}
+
+// root opens the cell's root, for paths that begin there.
+func (c *Cell) root() (int, error) {
+	pid := c.process()
+	if pid < 0 {
+		return -1, unix.ESRCH
 	}
-	if err := become(); err != nil {
-		return fail(err)
+	return unix.Open("/proc/"+strconv.Itoa(pid)+"/root", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+}
+
+// open is the file, with the rights of this thread.
+func (o opening) open(root int) (*os.File, error) {
+	how := &unix.OpenHow{Flags: uint64(o.Flag | unix.O_CLOEXEC), Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
+	if o.Flag&os.O_CREATE != 0 {
+		how.Mode = uint64(o.Perm.Perm())
 	}
-	fd, err := unix.Openat2(root, path, how)
+	fd, err := unix.Openat2(root, o.Path, how)
 	if err != nil {
-		return fail(err)
+		return nil, &os.PathError{Op: "open", Path: o.Path, Err: err}
 	}
-	return os.NewFile(uintptr(fd), path), nil
+	return os.NewFile(uintptr(fd), o.Path), nil
+}
+
+// mkdir makes it a directory.
+func (o opening) mkdir(root int) error {
+	dir, err := opening{Path: filepath.Dir(o.Path), Flag: unix.O_PATH | unix.O_DIRECTORY}.open(root)
+	if err != nil {
+		return errors.Trace(err)
+	}
+	defer dir.Close()
+	if err := unix.Mkdirat(int(dir.Fd()), filepath.Base(o.Path), uint32(o.Perm.Perm())); err != nil {
+		return &os.PathError{Op: "mkdir", Path: o.Path, Err: err}
+	}
+	return nil
+}
+
+// demandFile has it opened, or made, by who is root of the cell's ids.
+func (c *Cell) demandFile(o opening) (*os.File, error) {
+	root, err := c.root()
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: o.Path, Err: err}
+	}
+	defer unix.Close(root)
+	return c.cells.demand(demand{Open: &o}, root)
 }
 
 // ToolsFor has the directory of a unit's hook tools in the cell, and is that

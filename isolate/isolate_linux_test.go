@@ -39,6 +39,8 @@ func TestMain(m *testing.M) {
 		os.Exit(onOverlayMain(os.Args[2]))
 	case len(os.Args) == 3 && os.Args[1] == "container-as-user":
 		os.Exit(containerAsUser(os.Args[2]))
+	case len(os.Args) == 4 && os.Args[1] == "many-ids":
+		os.Exit(manyIDs(os.Args[2], os.Args[3]))
 	case len(os.Args) == 2 && os.Args[1] == "listen":
 		os.Exit(listen())
 	case len(os.Args) == 3 && os.Args[1] == "ask":

@@ -25,6 +25,25 @@ type Cells struct {
 	Disk         durable.Disk
 }
 
+// IDs are none.
+func (*Cells) IDs() (IDs, error) { return IDs{}, nil }
+
+// Beyond is an error: nobody may do more here.
+func (*Cells) Beyond(c durable.Call) (*os.File, error) {
+	return nil, &os.PathError{Op: string(c.Do), Path: c.Path, Err: os.ErrPermission}
+}
+
+// Through is the disk itself.
+func (c *Cells) Through(d durable.Disk) durable.Disk { return d }
+
+// RunInside is an error, ErrNoRights.
+func (*Cells) RunInside(context.Context, IDs, []byte, ...string) ([]byte, error) {
+	return nil, errNoLinux
+}
+
+// Close does nothing.
+func (*Cells) Close() {}
+
 // Open is an error, ErrNoRights.
 func (*Cells) Open(context.Context, string, Spec) (*Cell, error) { return nil, errNoLinux }
 
@@ -121,6 +140,18 @@ func (*Cell) WorkingDir() string { return "" }
 
 // OpenAsPerson is an error.
 func (*Cell) OpenAsPerson(string, int, os.FileMode) (*os.File, error) { return nil, errNoLinux }
+
+// IDs are none.
+func (*Cell) IDs() IDs { return IDs{} }
+
+// OnHost are the same numbers.
+func (*Cell) OnHost(uid, gid int) (int, int) { return uid, gid }
+
+// Chown is an error.
+func (*Cell) Chown(*os.File, int, int) error { return errNoLinux }
+
+// Give is an error.
+func (*Cell) Give(string, int, int) error { return errNoLinux }
 
 // RunAs is an error.
 func (*Cell) RunAs(Person) error { return errNoLinux }

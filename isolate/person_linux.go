@@ -15,7 +15,7 @@ import (
 // what runs already goes on. Where there is one user inside the error is
 // ErrNoRights, unless the person is root, who has no further groups then.
 func (c *Cell) RunAs(p Person) error {
-	if c.record.User {
+	if c.record.User && !c.record.IDs.Many() {
 		if p.UID != 0 || p.GID != 0 {
 			return errors.WithType(errors.Errorf("nothing can run as %d:%d here: without root there is only one user inside, 0:0", p.UID, p.GID), ErrNoRights)
 		}
@@ -49,8 +49,54 @@ func (p Person) credential() *syscall.Credential {
 // owns what it makes.
 func (c *Cell) OpenAsPerson(path string, flag int, perm os.FileMode) (*os.File, error) {
 	p := c.record.As
+	if c.record.IDs.Many() {
+		return c.demandFile(opening{Path: path, Flag: flag, Perm: perm, As: p})
+	}
 	if p.UID == 0 || os.Geteuid() != 0 {
 		return c.OpenFile(path, flag, perm)
+	}
+	root, err := c.root()
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	defer unix.Close(root)
+	return opening{Path: path, Flag: flag, Perm: perm, As: p}.in(root)
+}
+
+// OnHost are the host's numbers of a user and a group of the cell.
+func (c *Cell) OnHost(uid, gid int) (int, int) {
+	if c.record.User && !c.record.IDs.Many() {
+		return os.Geteuid(), os.Getegid() // all that there is inside
+	}
+	return c.record.IDs.OnHost(uid, gid)
+}
+
+// IDs are those that the cell has.
+func (c *Cell) IDs() IDs { return c.record.IDs }
+
+// Chown gives an open file of the cell to one of its users, by the cell's own numbers.
+func (c *Cell) Chown(f *os.File, uid, gid int) error {
+	if !c.record.IDs.Many() {
+		return f.Chown(uid, gid)
+	}
+	_, err := c.cells.demand(demand{Chown: &owner{UID: uid, GID: gid}}, int(f.Fd()))
+	return err
+}
+
+// Give gives a file of the host to one of the cell's users, by the cell's own
+// numbers.
+func (c *Cell) Give(path string, uid, gid int) error {
+	uid, gid = c.OnHost(uid, gid)
+	return c.cells.disk().Lchown(path, uid, gid)
+}
+
+// in opens what is meant below a root, or makes it, with the rights of a person.
+func (o opening) in(root int) (*os.File, error) {
+	if o.Mkdir {
+		return nil, o.mkdir(root)
+	}
+	if o.As.UID == 0 {
+		return o.open(root)
 	}
 	type opened struct {
 		f   *os.File
@@ -59,17 +105,18 @@ func (c *Cell) OpenAsPerson(path string, flag int, perm os.FileMode) (*os.File, 
 	done := make(chan opened)
 	go func() {
 		runtime.LockOSThread() // the rights are the thread's, which ends with this goroutine
-		f, err := c.openWith(path, flag, perm, func() error {
-			_, err := unix.SetfsgidRetGid(p.GID)
-			if err == nil {
-				_, err = unix.SetfsuidRetUid(p.UID)
-			}
-			return err
-		})
+		_, err := unix.SetfsgidRetGid(o.As.GID)
+		if err == nil {
+			_, err = unix.SetfsuidRetUid(o.As.UID)
+		}
+		var f *os.File
+		if err == nil {
+			f, err = o.open(root)
+		}
 		done <- opened{f, err}
 	}()
-	o := <-done
-	return o.f, o.err
+	got := <-done
+	return got.f, got.err
 }
 
 // parsePerson undoes String, but for Home.

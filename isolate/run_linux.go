@@ -102,7 +102,7 @@ func (c *Cell) Stop(ctx context.Context, grace time.Duration) error {
 		return nil
 	}
 	// A first process that has no handler for it isn't even told.
-	err = c.cells.Disk.Do(durable.Step{Do: stepEnd, Path: c.dir}, func() error { return unix.PidfdSendSignal(fd, unix.SIGTERM, nil, 0) })
+	err = c.cells.disk().Do(durable.Step{Do: stepEnd, Path: c.dir}, func() error { return unix.PidfdSendSignal(fd, unix.SIGTERM, nil, 0) })
 	if err != nil && err != unix.ESRCH {
 		return errors.Annotate(err, "cannot end a workload container")
 	}

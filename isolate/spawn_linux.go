@@ -68,7 +68,8 @@ func (c *Cell) begin(attr *syscall.SysProcAttr, files ...*os.File) (_ *child, er
 	}
 	defer theirOut.Close()
 	p.ends, p.in, p.out = []*os.File{in, out}, json.NewEncoder(in), json.NewDecoder(out)
-	p.cmd = exec.Command(c.cells.Program, InitCommand)
+	ids := c.record.IDs
+	p.cmd = ids.command(c.cells.Program, InitCommand)
 	p.cmd.Dir, p.cmd.Env = "/", []string{"PATH=" + Path}
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr, p.cmd.ExtraFiles = theirIn, theirOut, log, files
 	p.cmd.SysProcAttr = attr
@@ -80,6 +81,10 @@ func (c *Cell) begin(attr *syscall.SysProcAttr, files ...*os.File) (_ *child, er
 		_ = p.cmd.Wait()
 		close(p.ended)
 	}()
+	if err := ids.begun(p.cmd, in); err != nil {
+		<-p.ended
+		return nil, errors.Trace(err)
+	}
 	return p, nil
 }
 
@@ -92,6 +97,8 @@ func nameSpaces(set setUp) *syscall.SysProcAttr {
 	}
 	if set.User {
 		attr.Cloneflags |= unix.CLONE_NEWUSER
+	}
+	if set.User && !set.IDs.Many() {
 		attr.UidMappings = []syscall.SysProcIDMap{{HostID: os.Geteuid(), Size: 1}}
 		attr.GidMappings = []syscall.SysProcIDMap{{HostID: os.Getegid(), Size: 1}}
 	}

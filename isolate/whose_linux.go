@@ -13,22 +13,25 @@ import (
 
 // Mkdir is os.Mkdir for a path as the cell's programs see it.
 func (c *Cell) Mkdir(path string, perm os.FileMode) error {
-	dir, err := c.OpenFile(filepath.Dir(path), unix.O_PATH|unix.O_DIRECTORY, 0)
-	if err != nil {
-		return errors.Trace(err)
+	o := opening{Path: path, Perm: perm, Mkdir: true}
+	if c.record.IDs.Many() {
+		_, err := c.demandFile(o)
+		return err
 	}
-	defer dir.Close()
-	if err := unix.Mkdirat(int(dir.Fd()), filepath.Base(path), uint32(perm.Perm())); err != nil {
+	root, err := c.root()
+	if err != nil {
 		return &os.PathError{Op: "mkdir", Path: path, Err: err}
 	}
-	return nil
+	defer unix.Close(root)
+	return o.mkdir(root)
 }
 
 // Owner is whom the first process of the cell runs as, or whom RunAs has said, by the
-// host's numbers. The error is that it has ended.
+// cell's own numbers; the host's where there is one user inside. The error is that
+// it has ended.
 func (c *Cell) Owner() (uid, gid int, err error) {
 	if p := c.record.As; p.UID != 0 {
-		return p.UID, p.GID, nil // of a cell in which the host's numbers are
+		return p.UID, p.GID, nil
 	}
 	f, err := os.Open("/proc/" + strconv.Itoa(c.process()) + "/status")
 	if err != nil {
@@ -45,6 +48,7 @@ func (c *Cell) Owner() (uid, gid int, err error) {
 			return 0, 0, errors.Trace(err)
 		}
 	}
+	uid, gid = c.record.IDs.Inside(uid, gid)
 	return uid, gid, nil
 }
 

@@ -16,6 +16,8 @@ type setUp struct {
 	Dir string `json:"dir"`
 	// User: the init is in a user name space.
 	User bool `json:"user"`
+	// IDs are what there are in it.
+	IDs IDs `json:"ids,omitzero"`
 	// OwnNet: it has a network name space.
 	OwnNet bool `json:"own-net"`
 	// Fresh: nothing was written to the overlay yet.

@@ -142,6 +142,8 @@ func Run(ctx context.Context, c Config) error {
 	if c.Cells == nil {
 		c.Cells = NewCells(c.Dir, "")
 	}
+	defer c.Cells.Close()
+	c.Disk = c.Cells.Through(c.Disk)
 	if err := c.linkOutside(); err != nil {
 		return errors.Trace(err)
 	}

@@ -205,7 +205,7 @@ func (u *unit) attachStorage(all []state.StorageView) error {
 		}
 		from := storage.FileSystem(StorageDir(u.dataDir, u.model.UUID()), s.ID)
 		if u.inPod != nil && u.inPod.shares && !s.ReadOnly {
-			if err := storage.Share(u.disk, from, podGroup, false); err != nil {
+			if err := storage.Share(u.disk, from, c.podGroup(), false); err != nil {
 				return errors.Trace(err)
 			}
 		}
@@ -284,6 +284,7 @@ func (u *unit) listen() (*tools.Server, error) {
 		return nil, errors.Trace(err)
 	}
 	s.OpenBy(c.OpenAsPerson)
+	s.GiveBy(func(path string, uid int) error { return u.disk.Lchown(path, uid, -1) })
 	s.ServeOutside(func(call context.Context, req wire.Request) wire.Reply { return u.outside(call, u.cellOf(), req) })
 	return s, nil
 }

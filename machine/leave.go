@@ -29,6 +29,8 @@ func Leave(ctx context.Context, c Config) error {
 	if c.Cells == nil {
 		c.Cells = NewCells(c.Dir, "")
 	}
+	defer c.Cells.Close()
+	c.Disk = c.Cells.Through(c.Disk)
 	c.cgroups = runner.OpenCgroups(c.Dir)
 	defer c.cgroups.Close()
 	return errors.Trace((&agent{Config: c}).leave(ctx))

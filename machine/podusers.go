@@ -104,15 +104,34 @@ func (u *unit) liveAs(ctx context.Context, url string) error {
 	if err := c.RunAs(p); err != nil {
 		return errors.Annotatef(err, "cannot run hooks of %s, which has charm-user %s", u.name, doc.Charm.CharmUser)
 	}
-	if err := u.server.ServeUser(cmp.Or(p.UID, os.Geteuid())); err != nil {
+	uid, gid := ownerOnHost(c)
+	if err := u.server.ServeUser(uid); err != nil {
 		return errors.Trace(err)
 	}
-	u.charm.Give(cmp.Or(p.UID, os.Geteuid()), cmp.Or(p.GID, os.Getegid()))
+	u.charm.Give(uid, gid)
 	if err := u.writeIdentities(p); err != nil {
 		return errors.Trace(err)
 	}
 	u.inPod.livesAs, u.inPod.shares = url, len(c.Person().Groups) > 0
 	return nil
+}
+
+// ownerOnHost is whom the hooks of a cell run as, by the host's numbers.
+func ownerOnHost(c *cell) (uid, gid int) {
+	p := c.Person()
+	if uid, gid = c.OnHost(p.UID, p.GID); p.UID == 0 {
+		uid = os.Geteuid()
+	}
+	if p.GID == 0 {
+		gid = os.Getegid()
+	}
+	return uid, gid
+}
+
+// podGroup is the group of that number, by the host's.
+func (c *cell) podGroup() int {
+	_, gid := c.OnHost(0, podGroup)
+	return gid
 }
 
 // give has a file that the agent makes for the charm belong to whom its hooks run
@@ -122,7 +141,8 @@ func (u *unit) give(path string) error {
 	if c == nil || c.Person().UID == 0 {
 		return nil
 	}
-	return errors.Trace(u.disk.Lchown(path, c.Person().UID, c.Person().GID))
+	uid, gid := ownerOnHost(c)
+	return errors.Trace(u.disk.Lchown(path, uid, gid))
 }
 
 // identitiesPath is the file by which Pebbles know the charm that isn't root; empty:
@@ -182,7 +202,7 @@ func (u *unit) furnishPod(c *cell, s *state.Snapshot) error {
 		if there, err := os.ReadDir(u.containersDir()); err == nil && len(there) > 0 {
 			break // these containers have had it: what they have closed since stays so
 		}
-		if err := storage.Share(u.disk, storage.FileSystem(StorageDir(u.dataDir, u.model.UUID()), v.ID), podGroup, true); err != nil {
+		if err := storage.Share(u.disk, storage.FileSystem(StorageDir(u.dataDir, u.model.UUID()), v.ID), c.podGroup(), true); err != nil {
 			return errors.Trace(err)
 		}
 	}
@@ -200,7 +220,8 @@ func (u *unit) makeContainersDir(c *cell) error {
 	if err := u.disk.MkdirAll(dir, mode); err != nil || !u.inPod.shares {
 		return errors.Trace(err)
 	}
-	if err := u.disk.Lchown(dir, c.Person().UID, podGroup); err != nil {
+	uid, gid := c.OnHost(c.Person().UID, podGroup)
+	if err := u.disk.Lchown(dir, uid, gid); err != nil {
 		return errors.Trace(err)
 	}
 	return errors.Trace(u.disk.Chmod(dir, mode|0o020|os.ModeSetgid))

@@ -27,6 +27,11 @@ type Cache struct {
 	Dir string
 	// Form is how layers are unpacked; empty: FormHere.
 	Form Form
+	// Inside, where it is set, runs this program with arguments as root of the name
+	// space of ids that Form is for, and is what it prints for the input: layers are
+	// unpacked there, as this process can't give files away. Those are removed by
+	// Disk.Beyond.
+	Inside func(ctx context.Context, input []byte, args ...string) ([]byte, error)
 	// Disk is that of package durable.
 	Disk durable.Disk
 	// Progress is told, if it isn't nil, how far Resolve and Fetch are; by one

@@ -31,6 +31,7 @@
 // gone through name by name, from an os.Root, never through a symbolic link; what
 // would lead out, or is no part of a root file system, is refused. Device nodes are
 // left out, and the layer's record says which: a container has a /dev of its own.
+// Where owners are to be ids that this process can't give, Cache.Inside unpacks.
 //
 // A layer may have a file without the directory that the file is in. Such a
 // directory is to have the owner and mode that a layer below gives it, which isn't

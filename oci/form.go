@@ -80,3 +80,10 @@ type contents struct {
 	// Implied are directories that the layer has files in, and doesn't have itself.
 	Implied []string `json:"implied,omitempty"`
 }
+
+// attributes are what overlayfs shows of the uppermost directory of a name.
+type attributes struct {
+	Mode uint32 `json:"mode"`
+	UID  uint32 `json:"uid"`
+	GID  uint32 `json:"gid"`
+}

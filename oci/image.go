@@ -172,9 +172,25 @@ func (w *work) top(ctx context.Context, form Form, layers []*layer) (*layer, err
 	if !errors.Is(err, errors.NotFound) {
 		return got, errors.Trace(err)
 	}
-	dirs, err := implied(ctx, layers)
-	if err != nil || len(dirs) == 0 && len(layers) > 0 {
-		return nil, errors.Trace(err)
+	var below []jobLayer
+	some := false
+	for _, l := range layers {
+		below = append(below, jobLayer{Dir: l.dir, Implied: l.Implied})
+		some = some || len(l.Implied) > 0
 	}
-	return w.makeLayer(ctx, form, id, func(dir string) (contents, error) { return writeImplied(dir, dirs, form) })
+	if !some && len(layers) > 0 {
+		return nil, nil
+	}
+	var dirs map[string]attributes
+	if some {
+		out, err := w.do(ctx, job{Form: form, Below: below})
+		if err != nil || len(out.Implied) == 0 {
+			return nil, errors.Trace(err)
+		}
+		dirs = out.Implied
+	}
+	return w.makeLayer(ctx, form, id, func(dir string) (contents, error) {
+		out, err := w.do(ctx, job{Form: form, Dir: dir, Implied: dirs})
+		return out.Contents, errors.Trace(err)
+	})
 }

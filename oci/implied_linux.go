@@ -16,13 +16,7 @@ import (
 )
 
 // asMade is what unpack gives an implied directory.
-var asMade = attributes{mode: 0o755}
-
-// attributes are what overlayfs shows of the uppermost directory of a name.
-type attributes struct {
-	mode     uint32
-	uid, gid uint32
-}
+var asMade = attributes{Mode: 0o755}
 
 // implied are the directories of a stack of layers, top first, that show other
 // attributes than they are to have; and those that they are in.
@@ -93,7 +87,7 @@ func effective(layers []*layer, name string) (want attributes, differs bool, err
 
 func attributesOf(st fs.FileInfo) attributes {
 	s := st.Sys().(*syscall.Stat_t)
-	return attributes{mode: s.Mode & 0o7777, uid: s.Uid, gid: s.Gid}
+	return attributes{Mode: s.Mode & 0o7777, UID: s.Uid, GID: s.Gid}
 }
 
 // look is a layer's directory, nil if it has none; hidden says that nobody sees those
@@ -147,11 +141,11 @@ func writeImplied(dir string, all map[string]attributes, form Form) (contents, e
 	for _, name := range slices.Backward(names) {
 		at, want := filepath.Join(dir, name), all[name]
 		if form != Single {
-			if err := os.Lchown(at, int(want.uid), int(want.gid)); err != nil {
+			if err := os.Lchown(at, int(want.UID), int(want.GID)); err != nil {
 				return contents{}, errors.Trace(err)
 			}
 		}
-		if err := unix.Chmod(at, want.mode); err != nil {
+		if err := unix.Chmod(at, want.Mode); err != nil {
 			return contents{}, errors.Trace(err)
 		}
 	}

@@ -148,7 +148,13 @@ func (c *Cache) makeLayer(ctx context.Context, form Form, id string, fill func(d
 
 // unpackBlob unpacks a layer's blob, compared with the layer's diff id.
 func (w *work) unpackBlob(ctx context.Context, dir string, form Form, l recordLayer) (contents, error) {
-	f, err := os.Open(w.path(blobsDir, hexOf(l.Digest)))
+	out, err := w.do(ctx, job{Form: form, Blob: w.path(blobsDir, hexOf(l.Digest)), Dir: dir, ID: l.DiffID})
+	return out.Contents, errors.Trace(err)
+}
+
+// unpackFile unpacks a layer's blob, which is to have that diff id.
+func unpackFile(ctx context.Context, blob, dir string, form Form, id string) (contents, error) {
+	f, err := os.Open(blob)
 	if err != nil {
 		return contents{}, errors.Trace(err)
 	}
@@ -166,8 +172,8 @@ func (w *work) unpackBlob(ctx context.Context, dir string, form Form, l recordLa
 		_, err = io.Copy(io.Discard, from)
 	}
 	from.Close()
-	if err == nil && sumOf(sum) != l.DiffID {
-		err = errors.NewNotValid(nil, fmt.Sprintf("it is %s, and the image says %s", sumOf(sum), l.DiffID))
+	if err == nil && sumOf(sum) != id {
+		err = errors.NewNotValid(nil, fmt.Sprintf("it is %s, and the image says %s", sumOf(sum), id))
 	}
 	return made, errors.Trace(err)
 }

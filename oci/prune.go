@@ -136,6 +136,7 @@ type stock struct {
 	parts  map[string][]string // of each image
 	sizes  map[string]int64
 	users  map[string]int // how many images a part belongs to
+	forms  []string       // of layers, as the cache has them
 }
 
 func (c *Cache) take() (*stock, error) {
@@ -186,6 +187,7 @@ func (s *stock) measure() error {
 		return errors.Trace(err)
 	}
 	for _, form := range forms {
+		s.forms = append(s.forms, form.Name())
 		all, err := os.ReadDir(s.cache.path(layersDir, form.Name()))
 		if err != nil {
 			return errors.Trace(err)
@@ -214,9 +216,9 @@ func (s *stock) partsOf(digest string, r record) []string {
 		ids = append(ids, l.DiffID)
 	}
 	for _, id := range ids {
-		for _, form := range []Form{Root, Mapped, Single} {
+		for _, form := range s.forms {
 			if digestForm.MatchString(id) {
-				all = append(all, filepath.Join(layersDir, string(form), keyOf(id)))
+				all = append(all, filepath.Join(layersDir, form, keyOf(id)))
 			}
 		}
 	}

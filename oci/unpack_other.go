@@ -15,8 +15,6 @@ func unpack(context.Context, string, io.Reader, Form, limits) (contents, error) 
 	return contents{}, errors.NewNotSupported(nil, "images can be unpacked on Linux only")
 }
 
-type attributes struct{}
-
 func implied(context.Context, []*layer) (map[string]attributes, error) { return nil, nil }
 
 func writeImplied(string, map[string]attributes, Form) (contents, error) {

@@ -50,6 +50,7 @@ type Server struct {
 	outside func(context.Context, wire.Request) wire.Reply
 	open    Opener
 	user    int // whom hooks run as; see ServeUser
+	giveBy  func(path string, uid int) error
 	clients map[net.Conn]bool
 	closed  bool
 }
@@ -107,6 +108,7 @@ func listen(path string, log *slog.Logger, patience time.Duration, near bool) (*
 		near:     near,
 		open:     os.OpenFile,
 		user:     os.Geteuid(),
+		giveBy:   func(path string, uid int) error { return os.Lchown(path, uid, -1) },
 		socket:   socket,
 		patience: patience,
 		slots:    make(chan struct{}, maxConnections),
@@ -136,7 +138,7 @@ func (s *Server) Restore() error {
 	s.socket = socket
 	s.serving.Add(1)
 	go s.accept(socket)
-	return errors.Annotate(socket.give(s.user), "cannot have hooks find their tools")
+	return errors.Annotate(socket.give(s.user, s.giveBy), "cannot have hooks find their tools")
 }
 
 // Addr is where the socket is: JUJU_AGENT_SOCKET_ADDRESS. Restore may change it.
@@ -163,7 +165,15 @@ func (s *Server) ServeUser(uid int) error {
 		return nil
 	}
 	s.user = uid
-	return errors.Annotate(s.socket.give(uid), "cannot have hooks find their tools")
+	return errors.Annotate(s.socket.give(uid, s.giveBy), "cannot have hooks find their tools")
+}
+
+// GiveBy has the socket's file given to users by a function from now on: who isn't
+// root may have it done.
+func (s *Server) GiveBy(give func(path string, uid int) error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.giveBy = give
 }
 
 func (s *Server) hooksUser() int {

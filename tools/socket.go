@@ -113,12 +113,12 @@ func (s *socket) inPlace() bool {
 	return err == nil && s.info != nil && os.SameFile(now, s.info)
 }
 
-// give has the socket's file belong to a user.
-func (s *socket) give(uid int) error {
+// give has the socket's file belong to a user, by that function.
+func (s *socket) give(uid int, by func(path string, uid int) error) error {
 	if !s.inPlace() {
 		return nil // it is given when it is made again
 	}
-	return errors.Trace(os.Lchown(s.path, uid, -1))
+	return errors.Trace(by(s.path, uid))
 }
 
 // Close stops listening and removes the socket, unless somebody else's has

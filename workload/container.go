@@ -158,7 +158,7 @@ func (c *container) circle(ctx context.Context) {
 // it was there.
 func (c *container) start(ctx context.Context) (cell *isolate.Cell, image *oci.Image, found bool, err error) {
 	c.change(func(s *State) { s.Phase, s.Until = Fetching, time.Time{} })
-	fetched, err := c.unit.Images.Fetch(ctx, c.Image, c.Digest)
+	fetched, err := c.images().Fetch(ctx, c.Image, c.Digest)
 	if err != nil {
 		return nil, nil, false, errors.Annotatef(errors.WithType(err, errNoImage), "cannot get the image of container %s", c.Name)
 	}
@@ -238,7 +238,7 @@ func (c *container) makeScratch(f *isolate.First) error {
 	if err := disk.MkdirAll(c.Dir, 0o755); err != nil {
 		return errors.Trace(err)
 	}
-	if err := own(c.Dir, f.UID, gid); err != nil {
+	if err := c.own(c.Dir, f.UID, gid); err != nil {
 		return errors.Trace(err)
 	}
 	return errors.Trace(disk.Chmod(c.Dir, mode))

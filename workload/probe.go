@@ -2,7 +2,6 @@ package workload
 
 import (
 	"context"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -80,12 +79,4 @@ func downChecks(ctx context.Context, client *pebble.Client) string {
 		return "its check " + names[0] + " of level alive is down"
 	}
 	return "its checks of level alive are down: " + strings.Join(names, ", ")
-}
-
-// own gives a directory to a user, where that isn't so and may be.
-func own(dir string, uid, gid int) error {
-	if os.Geteuid() != 0 {
-		return nil // all belongs to the one user that there is
-	}
-	return errors.Trace(os.Lchown(dir, uid, gid))
 }

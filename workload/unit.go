@@ -63,6 +63,7 @@ type Unit struct {
 
 // New has no containers yet.
 func New(o Options) *Unit {
+	o.Disk = o.Cells.Through(o.Disk)
 	return &Unit{Options: o, containers: map[string]*container{}, held: map[string]bool{}}
 }
 

@@ -236,8 +236,11 @@ func (a *app) apply(m *state.Model, p *plan) error {
 func (a *app) packAll(p *plan, there map[string]state.ApplicationDoc) error {
 	for i, app := range p.apps {
 		isolation := p.isolationOf(app)
-		if doc, ok := there[app.Application.Name]; ok {
+		doc, ok := there[app.Application.Name]
+		if ok {
 			isolation = doc.Isolation
+		} else if err := checkUsers(a.oneUser, isolation, app.packed.Charm.Charm); err != nil {
+			return errors.Annotatef(err, "cannot deploy application %q", app.Application.Name)
 		}
 		packed, err := a.pack(app.packed.Charm, isolation)
 		if err != nil {
@@ -250,10 +253,7 @@ func (a *app) packAll(p *plan, there map[string]state.ApplicationDoc) error {
 
 func (a *app) deployPlanned(m *state.Model, app plannedApp, isolation model.Isolation, ps *places) error {
 	todo := app.args(isolation)
-	err := checkUsers(os.Geteuid(), isolation, app.packed.Charm.Charm)
-	if err != nil {
-		return err
-	}
+	var err error
 	if todo.To, err = ps.to(todo.Application, 0); err != nil {
 		return err
 	}

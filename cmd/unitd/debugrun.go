@@ -18,7 +18,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/unitd/unitd/debugger"
+	"github.com/unitd/unitd/durable"
 	"github.com/unitd/unitd/isolate"
+	"github.com/unitd/unitd/machine"
 )
 
 // debugTask is what is run in the place of a hook: the charm's own executable,
@@ -50,7 +52,7 @@ func runInTerminal(ctx context.Context, gone <-chan struct{}, t debugTask, stdin
 	if err != nil {
 		return 0, errors.Trace(err)
 	}
-	defer os.RemoveAll(dir)
+	defer removeGiven(dir)
 	cmd, err := t.command(dir)
 	if err != nil {
 		return 0, err
@@ -164,7 +166,8 @@ func (t debugTask) command(dir string) (*exec.Cmd, error) {
 }
 
 // giveTo has a directory, and what is in it, belong to whom hooks run as.
-func giveTo(p isolate.Person, dir string) error {
+func giveTo(cell *isolate.Cell, dir string) error {
+	p := cell.Person()
 	if p.UID == 0 {
 		return nil
 	}
@@ -172,9 +175,16 @@ func giveTo(p isolate.Person, dir string) error {
 		if err != nil {
 			return err
 		}
-		return os.Lchown(path, p.UID, p.GID)
+		return cell.Give(path, p.UID, p.GID)
 	})
 	return errors.Annotate(err, "cannot give the hook's user what it is to read")
+}
+
+// removeGiven removes such a directory, whoever it belongs to by now.
+func removeGiven(dir string) {
+	cells := machine.NewCells(dir, "")
+	defer cells.Close()
+	_ = cells.Through(durable.Disk{}).RemoveAll(dir)
 }
 
 // inCell is a command of the host as it is run in the unit's cell; what it needs is
@@ -188,7 +198,7 @@ func (t debugTask) inCell(cmd *exec.Cmd, dir string) (*exec.Cmd, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := giveTo(cell.Person(), dir); err != nil {
+	if err := giveTo(cell, dir); err != nil {
 		return nil, err
 	}
 	program, args := cell.Command(cmd.Dir, cmd.Path, cmd.Args[1:]...)

@@ -188,7 +188,7 @@ func (a *app) checkDeploy(m *state.Model, charm model.Charm, todo state.DeployAr
 	if err != nil {
 		return err
 	}
-	if err := checkUsers(os.Geteuid(), todo.Isolation, charm); err != nil {
+	if err := checkUsers(a.oneUser, todo.Isolation, charm); err != nil {
 		return err
 	}
 	return a.checkIsolation(f, todo.Isolation)

@@ -178,7 +178,11 @@ func (a *app) workload(m *state.Model, unit model.UnitName, container string) (c
 
 func placeIn(cell *isolate.Cell, dir string) (cli.Place, error) {
 	uid, gid, err := cell.Owner()
-	return cli.Place{Files: cell, Dir: dir, UID: uid, GID: gid}, err
+	place := cli.Place{Files: cell, Dir: dir, UID: uid, GID: gid}
+	if cell.IDs().Many() {
+		place.Chown = cell.Chown
+	}
+	return place, err
 }
 
 // cellOf is the cell that a unit is in; nil: it shares the host.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -120,11 +121,35 @@ func (a *app) checkIsolation(f isolateFlags, i model.Isolation) error {
 	return a.checkIsolationIn(dir, dir, i)
 }
 
+// oneUser says in a line why there is one user alone in the units of an agent of this
+// user; nil: there are others. Where nothing is isolated at all nobody gets to ask.
+func (a *app) oneUser() error {
+	if os.Geteuid() == 0 || runtime.GOOS != "linux" {
+		return nil
+	}
+	dir, err := dataDir()
+	if err != nil {
+		return err
+	}
+	self, err := stableSelf(dir)
+	if err != nil {
+		return err
+	}
+	cells := machine.NewCells(dir, self)
+	defer cells.Close()
+	_, why := cells.IDs()
+	return why
+}
+
 // checkUsers says whether a charm whose units are isolated so can have the users that
-// it wants from an agent of a user: uid is that one's.
-func checkUsers(uid int, i model.Isolation, charm model.Charm) error {
-	if wants := machine.OtherUsers(charm); uid != 0 && i.On() && wants != "" {
-		return errors.NewNotSupported(nil, fmt.Sprintf("charm %q needs unitd to run as root: its %s, and without root there is only one user in its containers", charm.Name, wants))
+// it wants; single is what oneUser says, asked where that matters.
+func checkUsers(single func() error, i model.Isolation, charm model.Charm) error {
+	wants := machine.OtherUsers(charm)
+	if wants == "" || !i.On() {
+		return nil
+	}
+	if why := single(); why != nil {
+		return errors.NewNotSupported(nil, fmt.Sprintf("charm %q needs unitd to run as root, or as a user with subordinate ids: its %s, and there is only one user in its containers, as %v", charm.Name, wants, why))
 	}
 	return nil
 }

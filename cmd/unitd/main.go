@@ -21,13 +21,16 @@ import (
 
 	"github.com/unitd/unitd/cli"
 	"github.com/unitd/unitd/isolate"
+	"github.com/unitd/unitd/oci"
 	"github.com/unitd/unitd/tools"
 	"github.com/unitd/unitd/tools/client"
 )
 
 func main() {
-	if code, ok := isolate.Main(os.Args); ok {
-		os.Exit(code)
+	for _, inside := range []func([]string) (int, bool){isolate.Main, oci.Main} {
+		if code, ok := inside(os.Args); ok {
+			os.Exit(code)
+		}
 	}
 	// A hook tool by its name; nothing that unitd is called is one.
 	if slices.Contains(tools.Outside(), filepath.Base(os.Args[0])) {

@@ -36,7 +36,8 @@ the bundle, and what has changed is brought up to date.
 
 Where the rights allow it, as root on Linux, each unit that it adds gets a machine
 of its own on this host (--isolate=off: none does); these stop with the agent. Who
-isn't root has all of that but the network, where the kernel allows it.`,
+isn't root has all of that but the network, where the kernel allows it; and one user
+inside alone, unless there are subordinate ids (/etc/subuid).`,
 		Example: `  unitd up shop.yaml
   unitd up shop.yaml --exit-when-settled --timeout 2m
   unitd up shop.yaml --logs

@@ -109,7 +109,7 @@ func (w *watching) end() {
 	if w.lock != nil {
 		w.lock.release()
 	}
-	if err := charmdir.RemoveTree(durable.Disk{}, w.dir); err != nil {
+	if err := charmdir.RemoveTree(w.cells.Through(durable.Disk{}), w.dir); err != nil {
 		w.app.note("WARNING cannot remove the private model: %v", err)
 	}
 }
@@ -135,7 +135,9 @@ func clearFormer() error {
 		if err != nil {
 			continue // it goes on, or is another user's
 		}
-		failed = append(failed, removeCells(machine.NewCells(dir, "")), charmdir.RemoveTree(durable.Disk{}, dir))
+		of := machine.NewCells(dir, "")
+		failed = append(failed, removeCells(of), charmdir.RemoveTree(of.Through(durable.Disk{}), dir))
+		of.Close()
 		lock.release()
 	}
 	return stderrors.Join(failed...)
