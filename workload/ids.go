@@ -21,17 +21,20 @@ func (c *container) ids() isolate.IDs {
 }
 
 // images is the cache, with layers whose files belong to the container's ids.
-func (c *container) images() *oci.Cache {
-	ids := c.ids()
-	if !ids.Many() {
-		return c.unit.Images
+func (c *container) images() *oci.Cache { return ImagesOf(c.unit.Images, c.unit.Cells, c.ids()) }
+
+// ImagesOf is a cache of images as containers with those ids use it: the files of
+// layers that it unpacks belong to these, and it can remove them. Where there is one id
+// alone it unpacks as the cache does.
+func ImagesOf(cache *oci.Cache, cells *isolate.Cells, ids isolate.IDs) *oci.Cache {
+	images := *cache
+	images.Disk = cells.Through(images.Disk)
+	if ids.Many() {
+		images.Form = oci.MappedBy(ids.Key())
+		images.Inside = func(ctx context.Context, input []byte, args ...string) ([]byte, error) {
+			return cells.RunInside(ctx, ids, input, args...)
+		}
 	}
-	images := *c.unit.Images
-	images.Form = oci.MappedBy(ids.Key())
-	images.Inside = func(ctx context.Context, input []byte, args ...string) ([]byte, error) {
-		return c.unit.Cells.RunInside(ctx, ids, input, args...)
-	}
-	images.Disk = c.unit.Cells.Through(images.Disk)
 	return &images
 }
 

@@ -10,7 +10,6 @@ import (
 	"github.com/juju/errors"
 
 	"github.com/unitd/unitd/charmbuild"
-	"github.com/unitd/unitd/machine"
 	"github.com/unitd/unitd/oci"
 	"github.com/unitd/unitd/state"
 )
@@ -240,7 +239,9 @@ func (a *app) keptImages() ([]kept, int64, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	all, size, err := (&oci.Cache{Dir: machine.ImagesDir(dir)}).Stock(a.ctx)
+	cache, end := imageCache(dir)
+	defer end()
+	all, size, err := cache.Stock(a.ctx)
 	if err != nil {
 		return nil, 0, err
 	}

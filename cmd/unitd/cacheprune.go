@@ -10,7 +10,6 @@ import (
 	"github.com/juju/errors"
 
 	"github.com/unitd/unitd/charmbuild"
-	"github.com/unitd/unitd/machine"
 	"github.com/unitd/unitd/oci"
 )
 
@@ -85,7 +84,8 @@ func (a *app) pruneImages(p *pruned, s stocked, limit, bytes int64, wait bool) e
 		}
 		return digests, err
 	}
-	cache := &oci.Cache{Dir: machine.ImagesDir(dir)}
+	cache, end := imageCache(dir)
+	defer end()
 	most := max(s.images-bytes, 0)
 	var done oci.Pruned
 	if wait {

@@ -12,6 +12,7 @@ import (
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/oci"
 	"github.com/unitd/unitd/state"
+	"github.com/unitd/unitd/workload"
 )
 
 // imageHelp is what the help of several commands says of images.
@@ -84,7 +85,8 @@ func (a *app) resolveImage(ctx context.Context, value string) (model.Image, erro
 	if err != nil {
 		return model.Image{}, err
 	}
-	cache := oci.Cache{Dir: machine.ImagesDir(dir)}
+	cache, end := imageCache(dir)
+	defer end()
 	if line := a.imageProgress(); line != nil {
 		defer line.clear()
 		cache.Progress = line.image
@@ -95,4 +97,12 @@ func (a *app) resolveImage(ctx context.Context, value string) (model.Image, erro
 	}
 	a.held = append(a.held, resolved)
 	return model.Image{Reference: resolved.Reference, Digest: resolved.Digest, Username: source.Username, Password: source.Password}, nil
+}
+
+// imageCache is the cache of images of a data directory, as containers of this user's
+// agent use it. It can remove what belongs to subordinate ids until end is called.
+func imageCache(dir string) (cache *oci.Cache, end func()) {
+	cells := machine.NewCells(dir, "")
+	ids, _ := cells.IDs() // none is one
+	return workload.ImagesOf(&oci.Cache{Dir: machine.ImagesDir(dir)}, cells, ids), cells.Close
 }
