@@ -31,16 +31,12 @@ func newProbed(t *testing.T) probed {
 	if os.Geteuid() != 0 {
 		t.Skip("workload containers need root")
 	}
-	program, err := os.ReadFile(pebbletest.Program(t))
-	if err != nil {
-		t.Fatal(err)
-	}
 	image := images.WithPebbleLayer(images.Busybox(t), "001-base", `
 services:
   base: {override: replace, startup: enabled, command: sleep 1000}
 checks:
   sick: {override: replace, period: 20ms, threshold: 1, exec: {command: "false"}}
-`).With(images.File{Name: "usr/bin/pebble", Mode: 0o755, Data: program})
+`)
 	w := probed{newWorldWith(t, func(c *machine.Config) { c.Cells = machine.NewCells(c.Dir, unitd(t)) })}
 	t.Cleanup(func() {
 		w.showErrors()
@@ -54,9 +50,13 @@ checks:
 	return w
 }
 
-// deployWith deploys a charm of this package with its image.
+// deployWith deploys a charm of this package with its image, which gets a Pebble: the
+// host may have none on its PATH.
 func (w probed) deployWith(charm, resource string, image images.Image) {
 	w.Helper()
+	program, err := os.ReadFile(pebbletest.Program(w))
+	w.must(err)
+	image = image.With(images.File{Name: "usr/bin/pebble", Mode: 0o755, Data: program})
 	source, err := oci.ReadSource("oci-archive:" + images.WriteOCI(w, image, resource))
 	w.must(err)
 	cache := oci.Cache{Dir: machine.ImagesDir(w.dir)}
