@@ -2,8 +2,6 @@ package recording
 
 import (
 	"fmt"
-
-	"github.com/unitd/unitd/history"
 )
 
 // Ask answers the next request to a container's Pebble, of which all but the answer
@@ -17,7 +15,7 @@ func (p *Player) Ask(a Asked) (answer Asked, number, recorded int) {
 	number = p.asked.made
 	i := p.asked.find(a, len(p.differences) > 0)
 	if i < 0 {
-		p.differAsked(a)
+		p.note(p.asked.differs(a))
 		i = p.asked.findAnywhere(a)
 	}
 	if i < 0 {
@@ -57,41 +55,10 @@ func (p *Player) translate(a *Asked) {
 
 // lacks notes that an answer was too large for the recording.
 func (p *Player) lacks(number, i int, c *Content) {
-	if len(p.differences) == 0 || p.keepGoing {
-		p.differences = append(p.differences, Difference{
-			What:         fmt.Sprintf("what Pebble said to request %d is not in the recording: it is %d bytes large", number, c.Size),
-			ActualNumber: number, RecordedNumber: i + 1, RecordedAsked: &p.rec.Asked[i],
-		})
-	}
-}
-
-// partialAsked says why the recording may lack some of what was asked; empty: it
-// has all.
-func (p *Player) partialAsked() string {
-	if p.rec.AskedCutOff {
-		return fmt.Sprintf("the recording was cut off after %d requests to Pebble, as it was too large", len(p.rec.Asked))
-	}
-	if p.rec.Outcome == history.Stopped {
-		return fmt.Sprintf("the recorded run was stopped after %d requests to Pebble", len(p.rec.Asked))
-	}
-	return ""
-}
-
-// differAsked notes that a request isn't the recorded one.
-func (p *Player) differAsked(a Asked) {
-	if len(p.differences) > 0 && !p.keepGoing {
-		return
-	}
-	n := p.asked.made
-	d := Difference{ActualNumber: n, ActualAsked: &a, What: fmt.Sprintf("request %d to Pebble differs", n)}
-	if due, ok := p.asked.due(); ok {
-		d.RecordedNumber, d.RecordedAsked = due+1, &p.rec.Asked[due]
-	} else if p.partialAsked() != "" {
-		d.What = p.partialAsked() + "; the hook goes on"
-	} else {
-		d.What = fmt.Sprintf("request %d to Pebble is not in the recording, which has %d", n, len(p.rec.Asked))
-	}
-	p.differences = append(p.differences, d)
+	p.note(Difference{
+		What:         fmt.Sprintf("what Pebble said to request %d is not in the recording: it is %d bytes large", number, c.Size),
+		ActualNumber: number, RecordedNumber: i + 1, RecordedAsked: &p.rec.Asked[i],
+	})
 }
 
 // exec is the command of a container with that task, as it was recorded, and the
@@ -144,7 +111,7 @@ func (p *Player) finishExecs() {
 			{"standard input", a.Exec.Stdin, actual.Exec.Stdin}, {"control", a.Exec.Control, actual.Exec.Control},
 		} {
 			if !p.bound.sameContent(p.bound.values, "", c.recorded, c.actual) {
-				p.differences = append(p.differences, Difference{
+				p.note(Difference{
 					What:           fmt.Sprintf("the %s of the command of request %d to Pebble differs", c.what, i+1),
 					RecordedNumber: i + 1, RecordedAsked: &p.rec.Asked[i], ActualNumber: i + 1, ActualAsked: &actual,
 				})

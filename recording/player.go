@@ -58,8 +58,12 @@ func NewPlayer(r *Recording, charm string, keepGoing bool) *Player {
 		rec: r, keepGoing: keepGoing, own: strings.NewReplacer(), theirs: strings.NewReplacer(),
 		bound: bindings{max: r.Redacted, values: map[string]string{}}, execs: map[int]*Exec{},
 	}
-	p.calls = newSequence(r.Calls, r.Parallel(), p.bound.same)
-	p.asked = newSequence(r.Asked, r.parallelAsked(), p.bound.sameAsked)
+	p.calls = newSequence(kind[Call]{one: "call %d", many: "calls", same: p.bound.same, put: func(d *Difference, actual, recorded *Call) {
+		d.Actual, d.Recorded = actual, recorded
+	}}, r, r.Calls, r.Parallel(), r.CutOff)
+	p.asked = newSequence(kind[Asked]{one: "request %d to Pebble", many: "requests to Pebble", same: p.bound.sameAsked, put: func(d *Difference, actual, recorded *Asked) {
+		d.ActualAsked, d.RecordedAsked = actual, recorded
+	}}, r, r.Asked, r.parallelAsked(), r.AskedCutOff)
 	if recorded := r.Getenv("CHARM_DIR"); recorded != "" && charm != "" {
 		p.own, p.theirs = strings.NewReplacer(charm, recorded), strings.NewReplacer(recorded, charm)
 	}
@@ -86,7 +90,7 @@ func (p *Player) Answer(c Call) (reply wire.Reply, number, recorded int) {
 		return wire.Reply{Code: wire.NeedStdin}, 0, 0
 	}
 	p.calls.made++
-	p.differ(c)
+	p.note(p.calls.differs(c))
 	if i := p.calls.findAnywhere(c); i >= 0 {
 		p.calls.use(i)
 		return p.reply(i), p.calls.made, i + 1
@@ -151,32 +155,11 @@ func (p *Player) wantsStdin(c Call) bool {
 	return false
 }
 
-// partial says why the recording ends before its run did; empty if it doesn't.
-func (p *Player) partial() string {
-	switch {
-	case p.rec.CutOff:
-		return fmt.Sprintf("the recording was cut off after %d calls, as it was too large", len(p.rec.Calls))
-	case p.rec.Outcome == history.Stopped:
-		return fmt.Sprintf("the recorded run was stopped after %d calls", len(p.rec.Calls))
+// note keeps a difference: the first, or all.
+func (p *Player) note(d Difference) {
+	if len(p.differences) == 0 || p.keepGoing {
+		p.differences = append(p.differences, d)
 	}
-	return ""
-}
-
-// differ notes that a call isn't the recorded one.
-func (p *Player) differ(c Call) {
-	if len(p.differences) > 0 && !p.keepGoing {
-		return
-	}
-	n := p.calls.made
-	d := Difference{ActualNumber: n, Actual: &c, What: fmt.Sprintf("call %d differs", n)}
-	if due, ok := p.calls.due(); ok {
-		d.RecordedNumber, d.Recorded = due+1, &p.rec.Calls[due]
-	} else if p.partial() != "" {
-		d.What = p.partial() + "; the hook goes on"
-	} else {
-		d.What = fmt.Sprintf("call %d is not in the recording, which has %d", n, len(p.rec.Calls))
-	}
-	p.differences = append(p.differences, d)
 }
 
 // Finish says how the replay differs from the recording, now that the hook has
@@ -185,20 +168,8 @@ func (p *Player) Finish(exit int) []Difference {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.finishExecs()
-	add := func(d Difference) {
-		if len(p.differences) == 0 || p.keepGoing {
-			p.differences = append(p.differences, d)
-		}
-	}
-	if p.partial() == "" {
-		for _, i := range p.calls.missing() {
-			add(Difference{What: fmt.Sprintf("recorded call %d was not made", i+1), RecordedNumber: i + 1, Recorded: &p.rec.Calls[i]})
-		}
-	}
-	if p.partialAsked() == "" {
-		for _, i := range p.asked.missing() {
-			add(Difference{What: fmt.Sprintf("recorded request %d to Pebble was not made", i+1), RecordedNumber: i + 1, RecordedAsked: &p.rec.Asked[i]})
-		}
+	for _, d := range append(p.calls.missing(), p.asked.missing()...) {
+		p.note(d)
 	}
 	if exit != p.rec.Exit && p.rec.Outcome != history.Stopped {
 		p.differences = append(p.differences, Difference{
