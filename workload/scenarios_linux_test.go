@@ -16,7 +16,6 @@ import (
 	"github.com/unitd/unitd/oci"
 	"github.com/unitd/unitd/pebble"
 	"github.com/unitd/unitd/pebble/pebbletest"
-	"github.com/unitd/unitd/script/lab"
 	"github.com/unitd/unitd/testcharms/images"
 	"github.com/unitd/unitd/workload"
 )
@@ -165,9 +164,7 @@ checks:
 // TestHostPebbleEndsForAServiceAndForACheck: K-049, K-050.
 func TestHostPebbleEndsForAServiceAndForACheck(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	clock := lab.NewClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
-	w.clock = clock
+	w, clock := newWoundWorld(t)
 	u := w.unit()
 	c := w.container("web", w.port())
 	w.ok(u.Set(t.Context(), nil, []workload.Container{c}))
@@ -214,9 +211,7 @@ checks: {ill: {override: replace, startup: disabled, period: 20ms, threshold: 1,
 // TestHostASocketThatIsNoPebblesIsRepairedByARestart: K-061, K-062.
 func TestHostASocketThatIsNoPebblesIsRepairedByARestart(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	clock := lab.NewClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
-	w.clock = clock
+	w, _ := newWoundWorld(t)
 	u := w.unit()
 	c := w.container("web", w.port())
 	w.ok(u.Set(t.Context(), nil, []workload.Container{c}))

@@ -53,6 +53,14 @@ func newWorld(t *testing.T) *world {
 	return makeWorld(t, dir)
 }
 
+// newWoundWorld is one whose clock the test winds.
+func newWoundWorld(t *testing.T) (*world, *lab.Clock) {
+	w := newWorld(t)
+	clock := lab.NewClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	w.clock = clock
+	return w, clock
+}
+
 // makeWorld is a world in a directory, which is removed with it.
 func makeWorld(t *testing.T, dir string) *world {
 	t.Helper()
@@ -178,9 +186,7 @@ func TestHostAContainerOutlivesItsAgentAndNotItsUnit(t *testing.T) {
 // TestHostAContainerThatEndsAgainAndAgainWaits goes by the agent's clock: K-048.
 func TestHostAContainerThatEndsAgainAndAgainWaits(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	clock := lab.NewClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
-	w.clock = clock
+	w, clock := newWoundWorld(t)
 	u := w.unit()
 	c := w.container("web", w.port())
 	other := w.container("other", w.port())
