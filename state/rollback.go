@@ -187,7 +187,17 @@ func (t *txn) giveAgain(app *ApplicationDoc, former Former) (replaced []string, 
 	all := maps.Clone(app.Resources)
 	for _, name := range slices.Sorted(maps.Keys(former.Images)) {
 		now, then := all[name], former.Images[name]
-		if charm.Charm.Resources[name].Type != model.OCIImage || now.Image == nil || *now.Image == *then.Image {
+		if charm.Charm.Resources[name].Type != model.OCIImage || now.Image == nil || now.Revision == then.Revision {
+			continue
+		}
+		image, err := t.image(then)
+		if err != nil {
+			return nil, errors.Trace(err)
+		}
+		if same, err := t.sameContent(now, Content{Image: &image}); err != nil || same {
+			if err != nil {
+				return nil, errors.Trace(err)
+			}
 			continue
 		}
 		then.Revision, then.Given = now.Revision+1, t.now()

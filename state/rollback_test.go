@@ -140,4 +140,13 @@ func TestRollbackBringsImagesBack(t *testing.T) {
 		t.Errorf("once more: %+v", done)
 	}
 	image(first, "a:1")
+
+	// A wrong password is another image as well.
+	w.ok(w.SetResources(w.ctx, "web", map[string]state.Content{"img": imageOf("a:1", "wrong")}))
+	done, err = w.Rollback(w.ctx, "web", state.FormerRevision)
+	w.ok(err)
+	if !slices.Equal(done.Replaced, []string{"img"}) {
+		t.Errorf("a password alone: %+v", done)
+	}
+	image(first, "a:1")
 }
