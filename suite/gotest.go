@@ -17,49 +17,64 @@ import (
 const silence = 15 * time.Minute
 
 // goTest runs "go test" with the arguments, and ends it where there is silence for
-// that long.
+// that long. In CI what has failed is run again, alone: see again.
 func goTest(args []string, silence time.Duration, out io.Writer) (int, error) {
 	file := os.Getenv(accountVariable)
 	if file == "" {
 		adopt()
 	}
-	r, w, err := os.Pipe()
-	if err != nil {
-		return 1, err
-	}
-	defer r.Close()
-	c := command{args: append([]string{"go", "test", "-json", "-timeout=0"}, args...), env: os.Environ(), stdout: w, group: true}
-	p, err := c.start()
-	w.Close()
-	if err != nil {
-		return 1, err
-	}
 	rep := newReport(out)
-	watch := watchFor(silence, func() {
-		rep.hangs(silence)
-		p.send(syscall.SIGQUIT)
-		time.AfterFunc(time.Minute, func() { p.send(syscall.SIGKILL) })
-	})
-	defer watch.stop()
-	lines := bufio.NewReader(r)
-	for {
-		line, err := lines.ReadBytes('\n')
-		if len(line) > 0 {
-			watch.heard()
-			rep.line(line)
-		}
-		if err != nil {
-			break
+	code, used, err := rep.run(args, silence)
+	if err != nil {
+		return 1, err
+	}
+	rep.end(code)
+	if code != 0 && os.Getenv("CI") == "true" {
+		if code, err = again(args, rep, silence, out, code); err != nil {
+			return 1, err
 		}
 	}
-	code, used := p.wait()
-	rep.end(code)
 	if file == "" {
 		printSlowest(out, rep.tests)
 		fmt.Fprintf(out, "processor time: %.0f s\n", (used.user + used.sys).Seconds())
 		return code, nil
 	}
 	return code, putDown(file, rep.tests)
+}
+
+// run runs "go test" and puts down what it says. It returns its exit code, and what
+// it has had of the processor.
+func (r *report) run(args []string, silence time.Duration) (int, usage, error) {
+	in, w, err := os.Pipe()
+	if err != nil {
+		return 1, usage{}, err
+	}
+	defer in.Close()
+	c := command{args: append([]string{"go", "test", "-json", "-timeout=0"}, args...), env: os.Environ(), stdout: w, group: true}
+	p, err := c.start()
+	w.Close()
+	if err != nil {
+		return 1, usage{}, err
+	}
+	watch := watchFor(silence, func() {
+		r.hangs(silence)
+		p.send(syscall.SIGQUIT)
+		time.AfterFunc(time.Minute, func() { p.send(syscall.SIGKILL) })
+	})
+	defer watch.stop()
+	lines := bufio.NewReader(in)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if len(line) > 0 {
+			watch.heard()
+			r.line(line)
+		}
+		if err != nil {
+			break
+		}
+	}
+	code, used := p.wait()
+	return code, used, nil
 }
 
 // watchdog calls its function once nothing has been heard for some time.
@@ -78,13 +93,15 @@ func (w *watchdog) stop() { w.timer.Stop() }
 
 // report makes text for people of what "go test -json" says.
 type report struct {
-	mu      sync.Mutex
-	out     io.Writer
-	said    map[key]*strings.Builder // what tests that haven't ended have said
-	running map[key]bool
-	failed  []key
-	skipped map[string]int // by reason
-	tests   []test
+	mu       sync.Mutex
+	out      io.Writer
+	said     map[key]*strings.Builder // what tests that haven't ended have said
+	running  map[key]bool
+	failed   []key
+	skipped  map[string]int // by reason
+	hung     bool           // it was ended, so that not all has run
+	panicked bool           // a program was, and some of its tests with it
+	tests    []test
 }
 
 // key names a test of a package; without a name it is the package.
@@ -121,6 +138,9 @@ func (r *report) line(line []byte) {
 // output keeps what a test says until it has ended. What a package says goes out
 // at once, but for what every package says.
 func (r *report) output(k key, text string) {
+	if strings.HasPrefix(text, "panic: ") || strings.HasPrefix(text, "fatal error: ") {
+		r.panicked = true
+	}
 	if k.test == "" {
 		if text != "PASS\n" && text != "FAIL\n" {
 			fmt.Fprint(r.out, text)
@@ -185,7 +205,7 @@ func (r *report) packageEnded(pkg, action string) {
 	for _, k := range left {
 		if action == "fail" && r.said[k].Len() > 0 {
 			fmt.Fprintf(r.out, "--- %s %s has not ended; it has said:\n%s", short(pkg), k.test, r.said[k])
-			r.failed = append(r.failed, k)
+			r.failed, r.panicked = append(r.failed, k), true
 		}
 		delete(r.said, k)
 	}
@@ -198,6 +218,7 @@ func (r *report) packageEnded(pkg, action string) {
 func (r *report) hangs(d time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.hung = true
 	var names []string
 	for k := range r.running {
 		names = append(names, short(k.pkg)+" "+k.test)

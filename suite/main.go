@@ -7,8 +7,9 @@
 // A run of tests prints what "go test" does: a line for each package, and all
 // that a failing test has said. What was skipped is counted by its reason. Go's
 // own timeout is off, as it knows nothing of a busy host; a run of tests is ended
-// where no test has had anything to say for half an hour, with the names of those
-// that hang and a dump of their goroutines.
+// where no test has had anything to say for a quarter of an hour, with the names of
+// those that hang and a dump of their goroutines. In CI a handful of tests that have
+// failed are run once more, alone, and those that pass then are named as flaky.
 //
 // The exit code is that of the command that has failed.
 package main

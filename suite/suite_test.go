@@ -100,6 +100,7 @@ func fake(t *testing.T, name, script string) string {
 	}
 	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
 	t.Setenv(accountVariable, "")
+	t.Setenv("CI", "")
 	return path
 }
 
@@ -147,6 +148,59 @@ sleep 1000 >/dev/null & wait
 	want := "FAIL: no test has had anything to say for 1s; these have not ended:\n  p TestA\ngoroutine dump\nFAIL\nprocessor time:"
 	if !strings.HasPrefix(out.String(), want) {
 		t.Errorf("got:\n%s", out.String())
+	}
+}
+
+// TestInCIAFewTestsThatFailAreRunOnceMoreAlone: each leaf of them by its name, with
+// the flags of the run; all of it where a program has ended before its tests have.
+func TestInCIAFewTestsThatFailAreRunOnceMoreAlone(t *testing.T) {
+	const p = "github.com/unitd/unitd/p"
+	fail := func(tests ...string) string {
+		var b strings.Builder
+		for _, test := range tests {
+			fmt.Fprintf(&b, "printf '%%s\\n' '"+`{"Action":"fail","Package":%q,"Test":%q}`+"'\n", p, test)
+		}
+		return b.String() + fmt.Sprintf("printf '%%s\\n' '"+`{"Action":"fail","Package":%q}`+"'\n", p)
+	}
+	panics := "printf '%s\\n' '" + `{"Action":"output","Package":"` + p + `","Test":"TestA","Output":"panic: no\\n"}` + "'\n"
+	all := []string{"-race", "-run", "^Test", "./p", "./q"}
+	for _, c := range []struct {
+		name, ci, first, then string
+		code                  int
+		runs, flaky           []string
+	}{
+		{"what passes then is flaky", "true", fail("TestA/a_b.c", "TestA", "TestB"), "exit 0", 0,
+			[]string{`-race -run ^TestA$/^a_b\.c$ ` + p, "-race -run ^TestB$ " + p}, []string{"TestA/a_b.c", "TestA", "TestB"}},
+		{"what fails again has failed", "true", fail("TestA", "TestB"), fail("TestA") + "exit 1", 1, []string{"-race -run ^TestA$ " + p}, nil},
+		{"all is run again after a panic", "true", panics + fail("TestA"), "exit 0", 0, []string{strings.Join(all, " ")}, []string{"TestA"}},
+		{"and where no test is named", "true", fail(), "exit 0", 0, []string{strings.Join(all, " ")}, []string{""}},
+		{"many that fail are no chance", "true", fail("TestA", "TestB", "TestC", "TestD", "TestE", "TestF"), "exit 0", 1, nil, nil},
+		{"elsewhere nothing is run again", "", fail("TestA"), "exit 0", 1, nil, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			program := fake(t, "go", `shift 3; runs="${0%/*}/runs"
+[ -e "$runs" ] || { : >"$runs"; `+c.first+`exit 1; }
+echo "$*" >>"$runs"
+`+c.then)
+			t.Setenv("CI", c.ci)
+			var out bytes.Buffer
+			code, err := goTest(all, time.Minute, &out)
+			if err != nil || code != c.code {
+				t.Errorf("exit code %d, %v\n%s", code, err, &out)
+			}
+			runs, err := os.ReadFile(filepath.Join(filepath.Dir(program), "runs"))
+			if want := strings.Join(append(c.runs, ""), "\n"); err != nil || string(runs) != want {
+				t.Errorf("run again were, %v:\n%swant:\n%s", err, runs, want)
+			}
+			for _, name := range c.flaky {
+				if !strings.Contains(out.String(), strings.TrimSpace("FLAKY: p "+name)+" has failed") {
+					t.Errorf("%q isn't called flaky:\n%s", name, &out)
+				}
+			}
+			if strings.Contains(out.String(), "FLAKY") != (c.flaky != nil) {
+				t.Errorf("got:\n%s", &out)
+			}
+		})
 	}
 }
 
