@@ -28,25 +28,39 @@ const (
 )
 
 // outputTail keeps the end of what a hook says for people: the last lines of
-// both streams and of what it logs as an error; and the last line on standard
-// error, and that of the last error, which mostly say why it has failed.
+// both streams and of what it logs as an error; and what each of standard error
+// and the last error ends with, which mostly says why it has failed.
 type outputTail struct {
 	// relation is what the messages of a relation's hook begin with, "db:3".
 	relation string
 
-	mu     sync.Mutex
-	kept   []string
-	bytes  int
+	mu      sync.Mutex
+	kept    []string
+	bytes   int
+	printed said
+	logged  said
+}
+
+// said is what lines of a hook say of its failure: the last of them, and the
+// exception in them.
+type said struct {
 	last   string
-	logged string
+	python traceback
+}
+
+func (s *said) line(line string) {
+	if tells(line) {
+		s.last = line
+	}
+	s.python.line(line)
 }
 
 func (o *outputTail) add(s runner.Stream, line string) {
 	line = strings.ToValidUTF8(line, "\uFFFD")
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if s == runner.Stderr && tells(line) {
-		o.last = line
+	if s == runner.Stderr {
+		o.printed.line(line)
 	}
 	o.keep(line)
 }
@@ -60,11 +74,13 @@ func (o *outputTail) log(level, message string) {
 	message = strings.ToValidUTF8(strings.TrimPrefix(message, o.relation+": "), "\uFFFD")
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	logged := said{}
 	for _, line := range debuglog.Lines(message) {
-		if tells(line) {
-			o.logged = line
-		}
+		logged.line(line)
 		o.keep(line)
+	}
+	if logged.last != "" {
+		o.logged = logged
 	}
 }
 
@@ -95,16 +111,22 @@ func (o *outputTail) lines() []string {
 // reasonBytes bounds the reason of a failure, in which a long path may stand.
 const reasonBytes = 400
 
-// with adds the charm's own reason to what happened: the last line on standard
-// error, else that of the last error that it has logged.
+// with adds the charm's own reason to what happened: the exception that has ended
+// a Python program, printed or logged; else the last line on standard error, else that
+// of the last error that it has logged.
 func (o *outputTail) with(what string) string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	reason := cmp.Or(o.last, o.logged)
+	reason := cmp.Or(o.printed.python.exception(), o.logged.python.exception(), o.printed.last, o.logged.last)
 	if reason == "" {
 		return what
 	}
 	return what + ": " + cut(reason, reasonBytes)
+}
+
+// oneLine is a text of several lines in one, as a reason is shown in tables.
+func oneLine(s string) string {
+	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == '\n' || r == '\r' }), " ")
 }
 
 // cut is the text, or so many bytes of it and a sign that there was more.

@@ -80,7 +80,7 @@ func (u *unit) failedByWish(ctx context.Context, hctx *hookcontext.Context, res 
 	if !failed {
 		return res
 	}
-	f := resolver.Failure{Message: u.mask.text(reason), Exit: -1}
+	f := resolver.Failure{Message: oneLine(u.mask.text(reason)), Exit: -1}
 	if res.Failure != nil {
 		f.Output = res.Failure.Output
 	}

@@ -41,7 +41,11 @@ func (s *FullStatus) Troubles() []Trouble {
 func (v UnitView) troubles() []Trouble {
 	var all []Trouble
 	if v.Workload.Status == model.StatusError && v.charms == nil {
-		all = append(all, Trouble{v.Name, InError, v.Workload.Message})
+		text := v.Workload.Message
+		if reason, ok := v.Workload.Data["reason"].(string); ok {
+			text += " (" + reason + ")"
+		}
+		all = append(all, Trouble{v.Name, InError, text})
 	}
 	if v.Agent.Status == model.StatusFailed {
 		all = append(all, Trouble{v.Name, AgentFailed, v.Agent.Message})

@@ -206,6 +206,7 @@ func (a *app) tellFailed(m *state.Model, told map[string]bool) error {
 	if err != nil {
 		return ignore(err, errors.NotFound) // it has gone meanwhile
 	}
+	statusWithAuthors(s, a.sources(m))
 	for _, trouble := range s.Troubles() {
 		text := fmt.Sprintf("%s: %s", trouble.Unit, trouble.Text)
 		if trouble.Kind == state.InError && !told[text] {

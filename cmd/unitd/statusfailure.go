@@ -3,16 +3,14 @@ package main
 import (
 	"fmt"
 	"maps"
-	"slices"
-	"strings"
 
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
 )
 
-// failures shows below the tables how each hook has failed that a unit is in
-// error by, and what it printed last; what an agent can't do; and which hooks of
-// containers have failed and hold nothing up.
+// failures shows below the tables, in a line each, why the hooks have failed that
+// units are in error by; what an agent can't do; and which hooks of containers have
+// failed and hold nothing up.
 func (t *table) failures(s *state.FullStatus) {
 	for _, app := range s.Applications {
 		for _, u := range app.Units {
@@ -45,40 +43,9 @@ func (t *table) failure(unit string, data map[string]any) {
 	}
 	head := []span{
 		{text: unit, colour: bold}, {text: fmt.Sprintf(": %v%s, run %v: ", data["hook"], remote, data["run"])},
-		{text: clip(failureWords(data), 200), colour: red},
+		{text: clip(fmt.Sprint(data["reason"]), 400), colour: red},
 	}
 	t.b.WriteString("\n" + cell{more: head}.render(t.colours) + "\n")
-	lines, _ := data["output"].([]any)
-	for _, line := range lines {
-		t.b.WriteString("    " + clip(fmt.Sprint(line), 200) + "\n")
-	}
-}
-
-// failureWords says how a hook ended: "exit code 3", "ended by SIGKILL",
-// "interrupted", or why it couldn't run or be committed.
-func failureWords(data map[string]any) string {
-	if data["interrupted"] == true {
-		return "interrupted"
-	}
-	if s, ok := data["signal"]; ok {
-		return fmt.Sprintf("ended by %v", s) + unsaid(data)
-	}
-	if code, ok := data["exit"]; ok {
-		return fmt.Sprintf("exit code %v", code) + unsaid(data)
-	}
-	return fmt.Sprint(data["reason"])
-}
-
-// unsaid is the charm's own reason where the lines that are shown don't have it.
-func unsaid(data map[string]any) string {
-	whole, _ := data["reason"].(string)
-	_, reason, _ := strings.Cut(whole, ": ")
-	lines, _ := data["output"].([]any)
-	said := func(line any) bool { return strings.HasPrefix(fmt.Sprint(line), strings.TrimSuffix(reason, "…")) }
-	if reason == "" || slices.ContainsFunc(lines, said) {
-		return ""
-	}
-	return ": " + reason
 }
 
 // withData is a status with what is known of the failure that it tells of.

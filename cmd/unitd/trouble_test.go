@@ -23,6 +23,9 @@ func TestNothingThatHasFailedCountsAsSettledWell(t *testing.T) {
 		`units in error: app/0: hook failed: "start"`: failed(func(u *state.UnitView) {
 			u.Workload = model.Status{Status: model.StatusError, Message: `hook failed: "start"`}
 		}),
+		`units in error: app/0: hook failed: "start" (exit status 1: no such port)`: failed(func(u *state.UnitView) {
+			u.Workload = model.Status{Status: model.StatusError, Message: `hook failed: "start"`, Data: map[string]any{"reason": "exit status 1: no such port"}}
+		}),
 		"units whose agents cannot work: app/0: the unit's machine has ended": failed(func(u *state.UnitView) {
 			u.Agent = model.Status{Status: model.StatusFailed, Message: "the unit's machine has ended"}
 		}),

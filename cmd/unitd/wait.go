@@ -176,6 +176,7 @@ func (a *app) failIfInError(m *state.Model) error {
 	if err != nil {
 		return err
 	}
+	statusWithAuthors(s, a.sources(m))
 	return settledWith(s, true)
 }
 

@@ -175,5 +175,6 @@ func (w *watching) failed() error {
 	if err != nil {
 		return err
 	}
+	statusWithAuthors(s, w.app.sources(w.model))
 	return settledWith(s, false)
 }
