@@ -1,7 +1,10 @@
 package etcdtest
 
 import (
+	"bufio"
+	"bytes"
 	"context"
+	"io"
 	"os"
 	"os/exec"
 	"strings"
@@ -96,14 +99,34 @@ func Again(t *testing.T, engine string) {
 	if OnEtcd() {
 		t.Skip("these tests run on etcd already")
 	}
-	args := []string{"test", "-count=1", "-vet=off", "-timeout=0"}
+	args := []string{"test", "-count=1", "-vet=off", "-timeout=0", "-v"}
 	if testing.Short() {
 		args = append(args, "-short")
 	}
 	cmd := exec.CommandContext(t.Context(), "go", args...)
 	cmd.Env = append(os.Environ(), Variable+"="+engine)
-	out, err := cmd.CombinedOutput()
+	var out bytes.Buffer
+	r, w := io.Pipe()
+	cmd.Stdout, cmd.Stderr = w, w
+	told := make(chan struct{})
+	go func() {
+		defer close(told)
+		// What has ended is said at once: who watches this run for a hang hears that
+		// it goes on.
+		for lines := bufio.NewReader(io.TeeReader(r, &out)); ; {
+			line, err := lines.ReadString('\n')
+			if strings.HasPrefix(line, "--- ") {
+				t.Logf("on %s: %s", engine, strings.TrimSpace(line))
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	err := cmd.Run()
+	_ = w.Close()
+	<-told
 	if err != nil {
-		t.Errorf("on %s: %v\n%s", engine, err, out)
+		t.Errorf("on %s: %v\n%s", engine, err, &out)
 	}
 }
