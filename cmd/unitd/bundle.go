@@ -39,7 +39,9 @@ func asBundle(path, then string) string {
 // applied: it is known then how their units are isolated.
 type plan struct {
 	isolation model.Isolation
-	base      string // the model's
+	asked     isolateFlags // for charms with containers, see isolationOf
+	dir       string       // where what units change is tried to be kept; empty: the data directory
+	base      string       // the model's
 	*bundle.Bundle
 	// apps are in the order in which they can be deployed, places where the units
 	// go of those for which the bundle says so.
@@ -204,6 +206,9 @@ func (a *app) apply(m *state.Model, p *plan) error {
 		}
 		there[name] = doc
 	}
+	if err := a.checkIsolationFor(p, there); err != nil {
+		return err
+	}
 	ps, err := a.placesIn(m, p)
 	if err != nil {
 		return err
@@ -274,11 +279,6 @@ func (a *app) deployPlanned(m *state.Model, app plannedApp, isolation model.Isol
 		return err
 	}
 	return m.SetExposed(a.ctx, todo.Application, true)
-}
-
-// isolationOf is how the units of an application that is added are isolated.
-func (p *plan) isolationOf(app plannedApp) model.Isolation {
-	return onBase(p.isolation, app.packed.Charm.Charm, "", p.base)
 }
 
 // args are those of Deploy but for the charm's URL.
@@ -385,7 +385,8 @@ func (a *app) deployBundle(path, name string, f deployFlags) error {
 	if p.isolation, err = f.isolate.isolation(); err != nil {
 		return err
 	}
-	if err := a.checkIsolation(f.isolate, p.isolation); err != nil {
+	p.asked = f.isolate
+	if err := a.checkIsolation(f.isolate, p.isolation, false); err != nil {
 		return err
 	}
 	m, err := a.model()

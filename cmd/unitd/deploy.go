@@ -95,9 +95,7 @@ func (a *app) deploy(path, name string, f deployFlags) error {
 	if todo.Isolation, err = f.isolate.isolation(); err != nil {
 		return err
 	}
-	if len(charm.Containers) > 0 && !todo.Isolation.On() {
-		todo.Isolation = a.forContainers(f.isolate, todo.Isolation)
-	}
+	todo.Isolation = f.isolate.forContainers(todo.Isolation, charm.Charm)
 	m, err := a.model()
 	if err != nil {
 		return err
@@ -191,7 +189,7 @@ func (a *app) checkDeploy(m *state.Model, charm model.Charm, todo state.DeployAr
 	if err := checkUsers(a.oneUser, todo.Isolation, charm); err != nil {
 		return err
 	}
-	return a.checkIsolation(f, todo.Isolation)
+	return a.checkIsolation(f, todo.Isolation, len(charm.Containers) > 0)
 }
 
 // onMachines is for how many units of an application machines are to be found.

@@ -66,11 +66,11 @@ func (f isolateFlags) isolation() (model.Isolation, error) {
 	return i, nil
 }
 
-// forContainers is how units of a charm with containers are isolated, which run
-// beside isolated units alone: as well as this user can, unless it was told not to.
-func (a *app) forContainers(f isolateFlags, i model.Isolation) model.Isolation {
-	if f.told() {
-		a.note("the units aren't isolated: their workload containers don't run")
+// forContainers is how units of a charm are isolated: as i says, but where that is not
+// at all, nobody has said so, and the charm has containers, which run beside isolated
+// units alone. Then it is as well as this user can.
+func (f isolateFlags) forContainers(i model.Isolation, charm model.Charm) model.Isolation {
+	if len(charm.Containers) == 0 || i.On() || f.told() {
 		return i
 	}
 	i.Mode = model.IsolateFiles
@@ -107,10 +107,10 @@ func (a *app) baseOf(m *state.Model) (string, error) {
 	return all["default-base"], errors.Trace(err)
 }
 
-// checkIsolation says whether units can be isolated as the flags ask for, and
-// tells what they will lack. What the world of a script is told was tried before
-// the first script.
-func (a *app) checkIsolation(f isolateFlags, i model.Isolation) error {
+// checkIsolation says whether units, of a charm with containers or not, can be isolated as
+// the flags ask for, and tells what they will lack. What the world of a script is told
+// was tried before the first script.
+func (a *app) checkIsolation(f isolateFlags, i model.Isolation, containers bool) error {
 	if _, inLab, err := labTime(); err != nil || inLab && f.mode == "" {
 		return err
 	}
@@ -118,7 +118,7 @@ func (a *app) checkIsolation(f isolateFlags, i model.Isolation) error {
 	if err != nil {
 		return err
 	}
-	return a.checkIsolationIn(dir, dir, i)
+	return a.checkIsolationIn(dir, dir, i, containers)
 }
 
 // oneUser says in a line why there is one user alone in the units of an agent of this
@@ -155,14 +155,18 @@ func checkUsers(single func() error, i model.Isolation, charm model.Charm) error
 }
 
 // checkIsolationIn is checkIsolation for units whose changes are in dir.
-func (a *app) checkIsolationIn(dataDir, dir string, i model.Isolation) error {
+func (a *app) checkIsolationIn(dataDir, dir string, i model.Isolation, containers bool) error {
 	if !i.On() {
 		return nil
 	}
 	lost, err := a.tryIsolation(dataDir, dir, i)
 	switch {
 	case errors.Is(err, isolate.ErrNoRights):
-		return errors.WithType(fmt.Errorf("units can't be isolated here: %s; without --isolate they share the host, its files, processes and ports", err), isolate.ErrNoRights)
+		without := "without --isolate they share the host, its files, processes and ports"
+		if containers {
+			without = "with --isolate=off they share the host, and their containers don't run"
+		}
+		return errors.WithType(fmt.Errorf("units can't be isolated here: %s; %s", err, without), isolate.ErrNoRights)
 	case err != nil:
 		return err
 	case lost != "":
@@ -247,4 +251,32 @@ func (a *app) isolatePlan(p *plan, dir string) error {
 		a.note("%s", note)
 	}
 	return errors.Trace(a.ctx.Err())
+}
+
+// isolationOf is how the units of an application that is added are isolated: as the
+// others, but where these aren't and the charm has containers.
+func (p *plan) isolationOf(app plannedApp) model.Isolation {
+	charm := app.packed.Charm.Charm
+	return onBase(p.asked.forContainers(p.isolation, charm), charm, "", p.base)
+}
+
+// checkIsolationFor says whether those applications that are added can be isolated that
+// are so for their containers' sake. One trial is for all.
+func (a *app) checkIsolationFor(p *plan, there map[string]state.ApplicationDoc) error {
+	if p.isolation.On() {
+		return nil // that was tried
+	}
+	for _, app := range p.apps {
+		i := p.isolationOf(app)
+		if _, ok := there[app.Application.Name]; ok || !i.On() {
+			continue
+		}
+		dir, err := dataDir()
+		if err != nil {
+			return err
+		}
+		err = a.checkIsolationIn(cmp.Or(p.dir, dir), cmp.Or(p.dir, dir), i, true)
+		return errors.Annotatef(err, "cannot deploy application %q", app.Application.Name)
+	}
+	return nil
 }

@@ -53,16 +53,26 @@ func (l lacking) add(given map[string]state.Content) {
 	}
 }
 
-// noteLacks says what a container charm won't find here, in a line for each of: the
-// Kubernetes API, and Pebble. What was said of the charm before isn't said again.
+// noteLacks says what a container charm won't find here, in a line for each of: its
+// containers, the Kubernetes API, and Pebble. What was said of the charm before isn't said again.
 func (a *app) noteLacks(c *charmdir.Charm, l lacking) {
-	for _, line := range []string{kubernetesLacks(c, l), a.pebbleLacks(c, l)} {
+	for _, line := range []string{containersLack(c, l), kubernetesLacks(c, l), a.pebbleLacks(c, l)} {
 		if line == "" || slices.Contains(a.noted, line) {
 			continue
 		}
 		a.noted = append(a.noted, line)
 		a.note("WARNING %s", harmless(line))
 	}
+}
+
+// containersLack says in a line that the containers of a charm don't run: they do beside
+// isolated units alone.
+func containersLack(c *charmdir.Charm, l lacking) string {
+	if len(c.Containers) == 0 || l.isolated {
+		return ""
+	}
+	return fmt.Sprintf("the units of %q aren't isolated, so its containers (%s) don't run: remove the application, and deploy it with --isolate=auto",
+		l.application, strings.Join(c.ContainerNames(), ", "))
 }
 
 // kubernetesLacks says in a line what a container charm wants of the Kubernetes API that

@@ -141,7 +141,7 @@ func (a *app) isolateScripts(dir string, f testFlags) (string, error) {
 		return "", err
 	}
 	if (isolateFlags{mode: f.isolate}).told() {
-		return cmp.Or(i.Mode, model.IsolateOff), a.checkIsolationIn(dir, os.TempDir(), i)
+		return cmp.Or(i.Mode, model.IsolateOff), a.checkIsolationIn(dir, os.TempDir(), i, false)
 	}
 	i, why := a.whereAllowed(dir, os.TempDir())
 	if f.verbose && why != "" {

@@ -64,7 +64,8 @@ func (a *app) up(path string, f upFlags) error {
 	if p.isolation, err = f.isolate.isolation(); err != nil {
 		return err
 	}
-	if err := a.checkIsolation(f.isolate, p.isolation); err != nil {
+	p.asked = f.isolate
+	if err := a.checkIsolation(f.isolate, p.isolation, false); err != nil {
 		return err
 	}
 	m, err := a.model()

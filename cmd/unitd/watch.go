@@ -91,8 +91,9 @@ func (a *app) watch(path string, f watchFlags) error {
 		return err
 	}
 	defer w.end()
+	p.asked, p.dir = f.isolate, w.dir
 	if f.isolate.told() {
-		err = a.checkIsolationIn(w.dir, w.dir, p.isolation)
+		err = a.checkIsolationIn(w.dir, w.dir, p.isolation, false)
 	} else {
 		err = a.isolatePlan(p, w.dir)
 	}
