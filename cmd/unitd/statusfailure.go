@@ -17,8 +17,8 @@ func (t *table) failures(s *state.FullStatus) {
 			if u.Workload.Status == model.StatusError && len(u.Workload.Data) > 0 {
 				t.failure(string(u.Name), u.Workload.Data)
 			}
-			if u.Agent.Status == model.StatusFailed {
-				head := []span{{text: string(u.Name), colour: bold}, {text: ": "}, {text: clip(u.Agent.Message, 400), colour: red}}
+			if held := heldUp(u); held != "" {
+				head := []span{{text: string(u.Name), colour: bold}, {text: ": "}, {text: clip(held, 400), colour: red}}
 				t.b.WriteString("\n" + cell{more: head}.render(t.colours) + "\n")
 			}
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -199,17 +200,31 @@ func unitCell(u state.UnitView, indent string) cell {
 	return cell{text: indent + string(u.Name)}
 }
 
-// unitMessage is the message of a unit, after the hook that runs.
+// unitMessage is the message of a unit, after the hook that runs and before what
+// holds its agent up, of which failures has the whole.
 func unitMessage(u state.UnitView) cell {
-	text := u.Workload.Message
-	if u.Agent.Status == model.StatusFailed {
-		text = u.Agent.Message // whatever the charm has said, nothing of it goes on
-	}
+	text, held := u.Workload.Message, heldUp(u)
 	if hook, ok := strings.CutPrefix(u.Agent.Message, "running "); ok && u.Agent.Status == model.StatusExecuting {
+		hook, _, _ = strings.Cut(hook, "; ")
 		hook, _, _ = strings.Cut(hook, " hook")
 		text = strings.TrimSpace("(" + hook + ") " + text)
 	}
-	return message(text)
+	if held != "" && text != "" {
+		held = clip(text, 60) + "; " + held
+	}
+	return message(cmp.Or(held, text))
+}
+
+// heldUp says what an agent can't do; empty: nothing.
+func heldUp(u state.UnitView) string {
+	switch u.Agent.Status {
+	case model.StatusFailed:
+		return u.Agent.Message
+	case model.StatusExecuting:
+		_, held, _ := strings.Cut(u.Agent.Message, "; ") // see machine.Word.See
+		return held
+	}
+	return ""
 }
 
 // portCell groups ports by protocol: "80,443,8000-8010/tcp 53/udp icmp".
