@@ -62,6 +62,15 @@ func (r *report) run(args []string, silence time.Duration) (int, usage, error) {
 		time.AfterFunc(time.Minute, func() { p.send(syscall.SIGKILL) })
 	})
 	defer watch.stop()
+	// It waits from the beginning: tests may wait for the end of what they have left
+	// behind, and this process is its parent.
+	ended := make(chan struct{})
+	var code int
+	var used usage
+	go func() {
+		defer close(ended)
+		code, used = p.wait()
+	}()
 	lines := bufio.NewReader(in)
 	for {
 		line, err := lines.ReadBytes('\n')
@@ -73,7 +82,7 @@ func (r *report) run(args []string, silence time.Duration) (int, usage, error) {
 			break
 		}
 	}
-	code, used := p.wait()
+	<-ended
 	return code, used, nil
 }
 

@@ -151,6 +151,21 @@ sleep 1000 >/dev/null & wait
 	}
 }
 
+// TestTestsCanWaitForTheEndOfWhatTheyHaveLeft: this program has it then.
+func TestTestsCanWaitForTheEndOfWhatTheyHaveLeft(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("what is left behind has another parent here")
+	}
+	fake(t, "go", `
+cd "$(dirname "$0")"
+sh -c 'sleep 0.01 >/dev/null & echo $! >left'
+while kill -0 $(cat left); do sleep 0.01; done 2>/dev/null
+`)
+	if code, err := goTest([]string{"./p"}, time.Minute, &bytes.Buffer{}); err != nil || code != 0 {
+		t.Errorf("exit code %d, %v", code, err)
+	}
+}
+
 // TestInCIAFewTestsThatFailAreRunOnceMoreAlone: each leaf of them by its name, with
 // the flags of the run; all of it where a program has ended before its tests have.
 func TestInCIAFewTestsThatFailAreRunOnceMoreAlone(t *testing.T) {
