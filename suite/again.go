@@ -21,7 +21,8 @@ const mostAgain = 5
 // go test's cache. It returns the exit code.
 func again(args []string, first *report, silence time.Duration, out io.Writer, code int) (int, error) {
 	runs := [][]string{args}
-	if failed, ok := first.leaves(); ok {
+	failed, named := first.leaves()
+	if named {
 		if len(failed) > mostAgain {
 			return code, nil
 		}
@@ -30,14 +31,18 @@ func again(args []string, first *report, silence time.Duration, out io.Writer, c
 			runs = append(runs, onlyTest(args, k))
 		}
 	}
-	for _, run := range runs {
+	for i, run := range runs {
 		fmt.Fprintln(out, "once more, alone: go test "+strings.Join(run, " "))
 		rep := newReport(out)
-		code, _, err := rep.run(run, silence)
+		again, _, err := rep.run(run, silence)
 		if err != nil {
 			return 1, err
 		}
-		if rep.end(code); code != 0 {
+		if rep.end(again); again != 0 {
+			return again, nil
+		}
+		if named && !slices.ContainsFunc(rep.tests, func(t test) bool { return t.pkg == failed[i].pkg && t.name == failed[i].test }) {
+			fmt.Fprintln(out, "FAIL: "+short(failed[i].pkg)+" "+failed[i].test+" wasn't there to be run again")
 			return code, nil
 		}
 	}
