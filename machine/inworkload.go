@@ -26,6 +26,9 @@ func (u *unit) inWorkload(ctx context.Context, task *doing) uniter.Result {
 		return uniter.Result{Failure: &resolver.Failure{Message: err.Error(), Exit: -1}}
 	}
 	in := task.In
+	if u.cell.Load() == nil {
+		return failed(errors.Errorf("container %q for unit %q can't run, as the unit isn't isolated", in.Container, u.name))
+	}
 	if u.inPod == nil || !slices.Contains(u.inPod.names, in.Container) {
 		return failed(errors.Errorf("unit %q has no container %q", u.name, in.Container))
 	}

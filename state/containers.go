@@ -29,6 +29,7 @@ const (
 	ContainerRunning  ContainerState = "running"
 	ContainerWaiting  ContainerState = "waiting" // until it is started again, or its image is tried again
 	ContainerStopped  ContainerState = "stopped" // until a person starts it again
+	ContainerBarred   ContainerState = "barred"  // it can't run beside this unit, whatever agent there is
 )
 
 // ContainerDoc is a workload container of a unit, as its agent has told.
@@ -93,7 +94,16 @@ type FailedHook struct {
 
 // Down says whether a container isn't up and waits: there was something wrong, and
 // it is tried again later.
-func (c ContainerDoc) Down() bool { return c.Fault != "" && c.State != ContainerStopped }
+func (c ContainerDoc) Down() bool {
+	return c.Fault != "" && c.State != ContainerStopped && !c.Barred()
+}
+
+// Barred says whether a container can't run beside its unit.
+func (c ContainerDoc) Barred() bool { return c.State == ContainerBarred }
+
+// ContainersWay is what to do about containers that are barred, as units stay isolated
+// as they were deployed.
+const ContainersWay = "remove the application, and deploy it with --isolate=auto"
 
 // Coming says whether a container is about to be up, as far as is known.
 func (c ContainerDoc) Coming() bool {
@@ -141,13 +151,35 @@ func (m *Model) Containers(ctx context.Context, unit model.UnitName) (told Conta
 	return told, errors.Trace(err)
 }
 
-// containersOf is what was told of a unit's containers.
-func (d docs) containersOf(u UnitDoc) (doc ContainersDoc, err error) {
+// containersOf is what was told of a unit's containers. Of a unit that isn't isolated
+// nobody has to tell: they run beside isolated units alone, so they have been barred
+// since then.
+func (d docs) containersOf(u UnitDoc, app ApplicationDoc, since time.Time) (doc ContainersDoc, err error) {
 	if !u.Pod {
 		return doc, nil
 	}
-	_, err = d.find(containersKey(u.Name), &doc)
-	return doc, errors.Trace(err)
+	if app.Isolation.On() {
+		_, err = d.find(containersKey(u.Name), &doc)
+		return doc, errors.Trace(err)
+	}
+	charm, err := d.charm(app.Charm)
+	if err != nil {
+		return doc, errors.Trace(err)
+	}
+	for _, name := range charm.Charm.ContainerNames() {
+		doc.Containers = append(doc.Containers, ContainerDoc{Name: name, State: ContainerBarred, Since: since, Fault: "the unit isn't isolated"})
+	}
+	return doc, nil
+}
+
+// barred says in a line that containers can't run; empty: all can.
+func (d ContainersDoc) barred() string {
+	for _, c := range d.Containers {
+		if c.Barred() {
+			return "containers can't run, as " + c.Fault
+		}
+	}
+	return ""
 }
 
 // shown is a unit's workload status as people see it who have these containers in
@@ -156,6 +188,9 @@ func (d docs) containersOf(u UnitDoc) (doc ContainersDoc, err error) {
 func (d ContainersDoc) shown(workload model.Status) model.Status {
 	quiet := workload.Status == model.StatusActive || workload.Status == model.StatusUnknown
 	waits := workload.Status == model.StatusWaiting || workload.Status == model.StatusBlocked
+	if text := d.barred(); text != "" && (quiet || waits) {
+		return model.Status{Status: model.StatusBlocked, Message: text + ": " + ContainersWay, Since: workload.Since}
+	}
 	for _, c := range d.Containers {
 		if c.Down() && c.NoImage && (quiet || waits) {
 			return model.Status{Status: model.StatusError, Message: c.said(), Since: c.Since}

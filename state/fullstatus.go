@@ -192,7 +192,7 @@ func (s *FullStatus) application(r docs, doc ApplicationDoc, machines map[string
 		return v, errors.Trace(err)
 	}
 	for _, u := range units {
-		uv, err := r.unitView(u, machines[u.Machine])
+		uv, err := r.unitView(u, doc, machines[u.Machine])
 		if err != nil {
 			return v, errors.Trace(err)
 		}
@@ -218,7 +218,7 @@ func (s *FullStatus) application(r docs, doc ApplicationDoc, machines map[string
 	return v, errors.Trace(err)
 }
 
-func (d docs) unitView(u UnitDoc, m MachineView) (UnitView, error) {
+func (d docs) unitView(u UnitDoc, app ApplicationDoc, m MachineView) (UnitView, error) {
 	v := UnitView{UnitDoc: u}
 	if len(m.Addresses) > 0 {
 		v.Address = m.Addresses[0]
@@ -232,7 +232,7 @@ func (d docs) unitView(u UnitDoc, m MachineView) (UnitView, error) {
 	if v.Workload, v.Agent, err = d.unitStatus(u, m.Present); err != nil {
 		return v, errors.Trace(err)
 	}
-	if v.Containers, err = d.containersOf(u); err != nil || v.Agent.Status == model.StatusLost {
+	if v.Containers, err = d.containersOf(u, app, v.Workload.Since); err != nil || v.Agent.Status == model.StatusLost {
 		return v, errors.Trace(err)
 	}
 	return v.withContainers(), nil
@@ -283,7 +283,7 @@ func (m *Model) ShowUnit(ctx context.Context, name model.UnitName) (*UnitDetail,
 		if mv.Present, err = r.present(u.Machine); err != nil {
 			return errors.Trace(err)
 		}
-		if d.UnitView, err = r.unitView(u, mv); err != nil {
+		if d.UnitView, err = r.unitView(u, app, mv); err != nil {
 			return errors.Trace(err)
 		}
 		if d.Leader, err = r.isLeader(name); err != nil {

@@ -24,6 +24,7 @@ const (
 	HookAside     TroubleKind = "aside"     // a hook of a container, which is run again
 	HookDropped   TroubleKind = "dropped"   // a hook of a container in a unit that goes, which isn't run again
 	ContainerDown TroubleKind = "container" // a container isn't up, and is tried again
+	Barred        TroubleKind = "barred"    // the unit's containers can't run beside it
 	HeldUp        TroubleKind = "held"      // the unit is to have other containers after one that isn't ready
 )
 
@@ -49,6 +50,9 @@ func (v UnitView) troubles() []Trouble {
 	}
 	if v.Agent.Status == model.StatusFailed {
 		all = append(all, Trouble{v.Name, AgentFailed, v.Agent.Message})
+	}
+	if text := v.Containers.barred(); text != "" {
+		all = append(all, Trouble{v.Name, Barred, text})
 	}
 	for _, c := range v.Containers.Containers {
 		if c.Down() {

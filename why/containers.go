@@ -33,6 +33,9 @@ func down(f Facts) (Answer, bool) {
 	case first.Down():
 		a.Sentence = fmt.Sprintf("has a container that isn't up: %s (%s)", first.Name, first.Fault)
 		a.Free = "it is started again by itself"
+	case first.Barred():
+		a.Sentence = fmt.Sprintf("has a container that can't run: %s, as %s", first.Name, first.Fault)
+		a.Free = state.ContainersWay
 	case first.State == state.ContainerStopped:
 		a.Sentence = fmt.Sprintf("has a container that was stopped: %s", first.Name)
 	case first.State == state.ContainerFetching:

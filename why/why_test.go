@@ -92,6 +92,9 @@ func TestWhatIsSaid(t *testing.T) {
 		{"a container that was stopped", func(f *why.Facts) {
 			f.Containers = []state.ContainerDoc{{Name: "web", State: state.ContainerStopped, Since: f.Now}}
 		}, why.Down, "shop/0 has a container that was stopped: web since 09:00:00"},
+		{"a container that can't run", func(f *why.Facts) {
+			f.Containers = []state.ContainerDoc{{Name: "web", State: state.ContainerBarred, Since: f.Now, Fault: "the unit isn't isolated"}}
+		}, why.Down, "shop/0 has a container that can't run: web, as the unit isn't isolated since 09:00:00; remove the application, and deploy it with --isolate=auto"},
 		{"a check that is down", func(f *why.Facts) {
 			c := upContainer
 			c.Checks = []state.ContainerCheck{{Name: "fine", Status: "up"}, {Name: "up", Status: "down"}}

@@ -103,8 +103,8 @@ func unitDetail(d *state.UnitDetail, endpoint, related string, appOnly bool) tre
 
 // containerTree is a workload container as show-unit shows it.
 func containerTree(c state.ContainerDoc) tree {
-	t := tree{"image": c.Image, "state": string(c.State), "since": since(c.Since, false), "restarts": c.Restarts}
-	for key, value := range map[string]string{"digest": c.Digest, "message": c.Fault, "pebble-version": c.Version, "missing": c.Lost} {
+	t := tree{"state": string(c.State), "since": since(c.Since, false), "restarts": c.Restarts}
+	for key, value := range map[string]string{"image": c.Image, "digest": c.Digest, "message": c.Fault, "pebble-version": c.Version, "missing": c.Lost} {
 		if value != "" {
 			t[key] = value
 		}

@@ -17,6 +17,7 @@ var troubleTexts = []struct {
 	{state.InError, "units in error", `see "unitd debug-log", then "unitd resolved"`},
 	{state.AgentFailed, "units whose agents cannot work", `they try again; see "unitd why"`},
 	{state.ContainerDown, "containers that are not up", `they are tried again; see "unitd why" and "unitd debug-log"`},
+	{state.Barred, "units whose containers don't run", state.ContainersWay},
 	{state.HookAside, "hooks of containers that have failed", `they are run again; see "unitd debug-log"`},
 	{state.HookDropped, "hooks of containers that have failed in units that go", `they are not run again; see "unitd debug-log"`},
 	{state.HeldUp, "units that keep their former containers", `see "unitd why"`},
