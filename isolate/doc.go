@@ -142,6 +142,16 @@ type Network struct {
 	Bits    int    `json:"bits,omitempty"`
 }
 
+// HostEnd is the host on the network of the cells of an agent; zero: there is none, or
+// no cell is on it.
+type HostEnd struct {
+	// Address is the host's, Bits the length of the network's prefix; Device is the
+	// host's device that has it, MAC the device's hardware address.
+	Address     string
+	Bits        int
+	Device, MAC string
+}
+
 // MAC is the hardware address of the device that has an IP address, of those that
 // anybody may give to a device of his own: it stays the same when a cell is made
 // anew. Empty: that is no IP address.

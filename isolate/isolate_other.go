@@ -70,6 +70,9 @@ func (*Cells) Pause() error { return nil }
 // Try is an error, ErrNoRights.
 func (*Cells) Try(context.Context, Spec) (lost string, err error) { return "", errNoLinux }
 
+// Host is zero.
+func (*Cells) Host() (HostEnd, error) { return HostEnd{}, nil }
+
 // Lease is empty.
 func (*Cells) Lease(string) (string, error) { return "", nil }
 

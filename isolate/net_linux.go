@@ -162,6 +162,17 @@ func candidate(of string, try int) netip.Prefix {
 
 func gateway(p netip.Prefix) netip.Addr { return p.Addr().Next() }
 
+// Host is the host on the cells' network. It goes by what is recorded, as a network
+// that went with the host's last boot comes back as it was.
+func (c *Cells) Host() (HostEnd, error) {
+	b, err := openBridge(c.Dir)
+	if err != nil || len(b.Addresses) == 0 || !b.subnet().IsValid() {
+		return HostEnd{}, errors.Trace(err)
+	}
+	p := b.subnet()
+	return HostEnd{Address: gateway(p).String(), Bits: p.Bits(), Device: b.device(), MAC: hardware(b.dir).String()}, nil
+}
+
 // known says whether another device than the one of that index has the network,
 // or a part of it, and whether this one has.
 func known(p netip.Prefix, index int) (taken, has bool, err error) {

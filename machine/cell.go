@@ -240,6 +240,8 @@ func (u *unit) hostNow() Host {
 	if c := u.cell.Load(); c != nil {
 		h = c.host(h)
 		h.Hostname = strings.TrimPrefix(u.cellOf().Tag(), "unit-")
+	} else if end := u.facing.Load(); end != nil && end.Address != "" && h.local() {
+		h = h.facing(*end)
 	}
 	return h
 }
@@ -265,7 +267,7 @@ func (u *unit) cellOf() model.UnitName {
 // hostOf is the host as the units on a machine see it.
 func (a *modelAgent) hostOf(machine string) Host {
 	for _, u := range a.units {
-		if u.machine == machine && u.cell.Load() != nil {
+		if u.machine == machine && (u.cell.Load() != nil || u.facing.Load() != nil) {
 			return u.hostNow()
 		}
 	}

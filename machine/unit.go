@@ -60,6 +60,7 @@ type unit struct {
 	wiring      *wiring
 	cluster     *cluster
 	cell        atomic.Pointer[cell]
+	facing      atomic.Pointer[isolate.HostEnd] // see face
 	client      string
 	dataDir     string
 	shared      []string
@@ -324,6 +325,13 @@ func (u *unit) observe(ctx context.Context, l resolver.Local) (resolver.Remote, 
 	}
 	if gone {
 		return resolver.Remote{Now: u.clock.Now(), Gone: true}, nil
+	}
+	if err != nil {
+		return resolver.Remote{}, errors.Trace(err)
+	}
+	moved, err := u.face(ctx, s.Told.Addresses)
+	if err == nil && moved {
+		s, err = u.lookout.Snapshot(ctx)
 	}
 	if err != nil {
 		return resolver.Remote{}, errors.Trace(err)

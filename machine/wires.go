@@ -51,7 +51,7 @@ func (w *wiring) plan(v state.Wires, addresses map[string]string) plan {
 		if u.Principal != "" {
 			in = u.Principal
 		}
-		isolated := ownNetwork(apps[in.Application()].Isolation)
+		isolated := apps[in.Application()].Isolation.OwnNetwork()
 		switch {
 		case isolated && !here:
 			one.Address = "" // nobody here reaches it, and it may be one of this host's units'

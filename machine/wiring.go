@@ -220,7 +220,7 @@ func (w *wiring) lease(v state.Wires, leased []string) (map[string]string, error
 	addresses, there := map[string]string{}, map[string]bool{}
 	for _, app := range v.Applications {
 		there[app.Name] = true
-		if !ownNetwork(app.Isolation) || !local[app.Name] && !slices.Contains(leased, app.Name) {
+		if !app.Isolation.OwnNetwork() || !local[app.Name] && !slices.Contains(leased, app.Name) {
 			continue
 		}
 		address, err := w.cells.Lease(w.model.UUID() + "/" + app.Name)
@@ -240,10 +240,6 @@ func (w *wiring) lease(v state.Wires, leased []string) (map[string]string, error
 	}
 	return addresses, nil
 }
-
-// ownNetwork says whether units that are isolated so have a network of their own, or
-// may have one.
-func ownNetwork(i model.Isolation) bool { return i.On() && i.Mode != model.IsolateFiles }
 
 // sayProblems adds to a plan what can't be listened on, and logs what is new of it.
 func (w *wiring) sayProblems(p plan, failed map[string]error) {

@@ -41,6 +41,10 @@ func IsolationModes() []string {
 // On says whether units are isolated at all.
 func (i Isolation) On() bool { return i.Mode != "" && i.Mode != IsolateOff }
 
+// OwnNetwork says whether units that are isolated so have a network of their own, or
+// may have one.
+func (i Isolation) OwnNetwork() bool { return i.On() && i.Mode != IsolateFiles }
+
 // Validate is NotValid for a mode that isn't known, and for a root or system
 // without isolation.
 func (i Isolation) Validate() error {

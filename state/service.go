@@ -41,7 +41,7 @@ func (m *Model) Expose(ctx context.Context, name string, publish []model.Publica
 }
 
 func (t *txn) mayPublish(app ApplicationDoc, p model.Publication) error {
-	if !app.Isolation.On() || app.Isolation.Mode == model.IsolateFiles {
+	if !app.Isolation.OwnNetwork() {
 		return errors.NewNotValid(nil, fmt.Sprintf("cannot publish ports of %q: its units have no network of their own, so their ports are the host's already", app.Name))
 	}
 	all, err := list[ApplicationDoc](t.docs, "app/")
