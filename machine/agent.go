@@ -39,10 +39,10 @@ type Config struct {
 	Dir string
 	// Disk is what those files are written to; the zero value is the disk.
 	Disk durable.Disk
-	// Client is the program that hook tool names are linked to.
+	// Client is the program that hook tool names lead to, by a copy for each unit.
 	Client string
-	// ToolClient, where there is one, is linked to instead by what hooks call: one
-	// that starts faster, and knows the hook tools alone.
+	// ToolClient, where there is one, takes its place for what hooks call: one that
+	// starts faster, and knows the hook tools alone.
 	ToolClient string
 	Clock      clock.Clock
 	// Rounds, where it is set, says when the agent makes one of its rounds, in

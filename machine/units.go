@@ -13,7 +13,6 @@ import (
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/recording"
 	"github.com/unitd/unitd/state"
-	"github.com/unitd/unitd/tools"
 )
 
 // reconcile starts the agents of units that have none, ends those of units that
@@ -164,7 +163,7 @@ func (a *modelAgent) add(doc state.UnitDoc) *running {
 		idle:  a.tellIdle,
 		cells: a.Cells, wiring: a.wiring, cluster: a.cluster, client: a.Client, dataDir: a.Dir, shared: a.Shared, environment: a.Environment, outside: a.outside,
 	}}
-	u.toolsDir = tools.NewDir(filepath.Join(u.dir, "tools"), a.toolLinks())
+	u.toolsDir = a.ownTools(u.dir)
 	u.desire = a.telling.of(doc.Name, doc.ID, m, a.tellIdle, u.poke)
 	if doc.Pod && doc.Principal == "" {
 		u.ready = newReadiness(u.unit, a.tellIdle)

@@ -27,12 +27,10 @@ func (c Config) linkOutside() error {
 	return errors.Trace(err)
 }
 
-// toolLinks are those of the hook tools of a unit that shares the host: what one
-// unit's hooks do to them is no other's trouble.
-func (c Config) toolLinks() tools.Links {
-	return tools.LinksTo(cmp.Or(c.ToolClient, c.Client)).And(func(name string) string {
-		return filepath.Join(outsideDir(c.Dir), name)
-	})
+// ownTools are the hook tools of a unit that shares the host, in the unit's
+// directory: what its hooks do to them is no other unit's trouble.
+func (c Config) ownTools(dir string) *tools.Dir {
+	return tools.NewOwnDir(filepath.Join(dir, "tools"), cmp.Or(c.ToolClient, c.Client), outsideDir(c.Dir))
 }
 
 // mendTools has the unit's hook tools there before a run: an earlier one may have

@@ -95,9 +95,7 @@ func testClient(t *testing.T, program string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := Link(links, binary, binary); err != nil {
-		t.Fatal(err)
-	}
+	linkTo(t, links, binary)
 	s := serve(t, patience)
 	view := newMemory()
 	view.config["huge"] = strings.Repeat("0123456789abcdef", 1<<18) // 4 MiB

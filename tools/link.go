@@ -32,19 +32,12 @@ func (l Links) And(program func(name string) string) Links {
 	return out
 }
 
-// Link makes the tools' names in dir links to the client's program, and those of
-// Outside to outside's, which knows more. What is right already is left alone;
-// what isn't is replaced in one step, so that a hook that runs meanwhile always
-// finds its tools.
-func Link(dir, client, outside string) error {
-	_, err := NewDir(dir, LinksTo(client).And(func(string) string { return outside })).Mend()
-	return errors.Trace(err)
-}
-
 // Dir is a directory of hook tools. It is for one goroutine.
 type Dir struct {
-	path  string
-	links Links
+	path   string
+	links  Links
+	own    []*own
+	client string
 	// known is the directory as it was when all of it was last found right; nil:
 	// it may be anything.
 	known os.FileInfo
@@ -63,21 +56,21 @@ func (d *Dir) Path() string { return d.path }
 const settles = 2 * time.Second
 
 // Mend makes the directory what it is to be. Where nothing has touched it since
-// the last time that is one look at it; else all of the links are looked at, and
-// what isn't right is replaced. mended are the names, in order, that were gone, or
-// no links, where there had been a directory of tools before: somebody has
-// damaged it.
+// the last time that is one look at it, and at each file of its own; else all of
+// the links are looked at, and what isn't right is replaced. mended are the
+// names, in order, that were gone, no links, or changed files, where there had been
+// a directory of tools before: somebody has damaged it.
 func (d *Dir) Mend() (mended []string, err error) {
 	began := time.Now()
 	now, err := os.Lstat(d.path)
-	if err == nil && same(d.known, now) {
+	if err == nil && same(d.known, now) && !slices.ContainsFunc(d.own, func(f *own) bool { return !f.untouched(d.path) }) {
 		return nil, nil
 	}
 	d.known = nil
 	if err := d.makePath(now); err != nil {
 		return nil, errors.Annotate(err, "cannot make the directory of the hook tools")
 	}
-	if mended, err = d.linkAll(); err != nil {
+	if mended, err = d.makeAll(began); err != nil {
 		return nil, errors.Trace(err)
 	}
 	if now, err = os.Lstat(d.path); err != nil {
@@ -91,6 +84,23 @@ func (d *Dir) Mend() (mended []string, err error) {
 	}
 	d.made = true
 	return mended, nil
+}
+
+// makeAll makes the files, and then what leads to them.
+func (d *Dir) makeAll(began time.Time) (wrong []string, err error) {
+	for _, f := range d.own {
+		damaged, err := f.mend(d.path, began)
+		if err != nil {
+			return nil, errors.Annotatef(err, "cannot give the unit its own %s", f.name)
+		}
+		if damaged {
+			wrong = append(wrong, f.name)
+		}
+	}
+	links, err := d.linkAll()
+	wrong = append(wrong, links...)
+	slices.Sort(wrong)
+	return wrong, errors.Trace(err)
 }
 
 // makePath makes the directory, in the place of whatever is there; now is what
@@ -150,6 +160,11 @@ func link(name, target string) error {
 	if err := os.Symlink(target, temporary); err != nil {
 		return errors.Trace(err)
 	}
+	return errors.Trace(replace(temporary, name))
+}
+
+// replace renames what has a temporary name, whatever has the name.
+func replace(temporary, name string) error {
 	if err := os.Rename(temporary, name); err == nil {
 		return nil
 	}

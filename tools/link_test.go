@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -133,5 +134,21 @@ func BenchmarkMend(b *testing.B) {
 	d, _ := settledDir(b)
 	for b.Loop() {
 		mend(b, d)
+	}
+}
+
+// BenchmarkMendOwn is that with files of its own, of whom nobody knows yet how
+// long they have been as they are, and when all is known.
+func BenchmarkMendOwn(b *testing.B) {
+	for _, settled := range []bool{false, true} {
+		b.Run(fmt.Sprintf("settled=%t", settled), func(b *testing.B) {
+			d, _ := ownDir(b)
+			if settled {
+				settle(b, d)
+			}
+			for b.Loop() {
+				mend(b, d)
+			}
+		})
 	}
 }

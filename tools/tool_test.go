@@ -97,9 +97,7 @@ func TestLinkMakesAllNamesOnceAndRefreshesThem(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "tools")
 	first, second := "/opt/unitd/hooktool", "/opt/unitd-2/hooktool"
 	for _, client := range []string{first, first, second} {
-		if err := Link(dir, client, client); err != nil {
-			t.Fatal(err)
-		}
+		linkTo(t, dir, client)
 		names := Outside()
 		for _, tool := range Table() {
 			names = append(names, tool.Name)
@@ -126,12 +124,18 @@ func TestLinkReplacesWhatIsNoLinkAndWhatAKilledAgentLeft(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := Link(dir, "client", "client"); err != nil {
-		t.Fatal(err)
-	}
+	linkTo(t, dir, "client")
 	for _, name := range []string{"config-get", "is-leader"} {
 		if got, err := os.Readlink(filepath.Join(dir, name)); err != nil || got != "client" {
 			t.Errorf("%s: %q, %v", name, got, err)
 		}
+	}
+}
+
+// linkTo has all names in dir be links to the client.
+func linkTo(t *testing.T, dir, client string) {
+	t.Helper()
+	if _, err := NewDir(dir, LinksTo(client).And(func(string) string { return client })).Mend(); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -155,7 +155,8 @@ func (a *app) newReplay(r *recording.Recording, f replayFlags) (_ *replay, err e
 
 // linkTools makes the hook tools, those included that only the recording knows.
 func (p *replay) linkTools(client string) error {
-	if err := tools.Link(p.tools, client, client); err != nil {
+	dir := tools.NewOwnDir(p.tools, client, "")
+	if _, err := dir.Mend(); err != nil {
 		return err
 	}
 	for _, c := range p.rec.Calls {
@@ -163,7 +164,7 @@ func (p *replay) linkTools(client string) error {
 		if name == "." || name == ".." || filepath.Base(name) != name {
 			continue
 		}
-		if err := os.Symlink(client, filepath.Join(p.tools, name)); err != nil && !os.IsExist(err) {
+		if err := os.Symlink(dir.Client(), filepath.Join(p.tools, name)); err != nil && !os.IsExist(err) {
 			return errors.Annotatef(err, "cannot link hook tool %q", name)
 		}
 	}
