@@ -35,7 +35,7 @@ func TestK122ALostAgentCountsInTheScale(t *testing.T) {
 	}
 	url, err := m.AddCharmFrom(ctx, "", charm, hex.EncodeToString(sum[:]), bytes.NewReader(archive))
 	ok(err)
-	ok(m.Deploy(ctx, state.DeployArgs{Application: "web", Charm: url, Units: 2}))
+	ok(m.Deploy(ctx, state.DeployArgs{Application: "web", Charm: url, Units: 2, Isolation: model.Isolation{Mode: model.IsolateOn}}))
 	lease, err := kv.Grant(ctx, time.Hour)
 	ok(err)
 	for _, unit := range []model.UnitName{"web/0", "web/1"} {
