@@ -109,7 +109,8 @@ func (m *Model) AttachStorage(ctx context.Context, unit model.UnitName, id model
 }
 
 // DetachStorage has an instance detached from its unit, after the detaching
-// hook if the charm was told of it. One that is being detached is left as it is.
+// hook if the charm was told of it. One that is being detached is left as it is. The
+// error is NotValid for one that workload containers of a living unit have.
 func (m *Model) DetachStorage(ctx context.Context, id model.StorageID) error {
 	_, err := m.update(ctx, func(tx *txn) error {
 		s, err := tx.storageDoc(id)
@@ -118,6 +119,9 @@ func (m *Model) DetachStorage(ctx context.Context, id model.StorageID) error {
 		}
 		if s.Unit == "" {
 			return errors.NewNotValid(nil, fmt.Sprintf("storage %s is not attached", id))
+		}
+		if err := tx.mayDetach(s); err != nil {
+			return errors.Trace(err)
 		}
 		return tx.startDetach(s)
 	})
@@ -153,12 +157,18 @@ func (m *Model) EndAttachment(ctx context.Context, unit model.UnitName, id model
 
 // RemoveStorage has an instance removed from the model and the host; with
 // release what is in it stays on the host. The error is NotValid for one that
-// is attached, unless force has it detached first.
+// is attached, unless force has it detached first, and for one that workload containers
+// of a living unit have, in any case.
 func (m *Model) RemoveStorage(ctx context.Context, id model.StorageID, release, force bool) error {
 	_, err := m.update(ctx, func(tx *txn) error {
 		s, err := tx.storageDoc(id)
 		if err != nil {
 			return errors.Trace(err)
+		}
+		if s.Unit != "" {
+			if err := tx.mayDetach(s); err != nil {
+				return errors.Trace(err)
+			}
 		}
 		if s.Unit != "" && !force {
 			return errors.NewNotValid(nil, fmt.Sprintf("storage %s is attached to %s: detach it first, or use --force", id, s.Unit))
