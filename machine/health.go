@@ -71,7 +71,7 @@ func (h *health) Update(ctx context.Context, fn func(store.Tx) error, opts ...st
 		return refused
 	}, opts...)
 	// What it reads for that can remain without an answer as well.
-	if refused != nil && !errors.Is(err, store.ErrFull) && !errors.Is(err, errors.Timeout) {
+	if refused != nil && !errors.Is(err, store.ErrFull) && !errors.Is(err, errors.Timeout) && !late(ctx, err) {
 		return rev, err
 	}
 	return rev, h.note(ctx, err, rev > read)
@@ -108,6 +108,9 @@ func (h *health) note(ctx context.Context, err error, wrote bool) error {
 	switch {
 	case final(err):
 		return err
+	case late(ctx, err):
+		h.fail(errTooSlow)
+		return errors.WithType(err, errNotWritten)
 	case err != nil && ctx.Err() != nil:
 		return err
 	case err != nil:
@@ -117,6 +120,15 @@ func (h *health) note(ctx context.Context, err error, wrote bool) error {
 		h.mend()
 	}
 	return nil
+}
+
+// errTooSlow is why a write wasn't done in the time that it had.
+const errTooSlow = errors.ConstError("it doesn't answer in time")
+
+// late says whether an error is that the time for it has run out, which nobody has
+// given up.
+func late(ctx context.Context, err error) bool {
+	return errors.Is(err, context.DeadlineExceeded) && errors.Is(ctx.Err(), context.DeadlineExceeded)
 }
 
 // final says whether an error of a store is one for good, which says nothing of

@@ -101,3 +101,27 @@ func TestAToolTriesAgainToWriteWhereTheStoreCantBeReadForThat(t *testing.T) {
 		t.Errorf("what a hook tool wrote was refused: %v", err)
 	}
 }
+
+// TestAWriteThatRunsOutOfTimeIsTrouble, as one that fails; one that somebody has given
+// up says nothing.
+func TestAWriteThatRunsOutOfTimeIsTrouble(t *testing.T) {
+	t.Parallel()
+	late, end := context.WithDeadline(t.Context(), time.Unix(0, 0))
+	defer end()
+	givenUp, giveUp := context.WithCancel(t.Context())
+	giveUp()
+	for _, c := range []struct {
+		ctx  context.Context
+		want string
+	}{{late, "it doesn't answer in time"}, {givenUp, ""}} {
+		h := healthOf(&faulty{Store: memory.New(clock.WallClock), err: errors.Annotate(c.ctx.Err(), "cannot read"), left: 1})
+		read := func(tx store.Tx) error {
+			_, err := tx.Get("a")
+			return err
+		}
+		_, err := h.Update(c.ctx, read)
+		if why, _ := h.trouble(); why != c.want || errors.Is(err, errNotWritten) != (c.want != "") {
+			t.Errorf("it is said that %q, and the error is %v; want %q", why, err, c.want)
+		}
+	}
+}

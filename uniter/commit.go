@@ -11,10 +11,13 @@ import (
 // than what the hook wrote, or that the model doesn't answer.
 const commitTries = 5
 
-// commitTime bounds one try, and commitPause what goes by between two.
+// commitTime bounds the first try. A try has many round trips to the store, so one
+// that runs out of its time gets twice as much the next time, up to commitTimeMost: a
+// slow store would never get through. commitPause is what goes by between two tries.
 const (
-	commitTime  = 15 * time.Second
-	commitPause = 5 * time.Second
+	commitTime     = 15 * time.Second
+	commitTimeMost = 4 * time.Minute
+	commitPause    = 5 * time.Second
 )
 
 // commit writes to the model what a run changed, by write. What the model
@@ -22,18 +25,20 @@ const (
 // as long as it can't: the hook has done nothing wrong, and what else is due can't
 // be known either.
 func (a *agent) commit(ctx context.Context, run Run, write func(context.Context) error) error {
-	failed := 0
+	failed, limit := 0, commitTime
 	for try := 1; ; try++ {
 		hope := a.Hope() // before the try, so that none is missed
-		// The hook has succeeded: an agent that stops now finishes its commit
-		// first, or the run would be called interrupted.
-		deadline, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTime)
-		err := write(deadline)
+		trying, cancel := forATry(ctx, limit)
+		err := write(trying)
 		cancel()
 		if err == nil || refused(err) {
 			return errors.Trace(err)
 		}
-		unreachable := errors.Is(err, ErrUnreachable) || errors.Is(err, context.DeadlineExceeded)
+		late := errors.Is(err, context.DeadlineExceeded)
+		if late {
+			limit = min(2*limit, commitTimeMost)
+		}
+		unreachable := late || errors.Is(err, ErrUnreachable)
 		if !unreachable {
 			failed++
 		}
@@ -49,6 +54,29 @@ func (a *agent) commit(ctx context.Context, run Run, write func(context.Context)
 		case <-hope:
 		case <-a.Clock.After(min(backOff(try), commitPause)):
 		}
+	}
+}
+
+// forATry is the context of one try. The hook has succeeded: an agent that stops now
+// finishes its commit first, or the run would be called interrupted; but it doesn't
+// wait for longer than commitTime.
+func forATry(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+	trying, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+	if limit <= commitTime {
+		return trying, cancel
+	}
+	stop := context.AfterFunc(ctx, func() {
+		timer := time.NewTimer(commitTime)
+		defer timer.Stop()
+		select {
+		case <-trying.Done():
+		case <-timer.C:
+			cancel()
+		}
+	})
+	return trying, func() {
+		stop()
+		cancel()
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"testing"
 	"time"
 
@@ -63,5 +64,29 @@ func TestACommitWaitsForAModelThatDoesNotAnswer(t *testing.T) {
 				t.Errorf("%d tries and %v, want %d and %v", tries, err, row.tries, row.want)
 			}
 		})
+	}
+}
+
+// TestACommitThatRunsOutOfTimeGetsMoreOfIt: each further try has twice the time, up to a
+// few minutes; where the model says that it can't be reached, more time is of no use.
+func TestACommitThatRunsOutOfTimeGetsMoreOfIt(t *testing.T) {
+	t.Parallel()
+	late := errors.WithType(errors.Annotate(context.DeadlineExceeded, "cannot read"), ErrUnreachable)
+	away := errors.WithType(errors.New("it doesn't answer"), ErrUnreachable)
+	answers := []error{away, late, late, away, late, late, late, late, late, nil}
+	want := []time.Duration{15, 15, 30, 60, 60, 120, 240, 240, 240, 240}
+	var got []time.Duration
+	a := &agent{Config: Config{Clock: hasty{clock.WallClock}, Log: slog.New(slog.DiscardHandler), Hope: func() <-chan struct{} { return nil }}}
+	err := a.commit(t.Context(), Run{}, func(ctx context.Context) error {
+		until, ok := ctx.Deadline()
+		if !ok {
+			t.Error("a try has no bound")
+		}
+		// The clock has gone on since, by less than half of the least step on any host.
+		got = append(got, (time.Until(until)+7*time.Second)/(15*time.Second)*15)
+		return answers[len(got)-1]
+	})
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("the tries had %d seconds and %v, want %d", got, err, want)
 	}
 }

@@ -1,9 +1,11 @@
 package etcdtest
 
 import (
+	"bytes"
 	"io"
 	"net"
 	"sync"
+	"time"
 )
 
 // Wire is a connection to a member that can be cut.
@@ -15,6 +17,7 @@ type Wire struct {
 	mu       sync.Mutex
 	down     bool
 	deaf     bool // what etcd answers is dropped
+	delay    time.Duration
 	conns    []net.Conn
 }
 
@@ -59,28 +62,57 @@ func (w *Wire) carry(c net.Conn) {
 	if down {
 		return
 	}
-	answered := make(chan struct{})
-	go func() {
-		defer close(answered)
+	var answered sync.WaitGroup
+	answers := make(chan answer, 1<<10)
+	answered.Go(func() {
+		defer close(answers)
+		w.hear(s, answers)
+	})
+	answered.Go(func() {
 		defer c.Close()
 		defer s.Close()
-		buf := make([]byte, 1<<16)
-		for {
-			n, err := s.Read(buf)
-			w.mu.Lock()
-			deaf := w.deaf
-			w.mu.Unlock()
-			if err != nil || deaf {
-				return
-			}
-			if _, err := c.Write(buf[:n]); err != nil {
-				return
+		for a := range answers {
+			time.Sleep(time.Until(a.due))
+			if _, err := c.Write(a.bytes); err != nil {
+				break
 			}
 		}
-	}()
+		s.Close()
+		for range answers { // so that hear ends
+		}
+	})
 	_, _ = io.Copy(s, c)
 	s.Close()
-	<-answered
+	answered.Wait()
+}
+
+// answer is what etcd has answered, and when it is to arrive.
+type answer struct {
+	bytes []byte
+	due   time.Time
+}
+
+// hear takes what etcd answers. However much it is, it comes later by the delay, as
+// from far away.
+func (w *Wire) hear(s net.Conn, answers chan<- answer) {
+	buf := make([]byte, 1<<16)
+	for {
+		n, err := s.Read(buf)
+		w.mu.Lock()
+		deaf, delay := w.deaf, w.delay
+		w.mu.Unlock()
+		if err != nil || deaf {
+			return
+		}
+		answers <- answer{bytes.Clone(buf[:n]), time.Now().Add(delay)}
+	}
+}
+
+// Delay has answers from now on arrive so much later; 0: at once.
+func (w *Wire) Delay(by time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.delay = by
 }
 
 // Set cuts the wire, or mends it. One that is deaf breaks when etcd answers.
