@@ -17,13 +17,16 @@ import (
 // a shared directory too, with a key and the directories of two units.
 func secretive(t *testing.T) (w *world, spec isolate.Spec) {
 	t.Helper()
-	w = newWorld(t)
 	above, err := os.MkdirTemp("/var/tmp", "unitd-isolate-")
 	must(t, err)
-	t.Cleanup(func() {
-		w.end()
-		os.RemoveAll(above)
-	})
+	t.Cleanup(func() { os.RemoveAll(above) })
+	return secretiveIn(t, above)
+}
+
+func secretiveIn(t *testing.T, above string) (w *world, spec isolate.Spec) {
+	t.Helper()
+	w = newWorld(t)
+	t.Cleanup(func() { w.end() }) // before the directory goes
 	w.dir = filepath.Join(above, "data")
 	w.cells.Dir = filepath.Join(w.dir, "cells")
 	for path, text := range map[string]string{

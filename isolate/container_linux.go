@@ -197,12 +197,10 @@ func nameLayers(dirs []string) (named []string, done func(), err error) {
 func layOver(s setUp, layers []string, root string) error {
 	dir := filepath.Join(s.Dir, layersDir, "root")
 	upper, work := filepath.Join(dir, "upper"), filepath.Join(dir, "work")
-	for _, d := range []string{upper, work} {
-		if err := os.MkdirAll(d, 0o755); err != nil {
-			return errors.Trace(err)
-		}
+	if err := os.MkdirAll(work, 0o755); err != nil {
+		return errors.Trace(err)
 	}
-	if err := likeIt(layers[0], upper); err != nil {
+	if err := likeIt(s, layers[0], upper); err != nil {
 		return errors.Trace(err)
 	}
 	named, done, err := nameLayers(append(slices.Clone(layers), upper, work))

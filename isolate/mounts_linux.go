@@ -59,12 +59,12 @@ func makeRoot(s setUp) (data *os.File, without []string, err error) {
 
 // enterRoot makes the root what there is of the host in the cell, and leaves the
 // host's at oldRoot. Nothing is taken that is mounted at, or in, one of the
-// places.
+// places, nor, by root, what else is there.
 func enterRoot(s setUp, places []string) (without []string, err error) {
 	root := filepath.Join(s.Dir, rootDir)
 	switch {
 	case s.Root != "":
-		err = overlay(s, s.Root, root, "")
+		err = overlayWithout(s, s.Root, root, "", places)
 	case s.User:
 		without, err = userRoot(s, root)
 	default:
@@ -100,12 +100,10 @@ func noRights(what string, err error) error {
 func overlay(s setUp, lower, target, layer string, between ...string) error {
 	dir := filepath.Join(s.Dir, layersDir, "root"+url.PathEscape(layer))
 	upper, work := filepath.Join(dir, "upper"), filepath.Join(dir, "work")
-	for _, d := range []string{upper, work} {
-		if err := os.MkdirAll(d, 0o755); err != nil {
-			return errors.Trace(err)
-		}
+	if err := os.MkdirAll(work, 0o755); err != nil {
+		return errors.Trace(err)
 	}
-	if err := likeIt(lower, upper); err != nil {
+	if err := likeIt(s, lower, upper); err != nil {
 		return errors.Trace(err)
 	}
 	lowers := make([]string, 0, len(between)+1)
@@ -133,14 +131,27 @@ func onOverlay(dir string) bool {
 	return unix.Statfs(dir, &st) == nil && st.Type == unix.OVERLAYFS_SUPER_MAGIC
 }
 
-// likeIt gives a new upper directory the mode of the one below: an overlay's
-// root shows those of the upper one.
-func likeIt(lower, upper string) error {
-	st, err := os.Stat(lower)
-	if err != nil {
+// likeIt makes an upper directory, with the mode of the one below and, where root
+// may say so, its owner: an overlay's root shows those of the upper one. What the
+// unit has made of it since stays.
+func likeIt(s setUp, lower, upper string) error {
+	err := os.Mkdir(upper, 0o755)
+	switch {
+	case os.IsExist(err) && !s.Fresh:
+		return nil
+	case err != nil && !os.IsExist(err):
 		return errors.Trace(err)
 	}
-	return errors.Trace(os.Chmod(upper, st.Mode().Perm()|st.Mode()&(os.ModeSticky|os.ModeSetgid)))
+	var st unix.Stat_t
+	if err := unix.Stat(lower, &st); err != nil {
+		return errors.Trace(err)
+	}
+	if !s.User {
+		if err := os.Chown(upper, int(st.Uid), int(st.Gid)); err != nil {
+			return errors.Trace(err)
+		}
+	}
+	return errors.Trace(unix.Chmod(upper, uint32(st.Mode)&(0o777|unix.S_ISVTX|unix.S_ISGID)))
 }
 
 // escapeOption is a path as a mount option can have it.
@@ -150,11 +161,11 @@ var escapeOption = strings.NewReplacer(`\`, `\\`, `,`, `\,`, `:`, `\:`).Replace
 // mounted in it, but for those of the system and those that nobody can put one
 // over. Above the root may be more.
 func hostRoot(s setUp, root string, places []string, above ...string) (without []string, err error) {
-	if err := overlay(s, "/", root, "", above...); err != nil {
-		return nil, errors.Trace(err)
-	}
 	mounts, err := mountsBelow(s, places)
 	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	if err := overlayWithout(s, "/", root, "", seenIn(places, "/", mounts), above...); err != nil {
 		return nil, errors.Trace(err)
 	}
 	for _, m := range mounts {
@@ -162,7 +173,7 @@ func hostRoot(s setUp, root string, places []string, above ...string) (without [
 		if st, err := os.Lstat(target); err != nil || !st.IsDir() {
 			continue // a file, or under something that isn't there
 		}
-		if err := overlay(s, m, target, m); err != nil {
+		if err := overlayWithout(s, m, target, m, seenIn(places, m, mounts)); err != nil {
 			without = append(without, m)
 		}
 	}
