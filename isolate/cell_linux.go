@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -63,6 +64,8 @@ type record struct {
 	First bool     `json:"first,omitempty"`
 	With  *process `json:"with,omitempty"`
 	Group string   `json:"group,omitempty"`
+	// Unkept are its limits that nothing keeps.
+	Unkept []Unkept `json:"unkept,omitempty"`
 }
 
 // layout is how the root of a cell is put together: an init that has another one
@@ -91,12 +94,18 @@ func (c *Cell) Boots() int { return c.record.Boots }
 
 // Lost says in a line what the cell lacks; empty: nothing.
 func (c *Cell) Lost() string {
-	lost := c.record.Lost
+	lost := slices.Clone(c.record.Lost)
+	for _, u := range c.record.Unkept {
+		lost = append(lost, "no limit to "+u.Limit+": "+u.Why)
+	}
 	if len(c.record.Without) > 0 {
-		lost = append(lost[:len(lost):len(lost)], "without "+strings.Join(c.record.Without, ", "))
+		lost = append(lost, "without "+strings.Join(c.record.Without, ", "))
 	}
 	return strings.Join(lost, "; ")
 }
+
+// Unkept are the limits of a workload container that nothing keeps.
+func (c *Cell) Unkept() []Unkept { return c.record.Unkept }
 
 // Dir is the cell's directory on the host, by which At finds it.
 func (c *Cell) Dir() string { return c.dir }

@@ -102,7 +102,7 @@ type Spec struct {
 	Binds []Bind
 	// With is the unit's cell, whose network and host name it has.
 	With *Cell `json:"-"`
-	// Limits are set where the host lets them be; Cell.Lost says if not.
+	// Limits are set where the host lets them be; Cell.Unkept says if not.
 	Limits Limits
 }
 

@@ -154,9 +154,7 @@ func (c *Cell) startFirstAs(ctx context.Context, s Spec, lock *os.File) error {
 	if set.Dir, err = filepath.EvalSymlinks(c.dir); err != nil {
 		return errors.Trace(err)
 	}
-	if err := c.makeGroup(group, s.Limits); err != nil {
-		return errors.Trace(err)
-	}
+	c.makeGroup(group, s.Limits)
 	files, err := c.firstFiles(&set, lock)
 	if err != nil {
 		return errors.Trace(err)

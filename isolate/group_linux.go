@@ -15,19 +15,17 @@ import (
 	"github.com/unitd/unitd/hooks/runner"
 )
 
-// lostLimits is what a workload container lacks whose limits nothing keeps.
-const lostLimits = "no limits of memory and processors"
+// errNoGroups is why limits aren't kept on a host that has none.
+var errNoGroups = errors.New("there is no cgroup of version 2 that the agent is in")
 
 // group notes in the record which cgroup the container is to have, if any: below
 // this process's own, or, where that can't have limits and they are wanted, below
 // the topmost. What it returns is the directory above it.
 func (c *Cell) group(l Limits) (above string) {
-	c.record.Group = ""
+	c.record.Group, c.record.Unkept = "", nil
 	own, ok := runner.OwnCgroup()
 	if !ok {
-		if l != (Limits{}) {
-			c.record.Lost = append(c.record.Lost, lostLimits)
-		}
+		c.unkept(l.all(), errNoGroups)
 		return ""
 	}
 	name := hashed("unitd-containers-", c.cells.Dir, 16)
@@ -40,8 +38,14 @@ func (c *Cell) group(l Limits) (above string) {
 	}
 	above = filepath.Join(own, name)
 	c.record.Group = filepath.Join(above, hashed("", c.key, 16))
-	c.record.Lost = append(c.record.Lost, lostLimits)
-	return above
+	return above // makeGroup finds out which are kept
+}
+
+// unkept notes that nothing keeps limits.
+func (c *Cell) unkept(all []limit, why error) {
+	for _, one := range all {
+		c.record.Unkept = append(c.record.Unkept, Unkept{Limit: one.text, Why: why.Error()})
+	}
 }
 
 // topGroup is the topmost cgroup that is seen from here.
@@ -58,89 +62,96 @@ func topGroup(dir string) string {
 // limitable has the controllers on that limits need, in a cgroup and the one that
 // is to be below it, and says whether they are.
 func limitable(dir, above string, l Limits) bool {
-	if l == (Limits{}) {
-		return true
-	}
-	for _, d := range []string{dir, above} {
-		for _, name := range l.controllers() {
-			if !controls(d, name) {
-				return false
-			}
-		}
-		if d == dir {
-			if err := os.Mkdir(above, 0o755); err != nil && !os.IsExist(err) {
-				return false
-			}
+	for _, one := range l.all() {
+		if err := controlled(dir, above, one.controller); err != nil {
+			return false
 		}
 	}
 	return true
 }
 
-// controls has a controller on for the cgroups below one.
-func controls(dir, name string) bool {
-	path := filepath.Join(dir, "cgroup.subtree_control")
+// controlled has a controller on in a cgroup, and in the one that is to be below it.
+func controlled(dir, above, controller string) error {
+	if err := control(dir, controller); err != nil {
+		return errors.Trace(err)
+	}
+	if err := os.Mkdir(above, 0o755); err != nil && !os.IsExist(err) {
+		return errors.Errorf("cannot make a cgroup in %s: %v", dir, reason(err))
+	}
+	return errors.Trace(control(above, controller))
+}
+
+// control has a controller on for the cgroups below one.
+func control(dir, name string) error {
+	if has(filepath.Join(dir, "cgroup.subtree_control"), name) {
+		return nil
+	}
+	if !has(filepath.Join(dir, "cgroup.controllers"), name) {
+		return errors.Errorf("cgroup %s has no controller %q", dir, name)
+	}
+	err := os.WriteFile(filepath.Join(dir, "cgroup.subtree_control"), []byte("+"+name), 0)
+	if err != nil {
+		return errors.Errorf("cannot have controller %q on in cgroup %s: %v", name, dir, reason(err))
+	}
+	return nil
+}
+
+// has says whether a file has a word.
+func has(path, word string) bool {
 	b, err := os.ReadFile(path)
-	if err == nil && slices.Contains(strings.Fields(string(b)), name) {
-		return true
-	}
-	return os.WriteFile(path, []byte("+"+name), 0) == nil
+	return err == nil && slices.Contains(strings.Fields(string(b)), word)
 }
 
-func (l Limits) controllers() (names []string) {
-	if l.MemoryBytes > 0 {
-		names = append(names, "memory")
+// reason is an error of a file without the file's name.
+func reason(err error) error {
+	var of *os.PathError
+	if errors.As(err, &of) {
+		return of.Err
 	}
-	if l.CPUMillis > 0 {
-		names = append(names, "cpu")
-	}
-	return names
+	return err
 }
 
-// settings are the cgroup's files that limits are written to.
-func (l Limits) settings() map[string]string {
+// limit is one of Limits: which controller keeps it, what is written to which file of
+// the cgroup for that, and what people call it.
+type limit struct{ controller, file, value, text string }
+
+func (l Limits) all() (all []limit) {
 	const period = 100_000 // microseconds
-	all := map[string]string{}
 	if l.MemoryBytes > 0 {
-		all["memory.max"] = strconv.FormatInt(l.MemoryBytes, 10)
+		bytes := strconv.FormatInt(l.MemoryBytes, 10)
+		all = append(all, limit{"memory", "memory.max", bytes, bytes + " bytes of memory"})
 	}
 	if l.CPUMillis > 0 {
 		// The kernel takes no less than a millisecond.
-		all["cpu.max"] = strconv.Itoa(max(l.CPUMillis*period/1000, 1000)) + " " + strconv.Itoa(period)
+		quota := strconv.Itoa(max(l.CPUMillis*period/1000, 1000)) + " " + strconv.Itoa(period)
+		all = append(all, limit{"cpu", "cpu.max", quota, strconv.FormatFloat(float64(l.CPUMillis)/1000, 'f', -1, 64) + " processors"})
 	}
 	return all
 }
 
-// makeGroup makes the cgroup of the record. Not to have one is no error: what
-// runs in the container ends with its first process.
-func (c *Cell) makeGroup(above string, l Limits) error {
+// makeGroup makes the cgroup of the record, and notes which limits it doesn't keep. Not
+// to have one is no error: what runs in the container ends with its first process.
+func (c *Cell) makeGroup(above string, l Limits) {
 	if above == "" {
-		return nil
+		return
 	}
 	disk := c.cells.disk()
-	if err := disk.MkdirAll(above, 0o755); err != nil {
-		return c.noGroup(l)
-	}
-	if err := disk.MkdirAll(c.record.Group, 0o755); err != nil {
-		return c.noGroup(l)
-	}
-	for name, value := range l.settings() {
-		if err := os.WriteFile(filepath.Join(c.record.Group, name), []byte(value), 0o644); err != nil {
-			if !slices.Contains(c.record.Lost, lostLimits) {
-				c.record.Lost = append(c.record.Lost, lostLimits)
-			}
-			return nil
+	for _, dir := range []string{above, c.record.Group} {
+		if err := disk.MkdirAll(dir, 0o755); err != nil {
+			c.record.Group = ""
+			c.unkept(l.all(), errors.Errorf("cannot make cgroup %s: %v", dir, reason(err)))
+			return
 		}
 	}
-	return nil
-}
-
-// noGroup is that there can be none.
-func (c *Cell) noGroup(l Limits) error {
-	c.record.Group = ""
-	if l != (Limits{}) && !slices.Contains(c.record.Lost, lostLimits) {
-		c.record.Lost = append(c.record.Lost, lostLimits)
+	for _, one := range l.all() {
+		err := controlled(filepath.Dir(above), above, one.controller)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(c.record.Group, one.file), []byte(one.value), 0o644)
+		}
+		if err != nil {
+			c.unkept([]limit{one}, err)
+		}
 	}
-	return nil
 }
 
 // endGroup ends whoever is in the container's cgroup, and removes it.

@@ -115,6 +115,9 @@ func (*Cell) Stop(context.Context, time.Duration) error { return nil }
 // Lost is empty.
 func (*Cell) Lost() string { return "" }
 
+// Unkept are none.
+func (*Cell) Unkept() []Unkept { return nil }
+
 // Dir is empty.
 func (*Cell) Dir() string { return "" }
 

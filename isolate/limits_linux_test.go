@@ -3,6 +3,7 @@ package isolate
 import (
 	"os"
 	"path/filepath"
+	"reflect"
 	"testing"
 )
 
@@ -19,9 +20,12 @@ func TestLimitsAreWhatTheKernelTakes(t *testing.T) {
 		"the least that can be said":    {limits: Limits{CPUMillis: 1}, cpu: "1000 100000"},
 		"memory and a tenth of the cpu": {limits: Limits{MemoryBytes: 1, CPUMillis: 100}, memory: "1", cpu: "10000 100000"},
 	} {
-		all := tt.limits.settings()
-		if all["memory.max"] != tt.memory || all["cpu.max"] != tt.cpu {
-			t.Errorf("%s: got %q", name, all)
+		got := map[string]string{}
+		for _, one := range tt.limits.all() {
+			got[one.file] = one.value
+		}
+		if got["memory.max"] != tt.memory || got["cpu.max"] != tt.cpu {
+			t.Errorf("%s: got %q", name, got)
 		}
 	}
 }
@@ -48,16 +52,43 @@ func TestLimitsThatNothingKeepsAreLost(t *testing.T) {
 		t.Error("there are no limits where the controllers are on")
 	}
 	c := &Cell{cells: &Cells{Dir: dir}, record: record{Group: filepath.Join(above, "one")}}
-	if err := c.makeGroup(above, limits); err != nil || c.Lost() != "" {
-		t.Errorf("got %v, %q", err, c.Lost())
+	if c.makeGroup(above, limits); c.Lost() != "" || len(c.Unkept()) > 0 {
+		t.Errorf("got %q", c.Lost())
 	}
-	for name, want := range limits.settings() {
-		if b, err := os.ReadFile(filepath.Join(c.record.Group, name)); err != nil || string(b) != want {
-			t.Errorf("%s: %q, %v", name, b, err)
+	for _, one := range limits.all() {
+		if b, err := os.ReadFile(filepath.Join(c.record.Group, one.file)); err != nil || string(b) != one.value {
+			t.Errorf("%s: %q, %v", one.file, b, err)
 		}
 	}
-	c.record.Group = filepath.Join(dir, "cgroup.subtree_control", "one")
-	if err := c.makeGroup(filepath.Dir(c.record.Group), limits); err != nil || c.Lost() != lostLimits || c.record.Group != "" {
-		t.Errorf("got %v, %q", err, c.Lost())
+
+	// Each says why; what can be kept is.
+	poor := filepath.Join(dir, "poor")
+	write(t, filepath.Join(poor, "cgroup.subtree_control"), "cpu")
+	write(t, filepath.Join(poor, "above", "cgroup.subtree_control"), "cpu")
+	c.record.Group = filepath.Join(poor, "above", "one")
+	c.makeGroup(filepath.Join(poor, "above"), limits)
+	want := []Unkept{{"1048576 bytes of memory", "cgroup " + poor + ` has no controller "memory"`}}
+	if !reflect.DeepEqual(c.Unkept(), want) || c.Lost() != "no limit to 1048576 bytes of memory: "+want[0].Why {
+		t.Errorf("got %q, %q", c.Unkept(), c.Lost())
+	}
+	if b, err := os.ReadFile(filepath.Join(c.record.Group, "cpu.max")); err != nil || string(b) != "10000 100000" {
+		t.Errorf("%q, %v", b, err)
+	}
+
+	c.record.Unkept, c.record.Group = nil, filepath.Join(dir, "cgroup.subtree_control", "one")
+	c.makeGroup(filepath.Dir(c.record.Group), limits)
+	why := "cannot make cgroup " + filepath.Join(dir, "cgroup.subtree_control") + ": not a directory"
+	if want := []Unkept{{"1048576 bytes of memory", why}, {"0.1 processors", why}}; !reflect.DeepEqual(c.Unkept(), want) || c.record.Group != "" {
+		t.Errorf("got %q, group %q", c.Unkept(), c.record.Group)
+	}
+}
+
+func write(t *testing.T, path, content string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -50,6 +50,13 @@ type Limits struct {
 	CPUMillis int
 }
 
+// Unkept is a limit of a workload container that nothing keeps, as "67108864 bytes of
+// memory", and why.
+type Unkept struct {
+	Limit string `json:"limit"`
+	Why   string `json:"why"`
+}
+
 // Exit is how the first program of a workload container has ended.
 type Exit struct {
 	// Known: it was started by this process; nobody else is told.

@@ -35,6 +35,8 @@ type container struct {
 	// read.
 	cell *isolate.Cell
 	read time.Time
+	// unkept is what was logged last of limits that nothing keeps.
+	unkept []isolate.Unkept
 }
 
 // begin supervises a container until it is left.
@@ -145,12 +147,26 @@ func (c *container) circle(ctx context.Context) {
 				s.Restarts++
 			}
 		})
+		if !found {
+			c.sayUnkept(cell.Unkept())
+		}
 		ran = true
 		how, ended := c.live(ctx, cell, found)
 		image.Release()
 		if ended && !c.unit.isHeld(c.Name) {
 			c.pause(ctx, b.ended(c.unit.Clock.Now().Sub(began)), how, nil)
 		}
+	}
+}
+
+// sayUnkept logs the limits that nothing keeps, once for as long as they are the same.
+func (c *container) sayUnkept(all []isolate.Unkept) {
+	if slices.Equal(all, c.unkept) {
+		return
+	}
+	c.unkept = all
+	for _, one := range all {
+		c.unit.Log.Warn("a limit of a container can't be kept, and doesn't hold", "container", c.Name, "limit", one.Limit, "err", one.Why)
 	}
 }
 

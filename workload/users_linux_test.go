@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log/slog"
 	"net"
 	"os"
 	"os/exec"
@@ -12,6 +14,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -81,6 +84,8 @@ func number(n int) *int { return &n }
 func TestHostContainersOfAUnitShareWhatTheyAreGiven(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
+	log := &kept{}
+	w.log = slog.New(slog.NewTextHandler(io.MultiWriter(log, t.Output()), nil))
 	p := pod{w, t, w.unit()}
 	w.ok(os.Chmod(w.dir, 0o755)) // for other users
 	program, err := os.ReadFile(pebbletest.Program(t))
@@ -123,8 +128,15 @@ func TestHostContainersOfAUnitShareWhatTheyAreGiven(t *testing.T) {
 	t.Run("limits are the cgroup's, or it is said that there are none", func(t *testing.T) {
 		p := p.in(t)
 		limit := p.says("root", "cat /sys/fs/cgroup/memory.max 2>/dev/null || echo none")
-		if !strings.Contains(first.Lost, "limits") && limit != strconv.Itoa(512<<20) {
+		lost := strings.Contains(first.Lost, "no limit to 536870912 bytes of memory: ")
+		if !lost && limit != strconv.Itoa(512<<20) {
 			t.Errorf("the limit is %s, and lost is %q", limit, first.Lost)
+		}
+		p.kill(root.Key)
+		p.until(p.unit, "root", func(s workload.State) bool { return runs(s) && s.Restarts == 1 })
+		said := strings.Count(log.String(), `doesn't hold" container=root limit="536870912 bytes of memory" err=`)
+		if lost && said != 1 || !lost && said != 0 {
+			t.Errorf("lost is %q, and the log says so %d times: %s", first.Lost, said, log)
 		}
 		if now := p.until(p.unit, "store", runs); now.Lost != "" {
 			t.Errorf("without limits it lacks %q", now.Lost)
@@ -137,6 +149,24 @@ func TestHostContainersOfAUnitShareWhatTheyAreGiven(t *testing.T) {
 		p.until(p.unit, "store", func(s workload.State) bool { return runs(s) && s.Restarts == 1 })
 		p.is("what is there", p.says("store", "cat /data/page; ls /tmp"), "stored")
 	})
+}
+
+// kept is what was logged.
+type kept struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (k *kept) Write(b []byte) (int, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.text.Write(b)
+}
+
+func (k *kept) String() string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.text.String()
 }
 
 // refusal is the last part of what Pebble says of an operation on a file.
