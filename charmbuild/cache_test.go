@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 )
@@ -102,7 +103,8 @@ func TestALockThatWasRemovedIsTakenAnew(t *testing.T) {
 		t.Fatal(err)
 	}
 	waits := make(chan struct{})
-	b.Step = func(string) { close(waits) }
+	told := sync.OnceFunc(func() { close(waits) })
+	b.Step = func(string) { told() }
 	got := make(chan error, 1)
 	go func() {
 		release, err := b.lock(t.Context(), path)
