@@ -24,8 +24,8 @@ type Params struct {
 	// Relations are those the unit is in, the hook's own among them.
 	Relations []Relation
 	View      View
-	// MayReboot is false where juju-reboot is refused: in actions.
-	MayReboot bool
+	// NoReboot is why juju-reboot is refused; empty: it isn't.
+	NoReboot string
 	// Action is set where the run is that of an action.
 	Action *Action
 	// FailNow is called by unitd-fail, on the same terms as RebootNow.

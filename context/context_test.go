@@ -143,7 +143,7 @@ func TestRebootNowWinsOverLater(t *testing.T) {
 	mustBe(t, "reboot", c.Changes().Reboot, model.RebootNow)
 	mustBe(t, "calls of RebootNow", calls, 1)
 
-	p.MayReboot = false
+	p.NoReboot = hookcontext.NoRebootInAction
 	mustFail(t, "in an action", hookcontext.New(p).Reboot(true), errors.NotSupported,
 		"juju-reboot is not supported when running an action.")
 }

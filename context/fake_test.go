@@ -157,8 +157,7 @@ func paramsOf(view hookcontext.View) hookcontext.Params {
 			{ID: 3, Endpoint: "db", RemoteApp: "pg", Members: model.Members{{Unit: "pg/0", Version: 1}}},
 			{ID: 4, Endpoint: "peers", Peer: true, RemoteApp: "app"},
 		},
-		View:      view,
-		MayReboot: true,
+		View: view,
 	}
 }
 

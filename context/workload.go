@@ -17,11 +17,14 @@ func (c *Context) SetWorkloadVersion(version string) {
 	c.version = &version
 }
 
+// NoRebootInAction is the Params.NoReboot of an action.
+const NoRebootInAction = "juju-reboot is not supported when running an action."
+
 // Reboot asks for a reboot of the machine: once the hook has succeeded, or
-// now. Now wins over later. The error is NotSupported in an action.
+// now. Now wins over later. The error is NotSupported where it is refused.
 func (c *Context) Reboot(now bool) error {
-	if !c.p.MayReboot {
-		return errors.NewNotSupported(nil, "juju-reboot is not supported when running an action.")
+	if why := c.p.NoReboot; why != "" {
+		return errors.NewNotSupported(nil, why)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -32,9 +32,7 @@ func (u *unit) commit(ctx context.Context, run uniter.Run, changes model.Changes
 	if run.Hook.Kind == hooks.StorageDetaching {
 		c.Detach = run.Hook.Storage
 	}
-	if u.rebooter.carryOut != nil {
-		c.Boot = u.host.Boot
-	}
+	c.Boot = u.bootToLeave()
 	_ = u.at(ctx, PointCommit, run.Number, run.Hook, "")
 	give, err := u.desire.hold(ctx)
 	if err != nil {

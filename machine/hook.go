@@ -128,7 +128,7 @@ func (u *unit) execute(ctx context.Context, run uniter.Run, entry *history.Entry
 	tail := &outputTail{relation: run.Hook.RelationRef()}
 	hctx := hookcontext.New(hookcontext.Params{
 		Unit: u.name, ModelUUID: u.model.UUID(), Hook: run.Hook, Charm: charm.Charm,
-		Relations: u.relationsOf(run), MayReboot: run.Hook.Kind != hooks.Action, RebootNow: u.rebootNow(run.Hook, end), FailNow: end,
+		Relations: u.relationsOf(run), NoReboot: u.noReboot(run.Hook), RebootNow: u.rebootNow(run.Hook, end), FailNow: end,
 		Action: u.action(run.Hook),
 		View:   liveView{ctx: callCtx, u: u, charm: charm.Charm, machine: u.machine, task: run.Hook.Task, tail: tail},
 	})

@@ -52,10 +52,31 @@ func (r *rebooter) reboot(ctx context.Context, u *unit) {
 	})
 }
 
-// podReboot is why a hook of a container unit has failed that asks for a reboot: the
-// unit has no machine, and the host isn't its own. Source: docs/spec/containers.md
-// §6, K-065.
+// podReboot is why a hook of a container unit has failed that asks for a reboot, and
+// why commands there are refused it: the unit has no machine, and the host isn't its
+// own. Source: docs/spec/containers.md §6, K-065.
 const podReboot = "juju-reboot: the unit has no machine that could be rebooted"
+
+// noReboot is why juju-reboot is refused in a run; empty: it isn't. In a hook of a
+// container unit it succeeds, and the hook has failed.
+func (u *unit) noReboot(h hooks.Info) string {
+	switch {
+	case h.Kind == hooks.Action:
+		return hookcontext.NoRebootInAction
+	case u.pod && h.IsTask():
+		return podReboot
+	}
+	return ""
+}
+
+// bootToLeave is what a commit notes with a wish for a reboot, by which another
+// agent knows that it is still to be carried out; empty: it isn't to be.
+func (u *unit) bootToLeave() string {
+	if u.pod || u.rebooter.carryOut == nil {
+		return ""
+	}
+	return u.host.Boot
+}
 
 // failedByReboot is how a run has ended that has asked for a reboot where none can
 // be: it has failed, and so it is where it was ended for that.
@@ -98,7 +119,7 @@ func (u *unit) rebootNow(h hooks.Info, end func()) func() {
 func (u *unit) committedReboot(ctx context.Context, c state.HookCommit) {
 	switch {
 	case c.Changes.Reboot == model.NoReboot:
-	case u.pod: // commands, which haven't failed by it
+	case u.pod: // of a hook that has ended as the agent was told to stop
 		u.log.Warn(podReboot, "unit", u.name)
 	case u.rebooter.carryOut == nil:
 		u.log.Warn("the charm asks for a reboot of its machine; it is noted, not carried out (see unitd agent --allow-reboot)",

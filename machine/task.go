@@ -158,9 +158,7 @@ func (u *unit) commitTask(ctx context.Context, run uniter.Run, res uniter.TaskRe
 	if c.Memory, err = json.Marshal(resolver.Remember(run.Local, nil)); err != nil {
 		return errors.Trace(err)
 	}
-	if u.rebooter.carryOut != nil {
-		c.Boot = u.host.Boot
-	}
+	c.Boot = u.bootToLeave()
 	_ = u.at(ctx, PointCommit, run.Number, run.Hook, "")
 	err = u.model.CommitTask(ctx, c)
 	switch {

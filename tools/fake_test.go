@@ -234,8 +234,7 @@ func paramsOf(view hookcontext.View, hook hooks.Info) hookcontext.Params {
 		Relations: []hookcontext.Relation{{
 			ID: 3, Endpoint: "db", RemoteApp: "pg", Members: model.Members{{Unit: "pg/0", Version: 1}, {Unit: "pg/1", Version: 1}},
 		}},
-		View:      view,
-		MayReboot: true,
+		View: view,
 	}
 }
 

@@ -95,7 +95,7 @@ func observedContext(t *testing.T, name string) *hookcontext.Context {
 	case name == "plain":
 	case strings.HasPrefix(name, "relation-hook"):
 		p = paramsOf(view, relationHook())
-		p.MayReboot = false
+		p.NoReboot = hookcontext.NoRebootInAction
 		p.Action = &hookcontext.Action{Name: "act", Params: map[string]any{"outfile": map[string]any{"n": int64(3), "name": "x"}}}
 	case name == "empty+action":
 		view.noSecrets = true

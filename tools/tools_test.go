@@ -330,7 +330,7 @@ func TestSessions(t *testing.T) {
 		},
 		{
 			name:  "a reboot isn't for actions",
-			setUp: func(_ *memory, p *hookcontext.Params) { p.MayReboot = false },
+			setUp: func(_ *memory, p *hookcontext.Params) { p.NoReboot = hookcontext.NoRebootInAction },
 			lines: []string{"juju-reboot --now"},
 			want:  "ERROR juju-reboot is not supported when running an action.\nexit 1\n",
 		},
