@@ -214,12 +214,7 @@ func (p *parser) applicationKey(app *Application, key string, v *yaml.Node) (err
 	case "charm":
 		app.Charm, err = p.charm(path, v)
 	case "num_units", "num-units", "scale":
-		if app.Units, err = strconv.Atoi(v.Value); err != nil || app.Units < 0 {
-			return p.errorf(v, path, "expected a number of units, got %q", v.Value)
-		}
-		if app.Units > MaxUnits {
-			return p.errorf(v, path, "at most %d units are added at once, got %s", MaxUnits, v.Value)
-		}
+		return p.units(app, path, v)
 	case "options":
 		return p.pairs(v, path, func(option string, v *yaml.Node) error {
 			text, err := p.option(path+"."+option, v)
@@ -246,6 +241,22 @@ func (p *parser) applicationKey(app *Application, key string, v *yaml.Node) (err
 		return p.errorf(v, path, "not known in a bundle here")
 	}
 	return errors.Trace(err)
+}
+
+// units takes how many there are to be, under any of its names: of a container charm it
+// is mostly the scale.
+func (p *parser) units(app *Application, path string, v *yaml.Node) error {
+	n, err := strconv.Atoi(v.Value)
+	switch {
+	case err != nil || n < 0:
+		return p.errorf(v, path, "expected a number of units, got %q", v.Value)
+	case n > MaxUnits:
+		return p.errorf(v, path, "at most %d units are added at once, got %s", MaxUnits, v.Value)
+	case app.Units != -1 && app.Units != n:
+		return p.errorf(v, path, "num_units and scale say different numbers, %d and %d: leave one out", app.Units, n)
+	}
+	app.Units = n
+	return nil
 }
 
 // resource takes the path of a file, or what may name an image. A number names

@@ -118,6 +118,7 @@ func TestBadBundlesSayWhatIsWrongAndWhere(t *testing.T) {
 		{"units that are no number", "applications:\n  a: {charm: ./a, num_units: many}", `b.yaml:2: a.num_units: expected a number of units, got "many"`},
 		{"fewer units than none", "applications:\n  a: {charm: ./a, num_units: -1}", `b.yaml:2: a.num_units: expected a number of units, got "-1"`},
 		{"more units than anybody means", "applications:\n  a: {charm: ./a, num_units: 1001}", "b.yaml:2: a.num_units: at most 1000 units are added at once, got 1001"},
+		{"two numbers of units", "applications:\n  a: {charm: ./a, num_units: 1, scale: 2}", "b.yaml:2: a.scale: num_units and scale say different numbers, 1 and 2: leave one out"},
 		{"an option that is a list", "applications:\n  a: {charm: ./a, options: {o: [1]}}", "b.yaml:2: a.options.o: expected text, a number or a boolean"},
 		{"trust that is a word", "applications:\n  a: {charm: ./a, trust: maybe}", `b.yaml:2: a.trust: expected true or false, got "maybe"`},
 		{"a relation of one", "applications:\n  a: {charm: ./a}\nrelations: [[a]]", `b.yaml:3: relations: expected pairs, as ["shop:db", "ledger:db"]`},

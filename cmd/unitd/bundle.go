@@ -5,7 +5,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/juju/errors"
@@ -111,24 +110,6 @@ func (a *app) planBundle(path string) (_ *plan, err error) {
 	return p, nil
 }
 
-// place says where the units go, and puts the applications into the order for
-// that.
-func (p *plan) place() error {
-	units := map[string]int{}
-	for _, app := range p.apps {
-		units[app.Application.Name] = app.units
-	}
-	var err error
-	if p.places, err = p.Places(units); err != nil {
-		return err
-	}
-	order, err := p.Order()
-	slices.SortStableFunc(p.apps, func(a, b plannedApp) int {
-		return slices.Index(order, a.Application.Name) - slices.Index(order, b.Application.Name)
-	})
-	return err
-}
-
 func (a *app) planApp(app bundle.Application) (plannedApp, error) {
 	planned := plannedApp{Application: app, units: app.Units}
 	charm, err := a.readDeployable(app.Charm)
@@ -149,6 +130,8 @@ func (a *app) planApp(app bundle.Application) (plannedApp, error) {
 		return planned, errors.NewNotValid(nil, "a subordinate has no units of its own: leave num_units out")
 	case charm.Subordinate && app.Placed():
 		return planned, errors.NewNotValid(nil, "a subordinate is where its principals are: leave \"to\" out")
+	case charm.Sidecar() && app.Placed():
+		return planned, errors.NewNotValid(nil, "units of a container charm have no machines: leave \"to\" out")
 	case charm.Subordinate:
 		planned.units = 0
 	case app.Units < 0:
@@ -307,7 +290,11 @@ func (a *app) bringUpToDate(m *state.Model, doc state.ApplicationDoc, app planne
 	if err != nil {
 		return err
 	}
-	return a.placed(m, missing-len(to), func() error {
+	onMachines := missing - len(to)
+	if doc.Sidecar {
+		onMachines = 0
+	}
+	return a.placed(m, onMachines, func() error {
 		_, err := m.AddUnits(a.ctx, doc.Name, missing, to...)
 		return err
 	})

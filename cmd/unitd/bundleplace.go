@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 
 	"github.com/juju/errors"
@@ -10,6 +11,32 @@ import (
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
 )
+
+// place says where the units go, and puts the applications into the order for
+// that.
+func (p *plan) place() error {
+	units, containers := map[string]int{}, map[string]bool{}
+	for _, app := range p.apps {
+		units[app.Application.Name], containers[app.Application.Name] = app.units, app.packed.Charm.Sidecar()
+	}
+	var err error
+	if p.places, err = p.Places(units); err != nil {
+		return err
+	}
+	for _, app := range p.apps {
+		for _, place := range p.places[app.Application.Name] {
+			if containers[place.With.Application()] {
+				return errors.NewNotValid(nil, fmt.Sprintf("%s: application %q: cannot be placed with %s: units of a container charm have no machines",
+					filepath.Base(p.Path), app.Application.Name, place.With))
+			}
+		}
+	}
+	order, err := p.Order()
+	slices.SortStableFunc(p.apps, func(a, b plannedApp) int {
+		return slices.Index(order, a.Application.Name) - slices.Index(order, b.Application.Name)
+	})
+	return err
+}
 
 // places are the machines of a model that a bundle's units go to.
 type places struct {
