@@ -269,7 +269,7 @@ func (c *Cells) Close() {
 
 // filesMain is that process.
 func filesMain() int {
-	_ = unix.Setgroups(nil)
+	_ = syscall.Setgroups(nil) // of all threads
 	unix.CloseOnExec(listenerFile)
 	conn, err := asConn(listenerFile)
 	if err != nil {

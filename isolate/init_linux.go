@@ -50,7 +50,7 @@ func initMain() int {
 	}
 	unix.Umask(0o022) // as a machine begins; nobody else's matters in there
 	if s.IDs.Many() {
-		_ = unix.Setgroups(nil) // those of the agent's user are nobody's in there
+		_ = syscall.Setgroups(nil) // those of the agent's user are nobody's in there; unix.Setgroups is for one thread
 	}
 	if s.First != nil {
 		return firstMain(s, in)

@@ -105,7 +105,10 @@ func (o opening) in(root int) (*os.File, error) {
 	done := make(chan opened)
 	go func() {
 		runtime.LockOSThread() // the rights are the thread's, which ends with this goroutine
-		_, err := unix.SetfsgidRetGid(o.As.GID)
+		err := unix.Setgroups(o.As.Groups)
+		if err == nil {
+			_, err = unix.SetfsgidRetGid(o.As.GID)
+		}
 		if err == nil {
 			_, err = unix.SetfsuidRetUid(o.As.UID)
 		}

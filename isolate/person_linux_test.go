@@ -53,6 +53,17 @@ func TestHostProgramsOfACellRunAsAPerson(t *testing.T) {
 	must(t, err)
 	f.Close()
 
+	// Nor by a group of the agent's, but by each of his own.
+	must(t, c.RunAs(isolate.Person{}))
+	want(t, c, "umask 077; cd /srv; for f in agents own; do echo $f >$f; chmod 640 $f; done; chgrp 4 own", "")
+	must(t, c.RunAs(isolate.Person{UID: 171, GID: 171, Groups: []int{170, 4}}))
+	if f, err := c.OpenAsPerson("/srv/agents", os.O_RDONLY, 0); !errors.Is(err, os.ErrPermission) {
+		t.Errorf("a file of a group that is the agent's: %v, %v", f, err)
+	}
+	f, err = c.OpenAsPerson("/srv/own", os.O_RDONLY, 0)
+	must(t, err)
+	f.Close()
+
 	must(t, c.RunAs(isolate.Person{}))
 	want(t, c, "id -u; id -G", "0\n0")
 }

@@ -4,9 +4,11 @@ import (
 	"context"
 	stderrors "errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -61,6 +63,7 @@ func TestHostAUserWithSubordinateIDsHasManyUsersInside(t *testing.T) {
 	const began = `lost: 
 root 0:0 0
 owner 33:34
+groups of 2: 
 juju 170:170 170
 file 170:170 640
 container 171:584792 171 1
@@ -151,6 +154,9 @@ func beginMany(cells *isolate.Cells, dir string) error {
 	if err := f.Close(); err != nil {
 		return err
 	}
+	if err := printGroups(); err != nil {
+		return err
+	}
 	if out, err = run(unit, `echo juju $(id -u):$(id -g) $(id -G); echo file $(stat -c '%u:%g %a' ~juju/own)`); err != nil {
 		return errors.Annotate(err, out)
 	}
@@ -175,6 +181,28 @@ func beginMany(cells *isolate.Cells, dir string) error {
 	log, err := os.ReadFile(spec.First.Log) // of another's, by its group
 	fmt.Print(string(log))
 	return err
+}
+
+// printGroups prints how many children this process has, and which further groups
+// any of their threads are in.
+func printGroups() error {
+	all, err := filepath.Glob("/proc/[0-9]*/task/[0-9]*/status")
+	if err != nil {
+		return err
+	}
+	children, groups := map[string]bool{}, map[string]bool{}
+	for _, path := range all {
+		b, err := os.ReadFile(path)
+		if err != nil || !strings.Contains(string(b), fmt.Sprintf("\nPPid:\t%d\n", os.Getpid())) {
+			continue // it has ended
+		}
+		children[strings.Split(path, "/")[2]] = true
+		_, after, _ := strings.Cut(string(b), "\nGroups:")
+		line, _, _ := strings.Cut(after, "\n")
+		groups[strings.TrimSpace(line)] = true
+	}
+	fmt.Printf("groups of %d: %s\n", len(children), strings.Join(slices.Sorted(maps.Keys(groups)), ", "))
+	return nil
 }
 
 func endMany(cells *isolate.Cells, dir string) error {

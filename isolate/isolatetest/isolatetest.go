@@ -12,12 +12,13 @@ import (
 	"testing"
 )
 
-// Nobody is the user, and the group, that the program runs as. First is the first of
-// its Size subordinate ids.
+// Nobody is the user, and the group, that the program runs as, and further another
+// group that it is in. First is the first of its Size subordinate ids.
 const (
-	Nobody = 65534
-	First  = 200000
-	Size   = 1 << 16
+	Nobody  = 65534
+	further = "65533"
+	First   = 200000
+	Size    = 1 << 16
 )
 
 // Need skips a test where no program can be run by Command, and says why.
@@ -49,7 +50,7 @@ func Command(t testing.TB, size int, program string, args ...string) *exec.Cmd {
 		t.Fatal(err)
 	}
 	const become = `mount --bind "$1" /etc/subuid && mount --bind "$1" /etc/subgid && ip link set lo up && shift &&
-		exec setpriv --reuid "$1" --regid "$1" --clear-groups -- "${@:2}"`
+		exec setpriv --reuid "$1" --regid "$1" --groups ` + further + ` -- "${@:2}"`
 	id := strconv.Itoa(Nobody)
 	return exec.Command("unshare", append([]string{"-mn", "bash", "-c", become, "become", ranges, id, program}, args...)...)
 }
