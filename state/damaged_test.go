@@ -2,6 +2,7 @@ package state_test
 
 import (
 	"bytes"
+	"context"
 	"testing"
 
 	"github.com/juju/errors"
@@ -48,3 +49,32 @@ func TestADamagedDocumentIsNamed(t *testing.T) {
 		t.Errorf("what is found of a whole store: %+v (%v)", found, err)
 	}
 }
+
+// TestARevisionThatCannotBeIsFound, whatever the engine that has it.
+func TestARevisionThatCannotBeIsFound(t *testing.T) {
+	t.Parallel()
+	kvs := state.Remains{
+		{Key: "a", Rev: 7, CreateRev: 7}, {Key: "b", Rev: 7, CreateRev: 3}, {Key: "c"}, {Key: "d", Rev: 3, CreateRev: 7},
+		{Key: "e", Rev: -1, CreateRev: -1}, {Key: "f", Rev: 8, CreateRev: 1},
+	}
+	found, err := state.Inspect(t.Context(), behind{kvs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var keys string
+	for _, r := range found.Impossible {
+		keys += r.Key
+	}
+	if keys != "cdef" || found.Whole() {
+		t.Errorf("found are %q, whole is %v", keys, found.Whole())
+	}
+}
+
+// behind is a store at revision 7, whatever its keys say.
+type behind struct{ state.Remains }
+
+func (b behind) View(_ context.Context, fn func(store.Reader) error) (int64, error) {
+	return b.Rev(), fn(b)
+}
+
+func (behind) Rev() int64 { return 7 }

@@ -28,6 +28,18 @@ type Inspection struct {
 	// of those that are damaged, or that aren't whole.
 	Files        int
 	DamagedFiles []string
+	// Impossible are the keys in the store with revisions that can't be: agents
+	// would see what is there again and again, or never.
+	Impossible []ImpossibleRevision
+}
+
+// ImpossibleRevision is a key that was written, or made, at a revision that the store
+// hasn't had.
+type ImpossibleRevision struct {
+	Key string
+	// Rev is when it is said to have been written, CreateRev when it was made, and At
+	// the revision of the store.
+	Rev, CreateRev, At int64
 }
 
 // InspectedModel is a model with what is damaged of it.
@@ -50,11 +62,11 @@ type DamagedDocument struct {
 
 // Whole says whether nothing is damaged.
 func (i *Inspection) Whole() bool {
-	return len(i.Damaged)+len(i.DamagedFiles) == 0 && !slices.ContainsFunc(i.Models, func(m InspectedModel) bool { return m.Guessed || len(m.Damaged) > 0 })
+	return len(i.Damaged)+len(i.DamagedFiles)+len(i.Impossible) == 0 && !slices.ContainsFunc(i.Models, func(m InspectedModel) bool { return m.Guessed || len(m.Damaged) > 0 })
 }
 
-// Inspect reads a whole store, and verifies the checksum of each document and the
-// hash of each file. Errors are the store's own.
+// Inspect reads a whole store, and verifies the checksum of each document, the
+// hash of each file, and the revision of each key. Errors are the store's own.
 func Inspect(ctx context.Context, s Source) (*Inspection, error) {
 	var i *inspector
 	_, err := s.View(ctx, func(r store.Reader) error {
@@ -70,6 +82,9 @@ func Inspect(ctx context.Context, s Source) (*Inspection, error) {
 			}
 			after = page[len(page)-1].Key
 			for _, kv := range page {
+				if at := r.Rev(); kv.CreateRev < 1 || kv.Rev < kv.CreateRev || kv.Rev > at {
+					i.Impossible = append(i.Impossible, ImpossibleRevision{kv.Key, kv.Rev, kv.CreateRev, at})
+				}
 				i.look(kv)
 			}
 		}

@@ -43,6 +43,7 @@ import (
 //	mkfifo NAMES...       make named pipes, by which hooks and scripts wait for
 //	                      each other
 //	damage FILE [OLD NEW] change what a file has, as a bad disk does; see cmdDamage
+//	sql FILE STATEMENT    change a database of SQLite
 //	zip FILE ENTRIES...   make an archive, with any entry names; see cmdZip
 //	web-image FILE        write the image of testcharms/images, an OCI archive
 //	small-disk DIR MIB    mount a disk of that size; the script asks for [mount]
@@ -187,6 +188,7 @@ func runScripts(t *testing.T, folder string, files []string, prepare func(testin
 			"json":        cmdJSON,
 			"crash":       cmdCrash,
 			"damage":      cmdDamage,
+			"sql":         cmdSQL,
 			"mkfifo":      cmdMkfifo,
 			"agent-ended": cmdAgentEnded,
 			"zip":         cmdZip,

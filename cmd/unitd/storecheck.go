@@ -33,8 +33,8 @@ func (a *app) storeCmd() *cobra.Command {
 	check := &cobra.Command{
 		Use:   "check",
 		Short: "Read the whole store, and say what is damaged in it",
-		Long: `Read the whole store: the pages of SQLite's file, the checksum of each document,
-and the hash of each file of charms and resources. Nothing is changed; agents may
+		Long: `Read the whole store: the pages of SQLite's file, the checksum and the revision of
+each document, and the hash of each file of charms and resources. Nothing is changed; agents may
 run meanwhile.
 
 With --repair each model is written to a file with all that can be read of it, for
@@ -171,16 +171,28 @@ func (a *app) tellDamage(e *examined) {
 		a.printf("document %s is damaged\n", d.Key)
 	}
 	for _, key := range e.missing {
-		for _, m := range e.Models {
-			if rest, ok := strings.CutPrefix(key, "m/"+m.Info.UUID+"/"); ok {
-				key = fmt.Sprintf("%s of model %q", rest, m.Info.Name)
-			}
+		a.printf("document %s can't be read\n", e.inModel(key))
+	}
+	for _, r := range e.Impossible {
+		what := fmt.Sprintf("written at revision %d", r.Rev)
+		if r.CreateRev < 1 || r.CreateRev > r.Rev {
+			what = fmt.Sprintf("made at revision %d and written at %d", r.CreateRev, r.Rev)
 		}
-		a.printf("document %s can't be read\n", key)
+		a.printf("document %s is said to have been %s, which cannot be: the store is at %d\n", e.inModel(r.Key), what, r.At)
 	}
 	for _, sha := range e.DamagedFiles {
 		a.printf("file %s of a charm or resource is damaged: refresh the application, or attach the resource, with a new one\n", sha)
 	}
+}
+
+// inModel is a key of the store as people know it.
+func (e *examined) inModel(key string) string {
+	for _, m := range e.Models {
+		if rest, ok := strings.CutPrefix(key, "m/"+m.Info.UUID+"/"); ok {
+			return fmt.Sprintf("%s of model %q", rest, m.Info.Name)
+		}
+	}
+	return key
 }
 
 // repair writes what can be read of each model.
