@@ -130,19 +130,22 @@ func (i *cellInit) mount(a attachment, files []*os.File, again bool) error {
 			return errors.Trace(err)
 		}
 	}
+	var fd int
 	if len(files) == 1 {
-		err = unix.MoveMount(int(files[0].Fd()), "", unix.AT_FDCWD, a.To, unix.MOVE_MOUNT_F_EMPTY_PATH)
+		fd = int(files[0].Fd())
 	} else {
-		err = unix.Mount(from, a.To, "", unix.MS_BIND|unix.MS_REC, "")
-	}
-	if err != nil {
-		return errors.Trace(err)
-	}
-	if a.ReadOnly {
-		attr := &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}
-		if err := unix.MountSetattr(unix.AT_FDCWD, a.To, unix.AT_RECURSIVE, attr); err != nil {
+		if fd, err = clone(from); err != nil {
 			return errors.Trace(err)
 		}
+		defer unix.Close(fd)
+	}
+	if a.ReadOnly { // before anybody finds it
+		if err := readOnly(fd); err != nil {
+			return errors.Trace(err)
+		}
+	}
+	if err := unix.MoveMount(fd, "", unix.AT_FDCWD, a.To, unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
+		return errors.Trace(err)
 	}
 	// What the host mounts in it later, or takes away, is the host's.
 	return errors.Trace(unix.Mount("", a.To, "", unix.MS_REC|unix.MS_PRIVATE, ""))

@@ -355,6 +355,11 @@ func mountJuju(s setUp) (data *os.File, err error) {
 	if err := unix.Mount(filepath.Join(oldRoot, s.Client), client, "", unix.MS_BIND, ""); err != nil {
 		return nil, errors.Annotate(err, "cannot bind the hook tools' program")
 	}
-	_ = unix.Mount("", client, "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY, "") // where it may be
+	// It is all units' program. Who isn't root may not mount it anew without what the
+	// host's mount is besides, such as nosuid, but may add to that.
+	attr := &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}
+	if unix.MountSetattr(unix.AT_FDCWD, client, 0, attr) != nil { // a kernel before 5.12
+		_ = unix.Mount("", client, "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY, "")
+	}
 	return data, nil
 }

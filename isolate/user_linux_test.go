@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/juju/errors"
+	"golang.org/x/sys/unix"
 
 	"github.com/unitd/unitd/isolate"
 	"github.com/unitd/unitd/model"
@@ -23,8 +24,9 @@ func TestHostAUserWhoIsNotRootHasCells(t *testing.T) {
 	t.Run("over a root of theirs", func(t *testing.T) {
 		t.Parallel()
 		runAsUser(t, "prepared", `. /etc/os-release; echo $ID; echo mine >/etc/mine; echo $$ >/run/x; read mine </etc/mine; echo $mine; read host </proc/sys/kernel/hostname; echo $host
-			cd /var/lib/juju/agents; read attached <unit-app-0/file; echo $attached *; [ -e $DATA/cells ] || echo hidden`,
-			"ubuntu\nmine\napp-0\nattached unit-app-0\nhidden\n")
+			cd /var/lib/juju/agents; read attached <unit-app-0/file; echo $attached *; [ -e $DATA/cells ] || echo hidden
+			cd ../tools; read client <client; echo $client; (echo harm >client) 2>/dev/null || echo refused`,
+			"ubuntu\nmine\napp-0\nattached unit-app-0\nhidden\nclient\nrefused\n")
 	})
 	t.Run("over the host's root", func(t *testing.T) {
 		t.Parallel()
@@ -47,12 +49,17 @@ func runAsUser(t *testing.T, root, commands, want string) {
 	dir, err := os.MkdirTemp("", "unitd-isolate-user-") // others can't see t.TempDir
 	must(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
+	// As people have it: then who isn't root may not take the flags from any mount of it.
+	if err := unix.Mount("unitd-test", dir, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=755"); err == nil {
+		t.Cleanup(func() { must(t, unix.Unmount(dir, unix.MNT_DETACH)) })
+	}
 	const nobody = 65534
 	self, err := os.Executable()
 	must(t, err)
 	program := filepath.Join(dir, "program") // nor the directory of the test's binary
 	// By another process: whoever is forked meanwhile would keep it open for writing.
 	must(t, exec.Command("cp", self, program).Run())
+	must(t, os.WriteFile(filepath.Join(dir, "client"), []byte("client\n"), 0o755))
 	if root != "" {
 		prepareRoot(t, filepath.Join(dir, root))
 	}
@@ -107,7 +114,9 @@ func asUser(dir, root, commands string) int {
 		return fail(err)
 	}
 	cells := &isolate.Cells{Dir: filepath.Join(dir, "cells"), Program: self}
-	spec := isolate.Spec{Name: "app/0", Hostname: "app-0", ID: "one", Mode: model.IsolateOn, OS: isolate.DefaultOS, Data: dir}
+	spec := isolate.Spec{
+		Name: "app/0", Hostname: "app-0", ID: "one", Mode: model.IsolateOn, OS: isolate.DefaultOS, Data: dir, Client: filepath.Join(dir, "client"),
+	}
 	if root != "" {
 		spec.Root = filepath.Join(dir, root)
 	}
