@@ -152,6 +152,9 @@ func (t *txn) deploy(a DeployArgs) (units int, err error) {
 	if err := t.checkDeploy(a, charm.Charm); err != nil {
 		return 0, errors.Trace(err)
 	}
+	if err := t.take(a.Charm); err != nil {
+		return 0, errors.Trace(err)
+	}
 	app := ApplicationDoc{
 		Name: a.Application, Charm: a.Charm, Subordinate: charm.Charm.Subordinate,
 		Trust: a.Trust, Constraints: a.Constraints, HookTimeout: a.HookTimeout, LockGroup: a.LockGroup, WorkloadErrors: a.WorkloadErrors, RecordPebble: a.RecordPebble, Storage: a.Storage,

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/juju/errors"
 
@@ -46,6 +47,9 @@ func (m *Model) AddCharmFrom(ctx context.Context, source string, c model.Charm, 
 			return errors.Trace(err)
 		}
 		doc.Revision, doc.URL = rev, charmURL(c.Name, rev)
+		if err := tx.put(newCharmKey(doc.URL), newCharmDoc{m.clock.Now().UTC()}); err != nil {
+			return errors.Trace(err)
+		}
 		return tx.put(charmKey(doc.URL), doc)
 	})
 	return doc.URL, errors.Annotatef(err, "cannot store charm %q", c.Name)
@@ -168,6 +172,81 @@ func (m *Model) Charms(ctx context.Context) ([]CharmDoc, error) {
 		return errors.Trace(err)
 	})
 	return all, errors.Trace(err)
+}
+
+// take is for whoever makes an application of a charm: it has to be there still, and
+// from now on it is kept for its users alone.
+func (t *txn) take(url string) error {
+	var charm CharmDoc
+	if err := t.get(charmKey(url), &charm); err != nil {
+		return named(err, "charm", url)
+	}
+	var mark newCharmDoc
+	if there, err := t.find(newCharmKey(url), &mark); err != nil || !there {
+		return errors.Trace(err)
+	}
+	return t.delete(newCharmKey(url))
+}
+
+// RemoveCharm removes a charm that nothing uses: no application is made of it or can be
+// rolled back to it, no unit has it, and it wasn't only just stored. False: something
+// does, or it isn't there. What it was made of goes with the next SweepCharms.
+func (m *Model) RemoveCharm(ctx context.Context, url string) (removed bool, err error) {
+	_, err = m.update(ctx, func(tx *txn) error {
+		removed = false
+		var charm CharmDoc
+		if there, err := tx.find(charmKey(url), &charm); err != nil || !there {
+			return errors.Trace(err)
+		}
+		var mark newCharmDoc
+		if isNew, err := tx.find(newCharmKey(url), &mark); err != nil || isNew && m.clock.Now().Sub(mark.Stored) < blobGrace {
+			return errors.Trace(err)
+		}
+		if used, err := tx.charmUsed(url); err != nil || used {
+			return errors.Trace(err)
+		}
+		removed = true
+		return tx.delete(charmKey(url), newCharmKey(url))
+	})
+	if removed && err == nil {
+		m.charms.forget(url)
+	}
+	return removed && err == nil, errors.Annotatef(err, "cannot remove charm %s", url)
+}
+
+// SweepCharms deletes the content of charms and resources that no model has any more.
+func (m *Model) SweepCharms(ctx context.Context) error { return m.sweepBlobs(ctx) }
+
+// charmUsed says whether a charm is, was or is to be that of an application or unit.
+func (d docs) charmUsed(url string) (bool, error) {
+	apps, err := list[ApplicationDoc](d, "app/")
+	if err != nil {
+		return false, errors.Trace(err)
+	}
+	for _, a := range apps {
+		if a.Charm == url || slices.ContainsFunc(a.Former, func(f Former) bool { return f.Charm == url }) {
+			return true, nil
+		}
+	}
+	units, err := list[UnitDoc](d, "unit/")
+	if err != nil {
+		return false, errors.Trace(err)
+	}
+	for _, u := range units {
+		if u.Charm == url {
+			return true, nil
+		}
+	}
+	pods, err := list[PodDoc](d, podPrefix)
+	if err != nil {
+		return false, errors.Trace(err)
+	}
+	for _, p := range pods {
+		if p.Wanted.Charm == url || p.Former != nil && p.Former.Charm == url {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // CharmContent writes the charm's archive to w. The error is NotValid if its

@@ -6,9 +6,11 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/juju/errors"
 
+	"github.com/unitd/unitd/state"
 	"github.com/unitd/unitd/state/store"
 )
 
@@ -174,5 +176,45 @@ func TestCharmThatIsNotThere(t *testing.T) {
 	}
 	if err := w.CharmContent(w.ctx, "local:mysql-0", io.Discard); !errors.Is(err, errors.NotFound) {
 		t.Errorf("content: %v", err)
+	}
+}
+
+// TestRemoveCharm: a charm that something is made of, or could be again, stays, and so
+// does one that somebody is about to deploy.
+func TestRemoveCharm(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	remove := func(url string, want bool) {
+		t.Helper()
+		got, err := w.RemoveCharm(w.ctx, url)
+		if w.ok(err); got != want {
+			t.Errorf("%s was removed: %v", url, got)
+		}
+	}
+	now := w.addCharm(charm("app"))
+	remove(now, false)
+	w.ok(w.Deploy(w.ctx, state.DeployArgs{Application: "app", Charm: now, Units: 1}))
+	w.ok(w.SetDeployed(w.ctx, "app/0"))
+	w.ok(w.SetUnitCharm(w.ctx, "app/0", now))
+	var next string
+	for range 21 { // so many are remembered, and one more
+		next = w.addCharm(charm("app"))
+		w.ok(w.SetCharm(w.ctx, "app", next, false))
+	}
+	remove(now, false) // the unit has it
+	w.ok(w.SetUnitCharm(w.ctx, "app/0", next))
+	remove(now, true)
+	remove(now, false)
+	remove("local:app-1", false) // for a rollback
+	if _, err := w.Charm(w.ctx, now); !errors.Is(err, errors.NotFound) {
+		t.Errorf("got %v", err)
+	}
+	w.ok(w.SweepCharms(w.ctx))
+	left := w.addCharm(charm("app"))
+	remove(left, false)
+	w.clock.advance(time.Hour)
+	remove(left, true)
+	if !strings.Contains(w.stored("app"), "app") {
+		t.Error("the content that the others have is gone")
 	}
 }

@@ -43,6 +43,12 @@ type CharmDoc struct {
 	Source string `json:"source,omitempty"`
 }
 
+// newCharmDoc is there until an application has a charm for the first time: who has
+// stored it is about to deploy it.
+type newCharmDoc struct {
+	Stored time.Time `json:"stored"`
+}
+
 // ApplicationDoc is the document of an application.
 type ApplicationDoc struct {
 	Name string `json:"name"`

@@ -20,6 +20,7 @@ func podKey(u model.UnitName) string   { return podPrefix + string(u) }
 func machineKey(id string) string      { return "machine/" + id }
 func freeKey(machine string) string    { return freeMachines + machine }
 func charmKey(url string) string       { return "charm/" + url }
+func newCharmKey(url string) string    { return "new-charm/" + url }
 func relationKey(id model.RelationID) string {
 	return "relation/" + strconv.Itoa(int(id))
 }

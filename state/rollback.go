@@ -14,8 +14,8 @@ import (
 	"github.com/unitd/unitd/state/store"
 )
 
-// formerMost is how many former charms and images an application remembers. The charms
-// themselves aren't bounded: the model holds every revision until it goes.
+// formerMost is how many former charms and images an application remembers. The model
+// holds those charms, and others until somebody has them removed: see RemoveCharm.
 const formerMost = 20
 
 // Former is what an application was made of before: a charm, and the images that it

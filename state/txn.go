@@ -41,6 +41,13 @@ type charmCache struct {
 	docs map[string]CharmDoc
 }
 
+// forget is for a charm that was removed.
+func (c *charmCache) forget(url string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.docs, url)
+}
+
 // Name is the model's name, and UUID what its documents are found by.
 func (m *Model) Name() string { return m.info.Name }
 

@@ -64,6 +64,9 @@ func (t *txn) setCharm(app *ApplicationDoc, url string, force bool) error {
 			delete(conf.Values, k)
 		}
 	}
+	if err := t.take(url); err != nil {
+		return errors.Trace(err)
+	}
 	app.Charm, app.Forced = url, force
 	if app.Sidecar {
 		// A charm that no unit could be made of may have become one.

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// limitVariable says how much packages and images may take on this host.
+	// limitVariable says how much packages, images and charms may take on this host.
 	limitVariable = "UNITD_CACHE_LIMIT"
 	// usualLimit holds where it says nothing, and noLimit says that there is none.
 	usualLimit = "20G"
@@ -27,8 +27,7 @@ func (a *app) cacheCmd() *cobra.Command {
 		Short: "List and clear what this host keeps of packages, images and charms",
 		Long: `Look after what this host keeps: the packages that charms' source trees are built
 with, the images of workload containers, and the charms of the models. Packages and
-images that were removed are installed or fetched again when needed; charms stay as
-long as their model.`,
+images that were removed are installed or fetched again when needed.`,
 		Example: "  unitd cache list\n  unitd cache prune --limit 5G",
 		Args:    args(0, 0, ""),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -73,14 +72,16 @@ func (a *app) cachePruneCmd() *cobra.Command {
 	var format, output, limit string
 	cmd := &cobra.Command{
 		Use:   "prune",
-		Short: "Remove the packages and images that no model of this host uses",
-		Long: `Remove the packages and images that no model uses. With --limit, remove only as many
-as needed to get down to that size, starting with those used longest ago.
+		Short: "Remove the packages, images and charms that no model of this host uses",
+		Long: `Remove the packages, images and charms that no model uses. With --limit, remove only
+as many as needed to get down to that size, starting with charms, then those used
+longest ago.
 
 The packages that an application's charm was built with stay, and so do images that
-an application, a container or a process uses. What another data directory has used
-stays as long as that directory exists, and charms as long as their model. The
-command waits while an image is being fetched.`,
+an application, a container or a process uses, and charms that an application or a
+unit has or could be rolled back to. Packages that another data directory has used
+stay as long as that directory exists. The command waits while an image is being
+fetched.`,
 		Example: "  unitd cache prune\n  unitd cache prune --limit 5G",
 		Args:    args(0, 0, ""),
 		RunE: func(*cobra.Command, []string) error {
@@ -126,7 +127,7 @@ func (a *app) pruneAll(limit int64) (pruned, error) {
 	return p, charmbuild.Sweep(dir)
 }
 
-// cacheLimit is how many bytes packages and images may take; not ok: as many as they
+// cacheLimit is how many bytes all that is kept may take; not ok: as many as they
 // like.
 func cacheLimit() (limit int64, ok bool, err error) {
 	text := cmp.Or(os.Getenv(limitVariable), usualLimit)
@@ -167,6 +168,11 @@ func (a *app) limitSize() error {
 	if err != nil {
 		return err
 	}
+	charms, err := a.keptCharms()
+	if err != nil {
+		return err
+	}
+	size += sizeOnce(charms)
 	many := false
 	for _, p := range packages {
 		size, many = size+p.Size, many || len(p.uses) > manyUses
@@ -196,8 +202,8 @@ func (a *app) added() error {
 
 func (s stocked) table() string {
 	var last string
-	if last = bytesText(s.Size) + " of packages and images, without a limit"; s.Limit != nil {
-		last = fmt.Sprintf("%s of packages and images, of %s", bytesText(s.Size), bytesText(*s.Limit))
+	if last = bytesText(s.Size) + " in all, without a limit"; s.Limit != nil {
+		last = fmt.Sprintf("%s in all, of %s", bytesText(s.Size), bytesText(*s.Limit))
 	}
 	if len(s.Items) == 0 {
 		return "Nothing is kept.\n"

@@ -33,6 +33,8 @@ type kept struct {
 
 	at   time.Time
 	uses []charmbuild.Use
+	url  string       // of a charm
+	in   *state.Model // that has the charm
 }
 
 // The kinds of what a host keeps.
@@ -42,8 +44,8 @@ const (
 	keptCharm    = "charm"
 )
 
-// stocked is all that this host keeps. Size is that of packages and images, which can
-// be had again: charms are the models' own.
+// stocked is all that this host keeps. Size is what it takes together: charms of the
+// same content are there once.
 type stocked struct {
 	Items []kept `json:"items" yaml:"items"`
 	Size  int64  `json:"size" yaml:"size"`
@@ -90,10 +92,11 @@ func (a *app) usedIn(m *state.Model, use *inUse) error {
 	if err != nil {
 		return err
 	}
-	runs := map[string][]string{}
+	runs, has := map[string][]string{}, map[string][]string{} // by a charm's URL
 	for _, app := range apps {
 		who := m.Name() + "/" + app.Name
 		runs[app.Charm] = append(runs[app.Charm], who)
+		addUse(has, app.Charm, who)
 		for _, r := range app.Resources {
 			if r.Image != nil {
 				addUse(use.images, r.Image.Digest, who)
@@ -102,6 +105,7 @@ func (a *app) usedIn(m *state.Model, use *inUse) error {
 	}
 	for _, app := range apps {
 		for _, f := range app.Former {
+			addUse(has, f.Charm, m.Name()+"/"+app.Name)
 			for _, r := range f.Images {
 				if r.Image != nil && !refetched(r.Image.Reference) {
 					addUse(use.images, r.Image.Digest, m.Name()+"/"+app.Name)
@@ -109,13 +113,16 @@ func (a *app) usedIn(m *state.Model, use *inUse) error {
 			}
 		}
 	}
+	if err := a.usedByUnits(m, use, has); err != nil {
+		return err
+	}
 	for _, c := range charms {
-		use.held = append(use.held, kept{Kind: keptCharm, Name: m.Name() + "/" + c.URL, ID: c.SHA256, Size: c.Size, By: runs[c.URL]})
+		use.held = append(use.held, kept{Kind: keptCharm, Name: m.Name() + "/" + c.URL, ID: c.SHA256, Size: c.Size, By: sorted(has[c.URL]), url: c.URL, in: m})
 		for _, who := range runs[c.URL] {
 			addUse(use.charms, c.SHA256, who)
 		}
 	}
-	return a.usedByUnits(m, use)
+	return nil
 }
 
 // refetched says whether an image can be had again that isn't in the cache any more:
@@ -125,18 +132,19 @@ func refetched(reference string) bool {
 	return err == nil && ref.Kind == oci.Registry
 }
 
-// usedByUnits adds the images of pods that units have, are to have, or have had: their
-// applications may have been given others.
-func (a *app) usedByUnits(m *state.Model, use *inUse) error {
+// usedByUnits adds the charms that units have, and the charms and images of pods that
+// they have, are to have, or have had: their applications may have been given others.
+func (a *app) usedByUnits(m *state.Model, use *inUse, charms map[string][]string) error {
 	units, err := m.Units(a.ctx)
 	if err != nil {
 		return err
 	}
 	for _, u := range units {
+		who := m.Name() + "/" + u.Name.Application()
+		addUse(charms, u.Charm, who)
 		if !u.Pod {
 			continue
 		}
-		who := m.Name() + "/" + u.Name.Application()
 		pod, err := m.Pod(a.ctx, u.Name)
 		if err != nil && !errors.Is(err, errors.NotFound) {
 			return err
@@ -146,6 +154,7 @@ func (a *app) usedByUnits(m *state.Model, use *inUse) error {
 			pods = append(pods, *pod.Former)
 		}
 		for _, p := range pods {
+			addUse(charms, p.Charm, who)
 			for _, image := range p.Images {
 				addUse(use.images, image.Digest, who)
 			}
@@ -202,8 +211,41 @@ func (a *app) stock() (stocked, error) {
 		s.Items = append(s.Items, i)
 	}
 	slices.SortStableFunc(use.held, func(a, b kept) int { return strings.Compare(a.Name, b.Name) })
-	s.Items = append(s.Items, use.held...)
+	s.Items, s.Size = append(s.Items, use.held...), s.Size+sizeOnce(use.held)
 	return s, nil
+}
+
+// keptCharms are those of all models; who uses them isn't known yet.
+func (a *app) keptCharms() (all []kept, err error) {
+	c, err := a.open()
+	if err != nil {
+		return nil, err
+	}
+	infos, err := c.Models(a.ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, info := range infos {
+		charms, err := c.Open(info).Charms(a.ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range charms {
+			all = append(all, kept{Kind: keptCharm, ID: c.SHA256, Size: c.Size})
+		}
+	}
+	return all, nil
+}
+
+// sizeOnce is what charms take together.
+func sizeOnce(charms []kept) (size int64) {
+	seen := map[string]bool{}
+	for _, c := range charms {
+		if !seen[c.ID] {
+			seen[c.ID], size = true, size+c.Size
+		}
+	}
+	return size
 }
 
 func sorted(words []string) []string {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/unitd/unitd/charmbuild"
 	"github.com/unitd/unitd/oci"
+	"github.com/unitd/unitd/state"
 )
 
 // pruned is what was removed.
@@ -29,12 +30,13 @@ func (a *app) prune(s stocked, limit int64, wait bool) (pruned, error) {
 	p := pruned{Removed: []kept{}, Left: s.Size}
 	var unused []kept
 	for _, k := range s.Items {
-		if _, own := a.built[k.ID]; !own && k.Kind != keptCharm && len(k.By) == 0 {
+		if _, own := a.built[k.ID]; !own && len(k.By) == 0 {
 			unused = append(unused, k)
 		}
 	}
 	slices.SortStableFunc(unused, func(a, b kept) int { return a.at.Compare(b.at) })
 	images := int64(0) // bytes of them that are to go
+	charms := s.charms()
 	for _, k := range unused {
 		if p.Left-images <= limit {
 			break
@@ -46,16 +48,67 @@ func (a *app) prune(s stocked, limit int64, wait bool) (pruned, error) {
 			}
 			continue
 		}
-		done, err := a.removePackages(k, s.seen)
+		done, freed, err := a.removeOne(charms, k, s.seen)
 		if err != nil {
 			return p, err
 		}
 		if done {
-			p.Removed, p.Freed, p.Left = append(p.Removed, k), p.Freed+k.Size, p.Left-k.Size
+			p.Removed, p.Freed, p.Left = append(p.Removed, k), p.Freed+freed, p.Left-freed
 		}
+	}
+	if err := charms.sweep(a.ctx); err != nil {
+		return p, err
 	}
 	err := a.pruneImages(&p, s, limit, images, wait)
 	return p, err
+}
+
+// charmsKept removes charms. Those of the same content, in whichever models, are there
+// once: it goes with the last of them.
+type charmsKept struct {
+	left map[string]int // how many have the content, by its hash
+	from *state.Model   // the last one that a charm was removed from
+}
+
+func (s stocked) charms() *charmsKept {
+	c := &charmsKept{left: map[string]int{}}
+	for _, k := range s.Items {
+		if k.Kind == keptCharm {
+			c.left[k.ID]++
+		}
+	}
+	return c
+}
+
+// remove removes a charm, unless it has come into use, and says how many bytes that
+// frees.
+func (c *charmsKept) remove(ctx context.Context, k kept) (done bool, freed int64, err error) {
+	if done, err = k.in.RemoveCharm(ctx, k.url); err != nil || !done {
+		return false, 0, err
+	}
+	c.from = k.in
+	if c.left[k.ID]--; c.left[k.ID] > 0 {
+		return true, 0, nil
+	}
+	return true, k.Size, nil
+}
+
+// sweep deletes the content of what was removed.
+func (c *charmsKept) sweep(ctx context.Context) error {
+	if c.from == nil {
+		return nil
+	}
+	return errors.Annotate(c.from.SweepCharms(ctx), "cannot delete the content of charms")
+}
+
+// removeOne removes packages or a charm, unless they have come into use, and says how
+// many bytes that frees.
+func (a *app) removeOne(charms *charmsKept, k kept, seen time.Time) (done bool, freed int64, err error) {
+	if k.Kind == keptCharm {
+		return charms.remove(a.ctx, k)
+	}
+	done, err = a.removePackages(k, seen)
+	return done, k.Size, err
 }
 
 // removePackages removes those that nobody has used since it was seen who does.
