@@ -2,6 +2,7 @@ package why
 
 import (
 	"context"
+	"encoding/json"
 	"path/filepath"
 	"time"
 
@@ -33,6 +34,9 @@ type Facts struct {
 	Local  resolver.Local
 	Remote resolver.Remote
 	Op     resolver.Op
+	// RetryAt is when the failed hook of a unit of another machine is run again by
+	// itself; zero: it isn't, or that isn't known.
+	RetryAt time.Time
 	// Containers are the unit's workload containers, as its agent has told.
 	Containers []state.ContainerDoc
 	// ToRun are the hooks that are due, in their order, as far as can be told.
@@ -126,7 +130,7 @@ func (f *Facts) others(s *state.FullStatus, group string) {
 func (f *Facts) remember(ctx context.Context, m *state.Model, dir string) error {
 	l, there, err := journal.Read(filepath.Join(machine.ModelDir(dir, m.UUID()), "agents", f.Unit.Name.Tag()))
 	if err != nil || !there || l.ID != f.Unit.ID {
-		return nil // one that can't be read is what the agent says of itself
+		return f.retry(ctx, m) // one that can't be read is what the agent says of itself
 	}
 	f.Known, l = true, l.At(f.Now)
 	// What was decided before is taken as done where the model says that it is.
@@ -146,6 +150,27 @@ func (f *Facts) remember(ctx context.Context, m *state.Model, dir string) error 
 	}
 	f.ToRun = resolver.Due(l, f.Remote)
 	return nil
+}
+
+// retry takes from what the agent of another machine has published when the unit's
+// failed hook comes again.
+func (f *Facts) retry(ctx context.Context, m *state.Model) error {
+	if f.Unit.Failed == 0 {
+		return nil
+	}
+	doc, err := m.Failure(ctx, f.Unit.Name)
+	if err != nil || doc.Remembered == nil {
+		return nil // it was resolved meanwhile
+	}
+	var l resolver.Local
+	if json.Unmarshal(doc.Remembered, &l) != nil || l.Current == nil || l.Current.Run != f.Unit.Failed {
+		return nil // the agent is of a version that publishes something else
+	}
+	r, err := machine.Look(ctx, m, f.Unit.Name, l, f.Now)
+	if err == nil && r.Retry {
+		f.RetryAt = l.Current.RetryAt
+	}
+	return errors.Trace(err)
 }
 
 // runs is the hook, or the task, that runs now, and its run; false: none does.

@@ -83,6 +83,15 @@ func (f Facts) at(t time.Time) string {
 	return t.Format(time.DateTime)
 }
 
+// in is a time to come for people: in how long, and when.
+func (f Facts) in(t time.Time) string {
+	left := t.Sub(f.Now)
+	if left <= 0 {
+		return "now"
+	}
+	return fmt.Sprintf("in %s, at %s", max(left.Round(time.Second), time.Second), f.at(t))
+}
+
 func dead(f Facts) (Answer, bool) {
 	return Answer{State: Going, Sentence: "is Dead", Free: "the agent clears it away"}, f.Unit.Life == model.Dead
 }
@@ -181,14 +190,17 @@ func failed(f Facts) (Answer, bool) {
 		a.Hook, a.Run, a.Since, a.Until = c.Hook.Name(), c.Run, c.Failure.At, f.Op.Until
 		a.Sentence = fmt.Sprintf("waits with its failed hook %s (%s)", c.Hook, c.Failure.Message)
 		if !a.Until.IsZero() {
-			a.Free = fmt.Sprintf("it is run again by itself at %s; %s", f.at(a.Until), resolve)
+			a.Free = fmt.Sprintf("it is run again by itself %s; %s", f.in(a.Until), resolve)
 		}
 		return a, true
 	case !f.Known && f.Agent.Status == model.StatusError:
 		hook, _ := f.Agent.Data["hook"].(string)
 		why, _ := f.Agent.Data["reason"].(string)
-		a.Hook, a.Run, a.Since = hook, f.Unit.Failed, f.Agent.Since
+		a.Hook, a.Run, a.Since, a.Until = hook, f.Unit.Failed, f.Agent.Since, f.RetryAt
 		a.Sentence = fmt.Sprintf("waits with its failed hook %s (%s)", hook, why)
+		if !a.Until.IsZero() {
+			a.Free = fmt.Sprintf("it is run again by itself %s; %s", f.in(a.Until), resolve)
+		}
 		return a, true
 	}
 	return a, false
@@ -289,7 +301,7 @@ func aside(f Facts) (Answer, bool) {
 	if more := len(failed) - 1; more > 0 {
 		a.Sentence += fmt.Sprintf(" and %d more of its containers", more)
 	}
-	a.Free = fmt.Sprintf("it is run again by itself at %s, if Pebble answers in its container", f.at(last.RetryAt))
+	a.Free = fmt.Sprintf("it is run again by itself %s, if Pebble answers in its container", f.in(last.RetryAt))
 	return a, true
 }
 

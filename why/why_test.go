@@ -71,7 +71,7 @@ func TestWhatIsSaid(t *testing.T) {
 			}
 			f.Local.Workloads = map[string]resolver.WorkloadTold{"db": failed("db", time.Second), "web": failed("web", 2*time.Second)}
 		}, why.Aside, "shop/0 goes on without its failed hook db-pebble-ready (exit status 1) and 1 more of its containers since 08:59:59; " +
-			"it is run again by itself at 09:00:04, if Pebble answers in its container"},
+			"it is run again by itself in 4s, at 09:00:04, if Pebble answers in its container"},
 		{"a container whose image is fetched", func(f *why.Facts) {
 			f.Containers = []state.ContainerDoc{upContainer, {Name: "web", State: state.ContainerFetching, Since: f.Now}}
 		}, why.Down, "shop/0 waits for its container web, whose image is being fetched since 09:00:00"},
@@ -135,7 +135,11 @@ func TestWhatIsSaid(t *testing.T) {
 		{"a failed hook waits for a person", func(f *why.Facts) { broken(f) }, why.Failed,
 			`shop/0 waits with its failed hook start (exit status 3) since 2026-03-02 09:00:00; "unitd resolved shop/0" runs it again, with --no-retry the unit goes on without it`},
 		{"a failed hook comes again", func(f *why.Facts) { broken(f); f.Op.Until = f.Now.Add(time.Second) }, why.Failed,
-			`shop/0 waits with its failed hook start (exit status 3) since 2026-03-02 09:00:00; it is run again by itself at 09:00:01; "unitd resolved shop/0" runs it again, with --no-retry the unit goes on without it`},
+			`shop/0 waits with its failed hook start (exit status 3) since 2026-03-02 09:00:00; it is run again by itself in 1s, at 09:00:01; "unitd resolved shop/0" runs it again, with --no-retry the unit goes on without it`},
+		{"a failed hook comes again after a while", func(f *why.Facts) { broken(f); f.Op.Until = f.Now.Add(5*time.Minute - 400*time.Millisecond) }, why.Failed,
+			`shop/0 waits with its failed hook start (exit status 3) since 2026-03-02 09:00:00; it is run again by itself in 5m0s, at 09:04:59; "unitd resolved shop/0" runs it again, with --no-retry the unit goes on without it`},
+		{"a failed hook that is due", func(f *why.Facts) { broken(f); f.Op.Until = f.Now }, why.Failed,
+			`shop/0 waits with its failed hook start (exit status 3) since 2026-03-02 09:00:00; it is run again by itself now; "unitd resolved shop/0" runs it again, with --no-retry the unit goes on without it`},
 		{"a failed hook was answered", func(f *why.Facts) { broken(f); f.Unit.Resolved = state.Resolved{Run: 7, Mode: "skip"} }, why.Resolved,
 			"shop/0 has a failed hook that was resolved; the unit is about to go on without it"},
 		{"an answer to an earlier failure is none", func(f *why.Facts) { broken(f); f.Unit.Resolved = state.Resolved{Run: 6, Mode: "skip"} }, why.Failed,
@@ -179,6 +183,10 @@ func TestWhatIsSaid(t *testing.T) {
 			f.Hosted, f.Known = false, false
 			f.Agent = model.Status{Status: model.StatusError, Since: f.Now, Data: map[string]any{"hook": "start", "reason": "exit status 1"}}
 		}, why.Failed, `shop/0 waits with its failed hook start (exit status 1) since 09:00:00; "unitd resolved shop/0" runs it again, with --no-retry the unit goes on without it`},
+		{"a unit of another machine that has failed, and whose hook comes again", func(f *why.Facts) {
+			f.Hosted, f.Known, f.RetryAt = false, false, f.Now.Add(7*time.Second)
+			f.Agent = model.Status{Status: model.StatusError, Since: f.Now, Data: map[string]any{"hook": "start", "reason": "exit status 1"}}
+		}, why.Failed, `shop/0 waits with its failed hook start (exit status 1) since 09:00:00; it is run again by itself in 7s, at 09:00:07; "unitd resolved shop/0" runs it again, with --no-retry the unit goes on without it`},
 		{"a unit of another machine that runs a hook", func(f *why.Facts) {
 			f.Hosted, f.Known = false, false
 			f.Agent = model.Status{Status: model.StatusExecuting, Message: "running start hook", Since: f.Now}
