@@ -34,9 +34,9 @@ type Options struct {
 	Environ func() []string
 	// Changed is called whenever States has changed, by any goroutine.
 	Changed func()
-	// Held says of a container that it is held, beside those of Hold: it isn't started
-	// once it has ended, nor ended because it isn't alive; nil: none is. Whoever has it
-	// say no again calls Release.
+	// Held says of a container that it is held: it isn't started once it has ended, nor
+	// ended because it isn't alive; nil: none is. Whoever has it say no again calls
+	// Release.
 	Held func(container string) bool
 	// Read is called when notices were read that may have changed nothing, by any
 	// goroutine; see Settled. Nil: nobody wants to know.
@@ -58,13 +58,12 @@ type Unit struct {
 	setting    sync.Mutex
 	mu         sync.Mutex
 	containers map[string]*container
-	held       map[string]bool
 }
 
 // New has no containers yet.
 func New(o Options) *Unit {
 	o.Disk = o.Cells.Through(o.Disk)
-	return &Unit{Options: o, containers: map[string]*container{}, held: map[string]bool{}}
+	return &Unit{Options: o, containers: map[string]*container{}}
 }
 
 // Set has those containers run, beside the unit's cell, and no others: who isn't
@@ -130,46 +129,17 @@ func (u *Unit) Coming() bool {
 	})
 }
 
-// Hold ends a container, and keeps it ended until Release; what its Pebble runs is
-// killed if it hasn't ended when the grace period is over. The error is NotFound
-// where there is none of that name.
-func (u *Unit) Hold(ctx context.Context, name string, grace time.Duration) error {
-	u.mu.Lock()
-	c := u.containers[name]
-	if c != nil {
-		u.held[name] = true
-	}
-	u.mu.Unlock()
-	if c == nil {
-		return errors.NewNotFound(nil, "there is no container "+name)
-	}
-	cell, err := u.Cells.Find(c.Key)
-	if errors.Is(err, errors.NotFound) {
-		return nil
-	}
-	if err != nil {
-		return errors.Trace(err)
-	}
-	return errors.Trace(cell.Stop(ctx, grace))
-}
-
 // Release starts a container again that was held, at once. Not to be held is no
 // error.
 func (u *Unit) Release(name string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	delete(u.held, name)
 	if c := u.containers[name]; c != nil && slices.Contains([]Phase{Waiting, Stopped}, c.now().Phase) {
 		c.hurry()
 	}
 }
 
-func (u *Unit) isHeld(name string) bool {
-	u.mu.Lock()
-	held := u.held[name]
-	u.mu.Unlock()
-	return held || u.Held != nil && u.Held(name)
-}
+func (u *Unit) isHeld(name string) bool { return u.Held != nil && u.Held(name) }
 
 // Close lets go of the containers, which go on.
 func (u *Unit) Close() {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -210,19 +211,22 @@ func TestHostAContainerThatIsHeldStaysEnded(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	u := w.unit()
+	var hold atomic.Bool
+	u.Held = func(name string) bool { return name == "web" && hold.Load() }
 	c := w.container("web", w.port())
 	w.ok(u.Set(t.Context(), nil, []workload.Container{c}))
 	w.until(u, "web", runs)
-	w.ok(u.Hold(t.Context(), "web", workload.Grace))
+	hold.Store(true)
+	cell, err := w.cells.Find(c.Key)
+	w.ok(err)
+	w.ok(cell.Stop(t.Context(), workload.Grace))
 	held := w.until(u, "web", func(s workload.State) bool { return s.Phase == workload.Stopped && s.Pebble.Boot == "" })
+	hold.Store(false)
 	u.Release("web")
 	w.until(u, "web", runs)
 	w.ok(u.Remove(t.Context()))
 	if held.Fault != "" {
 		t.Errorf("it was %+v", held)
-	}
-	if err := u.Hold(t.Context(), "web", 0); !errors.Is(err, errors.NotFound) {
-		t.Errorf("%v", err)
 	}
 }
 
