@@ -130,6 +130,10 @@ func TestAFailingOpsHookReplaysElsewhere(t *testing.T) {
 	edit(t, source, "        self._stored.events += 1\n", `        self._stored.events += 1
         if self.config["greeting"] == "boom":
             logger.warning("about to fail, after %d events", self._stored.events)
+            secret = self.unit.add_secret({"token": "only-for-the-charm"}, label="made")
+            secret.set_info(description="made in " + self.unit.name)
+            for read in secret, self.model.get_secret(id=secret.id), self.model.get_secret(label="made"):
+                logger.warning("%s has %s, revision %s", secret.id, *read.peek_content(), read.get_info().revision)
             raise RuntimeError("no way on")
 `)
 	term := newTerminal(t)
@@ -145,6 +149,13 @@ func TestAFailingOpsHookReplaysElsewhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := tree(t, moved)
+	recording, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Contains(recording, []byte("only-for-the-charm")) || !bytes.Contains(recording, []byte("secret:")) {
+		t.Errorf("of the secret it has:\n%s", recording)
+	}
 	said := elsewhere.run(0, "replay", file, "--charm", moved, "-v")
 	// What it has stored in earlier hooks is there.
 	contain(t, said, `"about to fail, after 3 events"`, "the same as recorded: ", "exit code 1")
