@@ -178,6 +178,19 @@ func TestHostCellsReachEachOtherAndTheHostReachesThem(t *testing.T) {
 	must(t, w.cells.Remove(key("app/1")))
 }
 
+// TestHostANetworkIsFoundAgainWithoutItsRecord: somebody has removed a data directory,
+// whose bridge is still there, and has made it again.
+func TestHostANetworkIsFoundAgainWithoutItsRecord(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	first := w.open("app/0", model.IsolateOn)
+	must(t, os.Remove(filepath.Join(w.cells.Dir, "network.json")))
+	second := w.open("app/1", model.IsolateOn)
+	if first.Network().Gateway != second.Network().Gateway {
+		t.Errorf("it was %+v, and is %+v", first.Network(), second.Network())
+	}
+}
+
 // TestHostAProgramThatIsStoppedEndsWithAllThatItHasStarted, whatever that does
 // against it, and what others have started goes on.
 func TestHostAProgramThatIsStoppedEndsWithAllThatItHasStarted(t *testing.T) {

@@ -131,18 +131,20 @@ func (b *bridge) settle(link netlink.Link) error {
 			return errors.Errorf("the units' network %s is in use on this host by something else: end that, or remove the isolated units", p)
 		case taken:
 			continue
-		case has:
+		}
+		if b.Subnet != p.String() {
+			// It is another one, or was that of a data directory that somebody has
+			// removed, and has made again.
+			b.Subnet, b.Services = p.String(), nil
+			if err := b.save(); err != nil {
+				return errors.Trace(err)
+			}
+		}
+		if has {
 			return nil
 		}
 		address, err := netlink.ParseAddr(netip.PrefixFrom(gateway(p), p.Bits()).String())
 		if err != nil {
-			return errors.Trace(err)
-		}
-		if b.Subnet != p.String() {
-			b.Services = nil // which were of the former one
-		}
-		b.Subnet = p.String()
-		if err := b.save(); err != nil {
 			return errors.Trace(err)
 		}
 		return errors.Annotate(netlink.AddrReplace(link, address), "cannot give the units' network an address")
