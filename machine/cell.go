@@ -264,14 +264,14 @@ func (u *unit) cellOf() model.UnitName {
 	return u.name
 }
 
-// hostOf is the host as the units on a machine see it.
-func (a *modelAgent) hostOf(machine string) Host {
+// hostOf is the host as the units on a machine see it; known: one of them has said so.
+func (a *modelAgent) hostOf(machine string) (h Host, known bool) {
 	for _, u := range a.units {
 		if u.machine == machine && (u.cell.Load() != nil || u.facing.Load() != nil) {
-			return u.hostNow()
+			return u.hostNow(), true
 		}
 	}
-	return a.present.now()
+	return a.present.now(), false
 }
 
 // listen opens the unit's socket for hook tools, also for those in its cell.

@@ -74,11 +74,24 @@ func (a *modelAgent) tellHost(ctx context.Context) error {
 
 // tellMachine tells the model what the host is like that is the machine.
 func (a *modelAgent) tellMachine(ctx context.Context, id string) error {
-	told := a.hostOf(id).machine(id)
+	host, known := a.hostOf(id)
+	told := host.machine(id)
 	if a.Machine == nil {
 		told.Instance = localInstance(id)
 	}
-	err := a.model.SetMachine(ctx, told)
+	var err error
+	if !known {
+		// Where units have a network of their own, they say where they are once they are
+		// there.
+		var own bool
+		var before []string
+		if own, before, err = a.model.OwnNetwork(ctx, id); own {
+			told.Addresses = before
+		}
+	}
+	if err == nil {
+		err = a.model.SetMachine(ctx, told)
+	}
 	if errors.Is(err, errors.NotFound) {
 		return nil
 	}

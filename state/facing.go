@@ -47,6 +47,31 @@ func (m *Model) Faces(ctx context.Context, machine string) (faces bool, err erro
 	return faces, errors.Trace(err)
 }
 
+// OwnNetwork says whether the units of a machine are all isolated and have, or may have,
+// a network of their own: then the host's addresses aren't theirs. told are the addresses
+// that the machine was last told to have. A machine without units has none.
+func (m *Model) OwnNetwork(ctx context.Context, machine string) (own bool, told []string, err error) {
+	_, err = m.view(ctx, func(r docs) error {
+		own = false
+		doc, err := r.machine(machine)
+		if err != nil {
+			return errors.Trace(err)
+		}
+		told = doc.Addresses
+		for _, unit := range doc.Units {
+			app, err := r.application(unit.Application())
+			if err != nil {
+				return errors.Trace(err)
+			}
+			if own = app.Isolation.OwnNetwork(); !own {
+				return nil
+			}
+		}
+		return nil
+	})
+	return own, told, errors.Trace(err)
+}
+
 // faces says whether an application has a relation with one whose units have a network
 // of their own, or are in the machines of such units.
 func (d docs) faces(app string) (bool, error) {
