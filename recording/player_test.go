@@ -204,7 +204,7 @@ func TestTheServerAnswersItsOwnHookAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer conn.Close()
-		if err := conn.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		if err := conn.SetDeadline(time.Now().Add(5 * time.Minute)); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := conn.Write(b); err != nil {

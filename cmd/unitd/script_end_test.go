@@ -106,7 +106,7 @@ func dataDirs(t testing.TB, dir string) []string {
 // back its lock, for which "shutdown" waits, a moment before it is gone.
 func leftBehind(work string) map[int]string {
 	left := processesOf(work)
-	for end := time.Now().Add(5 * time.Second); len(left) > 0 && time.Now().Before(end); left = processesOf(work) {
+	for end := time.Now().Add(3 * time.Minute); len(left) > 0 && time.Now().Before(end); left = processesOf(work) {
 		time.Sleep(5 * time.Millisecond)
 	}
 	return left

@@ -284,7 +284,7 @@ func reapOrphans() int {
 	}
 	for _, pid := range pids {
 		for syscall.Kill(pid, 0) == nil { // also of a zombie
-			if over := time.Now(); over.Sub(started) > time.Minute {
+			if over := time.Now(); over.Sub(started) > 5*time.Minute {
 				return fail("not reaped:", strconv.Itoa(pid))
 			}
 			time.Sleep(time.Millisecond)

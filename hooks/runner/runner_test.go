@@ -187,7 +187,7 @@ func TestAStoppedProgramIsEndedWithItsChildren(t *testing.T) {
 // has to reap.
 func waitGone(t *testing.T, pid int) {
 	t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(5 * time.Minute)
 	for time.Now().Before(deadline) {
 		if syscall.Kill(pid, 0) != nil {
 			return

@@ -137,7 +137,7 @@ func pairLeases(a, b *kit) {
 
 func pairExpiry(a, b *kit) {
 	ch := b.watch("", 0)
-	rev := a.lend(a.grant(shortest), "a")
+	_, rev, _ := a.lendBriefly("a")
 	same(b, "told", b.told(ch, rev), "a")
 	ch.next(b)
 	same(b, "told", b.told(ch, ch.rev), "!a")

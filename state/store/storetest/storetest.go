@@ -13,7 +13,7 @@ import (
 
 // patience is how long a test waits for what must come. Only a failing test
 // waits that long.
-const patience = 20 * time.Second
+const patience = 5 * time.Minute
 
 // errNo is what a function under test returns to have nothing committed.
 var errNo = errors.New("no")

@@ -197,7 +197,7 @@ func (s *Server) Run() error {
 
 // ready waits until the member answers, or has ended.
 func (s *Server) ready() error {
-	late := time.After(time.Minute)
+	late := time.After(5 * time.Minute)
 	for {
 		// A member listens to clients once it has joined its cluster.
 		if c, err := net.Dial("tcp", s.Endpoint); err == nil {
