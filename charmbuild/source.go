@@ -152,7 +152,7 @@ func (s *source) tree(root, name string) error {
 		switch {
 		case err != nil:
 			return err
-		case rel != "." && charmdir.Passing(filepath.ToSlash(rel)):
+		case rel != "." && (charmdir.Passing(filepath.ToSlash(rel)) || charmdir.LeftByBuild(path, filepath.ToSlash(rel))):
 			if d.IsDir() {
 				return fs.SkipDir
 			}

@@ -26,6 +26,11 @@ func TestTheKeyChangesWithAllThatPackagesAreMadeFrom(t *testing.T) {
 		{"own @ file:own", "own/pkg/a.py", true},
 		{"own @ ./own", "own/pkg/a.py", true},
 		{"./own", "own/pkg/__pycache__/a.pyc", false},
+		{"./own", "own/build/lib/a.py", false},
+		{"./own", "own/own.egg-info/PKG-INFO", false},
+		{"./own", "own/src/own.egg-info/SOURCES.txt", false},
+		{"./own", "own/pkg/build/a.py", true},
+		{"./own", "own/pkg/a.egg-info", true},
 		{"ops", "src/charm.py", false},
 		{"ops", "inner.txt", false},
 	} {
@@ -52,6 +57,7 @@ func TestTheKeyChangesWithAllThatPackagesAreMadeFrom(t *testing.T) {
 				return s.key(p, interpreter{id: "x"})
 			}
 			write("requirements.txt", row.line+"\n\n# -r none.txt\n")
+			write("own/setup.py", "")
 			write("inner.txt", "-r deep/inner.txt\n-r inner.txt\n")
 			write(row.file, "one")
 			if row.file != "inner.txt" {

@@ -310,7 +310,7 @@ exec ` + run + "\n")
 // passes says whether an entry of the tree, with all below it, can't be the
 // charm's: caches, what builds leave, and what .jujuignore names.
 func (p *Project) passes(name string, dir bool) bool {
-	if Passing(name) || slices.Contains([]string{"venv", "env", "build", ".jujuignore", "charmcraft.yaml"}, name) {
+	if Passing(name) || slices.Contains([]string{"venv", "env", "build", ".jujuignore", "charmcraft.yaml"}, name) || dir && LeftByBuild(p.Dir, name) {
 		return true
 	}
 	out := false

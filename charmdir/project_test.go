@@ -161,7 +161,7 @@ func built(t *testing.T, in files) (names []string, dispatch string) {
 func TestABuiltCharmHasWhatItsPartsTake(t *testing.T) {
 	t.Parallel()
 	tree := files{
-		"src/charm.py*": "", "src/__pycache__/x.pyc": "", "lib/l.py": "", "templates/t": "", "templates/old/t": "", "actions.yaml": "", "README.md": "",
+		"src/charm.py*": "", "src/x.egg-info/PKG-INFO": "", "src/__pycache__/x.pyc": "", "lib/l.py": "", "templates/t": "", "templates/old/t": "", "actions.yaml": "", "README.md": "",
 		".venv/bin/python@": "/usr/bin/python3", "venv/bin/python@": "/usr/bin/python3", ".tox/x@": "/x", "build/x@": "/x", "tests/unit@": "/x",
 		"notes/a.txt": "", "notes/keep.txt": "", "extra/files/f": "", "extra/link@": "files/f", ".jujuignore": "# ours\ntests\n/notes/*\n!keep.txt\n",
 	}

@@ -9,6 +9,26 @@ import (
 	"strings"
 )
 
+// LeftByBuild says whether what is at a path below root, with slashes, was left there
+// by setuptools when somebody, be it this program, made a package of the tree it is in:
+// "build", and what ends in ".egg-info", beside the files that say how to make it, or
+// below their "src".
+func LeftByBuild(root, name string) bool {
+	base, in := path.Base(name), path.Dir(name)
+	switch {
+	case strings.HasSuffix(base, ".egg-info"):
+		return isPackage(root, in) || path.Base(in) == "src" && isPackage(root, path.Dir(in))
+	case base == "build":
+		return isPackage(root, in)
+	}
+	return false
+}
+
+func isPackage(root, dir string) bool {
+	dir = filepath.Join(root, filepath.FromSlash(dir))
+	return isFile(dir, "pyproject.toml") || isFile(dir, "setup.py") || isFile(dir, "setup.cfg")
+}
+
 // ignore is a line of .jujuignore, which has the form of git's.
 type ignore struct {
 	pattern            string
