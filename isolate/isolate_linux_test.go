@@ -44,7 +44,7 @@ func TestMain(m *testing.M) {
 	case len(os.Args) == 2 && os.Args[1] == "listen":
 		os.Exit(listen())
 	case len(os.Args) == 3 && os.Args[1] == "ask":
-		text, err := ask(os.Args[2], 10*time.Second)
+		text, err := ask(os.Args[2], 5*time.Minute)
 		if err != nil {
 			os.Stderr.WriteString(err.Error())
 			os.Exit(1)
@@ -164,7 +164,7 @@ func TestHostCellsReachEachOtherAndTheHostReachesThem(t *testing.T) {
 		}
 	}
 	for _, c := range []*isolate.Cell{a, b} {
-		if got, err := ask(c.Network().Address, 10*time.Second); got != c.Network().Address || err != nil {
+		if got, err := ask(c.Network().Address, 5*time.Minute); got != c.Network().Address || err != nil {
 			t.Errorf("from the host: %q, %v", got, err)
 		}
 	}
