@@ -58,6 +58,9 @@ type ApplicationDoc struct {
 	Life   model.Life `json:"life"`
 	Charm  string     `json:"charm"` // URL of the revision that its units should have
 	Forced bool       `json:"forced,omitempty"`
+	// Base is what its units are on, "ubuntu@24.04", as it was chosen at deploy. Empty:
+	// nobody has said any, or the model is older; see ApplicationView.OnBase.
+	Base string `json:"base,omitempty"`
 	// Former is what it was made of before, the newest last; see Rollback.
 	Former      []Former `json:"former,omitempty"`
 	Subordinate bool     `json:"subordinate,omitempty"`

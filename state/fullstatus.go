@@ -147,7 +147,7 @@ func (s *FullStatus) read(r docs) error {
 func (s *FullStatus) chooseBases() {
 	bases := map[string]model.Base{}
 	for _, app := range s.Applications { // by name
-		base := app.CharmDoc.Charm.Base()
+		base := app.OnBase()
 		for _, u := range app.Units {
 			if _, chosen := bases[u.Machine]; !chosen && u.Principal == "" && base.Name != "" {
 				bases[u.Machine] = base
@@ -159,6 +159,15 @@ func (s *FullStatus) chooseBases() {
 			s.Machines[i].Base = base
 		}
 	}
+}
+
+// OnBase is the base of the application's units: the one that was chosen at deploy,
+// else the charm's; zero where it names none.
+func (v ApplicationView) OnBase() model.Base {
+	if base, err := model.ParseBase(v.Base); err == nil {
+		return base
+	}
+	return v.CharmDoc.Charm.Base()
 }
 
 func (s *FullStatus) application(r docs, doc ApplicationDoc, machines map[string]MachineView) (ApplicationView, error) {

@@ -40,7 +40,7 @@ type plan struct {
 	isolation model.Isolation
 	asked     isolateFlags // for charms with containers, see isolationOf
 	dir       string       // where what units change is tried to be kept; empty: the data directory
-	base      string       // the model's
+	base      model.Base   // the model's
 	*bundle.Bundle
 	// apps are in the order in which they can be deployed, places where the units
 	// go of those for which the bundle says so.
@@ -166,7 +166,7 @@ func (a *app) apply(m *state.Model, p *plan) error {
 		name := app.Application.Name
 		doc, err := m.Application(a.ctx, name)
 		if errors.Is(err, errors.NotFound) {
-			if err := m.CheckDeploy(a.ctx, app.args(p.isolationOf(app)), app.packed.Charm.Charm); err != nil {
+			if err := m.CheckDeploy(a.ctx, p.args(app), app.packed.Charm.Charm); err != nil {
 				return err
 			}
 			continue
@@ -205,7 +205,7 @@ func (a *app) apply(m *state.Model, p *plan) error {
 		if ok {
 			err = a.bringUpToDate(m, doc, app, ps)
 		} else {
-			err = a.deployPlanned(m, app, p.isolationOf(app), ps)
+			err = a.deployPlanned(m, app, p.args(app), ps)
 		}
 		if err != nil {
 			return errors.Annotatef(err, "cannot deploy application %q", app.Application.Name)
@@ -239,8 +239,7 @@ func (a *app) packAll(p *plan, there map[string]state.ApplicationDoc) error {
 	return nil
 }
 
-func (a *app) deployPlanned(m *state.Model, app plannedApp, isolation model.Isolation, ps *places) error {
-	todo := app.args(isolation)
+func (a *app) deployPlanned(m *state.Model, app plannedApp, todo state.DeployArgs, ps *places) error {
 	var err error
 	if todo.To, err = ps.to(todo.Application, 0); err != nil {
 		return err
@@ -265,10 +264,11 @@ func (a *app) deployPlanned(m *state.Model, app plannedApp, isolation model.Isol
 }
 
 // args are those of Deploy but for the charm's URL.
-func (app plannedApp) args(isolation model.Isolation) state.DeployArgs {
+func (p *plan) args(app plannedApp) state.DeployArgs {
+	isolation, base := p.onBase(app)
 	return app.settings.of(state.DeployArgs{
 		Application: app.Application.Name, Config: app.values, Units: app.units,
-		Trust: app.Trust != nil && *app.Trust, Constraints: app.Constraints, Isolation: isolation,
+		Trust: app.Trust != nil && *app.Trust, Constraints: app.Constraints, Isolation: isolation, Base: base,
 	})
 }
 

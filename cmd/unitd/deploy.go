@@ -20,18 +20,18 @@ import (
 
 // deployFlags are the flags of deploy.
 type deployFlags struct {
-	units        int
-	config       []string
-	trust        bool
-	constraints  string
-	resources    []string
-	base         string
-	hookTimeout  string
-	lockGroup    string
-	ignoredForce bool
-	storage      []string
-	to           string
-	isolate      isolateFlags
+	units       int
+	config      []string
+	trust       bool
+	constraints string
+	resources   []string
+	base        string
+	hookTimeout string
+	lockGroup   string
+	force       bool
+	storage     []string
+	to          string
+	isolate     isolateFlags
 }
 
 func (a *app) deployCmd() *cobra.Command {
@@ -72,8 +72,8 @@ already is brought up to date, and what the bundle doesn't say of it stays.`,
 	fs.StringVar(&f.to, "to", "", toFlag)
 	f.isolate.declare(cmd)
 	fs.StringVar(&f.constraints, "constraints", "", "noted; this machine is what it is")
-	fs.StringVar(&f.base, "base", "", "the base of isolated units, unless --isolate-os names another; without isolation it is noted only")
-	fs.BoolVar(&f.ignoredForce, "force", false, "noted: nothing here depends on a base")
+	fs.StringVar(&f.base, "base", "", "the base of the units, of those that the charm names; isolated units see it, unless --isolate-os says another")
+	fs.BoolVar(&f.force, "force", false, "deploy the charm on a --base that it doesn't name")
 	return cmd
 }
 
@@ -100,11 +100,15 @@ func (a *app) deploy(path, name string, f deployFlags) error {
 	if err != nil {
 		return err
 	}
+	given, err := f.givenBase(charm.Charm)
+	if err != nil {
+		return err
+	}
 	ofModel, err := a.baseOf(m)
 	if err != nil {
 		return err
 	}
-	todo.Isolation = onBase(todo.Isolation, charm.Charm, f.base, ofModel)
+	todo.Isolation, todo.Base = onBase(todo.Isolation, charm.Charm, given, ofModel)
 	if err := a.checkDeploy(m, charm.Charm, todo, f.isolate); err != nil {
 		return err
 	}
@@ -123,6 +127,21 @@ func (a *app) deploy(path, name string, f deployFlags) error {
 		return err
 	}
 	return a.added()
+}
+
+// givenBase is the base that the flag says; zero: none.
+func (f deployFlags) givenBase(charm model.Charm) (model.Base, error) {
+	if f.base == "" {
+		return model.Base{}, nil
+	}
+	base, err := model.ParseBase(f.base)
+	if err != nil {
+		return base, usagef("--base: %v", err)
+	}
+	if err := charm.CheckBase(base); err != nil && !f.force {
+		return base, errors.Errorf("%v; --force deploys it all the same", err)
+	}
+	return base, nil
 }
 
 // args are what the flags say of deploying a charm as an application, but for

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 
 	"github.com/juju/errors"
@@ -80,31 +79,34 @@ func (f isolateFlags) forContainers(i model.Isolation, charm model.Charm) model.
 	return i
 }
 
-// onBase is how units of a charm are isolated: where nobody has said which system
-// they are on, the base that deploy was given, or else the model's where the charm
-// doesn't name others, or else the charm's. Source: docs/spec/juju-clients.md
-// §10.2.
-func onBase(i model.Isolation, charm model.Charm, given, ofModel string) model.Isolation {
-	if !i.On() || i.OS != "" {
-		return i
+// onBase is how units of a charm are isolated, and the base that they are on and are
+// told: the one that deploy was given, or else the model's where the charm doesn't name
+// others, or else the charm's. Those that are isolated are told what a cell can say it
+// is: of the charm's bases the first of those, or what --isolate-os says.
+// Source: docs/spec/juju-clients.md §10.2.
+func onBase(i model.Isolation, charm model.Charm, given, ofModel model.Base) (model.Isolation, string) {
+	base := charm.ChooseBase(given, ofModel)
+	if !i.On() || i.OS == isolate.HostOS {
+		return i, base.String()
 	}
-	bases := []string{given}
-	named := func(b model.Base) bool { return strings.HasPrefix(ofModel+"/", b.String()+"/") }
-	if len(charm.Bases) == 0 || slices.ContainsFunc(charm.Bases, named) {
-		bases = append(bases, ofModel)
+	if i.OS == "" {
+		bases := []string{base.String()}
+		for _, b := range charm.Bases {
+			bases = append(bases, b.String())
+		}
+		i.OS = isolate.SystemFor(bases...)
 	}
-	bases = append(bases, charm.Base().String())
-	for _, b := range charm.Bases {
-		bases = append(bases, b.String())
-	}
-	i.OS = isolate.SystemFor(bases...)
-	return i
+	return i, i.OS
 }
 
-// baseOf is the base that a model's configuration names; empty: none.
-func (a *app) baseOf(m *state.Model) (string, error) {
+// baseOf is the base that a model's configuration names; zero: none.
+func (a *app) baseOf(m *state.Model) (model.Base, error) {
 	all, _, err := m.ModelConfig(a.ctx)
-	return all["default-base"], errors.Trace(err)
+	if err != nil || all["default-base"] == "" {
+		return model.Base{}, errors.Trace(err)
+	}
+	base, err := model.ParseBase(all["default-base"])
+	return base, errors.Annotate(err, "default-base of the model")
 }
 
 // checkIsolation says whether units, of a charm with containers or not, can be isolated as
@@ -256,8 +258,14 @@ func (a *app) isolatePlan(p *plan, dir string) error {
 // isolationOf is how the units of an application that is added are isolated: as the
 // others, but where these aren't and the charm has containers.
 func (p *plan) isolationOf(app plannedApp) model.Isolation {
+	i, _ := p.onBase(app)
+	return i
+}
+
+// onBase is isolationOf with the base of the units.
+func (p *plan) onBase(app plannedApp) (model.Isolation, string) {
 	charm := app.packed.Charm.Charm
-	return onBase(p.asked.forContainers(p.isolation, charm), charm, "", p.base)
+	return onBase(p.asked.forContainers(p.isolation, charm), charm, model.Base{}, p.base)
 }
 
 // checkIsolationFor says whether those applications that are added can be isolated that

@@ -34,7 +34,7 @@ func TestContainersAreRefusedOnAnotherSystemThanLinux(t *testing.T) {
 		},
 		"deploy BUNDLE": func(a *app) error { return a.deploy(bundle, "", deployFlags{units: -1}) },
 		"up":            func(a *app) error { return a.up(bundle, upFlags{}) },
-		"refresh":       func(a *app) error { return a.refresh("app", charm, false, nil, nil) },
+		"refresh":       func(a *app) error { return a.refresh("app", charm, false, false, nil, nil) },
 	}
 	const want = `charm "app" has workload containers (db, web), which need Linux, and this host runs macOS: deploy it on a host with Linux, or in a virtual machine`
 	for name, way := range ways {

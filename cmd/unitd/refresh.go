@@ -38,7 +38,7 @@ given. Units with containers get new containers one unit at a time, in error or 
 			case path == "":
 				return errors.New("refreshing a local charm requires either --path or --switch")
 			}
-			return a.refresh(args[0], path, force || forceUnits, config, resources)
+			return a.refresh(args[0], path, force || forceUnits, force || forceBase, config, resources)
 		},
 	}
 	cmd.Flags().StringVar(&path, "path", "", "the new charm")
@@ -46,14 +46,14 @@ given. Units with containers get new containers one unit at a time, in error or 
 	cmd.Flags().IntVar(&to, "revision", 0, "a revision of its charm that the model has, instead of --path")
 	cmd.Flags().StringArrayVar(&config, "config", nil, "option=value, or a YAML file of options, to be set as well")
 	cmd.Flags().StringArrayVar(&resources, "resource", nil, "NAME=FILE, or NAME=IMAGE, for a resource of the charm; may be repeated")
-	cmd.Flags().BoolVar(&force, "force", false, "the same as --force-units here")
+	cmd.Flags().BoolVar(&force, "force", false, "the same as --force-units and --force-base")
 	cmd.Flags().BoolVar(&forceUnits, "force-units", false, "upgrade units in error too")
-	cmd.Flags().BoolVar(&forceBase, "force-base", false, "noted: nothing here depends on a base")
-	cmd.Flags().BoolVar(&forceBase, "force-series", false, "noted: nothing here depends on a base")
+	cmd.Flags().BoolVar(&forceBase, "force-base", false, "take a charm that doesn't name the base that the units are on")
+	cmd.Flags().BoolVar(&forceBase, "force-series", false, "the same as --force-base")
 	return cmd
 }
 
-func (a *app) refresh(name, path string, force bool, config, resources []string) error {
+func (a *app) refresh(name, path string, force, anyBase bool, config, resources []string) error {
 	if _, err := os.Stat(path); err == nil && !filepath.IsAbs(path) && path[0] != '.' {
 		path = "./" + path
 	}
@@ -69,7 +69,8 @@ func (a *app) refresh(name, path string, force bool, config, resources []string)
 	if err != nil {
 		return err
 	}
-	if _, err := a.refreshable(m, name, charm.Charm); err != nil {
+	old, err := a.refreshable(m, name, charm.Charm)
+	if err != nil {
 		return err
 	}
 	if _, err := charm.ParseConfig(set); err != nil {
@@ -82,6 +83,9 @@ func (a *app) refresh(name, path string, force bool, config, resources []string)
 	app, err := m.Application(a.ctx, name)
 	if err != nil {
 		return err
+	}
+	if err := sameBase(app, old.Charm, charm.Charm); err != nil && !anyBase {
+		return errors.Errorf("cannot refresh application %q: %v; --force-base keeps its units on their base", name, err)
 	}
 	if values, err = a.withUpstream(charm.Charm, values, app.Resources); err != nil {
 		return err
@@ -174,6 +178,16 @@ func (a *app) whoWaits(m *state.Model, name string, force bool) error {
 			strings.Join(waiting, ", "), is, waits, they)
 	}
 	return nil
+}
+
+// sameBase is an error for a charm that doesn't name the base that the application's
+// units are on, as its former charm did.
+func sameBase(app state.ApplicationDoc, old, charm model.Charm) error {
+	base, err := model.ParseBase(app.Base)
+	if err != nil || len(old.Bases) == 0 || !old.Supports(base) {
+		return nil
+	}
+	return charm.CheckBase(base)
 }
 
 // refreshable says whether the application can have that charm, and which one it

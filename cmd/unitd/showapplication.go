@@ -65,7 +65,7 @@ func applicationDetail(app state.ApplicationView) tree {
 	t := tree{
 		"charm": app.CharmDoc.Charm.Name, "principal": !app.Subordinate, "exposed": app.Exposed, "remote": false, "life": app.Life.String(),
 	}
-	if base := app.CharmDoc.Charm.Base(); base.Name != "" {
+	if base := app.OnBase(); base.Name != "" {
 		t["base"] = base.String()
 	}
 	if app.Constraints != "" {

@@ -70,7 +70,7 @@ func applicationTree(app state.ApplicationView, units map[model.UnitName]state.U
 			t["address"] = address
 		}
 	}
-	if base := app.CharmDoc.Charm.Base(); base.Name != "" {
+	if base := app.OnBase(); base.Name != "" {
 		t["base"] = baseTree(base)
 	}
 	if app.CharmDoc.Charm.Version != "" {
