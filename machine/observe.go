@@ -100,6 +100,11 @@ func LookOut(ctx context.Context, m *state.Model, lookout *state.Lookout, l reso
 	endpoints, err := endpointsOf(ctx, m, s.Unit.Name, l.Charm)
 	r := remote(s, endpoints, now)
 	r.Workloads = resolver.AsTold(l) // only the unit's own agent sees its containers
+	if err != nil || !r.Sidecar || r.Pod == l.Pod {
+		return r, errors.Trace(err)
+	}
+	told, err := m.Containers(ctx, s.Unit.Name)
+	r.Unfetched = told.Next != nil
 	return r, errors.Trace(err)
 }
 

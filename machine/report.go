@@ -97,7 +97,11 @@ func (u *unit) seenIdle(r uniter.Report) state.Report {
 	if !r.Local.Installed && u.seen.Life == model.Alive {
 		return want.Then(u.unlessCharm(model.StatusWaiting, r.Reason)).Then(u.agentStatus(model.StatusAllocating, "", nil))
 	}
-	return want.Then(u.agentStatus(model.StatusIdle, besides(r.Local), nil))
+	message := besides(r.Local)
+	if u.inPod != nil && message == "" && u.seen.Unfetched {
+		message = "waits for the image of its next containers"
+	}
+	return want.Then(u.agentStatus(model.StatusIdle, message, nil))
 }
 
 // seenAside is about a hook that has failed and doesn't put the unit in error. It

@@ -60,6 +60,7 @@ func (u *unit) tellContainers(ctx context.Context) {
 	s.telling.Lock()
 	defer s.telling.Unlock()
 	now, ok := s.picture(u.inPod.containers.States(), u.clock.Now())
+	now.Next = u.inPod.ahead.waits()
 	if !ok || now.Same(s.shown) {
 		return
 	}

@@ -236,6 +236,7 @@ func (u *unit) live(ctx context.Context) (lost bool, err error) {
 		}
 		u.inPod = pod
 		defer pod.containers.Close()
+		defer pod.ahead.end()
 		defer u.showPod(ctx)()
 		defer u.cluster.enter(u.name, pod.facts)()
 		defer pod.account.close()

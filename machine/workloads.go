@@ -52,6 +52,7 @@ type pod struct {
 	told map[string]time.Time // see workload.Options.Told
 
 	showing showing
+	ahead   ahead
 }
 
 // newPod is the pod of a container unit, with what agents before this one have
@@ -92,7 +93,7 @@ func (u *unit) images() *oci.Cache {
 // podChanged is called when something has changed in a container: the agent looks,
 // and people are told.
 func (u *unit) podChanged() {
-	u.coming.Store(u.inPod.containers.Coming())
+	u.coming.Store(u.inPod.coming())
 	u.poke()
 	u.ready.poke()
 	u.cluster.changed()
@@ -183,8 +184,11 @@ func (u *unit) seePod(ctx context.Context, s *state.Snapshot, l resolver.Local) 
 	if err := u.makePod(ctx, s, l); err != nil {
 		return errors.Trace(err)
 	}
+	if err := u.seeNext(ctx, s, l); err != nil {
+		return errors.Trace(err)
+	}
 	u.seen.Workloads = u.inPod.seen(l)
-	u.coming.Store(u.inPod.containers.Coming())
+	u.coming.Store(u.inPod.coming())
 	u.tellContainers(ctx)
 	return nil
 }

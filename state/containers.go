@@ -17,6 +17,19 @@ type ContainersDoc struct {
 	Pod int `json:"pod,omitempty"`
 	// Containers are they, by name.
 	Containers []ContainerDoc `json:"containers"`
+	// Next is the image for which the unit waits before it has other containers than
+	// these; nil: it waits for none.
+	Next *NextImage `json:"next,omitempty"`
+}
+
+// NextImage is one that a unit's next containers need and that isn't on the host yet.
+type NextImage struct {
+	Container string `json:"container"`
+	Image     string `json:"image"`
+	// Fault says in a line why it couldn't be had when it was last tried; empty: it is
+	// being fetched.
+	Fault string    `json:"fault,omitempty"`
+	Since time.Time `json:"since"`
 }
 
 // ContainerState is where a workload container is, as people see it.
@@ -130,6 +143,11 @@ func (d ContainersDoc) Same(other ContainersDoc) bool {
 func (d ContainersDoc) inUTC() ContainersDoc {
 	utc := func(t time.Time) time.Time { return t.UTC().Round(0) }
 	d.Containers = slices.Clone(d.Containers)
+	if d.Next != nil {
+		next := *d.Next
+		next.Since = utc(next.Since)
+		d.Next = &next
+	}
 	for i, c := range d.Containers {
 		d.Containers[i].Since = utc(c.Since)
 		services := slices.Clone(c.Services)
@@ -196,6 +214,9 @@ func (d ContainersDoc) shown(workload model.Status) model.Status {
 			return model.Status{Status: model.StatusError, Message: c.said(), Since: c.Since}
 		}
 	}
+	if n := d.Next; n != nil && n.Fault != "" && (quiet || waits) {
+		return model.Status{Status: model.StatusError, Message: n.said(), Since: n.Since}
+	}
 	for _, c := range d.Containers {
 		if c.Down() && quiet {
 			return model.Status{Status: model.StatusWaiting, Message: c.said(), Since: c.Since}
@@ -211,3 +232,6 @@ func (d ContainersDoc) shown(workload model.Status) model.Status {
 
 // said is what is wrong with the container, by its name.
 func (c ContainerDoc) said() string { return "container " + c.Name + ": " + c.Fault }
+
+// said is what is wrong with the image, by the name of its container.
+func (n NextImage) said() string { return "container " + n.Container + ": " + n.Fault }

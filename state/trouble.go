@@ -25,6 +25,7 @@ const (
 	HookDropped   TroubleKind = "dropped"   // a hook of a container in a unit that goes, which isn't run again
 	ContainerDown TroubleKind = "container" // a container isn't up, and is tried again
 	Barred        TroubleKind = "barred"    // the unit's containers can't run beside it
+	ImageMissing  TroubleKind = "image"     // the image of a unit's next containers can't be had, and is tried again
 	HeldUp        TroubleKind = "held"      // the unit is to have other containers after one that isn't ready
 )
 
@@ -65,6 +66,9 @@ func (v UnitView) troubles() []Trouble {
 			}
 			all = append(all, Trouble{v.Name, kind, f.Hook + " (" + f.Reason + ")"})
 		}
+	}
+	if n := v.Containers.Next; n != nil && n.Fault != "" {
+		all = append(all, Trouble{v.Name, ImageMissing, n.said()})
 	}
 	if v.After != "" {
 		all = append(all, Trouble{v.Name, HeldUp, fmt.Sprintf("until %s is ready", v.After)})

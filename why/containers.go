@@ -52,6 +52,22 @@ func down(f Facts) (Answer, bool) {
 	return a, true
 }
 
+// next is a unit that goes on with its containers until it can have other ones.
+func next(f Facts) (Answer, bool) {
+	n := f.Next
+	if n == nil {
+		return Answer{}, false
+	}
+	a := Answer{State: Turn, Since: n.Since}
+	if n.Fault != "" {
+		a.Sentence = fmt.Sprintf("keeps its containers, as it cannot get the next image of container %s (%s)", n.Container, n.Fault)
+		a.Free = "the agent tries again by itself"
+		return a, true
+	}
+	a.Sentence = fmt.Sprintf("keeps its containers until the next image of container %s is fetched: %s", n.Container, n.Image)
+	return a, true
+}
+
 // failedHook is the first hook of a container that has failed and is run again.
 func (f Facts) failedHook() (state.FailedHook, bool) {
 	for _, c := range f.Containers {

@@ -39,6 +39,8 @@ type Facts struct {
 	RetryAt time.Time
 	// Containers are the unit's workload containers, as its agent has told.
 	Containers []state.ContainerDoc
+	// Next is the image that it waits for before it has other ones; nil: none.
+	Next *state.NextImage
 	// ToRun are the hooks that are due, in their order, as far as can be told.
 	ToRun []hooks.Info
 	// Programs are the programs that run in the unit's hook, on Linux.
@@ -74,7 +76,7 @@ func Look(ctx context.Context, m *state.Model, dir string, unit model.UnitName, 
 		for _, u := range app.Units {
 			found = found || u.Name == unit
 			if u.Name == unit {
-				f.Unit, f.Containers, f.After, group = u.UnitDoc, u.Containers.Containers, u.After, app.LockGroup
+				f.Unit, f.Containers, f.Next, f.After, group = u.UnitDoc, u.Containers.Containers, u.Containers.Next, u.After, app.LockGroup
 			}
 		}
 	}
@@ -108,7 +110,7 @@ func (f *Facts) hear(m *state.Model, w machine.Word) {
 		f.Unit.Failed = untold.Failed.Run
 	}
 	if untold.Containers != nil {
-		f.Containers = untold.Containers.Containers
+		f.Containers, f.Next = untold.Containers.Containers, untold.Containers.Next
 	}
 }
 

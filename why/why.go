@@ -53,7 +53,7 @@ type reason func(Facts) (Answer, bool)
 // Say makes the sentence. The first reason that applies is the one.
 func Say(f Facts) Answer {
 	for _, r := range []reason{
-		dead, unwritable, running, noAgent, reboot, trouble, answered, failed, turn, going, notYet, storage, upcoming, down, asideElsewhere, aside, check, held, elsewhere,
+		dead, unwritable, running, noAgent, reboot, trouble, answered, failed, turn, going, notYet, storage, upcoming, down, next, asideElsewhere, aside, check, held, elsewhere,
 	} {
 		if a, ok := r(f); ok {
 			return f.finish(a)

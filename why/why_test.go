@@ -100,6 +100,12 @@ func TestWhatIsSaid(t *testing.T) {
 			c.Checks = []state.ContainerCheck{{Name: "fine", Status: "up"}, {Name: "up", Status: "down"}}
 			f.Containers = []state.ContainerDoc{c}
 		}, why.Check, "shop/0 has nothing to do, but a check of its Pebble is down: up of container db"},
+		{"an image of next containers that is fetched", func(f *why.Facts) {
+			f.Next = &state.NextImage{Container: "web", Image: "r/web:2", Since: f.Now}
+		}, why.Turn, "shop/0 keeps its containers until the next image of container web is fetched: r/web:2 since 09:00:00"},
+		{"an image of next containers that can't be had", func(f *why.Facts) {
+			f.Next = &state.NextImage{Container: "web", Image: "r/web:2", Fault: "image r/web:2: not found", Since: f.Now}
+		}, why.Turn, "shop/0 keeps its containers, as it cannot get the next image of container web (image r/web:2: not found) since 09:00:00; the agent tries again by itself"},
 		{"other containers, after another unit", func(f *why.Facts) { f.After = "shop/1" }, why.Turn,
 			"shop/0 keeps its containers and its charm until it has its turn for other ones; shop/1 has to be ready first"},
 		{"other containers, after another unit, on another machine", func(f *why.Facts) {

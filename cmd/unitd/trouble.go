@@ -18,6 +18,7 @@ var troubleTexts = []struct {
 	{state.AgentFailed, "units whose agents cannot work", `they try again; see "unitd why"`},
 	{state.ContainerDown, "containers that are not up", `they are tried again; see "unitd why" and "unitd debug-log"`},
 	{state.Barred, "units whose containers don't run", state.ContainersWay},
+	{state.ImageMissing, "units that keep their containers, as an image can't be had", `it is tried again; see "unitd why"`},
 	{state.HookAside, "hooks of containers that have failed", `they are run again; see "unitd debug-log"`},
 	{state.HookDropped, "hooks of containers that have failed in units that go", `they are not run again; see "unitd debug-log"`},
 	{state.HeldUp, "units that keep their former containers", `see "unitd why"`},

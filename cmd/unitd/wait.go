@@ -203,6 +203,9 @@ func coming(u state.UnitView) string {
 			return fmt.Sprintf("container %s (%s)", c.Name, c.State)
 		}
 	}
+	if n := u.Containers.Next; n != nil && n.Fault == "" {
+		return fmt.Sprintf("the next image of container %s: %s", n.Container, n.Image)
+	}
 	return ""
 }
 

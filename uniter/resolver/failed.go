@@ -33,7 +33,7 @@ func failed(l Local, r Remote) (Op, bool) {
 	}
 	// Nobody asks whether a charm has failed: other containers may be the way out of
 	// it. Source: docs/spec/containers.md §3.5.
-	if replaces(l, r) {
+	if replaces(l, r) && !awaits(l, r) {
 		if c.Hook.Kind == hooks.Stop && c.Failure != nil && c.Failure.Interrupted {
 			return rerun(l, r, "it was interrupted") // the charm hasn't failed: the agent was killed
 		}

@@ -59,6 +59,9 @@ type Remote struct {
 	// Pod is which of its sets of containers the unit is to have: a number that
 	// grows by one each time that it is the unit's turn to have other ones.
 	Pod int
+	// Unfetched: an image of that set isn't on the host, which fetches it. It is false
+	// once the containers that the unit has are being taken away.
+	Unfetched bool
 	// WorkloadErrors: a workload hook that fails puts the unit in error, as others
 	// do.
 	WorkloadErrors bool

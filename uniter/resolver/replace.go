@@ -23,16 +23,25 @@ func replaces(l Local, r Remote) bool {
 	return r.Sidecar && r.Pod != l.Pod && r.Life == model.Alive && !l.Untouched()
 }
 
+// awaits says whether the unit goes on with the containers that it has until the
+// images of the next ones are on the host: so it is down no longer than they take to
+// start, and an image that can't be had takes nothing from it. One that has had its
+// stop, or has lost its charm directory, goes on with what it has begun.
+func awaits(l Local, r Remote) bool {
+	stopping := l.Stopped || l.Current != nil && l.Current.Hook.Kind == hooks.Stop
+	return replaces(l, r) && r.Unfetched && l.Charm != "" && !stopping
+}
+
 // Untouched says that nothing was ever done of the unit: it begins with the
 // containers that it is to have by then.
 func (l Local) Untouched() bool { return l.Charm == "" && l.Run == 0 && !l.Installed }
 
-// replace is pod churn, once it is the unit's turn: stop, unless the charm was told
+// replace is pod churn, once it is the unit's turn and the images are there: stop, unless the charm was told
 // nothing in its present directory or the unit is in error, then other containers
 // and an empty charm directory; deploy, upgrade-charm, config-changed and start
 // follow by their own rules. Source: docs/spec/containers.md §3.5.
 func replace(l Local, r Remote) (Op, bool) {
-	if !replaces(l, r) {
+	if !replaces(l, r) || awaits(l, r) {
 		return Op{}, false
 	}
 	if l.Started && !l.Stopped && !l.Replaced && !l.Upgraded && l.Charm != "" {

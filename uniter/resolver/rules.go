@@ -36,7 +36,7 @@ func Rules() []Rule {
 		{"start", "config-changed has run for the first time, or in other containers: start, with nothing between", start},
 		{"reconfigure", "upgrade-charm has run: config-changed, with nothing between", reconfigure},
 		{"reboot", "the machine was rebooted since start ran: start again", rebooted},
-		{"replace", "the unit is to have other containers: stop, for at most 30 s and not in error, and they are replaced, with an empty charm directory", replace},
+		{"replace", "the unit is to have other containers, whose images are on the host: stop, for at most 30 s and not in error, and they are replaced, with an empty charm directory", replace},
 		{"deploy", "no charm is deployed, or the application wants another one: it is deployed; in a unit with containers only where none is", deploy},
 		{"first-storage", "install has not run: attached of each storage that is there; what the unit is deployed with is waited for; not in a unit with containers", firstStorage},
 		{"install", "install has not run", install},

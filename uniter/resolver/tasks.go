@@ -48,7 +48,8 @@ func tasks(l Local, r Remote) (Op, bool) {
 	_, reconfigures := reconfigure(l, r)
 	_, deploys := deploy(l, r)
 	_, events := workloadsFirst(l, r)
-	return op, l.Installed && !starts && !reconfigures && !l.Upgraded && !deploys && !replaces(l, r) && !events
+	replacing := replaces(l, r) && !awaits(l, r)
+	return op, l.Installed && !starts && !reconfigures && !l.Upgraded && !deploys && !replacing && !events
 }
 
 // afterTask is After for a run of a task. Failure.Exit is the exit code of

@@ -27,6 +27,8 @@ func workloadWord(l *resolver.Local, r *resolver.Remote, word, about string) boo
 		r.WorkloadErrors = true
 	case "pod2":
 		r.Pod = 2
+	case "unfetched":
+		r.Unfetched = true
 	case "resources2":
 		r.Want.Resources = 2
 	case "replaced":
