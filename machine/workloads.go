@@ -234,6 +234,9 @@ func (u *unit) makePod(ctx context.Context, s *state.Snapshot, l resolver.Local)
 	if err := c.Attach(containersDir, u.containersDir(), charmContainers); err != nil {
 		return errors.Trace(err)
 	}
+	if err := u.lendPebble(c); err != nil {
+		return errors.Trace(err)
+	}
 	if err := u.dropTaps(c, doc.Charm.ContainerNames()); err != nil {
 		return errors.Trace(err)
 	}
