@@ -12,7 +12,6 @@ import (
 	"github.com/juju/errors"
 
 	"github.com/unitd/unitd/charmdir"
-	"github.com/unitd/unitd/machine"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/oci"
 	"github.com/unitd/unitd/workload"
@@ -74,7 +73,7 @@ func (a *app) pebbleLacks(c *charmdir.Charm, l lacking) string {
 	}
 	var without []string
 	for _, name := range c.ContainerNames() {
-		if !imageHasPebble(l.images[c.Containers[name].Resource]) {
+		if !imageHasPebble(a.ctx, l.images[c.Containers[name].Resource]) {
 			without = append(without, name)
 		}
 	}
@@ -129,9 +128,9 @@ func oldPebble(ctx context.Context, c *charmdir.Charm, path string) string {
 		c.Name, path, version, workload.WantedPebble, strings.Join(lacks, ", "))
 }
 
-// imageHasPebble says whether an image has a Pebble of its own, as far as that is known
-// before it is unpacked.
-func imageHasPebble(image model.Image) bool {
+// imageHasPebble says whether an image has a Pebble of its own, as far as that is known:
+// of one that isn't unpacked yet, whether it starts with it.
+func imageHasPebble(ctx context.Context, image model.Image) bool {
 	ref, err := oci.Parse(image.Reference)
 	if err != nil {
 		return false
@@ -146,6 +145,16 @@ func imageHasPebble(image model.Image) bool {
 	if err != nil {
 		return false
 	}
-	config, err := (&oci.Cache{Dir: machine.ImagesDir(dir)}).ConfigOf(image.Digest)
+	cache, end := imageCache(dir)
+	defer end()
+	if source := (oci.Source{Reference: ref}); cache.Has(source, image.Digest) {
+		whole, err := cache.Fetch(ctx, source, image.Digest)
+		if err != nil {
+			return false
+		}
+		defer whole.Release()
+		return workload.HasPebble(whole.Layers)
+	}
+	config, err := cache.ConfigOf(image.Digest)
 	return err == nil && workload.StartsPebble(config.Entrypoint)
 }
