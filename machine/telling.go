@@ -3,6 +3,7 @@ package machine
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"sync"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/juju/errors"
 
 	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/oci"
 	"github.com/unitd/unitd/state"
 )
 
@@ -23,16 +25,36 @@ type telling struct {
 	mu    sync.Mutex
 	units map[string]*desire // by the unit's id
 	again chan struct{}      // has room for one: "something wasn't told"
+	// images says of those that are being fetched how far they are, by their references.
+	images map[string]string
 }
 
 func newTelling(c Config, h *health) *telling {
-	t := &telling{health: h, clock: c.Clock, log: c.Log, units: map[string]*desire{}, again: make(chan struct{}, 1)}
+	t := &telling{health: h, clock: c.Clock, log: c.Log, units: map[string]*desire{}, images: map[string]string{}, again: make(chan struct{}, 1)}
 	h.look = func() {
 		for _, d := range t.all("") {
 			d.poke()
 		}
 	}
 	return t
+}
+
+// fetching notes how far an image is.
+func (t *telling) fetching(p oci.Progress) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if text := p.Text(); text != "" {
+		t.images[p.Reference] = text
+		return
+	}
+	delete(t.images, p.Reference)
+}
+
+// fetched are the images that are being fetched, and how far they are.
+func (t *telling) fetched() map[string]string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return maps.Clone(t.images)
 }
 
 // desire is how a unit is to look, as far as the store doesn't have it yet.

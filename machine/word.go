@@ -3,6 +3,7 @@ package machine
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -25,6 +26,9 @@ type Word struct {
 	// Units has, by the model's UUID, the units of this agent that the store
 	// says less of than it should: what it doesn't have of each.
 	Units map[string]map[model.UnitName]state.Report `json:"units,omitempty"`
+	// Images has those that the agent is fetching, by their references, and how far
+	// they are, in a few words.
+	Images map[string]string `json:"images,omitempty"`
 }
 
 // askWord is what is sent to the agent's socket to be told its Word.
@@ -32,7 +36,7 @@ const askWord = "unitd-agent-word"
 
 // word is the agent's.
 func (t *telling) word() Word {
-	w := Word{Units: map[string]map[model.UnitName]state.Report{}}
+	w := Word{Units: map[string]map[model.UnitName]state.Report{}, Images: t.fetched()}
 	w.Trouble, w.Since = t.health.trouble()
 	for _, d := range t.all("") {
 		untold := d.untold()
@@ -133,12 +137,33 @@ func (w Word) See(s *state.FullStatus) {
 			if r, ok := units[u.Name]; ok {
 				*u = w.seen(r, *u)
 			}
+			u.Fetching = w.Fetching(u.Containers)
 			shown = append(shown, u.Workload)
 		}
 		if !app.StatusSet && len(shown) > 0 {
 			app.Status = model.DeriveStatus(shown)
 		}
 	}
+}
+
+// Fetching says of the first image that the agent is fetching for a unit's containers
+// how far it is; empty: there is none.
+func (w Word) Fetching(c state.ContainersDoc) string {
+	say := func(container, image string) string {
+		if text := w.Images[image]; text != "" {
+			return fmt.Sprintf("fetching the image of container %s: %s", container, text)
+		}
+		return ""
+	}
+	for _, one := range c.Containers {
+		if said := say(one.Name, one.Image); said != "" && one.State == state.ContainerFetching {
+			return said
+		}
+	}
+	if c.Next != nil && c.Next.Fault == "" {
+		return say(c.Next.Container, c.Next.Image)
+	}
+	return ""
 }
 
 // seen is how a unit looks of which the store doesn't have a report.

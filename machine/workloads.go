@@ -77,15 +77,15 @@ func (u *unit) newPod(ctx context.Context) (*pod, error) {
 // images is the cache of the containers' images.
 func (u *unit) images() *oci.Cache {
 	c := u.containers.images(ImagesDir(u.dataDir), u.disk)
-	if u.observer == nil {
-		return c
-	}
 	counted := c.Progress
 	c.Progress = func(p oci.Progress) {
 		if counted != nil {
 			counted(p)
 		}
-		u.observer(Event{Kind: ImageFetch, Unit: u.name, Model: u.model.Name(), Image: p})
+		u.desire.telling.fetching(p)
+		if u.observer != nil {
+			u.observer(Event{Kind: ImageFetch, Unit: u.name, Model: u.model.Name(), Image: p})
+		}
 	}
 	return c
 }

@@ -50,6 +50,19 @@ type Progress struct {
 	Layers, Ready, Unpack int
 }
 
+// Text is how far an image is, in a few words; empty: nothing is to be done for it, or
+// it is done.
+func (p Progress) Text() string {
+	const mb = 1_000_000
+	switch {
+	case p.Fetched < p.Total:
+		return fmt.Sprintf("%d of %d MB", p.Fetched/mb, (p.Total+mb-1)/mb)
+	case p.Unpack > 0 && p.Ready < p.Layers:
+		return fmt.Sprintf("unpacked %d of %d layers", p.Ready, p.Layers)
+	}
+	return ""
+}
+
 // Resolved is an image that is fixed: the same on all hosts, and at all times.
 type Resolved struct {
 	// Reference is the source's, in full: Parse takes it, wherever the process is.

@@ -71,6 +71,9 @@ type UnitView struct {
 	// After is the unit of its application that has to be ready before this one has
 	// its turn for the containers that the application asks for; empty: none has.
 	After model.UnitName
+	// Fetching says how far the image is that the unit's agent fetches for it; empty:
+	// none is fetched, or nobody can tell, as only the agent's host can.
+	Fetching string
 	// charms is the workload status that one of the containers has hidden; nil: none
 	// has.
 	charms *model.Status

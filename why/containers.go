@@ -39,7 +39,7 @@ func down(f Facts) (Answer, bool) {
 	case first.State == state.ContainerStopped:
 		a.Sentence = fmt.Sprintf("has a container that was stopped: %s", first.Name)
 	case first.State == state.ContainerFetching:
-		a.Sentence = fmt.Sprintf("waits for its container %s, whose image is being fetched", first.Name)
+		a.Sentence = fmt.Sprintf("waits for its container %s, whose image is being fetched%s", first.Name, f.far(first.Image))
 	default:
 		a.Sentence = fmt.Sprintf("waits for its container %s, whose Pebble doesn't answer yet", first.Name)
 	}
@@ -64,8 +64,16 @@ func next(f Facts) (Answer, bool) {
 		a.Free = "the agent tries again by itself"
 		return a, true
 	}
-	a.Sentence = fmt.Sprintf("keeps its containers until the next image of container %s is fetched: %s", n.Container, n.Image)
+	a.Sentence = fmt.Sprintf("keeps its containers until the next image of container %s is fetched: %s%s", n.Container, n.Image, f.far(n.Image))
 	return a, true
+}
+
+// far is how far an image is, in brackets; empty: nobody knows.
+func (f Facts) far(image string) string {
+	if text := f.Images[image]; text != "" {
+		return " (" + text + ")"
+	}
+	return ""
 }
 
 // failedHook is the first hook of a container that has failed and is run again.

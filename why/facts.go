@@ -60,6 +60,9 @@ type Facts struct {
 	// After is the unit that has to be ready before this one has its turn for other
 	// containers, see state.UnitView.
 	After model.UnitName
+	// Images says of those that the unit's agent is fetching how far they are, by their
+	// references.
+	Images map[string]string
 }
 
 // Look gathers the facts about a unit of a model whose agents work in dir (see
@@ -98,6 +101,7 @@ func Look(ctx context.Context, m *state.Model, dir string, unit model.UnitName, 
 
 // hear takes from what the unit's agent says what it couldn't write to the store.
 func (f *Facts) hear(m *state.Model, w machine.Word) {
+	f.Images = w.Images
 	untold, ok := w.Units[m.UUID()][f.Unit.Name]
 	if !ok {
 		return

@@ -114,6 +114,12 @@ func TestHostAUnitKeepsItsContainersUntilTheNextImageIsThere(t *testing.T) {
 	if out, want := string(a.unitd("why", "shop/0")), "keeps its containers until the next image of container web is fetched: "+r.host+"/web:2"; !strings.Contains(out, want) {
 		t.Errorf("why says %q, not %q", out, want)
 	}
+	if out, want := string(a.unitd("why", "shop/0")), r.host+"/web:2 (0 of "; !strings.Contains(out, want) {
+		t.Errorf("why says %q, not %q", out, want)
+	}
+	if out, want := string(a.unitd("status")), "shop/0: fetching the image of container web: 0 of "; !strings.Contains(out, want) {
+		t.Errorf("status says %q, not %q", out, want)
+	}
 	a.unitd("exec", "--unit", "shop/0", "true") // other things go on
 
 	close(r.letGo)

@@ -35,7 +35,7 @@ func (l *progressLine) image(p oci.Progress) {
 		return
 	}
 	text := ""
-	if said := progressText(p); said != "" {
+	if said := p.Text(); said != "" {
 		text = "  " + ending(harmless(p.Reference), l.width-len(said)-5) + ": " + said
 	}
 	l.show(text)
@@ -66,17 +66,4 @@ func ending(text string, room int) string {
 		return text
 	}
 	return "…" + string(runes[len(runes)-max(room-1, 0):])
-}
-
-// progressText is how far an image is, in a few words; empty: nothing is to be done for
-// it, or it is done.
-func progressText(p oci.Progress) string {
-	const mb = 1_000_000
-	switch {
-	case p.Fetched < p.Total:
-		return fmt.Sprintf("%d of %d MB", p.Fetched/mb, (p.Total+mb-1)/mb)
-	case p.Unpack > 0 && p.Ready < p.Layers:
-		return fmt.Sprintf("unpacked %d of %d layers", p.Ready, p.Layers)
-	}
-	return ""
 }

@@ -17,6 +17,10 @@ func (t *table) failures(s *state.FullStatus) {
 			if u.Workload.Status == model.StatusError && len(u.Workload.Data) > 0 {
 				t.failure(string(u.Name), u.Workload.Data)
 			}
+			if u.Fetching != "" {
+				head := []span{{text: string(u.Name), colour: bold}, {text: ": " + u.Fetching}}
+				t.b.WriteString("\n" + cell{more: head}.render(t.colours) + "\n")
+			}
 			if held := heldUp(u); held != "" {
 				head := []span{{text: string(u.Name), colour: bold}, {text: ": "}, {text: clip(held, 400), colour: red}}
 				t.b.WriteString("\n" + cell{more: head}.render(t.colours) + "\n")
