@@ -35,7 +35,7 @@ type Cache struct {
 	// Disk is that of package durable.
 	Disk durable.Disk
 	// Progress is told, if it isn't nil, how far Resolve and Fetch are; by one
-	// goroutine at a time.
+	// goroutine at a time. A Fetch that fails is told of as done.
 	Progress func(Progress)
 }
 
@@ -138,7 +138,7 @@ func (c *Cache) Resolve(ctx context.Context, s Source) (_ Resolved, err error) {
 	if ref.Kind == OCILayout {
 		ref.Digest = m.digest
 	}
-	p := &work{Cache: c, ref: ref, manifest: m, origin: o}
+	p := &work{Cache: c, ref: ref, manifest: m, origin: o, told: Progress{Reference: ref.String()}}
 	if p.record, err = p.readConfig(ctx); err != nil {
 		return Resolved{}, errors.Trace(err)
 	}
@@ -178,6 +178,11 @@ func (c *Cache) Fetch(ctx context.Context, s Source, digest string) (_ *Image, e
 		return nil, errors.Trace(err)
 	}
 	defer w.close()
+	defer func() {
+		if err != nil {
+			w.tell(func(p *Progress) { *p = Progress{Reference: p.Reference} })
+		}
+	}()
 	form, err := c.form()
 	if err != nil {
 		return nil, errors.Trace(err)
@@ -282,7 +287,7 @@ func (w *work) close() {
 
 // open has what the cache knows of an image, or what the source says.
 func (c *Cache) open(ctx context.Context, s Source, digest string) (*work, error) {
-	w := &work{Cache: c, ref: s.Reference, source: s, manifest: manifest{digest: digest}}
+	w := &work{Cache: c, ref: s.Reference, source: s, manifest: manifest{digest: digest}, told: Progress{Reference: s.Reference.String()}}
 	raw, err := c.document(digest)
 	if err != nil {
 		raw, err = w.fromOrigin(ctx, digest)
@@ -408,7 +413,6 @@ func (w *work) tell(change func(*Progress)) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.told.Reference = w.ref.String()
 	w.told.Layers = len(w.record.Layers)
 	change(&w.told)
 	w.Progress(w.told)

@@ -109,6 +109,39 @@ func TestProgressIsTold(t *testing.T) {
 	}
 }
 
+// Who is told shows nothing of a fetch that goes on no more.
+func TestAFetchThatFailsIsToldOfAsDone(t *testing.T) {
+	t.Parallel()
+	image := threeLayers(t)
+	m, err := image.Manifest()
+	must(t, err)
+	host := serve(t, func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+			if q.Method == http.MethodGet && strings.Contains(q.URL.Path, m.Layers[1].Digest.String()) {
+				http.Error(w, "gone", http.StatusGone)
+				return
+			}
+			h.ServeHTTP(w, q)
+		})
+	})
+	push(t, host+"/a:1", image)
+	c := cacheIn(t)
+	c.Form = Single
+	var told []Progress
+	c.Progress = func(p Progress) { told = append(told, p) }
+	s := source(t, host+"/a:1")
+	r, err := c.Resolve(t.Context(), s)
+	must(t, err)
+	t.Cleanup(r.Release)
+	if _, err := c.Fetch(t.Context(), s, r.Digest); err == nil {
+		t.Fatal("it was fetched")
+	}
+	first, last := told[0], told[len(told)-1]
+	if first.Text() == "" || last.Text() != "" || last.Reference != s.String() {
+		t.Errorf("told were %+v", told)
+	}
+}
+
 // What isn't what it says is refused: it never gets a name in the cache.
 func TestDigestsAreCompared(t *testing.T) {
 	t.Parallel()

@@ -198,6 +198,9 @@ func (a *app) timedOut(m *state.Model, timeout time.Duration) error {
 
 // coming is the first container of a unit that is coming up; empty: none is.
 func coming(u state.UnitView) string {
+	if u.Fetching != "" {
+		return strings.TrimPrefix(u.Fetching, "fetching ")
+	}
 	for _, c := range u.Containers.Containers {
 		if c.Coming() {
 			return fmt.Sprintf("container %s (%s)", c.Name, c.State)
