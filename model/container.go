@@ -117,11 +117,14 @@ func (c Charm) CheckContainers() error {
 
 // CheckMounts says why the containers of an application can't have the storage that
 // its units are deployed with: at the location of a mount there is room for one
-// instance. The error is NotValid and has the contract's text. Source:
-// docs/spec/containers.md §1.2.
+// instance, and devices can't be mounted. The error is NotValid, and for the former
+// has the contract's text. Source: docs/spec/containers.md §1.2.
 func (c Charm) CheckMounts(application string, directives map[string]StorageDirective) error {
 	for _, name := range c.ContainerNames() {
 		for _, m := range c.Containers[name].Mounts {
+			if c.Storage[m.Storage].Type == Block {
+				return errors.NewNotValid(nil, fmt.Sprintf("container %q of %q cannot mount storage %q, which is a device: only file systems can be mounted", name, application, m.Storage))
+			}
 			if c.Storage[m.Storage].Complete(directives[m.Storage]).Count > 1 {
 				return errors.NewNotValid(nil, fmt.Sprintf("duplicated storage name %q for %q not valid", m.Storage, application))
 			}

@@ -234,12 +234,16 @@ func TestK109AnotherAddressOfAContainerUnit(t *testing.T) {
 	w.is("in the relation", fmt.Sprint(told), "map[egress-subnets:10.64.0.7/32 ingress-address:10.64.0.7 private-address:10.64.0.7]")
 }
 
-// TestOneInstanceOfStorageIsMounted: several are the charm's alone.
+// TestOneInstanceOfStorageIsMounted: several are the charm's alone, and so are devices.
 func TestOneInstanceOfStorageIsMounted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	c := sidecar()
-	for storage, want := range map[string]string{"data": "", "one": "", "many": `duplicated storage name "many" for "web" not valid`} {
+	c.Storage["disk"] = model.StorageSpec{Type: model.Block, CountMin: 1, CountMax: 1}
+	for storage, want := range map[string]string{
+		"data": "", "one": "", "many": `duplicated storage name "many" for "web" not valid`,
+		"disk": `container "web" of "web" cannot mount storage "disk", which is a device: only file systems can be mounted`,
+	} {
 		c.Containers = map[string]model.ContainerSpec{"web": {Resource: "img", Mounts: []model.Mount{{Storage: storage, Location: "/a"}, {Storage: storage, Location: "/b"}}}}
 		err := w.CheckDeploy(w.ctx, state.DeployArgs{Application: "web", Units: 1}, c)
 		if got := fmt.Sprint(err); (want != "" || err != nil) && got != want {
