@@ -109,7 +109,9 @@ func newRing(b *testing.B) *ring {
 	relations, err := r.model.RelationsOf(r.ctx, "ring")
 	r.must(err)
 	r.peers = relations[0].ID
-	r.agent = newModelAgent(Config{Client: "hooktool", Controller: controller, Log: slog.New(slog.DiscardHandler), Room: func() error { return nil }, Dir: dir, Cells: NewCells(dir, ""), Clock: clock.WallClock, Observer: func(e Event) {
+	client := filepath.Join(dir, "hooktool") // each unit has a copy
+	r.must(os.WriteFile(client, []byte("#!/bin/sh\n"), 0o700))
+	r.agent = newModelAgent(Config{Client: client, Controller: controller, Log: slog.New(slog.DiscardHandler), Room: func() error { return nil }, Dir: dir, Cells: NewCells(dir, ""), Clock: clock.WallClock, Observer: func(e Event) {
 		if e.Kind == HookRun {
 			r.hooks++
 		}
