@@ -17,8 +17,8 @@ const mostAgain = 5
 // that pass now are named as flaky, and the run hasn't failed for them: a change
 // isn't to blame for what fails by chance, and who reads the log learns what to mend.
 // Where it can't be said which tests have failed, as the run was ended for its
-// silence, or a program by a panic, all is run again; what had passed comes out of
-// go test's cache. It returns the exit code.
+// silence, or a program by a panic, or as there was a data race, all is run again;
+// what had passed comes out of go test's cache. It returns the exit code.
 func again(args []string, first *report, silence time.Duration, out io.Writer, code int) (int, error) {
 	runs := [][]string{args}
 	failed, named := first.leaves()
@@ -64,7 +64,7 @@ func (r *report) leaves() ([]key, bool) {
 			leaves = append(leaves, k)
 		}
 	}
-	return leaves, !r.hung && !r.panicked && len(leaves) > 0
+	return leaves, !r.hung && !r.panicked && !r.raced && len(leaves) > 0
 }
 
 // onlyTest has the flags of a run, and the one test in place of all that it ran.

@@ -110,6 +110,7 @@ type report struct {
 	skipped  map[string]int // by reason
 	hung     bool           // it was ended, so that not all has run
 	panicked bool           // a program was, and some of its tests with it
+	raced    bool           // there was a data race, for which all that ran at its time is blamed
 	tests    []test
 }
 
@@ -149,6 +150,9 @@ func (r *report) line(line []byte) {
 func (r *report) output(k key, text string) {
 	if strings.HasPrefix(text, "panic: ") || strings.HasPrefix(text, "fatal error: ") {
 		r.panicked = true
+	}
+	if strings.Contains(text, "race detected during execution of test") {
+		r.raced = true
 	}
 	if k.test == "" {
 		if text != "PASS\n" && text != "FAIL\n" {

@@ -178,6 +178,7 @@ func TestInCIAFewTestsThatFailAreRunOnceMoreAlone(t *testing.T) {
 		return b.String() + fmt.Sprintf("printf '%%s\\n' '"+`{"Action":"fail","Package":%q}`+"'\n", p)
 	}
 	panics := "printf '%s\\n' '" + `{"Action":"output","Package":"` + p + `","Test":"TestA","Output":"panic: no\\n"}` + "'\n"
+	races := strings.ReplaceAll(strings.ReplaceAll(panics, "panic: no", "    testing.go:1: race detected during execution of test"), "TestA", "TestF")
 	all := []string{"-race", "-run", "^Test", "./p", "./q"}
 	for _, c := range []struct {
 		name, ci, first, then string
@@ -189,6 +190,8 @@ func TestInCIAFewTestsThatFailAreRunOnceMoreAlone(t *testing.T) {
 		{"what fails again has failed", "true", fail("TestA", "TestB"), fail("TestA") + "exit 1", 1, []string{"-race -run ^TestA$ " + p}, nil},
 		{"what isn't there to be run again has failed", "true", fail("TestA"), "exit 0", 1, []string{"-race -run ^TestA$ " + p}, nil},
 		{"all is run again after a panic", "true", panics + fail("TestA"), "exit 0", 0, []string{strings.Join(all, " ")}, []string{"TestA"}},
+		{"and after a data race, for which many are blamed", "true", races + fail("TestA", "TestB", "TestC", "TestD", "TestE", "TestF"), "exit 0", 0,
+			[]string{strings.Join(all, " ")}, []string{"TestA", "TestF"}},
 		{"and where no test is named", "true", fail(), "exit 0", 0, []string{strings.Join(all, " ")}, []string{""}},
 		{"many that fail are no chance", "true", fail("TestA", "TestB", "TestC", "TestD", "TestE", "TestF"), "exit 0", 1, nil, nil},
 		{"elsewhere nothing is run again", "", fail("TestA"), "exit 0", 1, nil, nil},

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -26,7 +27,7 @@ import (
 // heldRegistry is a registry that answers no request for one blob until it is let go.
 type heldRegistry struct {
 	host         string
-	held         string // part of the blob's path; set before it is asked for
+	held         atomic.Value // part of the blob's path; a string, or nothing as long as none is held
 	asked, letGo chan struct{}
 }
 
@@ -35,7 +36,7 @@ func newHeldRegistry(t *testing.T) *heldRegistry {
 	r := &heldRegistry{asked: make(chan struct{}, 1), letGo: make(chan struct{})}
 	inner := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
-		if q.Method == http.MethodGet && r.held != "" && strings.Contains(q.URL.Path, r.held) {
+		if held, ok := r.held.Load().(string); ok && q.Method == http.MethodGet && strings.Contains(q.URL.Path, held) {
 			select {
 			case r.asked <- struct{}{}:
 			default:
@@ -90,7 +91,7 @@ func TestHostAUnitKeepsItsContainersUntilTheNextImageIsThere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.held = top.String()
+	r.held.Store(top.String())
 	a.added("contained", "shop", "--resource", "web-image="+r.host+"/web:1")
 
 	a.unitd("attach-resource", "shop", "web-image="+r.host+"/web:2")
