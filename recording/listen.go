@@ -34,7 +34,7 @@ func (r *Recorder) Converse(container string) *Conversation {
 	c.over.Go(func() {
 		defer close(pending)
 		defer c.asking.dismiss()
-		c.readRequests(bufio.NewReader(c.asking), pending)
+		c.readRequests(bufio.NewReaderSize(c.asking, readAhead), pending)
 	})
 	c.over.Go(func() {
 		defer c.answering.dismiss()
@@ -80,11 +80,15 @@ type streamEnds struct {
 
 func (c *Conversation) readRequests(from *bufio.Reader, pending chan<- *exchange) {
 	for {
+		if _, err := from.Peek(1); err != nil {
+			return
+		}
+		began := c.asking.arrived(from.Buffered())
 		req, err := http.ReadRequest(from)
 		if err != nil {
 			return
 		}
-		e := &exchange{request: req, began: time.Now(), read: make(chan struct{})}
+		e := &exchange{request: req, began: began, read: make(chan struct{})}
 		e.asked = Asked{Container: c.container, Method: req.Method, Path: req.RequestURI}
 		if req.Header.Get("Upgrade") != "" {
 			e.changes = make(chan *streamEnds, 1)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"sync"
+	"time"
 )
 
 // maxQueue is how much a queue holds before who writes has to wait, in bytes.
@@ -15,9 +16,21 @@ type queue struct {
 	mu        sync.Mutex
 	changed   *sync.Cond
 	bytes     bytes.Buffer
+	read      int64     // how many bytes have been
+	wrote     int64     // the same of those that came
+	arrivals  []arrival // of what was read last, and of what wasn't yet
 	ended     bool // nothing more is written
 	dismissed bool // nobody reads any more
 }
+
+// arrival is when bytes came.
+type arrival struct {
+	end int64 // how many had come with them
+	at  time.Time
+}
+
+// readAhead is how much a reader may hold that is asked when it came, in bytes.
+const readAhead = 4 << 10
 
 func newQueue() *queue {
 	q := &queue{}
@@ -26,6 +39,7 @@ func newQueue() *queue {
 }
 
 func (q *queue) write(b []byte) {
+	at := time.Now()
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for q.bytes.Len() > maxQueue && !q.ended && !q.dismissed {
@@ -33,6 +47,8 @@ func (q *queue) write(b []byte) {
 	}
 	if !q.ended && !q.dismissed {
 		q.bytes.Write(b)
+		q.wrote += int64(len(b))
+		q.arrivals = append(q.arrivals, arrival{q.wrote, at})
 	}
 	q.changed.Broadcast()
 }
@@ -48,8 +64,26 @@ func (q *queue) Read(b []byte) (int, error) {
 		q.changed.Wait()
 	}
 	n, err := q.bytes.Read(b)
+	q.read += int64(n)
+	q.forget(q.read - readAhead)
 	q.changed.Broadcast()
 	return n, err
+}
+
+// arrived is when the byte came that is the first of the last n that were read; n is
+// more than 0, and no more than readAhead. Who reads may be far behind.
+func (q *queue) arrived(n int) time.Time {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.forget(q.read - int64(n))
+	return q.arrivals[0].at
+}
+
+// forget drops when the first so many bytes came.
+func (q *queue) forget(bytes int64) {
+	for len(q.arrivals) > 1 && q.arrivals[0].end <= bytes {
+		q.arrivals = q.arrivals[1:]
+	}
 }
 
 func (q *queue) end() {
