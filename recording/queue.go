@@ -19,8 +19,8 @@ type queue struct {
 	read      int64     // how many bytes have been
 	wrote     int64     // the same of those that came
 	arrivals  []arrival // of what was read last, and of what wasn't yet
-	ended     bool // nothing more is written
-	dismissed bool // nobody reads any more
+	ended     bool      // nothing more is written
+	dismissed bool      // nobody reads any more
 }
 
 // arrival is when bytes came.
