@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/juju/errors"
 
@@ -111,12 +112,15 @@ func Again(t *testing.T, engine string) {
 	told := make(chan struct{})
 	go func() {
 		defer close(told)
-		// What has ended is said at once: who watches this run for a hang hears that
-		// it goes on.
+		// What has ended is said at once, and now and then which part of a test begins:
+		// who watches this run for a hang hears that it goes on.
+		var said time.Time
 		for lines := bufio.NewReader(io.TeeReader(r, &out)); ; {
 			line, err := lines.ReadString('\n')
-			if strings.HasPrefix(line, "--- ") {
+			begins := strings.HasPrefix(line, "=== RUN ") && time.Since(said) > time.Minute
+			if begins || strings.HasPrefix(line, "--- ") {
 				t.Logf("on %s: %s", engine, strings.TrimSpace(line))
+				said = time.Now()
 			}
 			if err != nil {
 				return
