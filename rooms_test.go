@@ -94,6 +94,7 @@ var rooms = []room{
 	}},
 	{"scale", anything, []string{"hooks", "machine", "model", "state", "state/store", "state/store/memory", "uniter/resolver"}},
 	{"script/lab", anything, []string{"hooks", "machine", "model", "state/store", "state/store/etcd", "state/store/sqlite"}},
+	{"render", pure, []string{"debuglog", "history", "hooks", "kube", "model", "state"}},
 	{"why", anything, []string{"hooks", "hooks/runner", "machine", "model", "state", "uniter/journal", "uniter/resolver"}},
 	{"script", anything, []string{
 		"audit", "charmdir", "debuglog", "durable", "history", "hooks", "hooks/runner", "isolate", "machine", "model", "pebble", "script/lab", "state", "state/store", "state/store/etcd/etcdtest", "why", "workload",
@@ -108,15 +109,15 @@ var rooms = []room{
 	{"cmd/hooktool", standard, []string{"tools/client"}},
 	{"cmd/unitd", anything, []string{
 		"bundle", "charmbuild", "charmdir", "cli", "context", "debugger", "debuglog", "durable", "history", "hooks", "hooks/runner", "isolate", "kube", "machine", "model", "oci",
-		"pebble", "recording", "recording/tap", "relation", "script", "script/lab", "sealed", "state", "state/store", "state/store/etcd", "state/store/sqlite", "storage", "tools", "tools/client", "tools/wire",
+		"pebble", "recording", "recording/tap", "relation", "render", "script", "script/lab", "sealed", "state", "state/store", "state/store/etcd", "state/store/sqlite", "storage", "tools", "tools/client", "tools/wire",
 		"uniter", "uniter/journal", "uniter/resolver", "why", "workload",
 	}},
 }
 
 // outside is all that a pure room may import from outside the module.
 var outside = []string{
-	"bytes", "cmp", "encoding/binary", "encoding/json", "fmt", "hash/fnv", "iter", "maps", "math", "reflect", "regexp", "slices", "strconv", "strings", "time", "unicode/utf8",
-	"github.com/juju/errors",
+	"bytes", "cmp", "encoding/binary", "encoding/json", "fmt", "hash/fnv", "iter", "maps", "math", "net/netip", "path", "reflect", "regexp", "slices", "strconv", "strings", "time", "unicode", "unicode/utf8",
+	"github.com/juju/errors", "gopkg.in/yaml.v3",
 }
 
 // impure are the functions of those packages that read a clock, wait, or print

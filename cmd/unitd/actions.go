@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/render"
 )
 
 func (a *app) actionsCmd() *cobra.Command {
@@ -35,7 +35,7 @@ func (a *app) actionsCmd() *cobra.Command {
 				return a.actionsTable(args[0], actions, output)
 			}
 			if schema {
-				return a.write(format, output, schemasOf(actions))
+				return a.write(format, output, render.ActionSchemas(actions))
 			}
 			described := map[string]string{}
 			for name, spec := range actions {
@@ -90,33 +90,15 @@ func (a *app) actionsOf(application string) (map[string]model.ActionSpec, error)
 	return charm.Charm.Actions, err
 }
 
-// schemasOf are the actions' JSON schemas, each with the action's name for its
-// title and with what the action does.
-func schemasOf(actions map[string]model.ActionSpec) map[string]map[string]any {
-	out := map[string]map[string]any{}
-	for name, spec := range actions {
-		schema := map[string]any{"title": name, "description": cmp.Or(spec.Description, "No description")}
-		maps.Copy(schema, spec.Params)
-		out[name] = schema
-	}
-	return out
-}
-
 func (a *app) actionsTable(application string, actions map[string]model.ActionSpec, output string) error {
 	if len(actions) == 0 {
 		a.note("No actions defined for %s.", application)
 		return nil
 	}
-	rows := [][]cell{heads("Action", "Description")}
+	rows := [][]render.Cell{render.Heads("Action", "Description")}
 	for _, name := range slices.Sorted(maps.Keys(actions)) {
 		line, _, _ := strings.Cut(strings.TrimSpace(actions[name].Description), "\n")
-		rows = append(rows, []cell{{text: name}, {text: harmless(line)}})
+		rows = append(rows, []render.Cell{{Text: name}, {Text: render.Harmless(line)}})
 	}
-	t := table{colours: output == "" && colourful(a.stdout)}
-	t.block(rows)
-	if output != "" {
-		return a.writeFile(output, t.b.String())
-	}
-	a.printf("%s", t.b.String())
-	return nil
+	return a.table(output, rows)
 }

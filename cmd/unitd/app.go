@@ -16,6 +16,7 @@ import (
 	"github.com/unitd/unitd/charmbuild"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/oci"
+	"github.com/unitd/unitd/render"
 	"github.com/unitd/unitd/script/lab"
 	"github.com/unitd/unitd/state"
 	"github.com/unitd/unitd/state/store"
@@ -235,15 +236,15 @@ func modelRef(ref string) (string, error) {
 	}
 	owner, name, owned := strings.Cut(rest, "/")
 	if !owned {
-		owner, name = userName, rest
+		owner, name = render.UserName, rest
 	}
 	switch {
 	case !model.ValidModelName(name):
 		return "", usagef("%q is not a valid name: model names may only contain lowercase letters, digits and hyphens", name)
-	case controller != "" && controller != controllerName:
-		return "", errors.NewNotFound(nil, fmt.Sprintf("controller %s not found: the only one here is %s", controller, controllerName))
-	case owner != userName:
-		return "", errors.NewNotFound(nil, fmt.Sprintf("model %s:%s/%s not found: all models here are those of %s", controllerName, owner, name, userName))
+	case controller != "" && controller != render.ControllerName:
+		return "", errors.NewNotFound(nil, fmt.Sprintf("controller %s not found: the only one here is %s", controller, render.ControllerName))
+	case owner != render.UserName:
+		return "", errors.NewNotFound(nil, fmt.Sprintf("model %s:%s/%s not found: all models here are those of %s", render.ControllerName, owner, name, render.UserName))
 	}
 	return name, nil
 }

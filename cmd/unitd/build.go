@@ -15,6 +15,7 @@ import (
 	"github.com/unitd/unitd/isolate"
 	"github.com/unitd/unitd/machine"
 	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/render"
 	"github.com/unitd/unitd/workload"
 )
 
@@ -116,7 +117,7 @@ func (a *app) build(c *charmdir.Charm, hooks charmbuild.Place) (*charmbuild.Hold
 		},
 	}
 	if shown {
-		b.Step = func(what string) { fmt.Fprintf(a.stderr, "%s  %s", clear, harmless(what)) }
+		b.Step = func(what string) { fmt.Fprintf(a.stderr, "%s  %s", clear, render.Harmless(what)) }
 	}
 	hold, err := b.Build(a.ctx, c)
 	if err != nil && shown {

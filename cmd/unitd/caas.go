@@ -7,8 +7,8 @@ import (
 	"github.com/juju/errors"
 
 	"github.com/unitd/unitd/hooks"
-	"github.com/unitd/unitd/kube"
 	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/render"
 	"github.com/unitd/unitd/state"
 )
 
@@ -26,14 +26,11 @@ func kubernetesCloud(cloud string) bool {
 	})
 }
 
-// kubernetesVersion is the version of Kubernetes that charms find here.
-const kubernetesVersion = kube.Version
-
 // checkAssumes says what a charm assumes that there isn't. k8s-api there is in every
 // model, as what charms need of it is wherever they are deployed.
 func checkAssumes(charm model.Charm) error {
 	return model.CheckAssumes(charm.Assumes, map[string]string{
-		model.FeatureJuju: hooks.Version, model.FeatureK8sAPI: kubernetesVersion,
+		model.FeatureJuju: hooks.Version, model.FeatureK8sAPI: render.KubernetesVersion,
 	})
 }
 

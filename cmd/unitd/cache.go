@@ -11,6 +11,7 @@ import (
 
 	"github.com/unitd/unitd/charmbuild"
 	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/render"
 )
 
 const (
@@ -208,15 +209,15 @@ func (s stocked) table() string {
 	if len(s.Items) == 0 {
 		return "Nothing is kept.\n"
 	}
-	rows := [][]cell{heads("Kind", "Name", "ID", "Size", "Last used", "Used by")}
+	rows := [][]render.Cell{render.Heads("Kind", "Name", "ID", "Size", "Last used", "Used by")}
 	for _, k := range s.Items {
 		by := cmp.Or(strings.Join(k.By, ", "), "-")
-		rows = append(rows, []cell{{text: k.Kind}, {text: harmless(k.Name)}, {text: k.shortID()}, {text: bytesText(k.Size), right: true},
-			{text: cmp.Or(k.Used, "-")}, {text: harmless(by)}})
+		rows = append(rows, []render.Cell{{Text: k.Kind}, {Text: render.Harmless(k.Name)}, {Text: k.shortID()}, {Text: bytesText(k.Size), Right: true},
+			{Text: cmp.Or(k.Used, "-")}, {Text: render.Harmless(by)}})
 	}
-	t := &table{}
-	t.block(rows)
-	return t.b.String() + "\n" + last + "\n"
+	t := &render.Table{}
+	t.Block(rows)
+	return t.String() + "\n" + last + "\n"
 }
 
 // shortID is as much of an ID as tells it from others.
@@ -228,7 +229,7 @@ func (k kept) shortID() string {
 func (p pruned) table() string {
 	var b strings.Builder
 	for _, k := range p.Removed {
-		fmt.Fprintf(&b, "removed %s %s %s, %s\n", k.Kind, harmless(k.Name), k.shortID(), bytesText(k.Size))
+		fmt.Fprintf(&b, "removed %s %s %s, %s\n", k.Kind, render.Harmless(k.Name), k.shortID(), bytesText(k.Size))
 	}
 	if len(p.Removed) == 0 {
 		b.WriteString("There is nothing to remove.\n")

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"gopkg.in/yaml.v3"
 
-	"github.com/unitd/unitd/state"
+	"github.com/unitd/unitd/render"
 )
 
 func (a *app) configCmd() *cobra.Command {
@@ -128,7 +128,7 @@ func (a *app) showConfig(name string, keys []string, format, output string) erro
 		return err
 	}
 	if len(keys) == 0 {
-		return a.write(format, output, configTree(c))
+		return a.write(format, output, render.ConfigTree(c, appOptionsTree(c)))
 	}
 	v, ok := c.Values[keys[0]]
 	if own, is := appOption(c, keys[0]); is {
@@ -141,28 +141,6 @@ func (a *app) showConfig(name string, keys []string, format, output string) erro
 		a.printf("%v\n", v)
 	}
 	return nil
-}
-
-// configTree is what "config --format json" shows. Source: docs/spec/cli-juju.md §2.4.
-func configTree(c state.ApplicationConfig) any {
-	settings := map[string]any{}
-	for name, o := range c.Charm.Charm.Options {
-		s := map[string]any{"type": o.Type, "description": o.Description, "source": "unset"}
-		if o.Default != nil {
-			s["default"], s["source"] = o.Default, "default"
-		}
-		if _, set := c.Set[name]; set {
-			s["source"] = "user"
-		}
-		if v := c.Values[name]; v != nil {
-			s["value"] = v
-		}
-		settings[name] = s
-	}
-	return map[string]any{
-		"application": c.Application, "charm": c.Charm.Charm.Name,
-		"application-config": appOptionsTree(c), "settings": settings,
-	}
 }
 
 // configArgs reads "key=value", "key=@file" and names of YAML files.

@@ -2,17 +2,16 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/juju/errors"
 	"github.com/spf13/cobra"
 
 	"github.com/unitd/unitd/debuglog"
 	"github.com/unitd/unitd/machine"
+	"github.com/unitd/unitd/render"
 )
 
 // logFlags are the flags of debug-log.
@@ -90,7 +89,7 @@ func (a *app) debugLog(limited bool, f logFlags) error {
 	colours := f.color || colourful(a.stdout)
 	show := func(e debuglog.Entry) error {
 		e.Message = sources.Text(e.Entity, e.Message)
-		_, err := io.WriteString(a.stdout, logLine(e, f, colours)+"\n")
+		_, err := io.WriteString(a.stdout, render.LogLine(e, f.utc, f.date, colours)+"\n")
 		return errors.Trace(err)
 	}
 	if limited || f.noTail || !f.tail && !isTerminal(a.stdout) {
@@ -146,34 +145,4 @@ func (l *last) flush() error {
 		}
 	}
 	return nil
-}
-
-// logLine is an entry as a line, or as a record of indented lines. Source: docs/spec/cli-juju.md §2b, at its end.
-func logLine(e debuglog.Entry, f logFlags, colours bool) string {
-	at, layout := e.Time.Local(), time.TimeOnly
-	if f.utc {
-		at = e.Time.UTC()
-	}
-	if f.date {
-		layout = time.DateTime
-	}
-	level := e.Level
-	if colours {
-		level = sgr(levelColour(level), level)
-	}
-	return fmt.Sprintf("%s: %s %s %s %s", e.Entity, at.Format(layout), level, e.Module, asRecord(e.Message, "    "))
-}
-
-func levelColour(level string) colour {
-	switch level {
-	case "DEBUG":
-		return green
-	case "INFO":
-		return blue
-	case "WARNING":
-		return yellow
-	case "ERROR", "CRITICAL":
-		return brightRed
-	}
-	return plain
 }

@@ -141,25 +141,3 @@ func (a *app) publishedElsewhere(m *state.Model, name string, p model.Publicatio
 	}
 	return nil
 }
-
-// published adds to what is shown of an application how it is reached; nothing is
-// added that there isn't.
-func published(t tree, app state.ApplicationDoc, service state.ServiceDoc) {
-	if service.Address != "" {
-		t["address"] = service.Address
-	}
-	if len(app.Published) > 0 {
-		list := make([]string, len(app.Published))
-		for i, p := range app.Published {
-			list[i] = p.String()
-		}
-		t["published"] = list
-	}
-	if len(service.Problems) > 0 {
-		problems := tree{}
-		for port, why := range service.Problems {
-			problems[port] = why
-		}
-		t["port-problems"] = problems
-	}
-}

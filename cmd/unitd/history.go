@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/unitd/unitd/history"
 	"github.com/unitd/unitd/machine"
 	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/render"
 	"github.com/unitd/unitd/state"
 )
 
@@ -94,19 +94,19 @@ func (a *app) history(args []string, f historyFlags) error {
 	}
 	switch {
 	case f.format != "table":
-		out := make([]tree, len(runs))
+		out := make([]render.Tree, len(runs))
 		for i, e := range runs {
-			out[i] = runTree(e, false)
+			out[i] = render.RunTree(e, false)
 		}
 		return a.write(f.format, f.output, out)
 	case len(runs) == 0:
 		a.note("No hook runs.")
 		return nil
 	case f.timeline:
-		return a.text(f.output, timeline(runs, a.width(), colourful(a.stdout) && f.output == ""))
+		return a.text(f.output, render.Timeline(runs, a.width(), colourful(a.stdout) && f.output == ""))
 	}
 	withAuthors(runs, a.sources(m))
-	return a.text(f.output, historyTable(runs, colourful(a.stdout) && f.output == ""))
+	return a.text(f.output, render.HistoryTable(runs, colourful(a.stdout) && f.output == ""))
 }
 
 // text prints text, or writes it to a file if one is named.
@@ -174,77 +174,4 @@ func (a *app) runs(m *state.Model, units []model.UnitName) ([]history.Entry, err
 		runs = append(runs, own)
 	}
 	return history.Merge(runs...), nil
-}
-
-func historyTable(runs []history.Entry, colours bool) string {
-	rows := [][]cell{heads("Unit", "Run", "Hook", "Cause", "Started", "Took", "Outcome")}
-	newest := runs[len(runs)-1].Started
-	for _, e := range runs {
-		rows = append(rows, []cell{
-			{text: string(e.Unit)}, {text: strconv.FormatInt(e.Run, 10), right: true}, {text: hookOf(e)}, {text: harmless(e.Cause())},
-			{text: shortTime(e.Started, newest)}, {text: took(e), right: true}, {text: outcomeOf(e), colour: outcomeColour(e)},
-		})
-	}
-	t := table{colours: colours}
-	t.block(rows)
-	return t.b.String()
-}
-
-// hookOf is the hook with the remote unit, the notice or the check that it was
-// about.
-func hookOf(e history.Entry) string {
-	return strings.TrimSpace(e.Name + " " + string(e.Hook.RemoteUnit) + harmless(e.Hook.About()))
-}
-
-// outcomeOf says how a run ended: "committed", or "failed: exit status 3".
-func outcomeOf(e history.Entry) string {
-	switch {
-	case e.Missing:
-		return "not in the charm"
-	case e.Message != "" && e.Outcome == history.Failed:
-		return string(e.Outcome) + ": " + harmless(e.Message)
-	}
-	return string(e.Outcome)
-}
-
-func outcomeColour(e history.Entry) colour {
-	switch e.Outcome {
-	case history.Failed, history.Interrupted:
-		return brightRed
-	case history.Stopped, history.Skipped, history.Dropped:
-		return yellow
-	}
-	if e.Missing {
-		return grey
-	}
-	return green
-}
-
-func took(e history.Entry) string {
-	if e.Duration == 0 {
-		return "-"
-	}
-	return roundTime(e.Duration).String()
-}
-
-// roundTime leaves of a duration what a person wants to know.
-func roundTime(d time.Duration) time.Duration {
-	switch {
-	case d >= 10*time.Second:
-		return d.Round(100 * time.Millisecond)
-	case d >= 10*time.Millisecond:
-		return d.Round(time.Millisecond)
-	}
-	return d.Round(10 * time.Microsecond)
-}
-
-// shortTime is a time of day, with its date where that isn't the day of now.
-func shortTime(t, now time.Time) string {
-	switch t, now := t.Local(), now.Local(); {
-	case t.IsZero():
-		return "-"
-	case t.Format(time.DateOnly) == now.Format(time.DateOnly):
-		return t.Format(time.TimeOnly)
-	}
-	return t.Local().Format(time.DateTime)
 }

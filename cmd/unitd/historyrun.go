@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/juju/errors"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/unitd/unitd/history"
 	"github.com/unitd/unitd/machine"
 	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/render"
 	"github.com/unitd/unitd/state"
 )
 
@@ -52,16 +52,16 @@ func (a *app) showRun(unit, number string, f historyFlags) error {
 		return err
 	}
 	if f.format != "table" {
-		t := runTree(e, true)
+		t := render.RunTree(e, true)
 		t["log"] = lines
 		return a.write(f.format, f.output, t)
 	}
 	sources := a.sources(m)
 	e.Message = sources.Text(e.Unit.Tag(), e.Message)
 	for i, line := range lines {
-		lines[i] = asRecord(sources.Text(e.Unit.Tag(), line), "    ")
+		lines[i] = render.Record(sources.Text(e.Unit.Tag(), line), "    ")
 	}
-	text := runText(e, lines)
+	text := render.RunText(e, lines)
 	if refs, err := recordings(m, e.Unit); err == nil && len(e.Calls) > 0 {
 		for _, ref := range refs {
 			if ref.Run == e.Run {
@@ -90,86 +90,6 @@ func logOf(m *state.Model, e history.Entry) ([]string, error) {
 	})
 	return lines, err
 }
-
-func runText(e history.Entry, lines []string) string {
-	var t table
-	rows := [][]cell{}
-	for _, line := range []struct{ name, value string }{
-		{"Unit", string(e.Unit)}, {"Run", strconv.FormatInt(e.Run, 10)}, {"Hook", hookOf(e)}, {"Cause", harmless(e.Cause())},
-		{"Started", timeOrDash(e.Started)}, {"Took", took(e)}, {"Outcome", outcomeOf(e)}, {"Exit code", strconv.Itoa(e.Exit)},
-		{"Debugged", map[bool]string{true: "by a person, in the place of the agent"}[e.Debugged]}, {"Wrote", e.Written.String()},
-	} {
-		if line.value != "" {
-			rows = append(rows, []cell{{text: line.name + ":"}, {text: line.value}})
-		}
-	}
-	t.block(rows)
-	if len(e.Calls) > 0 {
-		rows := [][]cell{{{text: "At", right: true}, {text: "Took", right: true}, {text: "Exit", right: true}, {text: "Hook tool"}}}
-		for _, c := range e.Calls {
-			rows = append(rows, []cell{
-				{text: "+" + roundTime(c.At).String(), right: true}, {text: roundTime(c.Took).String(), right: true},
-				{text: strconv.Itoa(c.Code), right: true}, {text: harmless(c.String())},
-			})
-		}
-		t.block(rows)
-	}
-	if more := e.Tools - len(e.Calls); more > 0 {
-		fmt.Fprintf(&t.b, "\n%d more hook tool calls.\n", more)
-	}
-	if len(lines) > 0 {
-		fmt.Fprintf(&t.b, "\n%s\n", strings.Join(lines, "\n"))
-	}
-	return t.b.String()
-}
-
-func timeOrDash(t time.Time) string {
-	if t.IsZero() {
-		return "-"
-	}
-	return t.Local().Format(time.DateTime)
-}
-
-// runTree is a run as json and yaml have it; times are in milliseconds.
-func runTree(e history.Entry, calls bool) tree {
-	t := tree{
-		"unit": string(e.Unit), "run": e.Run, "hook": e.Name, "cause": e.Cause(), "took": ms(e.Duration),
-		"outcome": string(e.Outcome), "exit": e.Exit, "tools": e.Tools,
-	}
-	for key, value := range map[string]any{
-		"remote-unit": string(e.Hook.RemoteUnit), "relation": e.Hook.RelationRef(), "message": e.Message,
-		"container": e.Hook.Workload, "notice": e.Hook.NoticeID, "notice-key": e.Hook.NoticeKey, "check": e.Hook.CheckName,
-	} {
-		if value != "" {
-			t[key] = value
-		}
-	}
-	if len(e.Changed) > 0 {
-		t["changed"] = e.Changed
-	}
-	if !e.Started.IsZero() {
-		t["started"] = e.Started.UTC().Format(time.RFC3339Nano)
-	}
-	if e.Missing {
-		t["missing"] = true
-	}
-	if e.Debugged {
-		t["debugged"] = true
-	}
-	if e.Written != (history.Written{}) {
-		t["written"] = tree{"databags": e.Written.Databags, "leader": e.Written.Leader, "state": e.Written.State, "ports": e.Written.Ports}
-	}
-	if calls {
-		list := []tree{}
-		for _, c := range e.Calls {
-			list = append(list, tree{"call": c.String(), "at": ms(c.At), "took": ms(c.Took), "exit": c.Code})
-		}
-		t["calls"] = list
-	}
-	return t
-}
-
-func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // unitDir is what the machine has of a unit.
 func unitDir(m *state.Model, unit model.UnitName) (string, error) {

@@ -11,6 +11,7 @@ import (
 	"github.com/unitd/unitd/charmdir"
 	"github.com/unitd/unitd/kube"
 	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/render"
 	"github.com/unitd/unitd/state"
 )
 
@@ -61,7 +62,7 @@ func (a *app) noteLacks(c *charmdir.Charm, l lacking) {
 			continue
 		}
 		a.noted = append(a.noted, line)
-		a.note("WARNING %s", harmless(line))
+		a.note("WARNING %s", render.Harmless(line))
 	}
 }
 

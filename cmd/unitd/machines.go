@@ -11,6 +11,7 @@ import (
 
 	"github.com/unitd/unitd/cli"
 	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/render"
 	"github.com/unitd/unitd/state"
 )
 
@@ -139,14 +140,12 @@ func (a *app) machinesCmd() *cobra.Command {
 				return err
 			}
 			if format != "tabular" {
-				return a.write(format, output, machinesTree(s))
+				return a.write(format, output, render.MachinesTree(s, thisHost()))
 			}
 			if len(s.Machines) == 0 {
 				a.note("No machines to display.")
 			}
-			t := &table{colours: output == "" && colourful(a.stdout)}
-			t.block(machineRows(s.Machines))
-			return a.writeText(output, t.b.String())
+			return a.table(output, render.MachineRows(s.Machines))
 		},
 	}
 	cmd.Flags().StringVar(&format, "format", "tabular", "output format: tabular, json or yaml")
@@ -171,7 +170,7 @@ func (a *app) showMachineCmd() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.write(format, output, machinesTree(s))
+			return a.write(format, output, render.MachinesTree(s, thisHost()))
 		},
 	}
 	cmd.Flags().StringVar(&format, "format", "yaml", "output format: yaml or json")
@@ -197,28 +196,6 @@ func (a *app) machineStatuses(ids []string) (*state.FullStatus, error) {
 	}
 	s.Machines = slices.DeleteFunc(s.Machines, func(v state.MachineView) bool { return !slices.Contains(ids, v.ID) })
 	return s, nil
-}
-
-// machinesTree is what machines and show-machine show as JSON.
-func machinesTree(s *state.FullStatus) tree {
-	machines := tree{}
-	for _, m := range s.Machines {
-		t := machineTree(m, false)
-		units := map[string]string{}
-		for _, app := range s.Applications {
-			for _, u := range app.Units {
-				if u.Machine == m.ID {
-					units[string(u.Name)] = u.Agent.Status
-				}
-			}
-		}
-		if len(units) > 0 {
-			t["units"] = units
-		}
-		t["life"] = m.Life.String()
-		machines[m.ID] = t
-	}
-	return tree{"model": s.Model.Name, "machines": machines}
 }
 
 // completeMachines completes ids of machines that are there.

@@ -22,6 +22,7 @@ import (
 	"github.com/unitd/unitd/cli"
 	"github.com/unitd/unitd/isolate"
 	"github.com/unitd/unitd/oci"
+	"github.com/unitd/unitd/render"
 	"github.com/unitd/unitd/tools"
 	"github.com/unitd/unitd/tools/client"
 )
@@ -70,7 +71,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		fmt.Fprintln(stderr, "interrupted")
 		return cli.Interrupted
 	}
-	fmt.Fprintf(stderr, "%s %s\n", app.paint(stderr, brightRed, "ERROR"), err)
+	fmt.Fprintf(stderr, "%s %s\n", app.paint(stderr, render.BrightRed, "ERROR"), err)
 	if errors.Is(err, cli.ErrUsage) {
 		return cli.Wrong
 	}
@@ -173,7 +174,7 @@ func verbOf(root *cobra.Command, args []string) string {
 
 // unknown is the error of a command that there isn't, with the nearest ones.
 func (a *app) unknown(cmd *cobra.Command, name string) error {
-	fmt.Fprintf(a.stderr, "%s %q is not a unitd command. See \"unitd --help\".\n", a.paint(a.stderr, brightRed, "ERROR"), name)
+	fmt.Fprintf(a.stderr, "%s %q is not a unitd command. See \"unitd --help\".\n", a.paint(a.stderr, render.BrightRed, "ERROR"), name)
 	if near := cmd.SuggestionsFor(name); len(near) > 0 {
 		fmt.Fprintf(a.stderr, "\nDid you mean:\n\t%s\n", near[0])
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/juju/errors"
 	"github.com/spf13/cobra"
 
+	"github.com/unitd/unitd/render"
 	"github.com/unitd/unitd/state"
 )
 
@@ -82,37 +83,13 @@ func (a *app) showModelConfig(m *state.Model, keys []string, format, output stri
 	if format != "tabular" {
 		tree := map[string]any{}
 		for k, v := range all {
-			tree[k] = modelSetting{typed(v), source(k)}
+			tree[k] = render.ModelSetting{Value: render.SettingValue(v), Source: source(k)}
 		}
 		return a.write(format, output, tree)
 	}
-	rows := [][]cell{heads("Attribute", "From", "Value")}
+	rows := [][]render.Cell{render.Heads("Attribute", "From", "Value")}
 	for _, k := range slices.Sorted(maps.Keys(all)) {
-		rows = append(rows, []cell{{text: k}, {text: source(k)}, {text: all[k]}})
+		rows = append(rows, []render.Cell{{Text: k}, {Text: source(k)}, {Text: all[k]}})
 	}
-	t := &table{colours: colourful(a.stdout) && output == ""}
-	t.block(rows)
-	if output != "" {
-		return a.writeFile(output, t.b.String())
-	}
-	a.printf("%s", t.b.String())
-	return nil
-}
-
-// modelSetting is one setting as programs read it; the capital letters are the
-// field's. Source: docs/spec/cli-juju.md §2.5.
-type modelSetting struct {
-	Value  any    `json:"Value" yaml:"value"`
-	Source string `json:"Source" yaml:"source"`
-}
-
-// typed is a setting's value as its kind.
-func typed(v string) any {
-	switch v {
-	case "true":
-		return true
-	case "false":
-		return false
-	}
-	return v
+	return a.table(output, rows)
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/unitd/unitd/hooks"
 	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/render"
 	"github.com/unitd/unitd/state"
 )
 
@@ -68,7 +69,7 @@ func (a *app) addModel(name string, kind state.ModelType, config []string, noSwi
 			return err
 		}
 	}
-	a.note("Added %q model on %s for user 'admin'", name, cloudOf(kind))
+	a.note("Added %q model on %s for user 'admin'", name, render.CloudRegion(kind))
 	if noSwitch {
 		return nil
 	}
@@ -256,8 +257,8 @@ func (a *app) models(format, output string) error {
 	if err != nil {
 		return err
 	}
-	rows := [][]cell{heads("Model", "Cloud/Region", "Type", "Status", "Machines", "Units", "Access", "Last connection")}
-	rows[0][4].right, rows[0][5].right = true, true
+	rows := [][]render.Cell{render.Heads("Model", "Cloud/Region", "Type", "Status", "Machines", "Units", "Access", "Last connection")}
+	rows[0][4].Right, rows[0][5].Right = true, true
 	list := []any{}
 	for _, info := range infos {
 		s, err := c.Open(info).Status(a.ctx)
@@ -271,19 +272,19 @@ func (a *app) models(format, output string) error {
 		for _, app := range s.Applications {
 			units += len(app.Units)
 		}
-		status, name := modelStatus(info), cell{text: info.Name}
+		status, name := render.ModelStatus(info), render.Cell{Text: info.Name}
 		if info.Name == current {
-			name = cell{text: info.Name + "*", colour: green}
+			name = render.Cell{Text: info.Name + "*", Colour: render.Green}
 		}
-		rows = append(rows, []cell{
-			name, {text: cloudOf(info.Type)}, {text: providerOf(shownType(info, s.Applications))}, statusCell(status),
-			{text: strconv.Itoa(len(s.Machines)), right: true}, {text: strconv.Itoa(units), right: true},
-			{text: userName}, {text: justNow},
+		rows = append(rows, []render.Cell{
+			name, {Text: render.CloudRegion(info.Type)}, {Text: render.ProviderName(render.ShownType(info, s.Applications))}, render.StatusCell(status),
+			{Text: strconv.Itoa(len(s.Machines)), Right: true}, {Text: strconv.Itoa(units), Right: true},
+			{Text: render.UserName}, {Text: render.JustNow},
 		})
 		list = append(list, map[string]any{
-			"name": userName + "/" + info.Name, "short-name": info.Name, "model-uuid": info.UUID, "model-type": typeName(shownType(info, s.Applications)),
-			"controller-name": controllerName, "owner": userName, "cloud": cloudNameOf(info.Type), "region": regionName, "type": providerOf(shownType(info, s.Applications)),
-			"access": userName, "last-connection": justNow, "agent-version": hooks.Version,
+			"name": render.UserName + "/" + info.Name, "short-name": info.Name, "model-uuid": info.UUID, "model-type": render.TypeName(render.ShownType(info, s.Applications)),
+			"controller-name": render.ControllerName, "owner": render.UserName, "cloud": render.CloudName(info.Type), "region": render.RegionName, "type": render.ProviderName(render.ShownType(info, s.Applications)),
+			"access": render.UserName, "last-connection": render.JustNow, "agent-version": hooks.Version,
 			"life": info.Life.String(), "status": map[string]any{"current": status, "since": info.Created.UTC().Format(time.DateOnly)},
 			"unit-count": units, "is-controller": false,
 		})
@@ -291,14 +292,8 @@ func (a *app) models(format, output string) error {
 	if format != "tabular" {
 		return a.write(format, output, map[string]any{"models": list, "current-model": current})
 	}
-	t := &table{colours: colourful(a.stdout) && output == ""}
-	t.block([][]cell{{{text: "Controller: " + controllerName}}})
-	t.block(rows)
-	return a.writeText(output, t.b.String())
+	return a.table(output, [][]render.Cell{{{Text: "Controller: " + render.ControllerName}}}, rows)
 }
-
-// justNow is when whoever asks was connected to a model last: they are now.
-const justNow = "just now"
 
 func (a *app) switchCmd() *cobra.Command {
 	return &cobra.Command{
@@ -319,7 +314,7 @@ func (a *app) switchModel(args []string) error {
 		if err != nil {
 			return err
 		}
-		a.printf("%s:admin/%s\n", controllerName, m.Name())
+		a.printf("%s:admin/%s\n", render.ControllerName, m.Name())
 		return nil
 	}
 	for _, name := range []string{"UNITD_MODEL", "JUJU_MODEL"} {
@@ -353,7 +348,7 @@ func (a *app) switchModel(args []string) error {
 	if err := setCurrentModel(name); err != nil {
 		return err
 	}
-	full := func(name string) string { return controllerName + ":admin/" + name }
+	full := func(name string) string { return render.ControllerName + ":admin/" + name }
 	if old == name {
 		a.note("%s (no change)", full(name))
 	} else {

@@ -7,47 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/unitd/unitd/render"
 	"github.com/unitd/unitd/state"
 )
-
-// operationOut is an operation as people see it.
-type operationOut struct {
-	Summary string             `json:"summary" yaml:"summary"`
-	Status  string             `json:"status" yaml:"status"`
-	Fail    string             `json:"fail,omitempty" yaml:"fail,omitempty"`
-	Timing  timingOut          `json:"timing" yaml:"timing"`
-	Tasks   map[string]taskOut `json:"tasks,omitempty" yaml:"tasks,omitempty"`
-}
-
-// times are when an operation began and ended; zero: it hasn't.
-func times(o state.Operation) (started, ended time.Time) {
-	done := true
-	for _, t := range o.Tasks {
-		if !t.Started.IsZero() && (started.IsZero() || t.Started.Before(started)) {
-			started = t.Started
-		}
-		if t.Completed.After(ended) {
-			ended = t.Completed
-		}
-		done = done && t.Status.Ended()
-	}
-	if !done {
-		ended = time.Time{}
-	}
-	return started, ended
-}
-
-func shownOperation(o state.Operation) operationOut {
-	started, ended := times(o)
-	out := operationOut{
-		Summary: o.Summary, Status: string(o.Status()), Fail: o.Fail, Tasks: map[string]taskOut{},
-		Timing: timingOut{timeText(o.Enqueued), timeText(started), timeText(ended)},
-	}
-	for _, t := range o.Tasks {
-		out.Tasks[t.ID] = shown(t)
-	}
-	return out
-}
 
 func (a *app) showOperationCmd() *cobra.Command {
 	var format, output string
@@ -65,7 +27,7 @@ func (a *app) showOperationCmd() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.write(format, output, shownOperation(o))
+			return a.write(format, output, render.OperationOf(o))
 		},
 	}
 	cmd.Flags().StringVar(&format, "format", "yaml", "json or yaml")
@@ -96,9 +58,9 @@ func (a *app) operationsCmd() *cobra.Command {
 				return len(status) > 0 && !slices.Contains(status, string(o.Status()))
 			})
 			if format != "plain" {
-				byID := map[string]operationOut{}
+				byID := map[string]render.Operation{}
 				for _, o := range all {
-					byID[o.ID] = shownOperation(o)
+					byID[o.ID] = render.OperationOf(o)
 				}
 				return a.write(format, output, byID)
 			}
@@ -117,25 +79,19 @@ func (a *app) operationsTable(all []state.Operation, output string) error {
 		a.note("no operations")
 		return nil
 	}
-	rows := [][]cell{heads("ID", "Status", "Started", "Finished", "Task IDs", "Summary")}
+	rows := [][]render.Cell{render.Heads("ID", "Status", "Started", "Finished", "Task IDs", "Summary")}
 	for _, o := range all {
-		started, ended := times(o)
+		started, ended := render.OperationTimes(o)
 		short := func(t time.Time) string {
 			if t.IsZero() {
 				return ""
 			}
 			return t.UTC().Format("2006-01-02T15:04:05")
 		}
-		rows = append(rows, []cell{
-			{text: o.ID}, {text: string(o.Status())}, {text: short(started)}, {text: short(ended)},
-			{text: strings.Join(o.OperationDoc.Tasks, ",")}, {text: o.Summary},
+		rows = append(rows, []render.Cell{
+			{Text: o.ID}, {Text: string(o.Status())}, {Text: short(started)}, {Text: short(ended)},
+			{Text: strings.Join(o.OperationDoc.Tasks, ",")}, {Text: o.Summary},
 		})
 	}
-	t := table{colours: output == "" && colourful(a.stdout)}
-	t.block(rows)
-	if output != "" {
-		return a.writeFile(output, t.b.String())
-	}
-	a.printf("%s", t.b.String())
-	return nil
+	return a.table(output, rows)
 }

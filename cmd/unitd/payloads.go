@@ -4,18 +4,9 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-)
 
-// payloadInfo is a payload as people see it.
-type payloadInfo struct {
-	Unit    string   `json:"unit" yaml:"unit"`
-	Machine string   `json:"machine" yaml:"machine"`
-	ID      string   `json:"id" yaml:"id"`
-	Type    string   `json:"type" yaml:"type"`
-	Class   string   `json:"payload-class" yaml:"payload-class"`
-	Labels  []string `json:"labels,omitempty" yaml:"labels,omitempty"`
-	Status  string   `json:"status" yaml:"status"`
-}
+	"github.com/unitd/unitd/render"
+)
 
 func (a *app) payloadsCmd() *cobra.Command {
 	var format, output string
@@ -42,20 +33,22 @@ func (a *app) payloads(format, output string) error {
 	if err != nil {
 		return err
 	}
-	infos := []payloadInfo{}
-	rows := [][]cell{heads("Unit", "Machine", "Payload class", "Status", "Type", "Id", "Tags")}
+	infos := []render.Payload{}
+	rows := [][]render.Cell{render.Heads("Unit", "Machine", "Payload class", "Status", "Type", "Id", "Tags")}
 	for _, u := range units {
 		for _, p := range u.Payloads {
-			infos = append(infos, payloadInfo{string(u.Name), u.Machine, p.ID, p.Type, p.Class, p.Labels, p.Status})
-			rows = append(rows, []cell{
-				{text: string(u.Name)}, {text: u.Machine}, {text: p.Class}, {text: p.Status}, {text: p.Type}, {text: p.ID}, {text: strings.Join(p.Labels, " ")},
+			infos = append(infos, render.Payload{
+				Unit: string(u.Name), Machine: u.Machine, ID: p.ID, Type: p.Type, Class: p.Class, Labels: p.Labels, Status: p.Status,
+			})
+			rows = append(rows, []render.Cell{
+				{Text: string(u.Name)}, {Text: u.Machine}, {Text: p.Class}, {Text: p.Status}, {Text: p.Type}, {Text: p.ID}, {Text: strings.Join(p.Labels, " ")},
 			})
 		}
 	}
 	if format != "tabular" {
 		return a.write(format, output, infos)
 	}
-	t := &table{}
-	t.block(rows)
-	return a.writeText(output, t.b.String())
+	t := &render.Table{}
+	t.Block(rows)
+	return a.text(output, t.String())
 }

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/unitd/unitd/oci"
+	"github.com/unitd/unitd/render"
 )
 
 // clearLine has a terminal begin its line anew.
@@ -36,7 +37,7 @@ func (l *progressLine) image(p oci.Progress) {
 	}
 	text := ""
 	if said := p.Text(); said != "" {
-		text = "  " + ending(harmless(p.Reference), l.width-len(said)-5) + ": " + said
+		text = "  " + ending(render.Harmless(p.Reference), l.width-len(said)-5) + ": " + said
 	}
 	l.show(text)
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/unitd/unitd/hooks/runner"
 	"github.com/unitd/unitd/machine"
 	"github.com/unitd/unitd/recording"
+	"github.com/unitd/unitd/render"
 	"github.com/unitd/unitd/tools"
 )
 
@@ -318,10 +319,10 @@ func (p *replay) show(s runner.Stream, line string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if s == runner.Stderr {
-		p.note("%s", harmless(line))
+		p.note("%s", render.Harmless(line))
 		return
 	}
-	p.printf("%s\n", harmless(line))
+	p.printf("%s\n", render.Harmless(line))
 }
 
 func (p *replay) showCall(c recording.Answered) {
@@ -343,7 +344,7 @@ func (p *replay) showCall(c recording.Answered) {
 	if c.Call.Code != 0 {
 		what = fmt.Sprintf("  exit %d%s", c.Call.Code, what)
 	}
-	p.printf("%4d  %s%s\n", c.Number, c.Call, p.paint(p.stdout, grey, what))
+	p.printf("%4d  %s%s\n", c.Number, c.Call, p.paint(p.stdout, render.Grey, what))
 }
 
 func callCount(n int) string {
@@ -364,7 +365,7 @@ func (a *app) showDifference(d recording.Difference) {
 		a.printf("  %-9s %s\n", name, c)
 		if d.SameArguments() {
 			for line := range strings.Lines(string(c.Input())) {
-				a.printf("  %-9s %s\n", "", harmless(strings.TrimSuffix(line, "\n")))
+				a.printf("  %-9s %s\n", "", render.Harmless(strings.TrimSuffix(line, "\n")))
 			}
 		}
 	}

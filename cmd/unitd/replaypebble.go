@@ -12,6 +12,7 @@ import (
 	"github.com/unitd/unitd/isolate"
 	"github.com/unitd/unitd/recording"
 	"github.com/unitd/unitd/recording/tap"
+	"github.com/unitd/unitd/render"
 )
 
 // charmContainers is where a charm finds the sockets of its containers' Pebbles.
@@ -101,7 +102,7 @@ func (p *replay) showAnswered(a recording.AnsweredAsked) {
 	case a.Recorded != a.Number:
 		what += fmt.Sprintf("  (recorded as request %d)", a.Recorded)
 	}
-	p.printf("%4d  %s%s\n", a.Number, harmless(a.Asked.String()), p.paint(p.stdout, grey, what))
+	p.printf("%4d  %s%s\n", a.Number, render.Harmless(a.Asked.String()), p.paint(p.stdout, render.Grey, what))
 }
 
 // counts says how much the hook did.
@@ -122,7 +123,7 @@ func (a *app) showAsked(name string, r, other *recording.Asked) {
 	if r == nil {
 		return
 	}
-	a.printf("  %-9s %s\n", name, harmless(r.String()))
+	a.printf("  %-9s %s\n", name, render.Harmless(r.String()))
 	if other == nil || r.String() != other.String() {
 		return
 	}
@@ -131,7 +132,7 @@ func (a *app) showAsked(name string, r, other *recording.Asked) {
 			a.printf("  %-9s %d bytes, %s\n", "", c.Size, c.Digest)
 		}
 		for line := range strings.Lines(string(c.Bytes)) {
-			a.printf("  %-9s %s\n", "", harmless(strings.TrimSuffix(line, "\n")))
+			a.printf("  %-9s %s\n", "", render.Harmless(strings.TrimSuffix(line, "\n")))
 		}
 	}
 	text(r.Body.Content)

@@ -9,6 +9,7 @@ import (
 	"github.com/unitd/unitd/cli"
 	"github.com/unitd/unitd/machine"
 	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/render"
 	"github.com/unitd/unitd/state"
 	"github.com/unitd/unitd/uniter/resolver"
 )
@@ -110,7 +111,7 @@ func (a *app) preview(m *state.Model, name model.UnitName, noRetry bool) error {
 	}
 	c := outlook.Failed
 	a.printf("%s\n", name)
-	a.printf("  failed:  %s, run %d: %s\n", c.Hook, c.Run, harmless(a.sources(m).Text(name.Tag(), c.Failure.Message)))
+	a.printf("  failed:  %s, run %d: %s\n", c.Hook, c.Run, render.Harmless(a.sources(m).Text(name.Tag(), c.Failure.Message)))
 	if noRetry {
 		a.printf("  skipped: %s\n", c.Hook)
 	}
@@ -131,7 +132,7 @@ func (a *app) preview(m *state.Model, name model.UnitName, noRetry bool) error {
 		if i > 0 {
 			label = "        "
 		}
-		a.printf("  %s %s\n", label, harmless(line))
+		a.printf("  %s %s\n", label, render.Harmless(line))
 	}
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/render"
 	"github.com/unitd/unitd/state"
 )
 
@@ -134,21 +135,6 @@ func (a *app) storeResource(m *state.Model, path string) (state.File, error) {
 	return m.StoreFile(a.ctx, hex.EncodeToString(sum.Sum(nil)), f)
 }
 
-// resourceInfo is a resource as people see it.
-type resourceInfo struct {
-	Name     string `json:"name" yaml:"name"`
-	Type     string `json:"type" yaml:"type"`
-	Filename string `json:"filename,omitempty" yaml:"filename,omitempty"`
-	Supplied string `json:"supplied-by,omitempty" yaml:"supplied-by,omitempty"`
-	Revision int    `json:"revision,omitempty" yaml:"revision,omitempty"`
-	Given    string `json:"given,omitempty" yaml:"given,omitempty"`
-	Size     int64  `json:"size,omitempty" yaml:"size,omitempty"`
-	SHA256   string `json:"sha256,omitempty" yaml:"sha256,omitempty"`
-	// Image and Digest are those of an image; who may fetch it isn't shown.
-	Image  string `json:"image,omitempty" yaml:"image,omitempty"`
-	Digest string `json:"digest,omitempty" yaml:"digest,omitempty"`
-}
-
 func (a *app) resourcesCmd() *cobra.Command {
 	var format, output string
 	cmd := &cobra.Command{
@@ -170,7 +156,7 @@ func (a *app) resourcesCmd() *cobra.Command {
 			if format != "tabular" {
 				return a.write(format, output, infos)
 			}
-			text := resourcesTable(infos)
+			text := render.ResourcesTable(infos)
 			if output != "" {
 				return a.writeFile(output, text)
 			}
@@ -184,26 +170,9 @@ func (a *app) resourcesCmd() *cobra.Command {
 	return cmd
 }
 
-func resourcesTable(infos []resourceInfo) string {
-	if len(infos) == 0 {
-		return "No resources to display.\n"
-	}
-	rows := [][]cell{heads("Resource", "Supplied by", "Revision")}
-	for _, info := range infos {
-		supplied, revision := "-", "-"
-		if info.Supplied != "" {
-			supplied, revision = info.Supplied, info.Given
-		}
-		rows = append(rows, []cell{{text: info.Name}, {text: supplied}, {text: revision}})
-	}
-	t := &table{}
-	t.block(rows)
-	return t.b.String()
-}
-
 // resourcesOf are the resources that the application's charm declares, by name,
 // each with what was given for it.
-func (a *app) resourcesOf(m *state.Model, application string) ([]resourceInfo, error) {
+func (a *app) resourcesOf(m *state.Model, application string) ([]render.Resource, error) {
 	app, err := m.Application(a.ctx, application)
 	if err != nil {
 		return nil, err
@@ -212,10 +181,10 @@ func (a *app) resourcesOf(m *state.Model, application string) ([]resourceInfo, e
 	if err != nil {
 		return nil, err
 	}
-	infos := []resourceInfo{}
+	infos := []render.Resource{}
 	for _, name := range slices.Sorted(maps.Keys(charm.Charm.Resources)) {
 		spec := charm.Charm.Resources[name]
-		info := resourceInfo{Name: name, Type: spec.Type, Filename: spec.Filename}
+		info := render.Resource{Name: name, Type: spec.Type, Filename: spec.Filename}
 		if given, ok := app.Resources[name]; ok {
 			info.Supplied, info.Revision = "admin", given.Revision
 			info.Given, info.Size, info.SHA256 = given.Given.UTC().Format(time.RFC3339), given.Size, given.SHA256

@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/unitd/unitd/render"
 	"github.com/unitd/unitd/uniter/resolver"
 )
 
@@ -17,23 +18,17 @@ applies wins; the table is asked anew after each hook and each change of the mod
 		Args:    args(0, 0, ""),
 		RunE: func(_ *cobra.Command, _ []string) error {
 			if format != "tabular" {
-				var list []tree
+				var list []render.Tree
 				for _, r := range resolver.Rules() {
-					list = append(list, tree{"name": r.Name, "when": r.When})
+					list = append(list, render.Tree{"name": r.Name, "when": r.When})
 				}
 				return a.write(format, output, list)
 			}
-			rows := [][]cell{heads("NAME", "WHEN")}
+			rows := [][]render.Cell{render.Heads("NAME", "WHEN")}
 			for _, r := range resolver.Rules() {
-				rows = append(rows, []cell{{text: r.Name}, {text: r.When}})
+				rows = append(rows, []render.Cell{{Text: r.Name}, {Text: r.When}})
 			}
-			t := &table{colours: output == "" && colourful(a.stdout)}
-			t.block(rows)
-			if output != "" {
-				return a.writeFile(output, t.b.String())
-			}
-			a.printf("%s", t.b.String())
-			return nil
+			return a.table(output, rows)
 		},
 	}
 	cmd.Flags().StringVar(&format, "format", "tabular", "output format: tabular, json or yaml")

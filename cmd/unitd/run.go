@@ -13,6 +13,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/render"
 	"github.com/unitd/unitd/state"
 )
 
@@ -166,6 +167,6 @@ func (a *app) run(units []string, action string, params map[string]any, f taskFl
 		a.note("Waiting for task %s...", t.ID)
 	}
 	return a.follow(m, tasks, f, func(_ state.TaskDoc, line state.TaskLine) {
-		a.note("%s %s", line.Time.UTC().Format(time.TimeOnly), asRecord(line.Message, "    "))
+		a.note("%s %s", line.Time.UTC().Format(time.TimeOnly), render.Record(line.Message, "    "))
 	})
 }

@@ -3,16 +3,15 @@ package main
 import (
 	"encoding/base64"
 	"fmt"
-	"io"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/juju/errors"
 	"github.com/spf13/cobra"
 	"gopkg.in/yaml.v3"
 
 	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/render"
 	"github.com/unitd/unitd/state"
 )
 
@@ -238,29 +237,29 @@ func (a *app) secretsCmd() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			listed := newSecretList()
-			rows := [][]cell{heads("ID", "Name", "Owner", "Rotation", "Revision", "Last updated")}
+			listed := render.NewSecretList()
+			rows := [][]render.Cell{render.Heads("ID", "Name", "Owner", "Rotation", "Revision", "Last updated")}
 			for _, s := range all {
-				shown := showSecret(m, s)
+				shown := render.SecretOf(s)
 				if owner != "" && owner != s.Owner.Name && owner != shown.Owner {
 					continue
 				}
-				listed.add(s.ID, shown)
+				listed.Add(s.ID, shown)
 				name := shown.Name
 				if name == "" {
 					name = "-"
 				}
-				rows = append(rows, []cell{
-					{text: string(s.ID)}, {text: name}, {text: shown.Owner}, {text: string(s.Rotate)},
-					{text: fmt.Sprint(shown.Revision), right: true}, {text: shown.Updated},
+				rows = append(rows, []render.Cell{
+					{Text: string(s.ID)}, {Text: name}, {Text: shown.Owner}, {Text: string(s.Rotate)},
+					{Text: fmt.Sprint(shown.Revision), Right: true}, {Text: shown.Updated},
 				})
 			}
 			if format != "tabular" {
 				return a.write(format, output, listed)
 			}
-			t := &table{}
-			t.block(rows)
-			return a.writeText(output, t.b.String())
+			t := &render.Table{}
+			t.Block(rows)
+			return a.text(output, t.String())
 		},
 	}
 	cmd.Flags().StringVar(&owner, "owner", "", "only those of this application, unit or model")
@@ -268,20 +267,4 @@ func (a *app) secretsCmd() *cobra.Command {
 	cmd.Flags().StringVarP(&output, "output", "o", "", "write to this file")
 	a.formats(cmd, "tabular", "json", "yaml")
 	return cmd
-}
-
-// writeText prints text, or writes it to a file if one is named.
-func (a *app) writeText(output, text string) error {
-	if output != "" {
-		return a.writeFile(output, text)
-	}
-	_, err := io.WriteString(a.stdout, text)
-	return err
-}
-
-func seconds(at time.Time) string {
-	if at.IsZero() {
-		return ""
-	}
-	return at.UTC().Format("2006-01-02T15:04:05Z")
 }

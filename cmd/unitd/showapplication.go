@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/render"
 	"github.com/unitd/unitd/state"
 )
 
@@ -42,13 +43,13 @@ func (a *app) showApplicationCmd() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			out := tree{}
+			out := render.Tree{}
 			for _, name := range args {
 				i := slices.IndexFunc(s.Applications, func(v state.ApplicationView) bool { return v.Name == name })
 				if i < 0 {
 					return errors.NewNotFound(nil, fmt.Sprintf("application %q not found", name))
 				}
-				out[name] = applicationDetail(s.Applications[i])
+				out[name] = render.ApplicationDetail(s.Applications[i])
 			}
 			return a.write(format, output, out)
 		},
@@ -57,25 +58,4 @@ func (a *app) showApplicationCmd() *cobra.Command {
 	cmd.Flags().StringVarP(&output, "output", "o", "", "write to this file")
 	a.formats(cmd, "yaml", "json")
 	return cmd
-}
-
-// applicationDetail is what show-application shows. Beside the original's there is
-// how the application is reached.
-func applicationDetail(app state.ApplicationView) tree {
-	t := tree{
-		"charm": app.CharmDoc.Charm.Name, "principal": !app.Subordinate, "exposed": app.Exposed, "remote": false, "life": app.Life.String(),
-	}
-	if base := app.OnBase(); base.Name != "" {
-		t["base"] = base.String()
-	}
-	if app.Constraints != "" {
-		t["constraints"] = app.Constraints
-	}
-	bindings := tree{"": "alpha"}
-	for _, e := range app.Endpoints {
-		bindings[e.Name] = "alpha"
-	}
-	t["endpoint-bindings"] = bindings
-	published(t, app.ApplicationDoc, app.Service)
-	return t
 }

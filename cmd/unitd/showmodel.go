@@ -8,9 +8,7 @@ import (
 	"github.com/juju/errors"
 	"github.com/spf13/cobra"
 
-	"github.com/unitd/unitd/hooks"
-	"github.com/unitd/unitd/model"
-	"github.com/unitd/unitd/state"
+	"github.com/unitd/unitd/render"
 )
 
 func (a *app) showModelCmd() *cobra.Command {
@@ -27,7 +25,7 @@ func (a *app) showModelCmd() *cobra.Command {
 			}
 			m, err := a.model()
 			if errors.Is(err, errors.NotFound) && len(args) == 1 {
-				return errors.NewNotFound(nil, fmt.Sprintf("model %s:%s/%s not found", controllerName, userName, args[0]))
+				return errors.NewNotFound(nil, fmt.Sprintf("model %s:%s/%s not found", render.ControllerName, render.UserName, args[0]))
 			}
 			if err != nil {
 				return err
@@ -40,7 +38,7 @@ func (a *app) showModelCmd() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.write(format, output, tree{s.Model.Name: modelTree(s, controllerID(name), time.Now())})
+			return a.write(format, output, render.Tree{s.Model.Name: render.ModelTree(s, controllerID(name), time.Now())})
 		},
 	}
 	cmd.Flags().StringVar(&format, "format", "yaml", "output format: yaml or json")
@@ -56,48 +54,4 @@ func controllerID(store string) string {
 		store = dir
 	}
 	return uuid.NewSHA1(uuid.NameSpaceURL, []byte("unitd:"+store)).String()
-}
-
-// modelTree is what show-model shows. Source: docs/spec/cli-juju.md §2.6. The type
-// is "kubernetes" for a model that was made for container charms, or has none but
-// them: tools take another way there, on which there are no machines.
-func modelTree(s *state.FullStatus, controller string, now time.Time) tree {
-	kind := shownType(s.Model, s.Applications)
-	t := tree{
-		"name": userName + "/" + s.Model.Name, "short-name": s.Model.Name, "model-uuid": s.Model.UUID, "model-type": typeName(kind),
-		"controller-uuid": controller, "controller-name": controllerName, "is-controller": false,
-		"owner": userName, "cloud": cloudNameOf(s.Model.Type), "region": regionName, "type": providerOf(kind), "life": s.Model.Life.String(),
-		"status":        tree{"current": modelStatus(s.Model), "since": ago(now.Sub(s.Model.Created))},
-		"users":         tree{userName: tree{"display-name": userName, "access": userName, "last-connection": justNow}},
-		"sla":           "unsupported",
-		"agent-version": hooks.Version,
-		"supported-features": []tree{
-			{"name": model.FeatureJuju, "description": "the version of Juju that charms find", "version": hooks.Version},
-			{"name": model.FeatureK8sAPI, "description": "what charms need of Kubernetes", "version": kubernetesVersion},
-		},
-	}
-	if len(s.Machines) > 0 {
-		machines := tree{}
-		for _, m := range s.Machines {
-			machines[m.ID] = tree{"cores": 0}
-		}
-		t["machines"] = machines
-	}
-	return t
-}
-
-// ago is how long ago something was, as Juju says it.
-func ago(d time.Duration) string {
-	for _, unit := range []struct {
-		name string
-		is   time.Duration
-	}{{"day", 24 * time.Hour}, {"hour", time.Hour}, {"minute", time.Minute}, {"second", time.Second}} {
-		switch n := int(d / unit.is); {
-		case n == 1:
-			return "1 " + unit.name + " ago"
-		case n > 1:
-			return fmt.Sprintf("%d %ss ago", n, unit.name)
-		}
-	}
-	return justNow
 }

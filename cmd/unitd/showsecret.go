@@ -2,108 +2,13 @@ package main
 
 import (
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
-	"strings"
 
 	"github.com/juju/errors"
 	"github.com/spf13/cobra"
-	"gopkg.in/yaml.v3"
 
-	"github.com/unitd/unitd/model"
-	"github.com/unitd/unitd/state"
+	"github.com/unitd/unitd/render"
 )
-
-// shownSecret is a secret as people and scripts see it. Source:
-// docs/spec/cli-juju.md §2.8.
-type shownSecret struct {
-	Revision    int             `json:"revision" yaml:"revision"`
-	Expires     string          `json:"expires,omitempty" yaml:"expires,omitempty"`
-	Rotation    string          `json:"rotation,omitempty" yaml:"rotation,omitempty"`
-	Rotates     string          `json:"rotates,omitempty" yaml:"rotates,omitempty"`
-	Owner       string          `json:"owner" yaml:"owner"`
-	Description string          `json:"description,omitempty" yaml:"description,omitempty"`
-	Name        string          `json:"name,omitempty" yaml:"name,omitempty"`
-	Label       string          `json:"label,omitempty" yaml:"label,omitempty"`
-	Created     string          `json:"created" yaml:"created"`
-	Updated     string          `json:"updated" yaml:"updated"`
-	Content     *shownContent   `json:"content,omitempty" yaml:"content,omitempty"`
-	Revisions   []shownRevision `json:"revisions,omitempty" yaml:"revisions,omitempty"`
-	Access      []shownAccess   `json:"access,omitempty" yaml:"access,omitempty"`
-}
-
-type shownContent struct {
-	Data map[string]string `json:"Data" yaml:"data"`
-}
-
-type shownRevision struct {
-	Revision int    `json:"revision" yaml:"revision"`
-	Created  string `json:"created" yaml:"created"`
-	Updated  string `json:"updated" yaml:"updated"`
-	Backend  string `json:"backend,omitempty" yaml:"backend,omitempty"`
-	Expires  string `json:"expires,omitempty" yaml:"expires,omitempty"`
-}
-
-type shownAccess struct {
-	Target string `json:"target" yaml:"target"`
-	Scope  string `json:"scope" yaml:"scope"`
-	Role   string `json:"role" yaml:"role"`
-}
-
-func showSecret(m *state.Model, s model.SecretInfo) shownSecret {
-	latest := s.Latest()
-	shown := shownSecret{
-		Revision: latest.Revision, Expires: seconds(latest.Expires), Rotates: seconds(s.NextRotate),
-		Owner: s.Owner.Name, Description: s.Description, Label: s.Label,
-		Created: seconds(s.Created), Updated: seconds(s.Updated),
-	}
-	if s.Rotate != model.RotateNever {
-		shown.Rotation = string(s.Rotate)
-	}
-	if s.Owner.Kind == model.OwnedByModel {
-		shown.Owner, shown.Name, shown.Label = "<model>", s.Label, ""
-	}
-	return shown
-}
-
-// secretList is secrets by id, in the order in which they were added to it.
-type secretList struct {
-	ids  []model.SecretID
-	byID map[model.SecretID]shownSecret
-}
-
-func newSecretList() *secretList { return &secretList{byID: map[model.SecretID]shownSecret{}} }
-
-func (l *secretList) add(id model.SecretID, s shownSecret) {
-	l.ids = append(l.ids, id)
-	l.byID[id] = s
-}
-
-// MarshalJSON keeps the order.
-func (l *secretList) MarshalJSON() ([]byte, error) {
-	var parts []string
-	for _, id := range l.ids {
-		b, err := json.Marshal(l.byID[id])
-		if err != nil {
-			return nil, errors.Trace(err)
-		}
-		parts = append(parts, fmt.Sprintf("%q:%s", id, b))
-	}
-	return []byte("{" + strings.Join(parts, ",") + "}"), nil
-}
-
-// MarshalYAML keeps the order.
-func (l *secretList) MarshalYAML() (any, error) {
-	n := &yaml.Node{Kind: yaml.MappingNode}
-	for _, id := range l.ids {
-		var v yaml.Node
-		if err := v.Encode(l.byID[id]); err != nil {
-			return nil, errors.Trace(err)
-		}
-		n.Content = append(n.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: string(id)}, &v)
-	}
-	return n, nil
-}
 
 // showSecretFlags are the flags of show-secret.
 type showSecretFlags struct {
@@ -144,14 +49,14 @@ func (a *app) showSecret(ref string, f showSecretFlags) error {
 	if err != nil {
 		return err
 	}
-	shown := showSecret(m, s)
+	shown := render.SecretOf(s)
 	for _, g := range s.Grants {
-		shown.Access = append(shown.Access, accessOf(m, s, g))
+		shown.Access = append(shown.Access, render.SecretAccessOf(m.UUID(), g))
 	}
 	if f.revisions {
 		for _, r := range s.Revisions {
-			shown.Revisions = append(shown.Revisions, shownRevision{
-				Revision: r.Revision, Created: seconds(r.Created), Updated: seconds(r.Created), Backend: "internal", Expires: seconds(r.Expires),
+			shown.Revisions = append(shown.Revisions, render.SecretRevision{
+				Revision: r.Revision, Created: render.SecretTime(r.Created), Updated: render.SecretTime(r.Created), Backend: "internal", Expires: render.SecretTime(r.Expires),
 			})
 		}
 	}
@@ -160,7 +65,7 @@ func (a *app) showSecret(ref string, f showSecretFlags) error {
 		if err != nil {
 			return err
 		}
-		shown.Content = &shownContent{Data: map[string]string{}}
+		shown.Content = &render.SecretContent{Data: map[string]string{}}
 		for k, v := range content {
 			b, err := base64.StdEncoding.DecodeString(v)
 			if err != nil {
@@ -169,18 +74,7 @@ func (a *app) showSecret(ref string, f showSecretFlags) error {
 			shown.Content.Data[k] = string(b)
 		}
 	}
-	list := newSecretList()
-	list.add(s.ID, shown)
+	list := render.NewSecretList()
+	list.Add(s.ID, shown)
 	return a.write(f.format, f.output, list)
-}
-
-func accessOf(m *state.Model, s model.SecretInfo, g model.SecretGrant) shownAccess {
-	shown := shownAccess{Target: "application-" + g.Target, Scope: "model-" + m.UUID(), Role: "view"}
-	if strings.Contains(g.Target, "/") {
-		shown.Target = model.UnitName(g.Target).Tag()
-	}
-	if g.Relation != model.NoRelation {
-		shown.Scope = fmt.Sprintf("relation-%d", g.Relation)
-	}
-	return shown
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/render"
 	"github.com/unitd/unitd/state"
 )
 
@@ -63,15 +64,6 @@ people, such as "lost" for an agent that isn't there, isn't among them.`,
 	return cmd
 }
 
-// statusEntry is one status of the log. Source: docs/spec/juju-clients.md §7.2.
-type statusEntry struct {
-	Status  string         `json:"status,omitempty" yaml:"status,omitempty"`
-	Message string         `json:"message,omitempty" yaml:"message,omitempty"`
-	Data    map[string]any `json:"data,omitempty" yaml:"data,omitempty"`
-	Since   time.Time      `json:"since,omitzero" yaml:"since,omitempty"`
-	Type    string         `json:"type,omitempty" yaml:"type,omitempty"`
-}
-
 func (a *app) showStatusLog(name string, f statusLogFlags) error {
 	since, err := a.statusesSince(&f)
 	if err != nil {
@@ -84,7 +76,7 @@ func (a *app) showStatusLog(name string, f statusLogFlags) error {
 	if err := a.checkStatusOwner(m, name, f.kind); err != nil {
 		return err
 	}
-	var entries []statusEntry
+	var entries []render.StatusEntry
 	for _, kind := range statusKinds[f.kind] {
 		all, err := m.StatusHistory(a.ctx, kind, name)
 		if err != nil {
@@ -93,11 +85,11 @@ func (a *app) showStatusLog(name string, f statusLogFlags) error {
 		word := map[state.StatusKind]string{state.AgentStatus: "juju-unit", state.ApplicationStatus: "application", state.WorkloadStatus: "workload"}[kind]
 		for _, s := range all {
 			if !s.Since.Before(since) {
-				entries = append(entries, statusEntry{Status: s.Status, Message: s.Message, Data: s.Data, Since: s.Since.UTC(), Type: word})
+				entries = append(entries, render.StatusEntry{Status: s.Status, Message: s.Message, Data: s.Data, Since: s.Since.UTC(), Type: word})
 			}
 		}
 	}
-	slices.SortStableFunc(entries, func(x, y statusEntry) int { return x.Since.Compare(y.Since) })
+	slices.SortStableFunc(entries, func(x, y render.StatusEntry) int { return x.Since.Compare(y.Since) })
 	if f.backlog > 0 {
 		entries = entries[max(0, len(entries)-f.backlog):]
 	}
@@ -107,7 +99,7 @@ func (a *app) showStatusLog(name string, f statusLogFlags) error {
 	if f.format != "tabular" {
 		return a.write(f.format, f.output, entries)
 	}
-	return a.text(f.output, statusLogTable(entries, f.utc, colourful(a.stdout) && f.output == ""))
+	return a.text(f.output, render.StatusLogTable(entries, f.utc, colourful(a.stdout) && f.output == ""))
 }
 
 // statusesSince is from when on statuses are shown, zero: whenever; and sets how
@@ -156,20 +148,4 @@ func (a *app) checkStatusOwner(m *state.Model, name, kind string) error {
 	}
 	_, err = m.Unit(a.ctx, unit)
 	return err
-}
-
-func statusLogTable(entries []statusEntry, utc, colours bool) string {
-	rows := [][]cell{heads("Time", "Type", "Status", "Message")}
-	for _, e := range entries {
-		at := e.Since.Local()
-		if utc {
-			at = e.Since
-		}
-		rows = append(rows, []cell{
-			{text: at.Format("02 Jan 2006 15:04:05Z07:00")}, {text: e.Type}, statusCell(e.Status), {text: harmless(e.Message)},
-		})
-	}
-	t := table{colours: colours}
-	t.block(rows)
-	return t.b.String()
 }

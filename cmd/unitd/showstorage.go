@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/render"
 	"github.com/unitd/unitd/state"
 )
 
@@ -42,13 +43,13 @@ func (a *app) showStorage(words []string, format, output string) error {
 	if err != nil {
 		return err
 	}
-	out := tree{}
+	out := render.Tree{}
 	for _, id := range ids {
 		i := slices.IndexFunc(all, func(v state.StorageView) bool { return v.ID == id })
 		if i < 0 {
 			return errors.NewNotFound(nil, fmt.Sprintf("storage %q not found", id))
 		}
-		out[string(id)] = instanceTree(all[i], false)
+		out[string(id)] = render.StorageInstanceTree(all[i], false)
 	}
 	return a.write(format, output, out)
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/unitd/unitd/render"
 	"github.com/unitd/unitd/state"
 )
 
@@ -35,9 +36,9 @@ func (a *app) showTaskCmd() *cobra.Command {
 			if format == "plain" {
 				return a.printTasks(format, output, []state.TaskDoc{t})
 			}
-			out := shown(t)
+			out := render.TaskOf(t)
 			if t.Kind == state.ActionTask {
-				out.Action = &actionOut{t.Action, t.Params}
+				out.Action = &render.TaskAction{Name: t.Action, Parameters: t.Params}
 			}
 			return a.write(format, output, out)
 		},

@@ -4,9 +4,7 @@ import (
 	"maps"
 	"os"
 	"slices"
-	"strings"
 
-	"github.com/unitd/unitd/debuglog"
 	"github.com/unitd/unitd/history"
 	"github.com/unitd/unitd/machine"
 	"github.com/unitd/unitd/model"
@@ -30,16 +28,6 @@ func (a *app) sourcesIn(m *state.Model, dir string) *machine.Sources {
 		return nil
 	}
 	return machine.NewSources(a.ctx, m, dir, cwd)
-}
-
-// asRecord is a message that may have several lines as one record: all but its
-// first line are indented, so that none passes for a record of its own.
-func asRecord(message, indent string) string {
-	lines := debuglog.Lines(message)
-	for i, line := range lines {
-		lines[i] = harmless(line)
-	}
-	return strings.Join(lines, "\n"+indent)
 }
 
 // withAuthors has the failures of runs name the files of charms' authors.

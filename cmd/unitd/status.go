@@ -3,10 +3,12 @@ package main
 import (
 	"bytes"
 	"context"
+	"runtime"
 
 	"github.com/juju/errors"
 	"github.com/spf13/cobra"
 
+	"github.com/unitd/unitd/render"
 	"github.com/unitd/unitd/state"
 )
 
@@ -79,12 +81,12 @@ func (a *app) status(selectors []string, f statusFlags) error {
 
 func (a *app) showStatus(m *state.Model, s *state.FullStatus, selectors []string, f statusFlags) error {
 	all := len(s.Applications) + len(s.Machines)
-	selectStatus(s, selectors)
+	render.SelectStatus(s, selectors)
 	if len(s.Applications)+len(s.Machines) == 0 {
 		defer a.noteEmpty(s, selectors, f, all == 0)
 	}
 	if f.format == "json" || f.format == "yaml" {
-		return a.write(f.format, f.output, statusTree(s, f.utc))
+		return a.write(f.format, f.output, render.StatusTree(s, thisHost(), f.utc))
 	}
 	var text string
 	switch f.format {
@@ -94,9 +96,9 @@ func (a *app) showStatus(m *state.Model, s *state.FullStatus, selectors []string
 			s.Storage = nil
 		}
 		statusWithAuthors(s, a.sources(m))
-		text = tabular(s, colours, f.relations, f.utc)
+		text = render.StatusTable(s, colours, f.relations, f.utc)
 	case "summary":
-		text = summary(s)
+		text = render.StatusSummary(s)
 	default:
 		text = short(s)
 	}
@@ -125,7 +127,7 @@ func short(s *state.FullStatus) string {
 	for _, app := range s.Applications {
 		for _, u := range app.Units {
 			b.WriteString("- " + string(u.Name) + ": " + u.Address + " (agent:" + u.Agent.Status + ", workload:" + u.Workload.Status + ")")
-			if p := portList(u.Ports); p != "" {
+			if p := render.PortList(u.Ports); p != "" {
 				b.WriteString(" " + p)
 			}
 			b.WriteByte('\n')
@@ -133,3 +135,6 @@ func short(s *state.FullStatus) string {
 	}
 	return b.String()
 }
+
+// thisHost is what the local machines are made of.
+func thisHost() render.Host { return render.Host{Arch: runtime.GOARCH, Cores: runtime.NumCPU()} }

@@ -3,7 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/unitd/unitd/state"
+	"github.com/unitd/unitd/render"
 )
 
 func (a *app) storageCmd() *cobra.Command {
@@ -32,31 +32,10 @@ func (a *app) storage(format, output string) error {
 		return err
 	}
 	if format != "tabular" {
-		return a.write(format, output, storageTree(all, false))
+		return a.write(format, output, render.StorageTree(all, false))
 	}
-	t := &table{colours: output == "" && colourful(a.stdout)}
-	t.block(storageRows(all))
-	if output != "" {
-		return a.writeFile(output, t.b.String())
-	}
-	a.printf("%s", t.b.String())
-	if len(all) == 0 {
+	if len(all) == 0 && output == "" {
 		a.note("No storage to display.")
 	}
-	return nil
-}
-
-// storageRows is what "storage" shows.
-func storageRows(all []state.StorageView) [][]cell {
-	if len(all) == 0 {
-		return nil
-	}
-	rows := [][]cell{heads("Unit", "Storage ID", "Type", "Pool", "Size", "Status", "Message")}
-	for _, v := range all {
-		s := v.Status()
-		rows = append(rows, []cell{
-			{text: string(v.Unit)}, {text: string(v.ID)}, {text: v.Kind}, {text: v.Pool}, {text: sizeOf(v)}, statusCell(s.Status), message(s.Message),
-		})
-	}
-	return rows
+	return a.table(output, render.StorageRows(all))
 }

@@ -2,6 +2,8 @@ package main
 
 import (
 	"github.com/spf13/cobra"
+
+	"github.com/unitd/unitd/render"
 )
 
 func (a *app) storagePoolsCmd() *cobra.Command {
@@ -29,19 +31,13 @@ func (a *app) storagePools(format, output string) error {
 	if err != nil {
 		return err
 	}
-	out, rows := tree{}, [][]cell{heads("Name", "Provider", "Attrs")}
+	out, rows := render.Tree{}, [][]render.Cell{render.Heads("Name", "Provider", "Attrs")}
 	for _, p := range pools {
-		out[p.Name] = tree{"provider": p.Provider}
-		rows = append(rows, []cell{{text: p.Name}, {text: p.Provider}, {}})
+		out[p.Name] = render.Tree{"provider": p.Provider}
+		rows = append(rows, []render.Cell{{Text: p.Name}, {Text: p.Provider}, {}})
 	}
 	if format != "tabular" {
 		return a.write(format, output, out)
 	}
-	t := &table{colours: output == "" && colourful(a.stdout)}
-	t.block(rows)
-	if output != "" {
-		return a.writeFile(output, t.b.String())
-	}
-	a.printf("%s", t.b.String())
-	return nil
+	return a.table(output, rows)
 }

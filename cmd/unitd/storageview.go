@@ -9,87 +9,9 @@ import (
 
 	"github.com/unitd/unitd/cli"
 	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/render"
 	"github.com/unitd/unitd/state"
 )
-
-// sizeOf is the size of storage for people.
-func sizeOf(v state.StorageView) string { return model.SizeText(v.Size) }
-
-// statusStorageRows is what "status --storage" shows. Source: docs/spec/cli-juju.md
-// §2b.
-func statusStorageRows(all []state.StorageView) [][]cell {
-	if len(all) == 0 {
-		return nil
-	}
-	rows := [][]cell{heads("Storage Unit", "Storage ID", "Type", "Pool", "Mountpoint", "Size", "Status", "Message")}
-	for _, v := range all {
-		s, where := v.Status(), ""
-		if v.Attachment != nil {
-			where = v.Attachment.Location
-		}
-		rows = append(rows, []cell{
-			{text: string(v.Unit)}, {text: string(v.ID)}, {text: v.Kind}, {text: v.Pool}, {text: where}, {text: sizeOf(v)},
-			statusCell(s.Status), message(s.Message),
-		})
-	}
-	return rows
-}
-
-// storageTree is the storage in "status --format json". Source:
-// docs/spec/cli-juju.md §2.1.
-func storageTree(all []state.StorageView, utc bool) tree {
-	if len(all) == 0 {
-		return tree{}
-	}
-	instances, filesystems, volumes := tree{}, tree{}, tree{}
-	for _, v := range all {
-		instances[string(v.ID)] = instanceTree(v, utc)
-		t := tree{"storage": string(v.ID), "pool": v.Pool, "size": v.Size, "status": statusInfo(v.Status(), utc, false), "life": v.Life.String()}
-		if v.Attachment != nil {
-			at := tree{"read-only": v.ReadOnly, "life": attachmentLife(v), "mount-point": v.Attachment.Location}
-			if v.Kind == model.Block {
-				at = tree{"read-only": v.ReadOnly, "life": attachmentLife(v), "device": v.Attachment.Location}
-			}
-			t["attachments"] = tree{"units": tree{string(v.Unit): at}}
-		}
-		if v.Kind == model.Block {
-			t["persistent"] = persistent(v)
-			volumes[fmt.Sprint(v.ID.Number())] = t
-		} else {
-			filesystems[fmt.Sprint(v.ID.Number())] = t
-		}
-	}
-	t := tree{"storage": instances}
-	if len(filesystems) > 0 {
-		t["filesystems"] = filesystems
-	}
-	if len(volumes) > 0 {
-		t["volumes"] = volumes
-	}
-	return t
-}
-
-func instanceTree(v state.StorageView, utc bool) tree {
-	t := tree{
-		"kind": v.Kind, "life": v.Life.String(), "status": statusInfo(v.Status(), utc, false), "persistent": persistent(v),
-	}
-	if v.Attachment != nil {
-		t["attachments"] = tree{"units": tree{string(v.Unit): tree{"location": v.Attachment.Location, "life": attachmentLife(v)}}}
-	}
-	return t
-}
-
-func attachmentLife(v state.StorageView) string {
-	if v.Going {
-		return model.Dying.String()
-	}
-	return model.Alive.String()
-}
-
-func persistent(v state.StorageView) bool {
-	p, _ := model.StorageProviderOf(v.Provider)
-	return p.Persistent
-}
 
 // storageArgs reads "name=directive" words.
 func storageArgs(words []string) (map[string]model.StorageDirective, error) {
@@ -166,7 +88,7 @@ func (a *app) goesWith(m *state.Model, unit model.UnitName, destroy bool) (strin
 	lines := ""
 	for _, v := range all {
 		verb := "detach"
-		if destroy || !persistent(v) || !v.Provided || v.Life != model.Alive {
+		if destroy || !render.PersistentStorage(v) || !v.Provided || v.Life != model.Alive {
 			verb = "remove"
 		}
 		lines += fmt.Sprintf("- will %s storage %s\n", verb, v.ID)
@@ -208,7 +130,9 @@ func (a *app) destroyWithStorage(m *state.Model, f destroyFlags) error {
 	if err != nil {
 		return err
 	}
-	kept := slices.DeleteFunc(all, func(v state.StorageView) bool { return !persistent(v) || !v.Provided || v.Life != model.Alive })
+	kept := slices.DeleteFunc(all, func(v state.StorageView) bool {
+		return !render.PersistentStorage(v) || !v.Provided || v.Life != model.Alive
+	})
 	if len(kept) > 0 && info.Life == model.Alive && !f.destroyStorage && !f.releaseStorage {
 		return errors.Errorf("cannot destroy model %q: it has storage in it that would outlive it (%s, …): "+
 			"\"--destroy-storage\" removes it, \"--release-storage\" leaves what is in it on this machine", m.Name(), kept[0].ID)

@@ -1,105 +1,17 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/juju/errors"
 
+	"github.com/unitd/unitd/render"
 	"github.com/unitd/unitd/state"
 )
-
-// taskOut is a task as people see it. Source: docs/spec/cli-juju.md §2.3.
-type taskOut struct {
-	ID      string         `json:"id" yaml:"id"`
-	Status  string         `json:"status" yaml:"status"`
-	Message string         `json:"message,omitempty" yaml:"message,omitempty"`
-	Results map[string]any `json:"results,omitempty" yaml:"results,omitempty"`
-	Log     []string       `json:"log,omitempty" yaml:"log,omitempty"`
-	Unit    string         `json:"unit,omitempty" yaml:"unit,omitempty"`
-	Machine string         `json:"machine,omitempty" yaml:"machine,omitempty"`
-	Action  *actionOut     `json:"action,omitempty" yaml:"action,omitempty"`
-	Timing  timingOut      `json:"timing" yaml:"timing"`
-}
-
-type actionOut struct {
-	Name       string         `json:"name" yaml:"name"`
-	Parameters map[string]any `json:"parameters,omitempty" yaml:"parameters,omitempty"`
-}
-
-type timingOut struct {
-	Enqueued  string `json:"enqueued,omitempty" yaml:"enqueued,omitempty"`
-	Started   string `json:"started,omitempty" yaml:"started,omitempty"`
-	Completed string `json:"completed,omitempty" yaml:"completed,omitempty"`
-}
-
-// timeText is a time in whole seconds; empty: there is none.
-func timeText(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.UTC().Truncate(time.Second).String()
-}
-
-func logText(l state.TaskLine) string { return timeText(l.Time) + " " + l.Message }
-
-// shown is the task for printing.
-func shown(t state.TaskDoc) taskOut {
-	out := taskOut{
-		ID: t.ID, Status: string(t.Status), Message: t.Message, Unit: string(t.Unit), Machine: t.Machine, Results: maps.Clone(t.Results),
-		Timing: timingOut{timeText(t.Enqueued), timeText(t.Started), timeText(t.Completed)},
-	}
-	for _, key := range []string{"stdout", "stderr"} {
-		if s, ok := out.Results[key].(string); ok {
-			out.Results[key] = strings.ReplaceAll(s, "\r\n", "\n")
-		}
-	}
-	for _, line := range t.Log {
-		out.Log = append(out.Log, logText(line))
-	}
-	if t.Unlogged > 0 {
-		out.Log = append(out.Log, fmt.Sprintf("(%d more lines are in the log of the unit)", t.Unlogged))
-	}
-	return out
-}
-
-// plainTask is a task's results as a person reads them.
-func plainTask(t state.TaskDoc) (string, error) {
-	out := shown(t)
-	var b strings.Builder
-	if t.Status != state.TaskCompleted {
-		what := "Action"
-		if t.Kind == state.ExecTask {
-			what = "Task"
-		}
-		fmt.Fprintf(&b, "%s id %s %s", what, t.ID, t.Status)
-		if t.Message != "" {
-			fmt.Fprintf(&b, ": %s", t.Message)
-		}
-		b.WriteByte('\n')
-	}
-	own := maps.Clone(out.Results)
-	for _, key := range []string{"return-code", "stdout", "stderr", "stdout-encoding", "stderr-encoding"} {
-		delete(own, key)
-	}
-	if len(own) > 0 {
-		text, err := indented(own)
-		if err != nil {
-			return "", errors.Trace(err)
-		}
-		b.Write(text)
-	}
-	for _, key := range []string{"stdout", "stderr"} {
-		s, _ := out.Results[key].(string)
-		b.WriteString(s)
-	}
-	return b.String(), nil
-}
 
 // exitCode is what a task has exited with, if it did by itself.
 func exitCode(t state.TaskDoc) int64 {
@@ -140,12 +52,12 @@ func (a *app) printTasks(format, output string, tasks []state.TaskDoc) error {
 	if format == "plain" {
 		var b strings.Builder
 		for _, t := range tasks {
-			text, err := plainTask(t)
+			text, err := render.PlainTask(t)
 			if err != nil {
 				return errors.Trace(err)
 			}
 			if len(tasks) > 1 {
-				fmt.Fprintf(&b, "%s:\n", label(t))
+				fmt.Fprintf(&b, "%s:\n", render.TaskLabel(t))
 			}
 			b.WriteString(text)
 		}
@@ -155,15 +67,12 @@ func (a *app) printTasks(format, output string, tasks []state.TaskDoc) error {
 		a.printf("%s", b.String())
 		return nil
 	}
-	byName := map[string]taskOut{}
+	byName := map[string]render.Task{}
 	for _, t := range tasks {
-		byName[label(t)] = shown(t)
+		byName[render.TaskLabel(t)] = render.TaskOf(t)
 	}
 	return a.write(format, output, byName)
 }
-
-// label is what a task is shown under: its unit, or its machine.
-func label(t state.TaskDoc) string { return cmp.Or(t.Machine, string(t.Unit)) }
 
 // waitForTasks waits until the tasks have ended, and returns them. logged, if it
 // isn't nil, is told of what they log meanwhile. Once the time is over the error

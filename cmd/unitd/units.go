@@ -11,6 +11,7 @@ import (
 	"github.com/unitd/unitd/bundle"
 	"github.com/unitd/unitd/cli"
 	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/render"
 	"github.com/unitd/unitd/state"
 )
 
@@ -175,7 +176,7 @@ func (a *app) removeUnit(m *state.Model, name model.UnitName, how state.Force, d
 
 // failure prints one of several errors.
 func (a *app) failure(err error) {
-	fmt.Fprintf(a.stderr, "%s %s\n", a.paint(a.stderr, brightRed, "ERROR"), err)
+	fmt.Fprintf(a.stderr, "%s %s\n", a.paint(a.stderr, render.BrightRed, "ERROR"), err)
 }
 
 func unitNames(args []string) ([]model.UnitName, error) {

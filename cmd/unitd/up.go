@@ -13,6 +13,7 @@ import (
 	"github.com/unitd/unitd/history"
 	"github.com/unitd/unitd/machine"
 	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/render"
 	"github.com/unitd/unitd/state"
 )
 
@@ -233,7 +234,7 @@ func (h *hookLines) event(e machine.Event) {
 	case e.Kind == machine.HookRun:
 		h.hook(e.Run)
 	case e.Kind == machine.LogLine && h.logs && strings.HasPrefix(e.Log.Module, "unit."):
-		h.line(e.Log.Time, e.Unit, h.paint(grey, e.Log.Level+" "+asRecord(h.sources.Text(e.Unit.Tag(), e.Log.Message), "    ")))
+		h.line(e.Log.Time, e.Unit, h.paint(render.Grey, e.Log.Level+" "+render.Record(h.sources.Text(e.Unit.Tag(), e.Log.Message), "    ")))
 	}
 }
 
@@ -241,16 +242,18 @@ func (h *hookLines) hook(run history.Entry) {
 	what := fmt.Sprintf("%-24s %-*s ", run.Name, h.width, run.Hook.RemoteUnit)
 	switch {
 	case run.Missing:
-		what += h.paint(grey, "not in the charm")
+		what += h.paint(render.Grey, "not in the charm")
 	case run.Outcome == history.Committed:
 		what += fmt.Sprintf("%6s", run.Duration.Round(time.Millisecond))
 	default:
-		what += h.paint(red, string(run.Outcome)+": "+harmless(h.sources.Text(run.Unit.Tag(), run.Message)))
+		what += h.paint(render.Red, string(run.Outcome)+": "+render.Harmless(h.sources.Text(run.Unit.Tag(), run.Message)))
 	}
 	h.line(run.Started, run.Unit, what)
 }
 
-func (h *hookLines) paint(c colour, text string) string { return h.app.paint(h.app.stdout, c, text) }
+func (h *hookLines) paint(c render.Colour, text string) string {
+	return h.app.paint(h.app.stdout, c, text)
+}
 
 func (h *hookLines) line(at time.Time, unit model.UnitName, what string) {
 	h.width = max(h.width, len(unit))

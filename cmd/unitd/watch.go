@@ -14,6 +14,7 @@ import (
 
 	"github.com/unitd/unitd/bundle"
 	"github.com/unitd/unitd/charmdir"
+	"github.com/unitd/unitd/render"
 )
 
 // watchFlags are the flags of watch.
@@ -214,7 +215,7 @@ func (w *watching) round() error {
 	}
 	w.view.begin(cmp.Or(title, "running again what failed"))
 	if err != nil {
-		w.app.printf("%s %s\n", w.app.paint(w.app.stdout, brightRed, "ERROR"), harmless(err.Error()))
+		w.app.printf("%s %s\n", w.app.paint(w.app.stdout, render.BrightRed, "ERROR"), render.Harmless(err.Error()))
 		return nil
 	}
 	return w.finish(waiting)

@@ -9,6 +9,7 @@ import (
 	"github.com/unitd/unitd/history"
 	"github.com/unitd/unitd/machine"
 	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/render"
 	"github.com/unitd/unitd/state"
 )
 
@@ -77,7 +78,7 @@ func (v *watchView) note(e machine.Event) {
 func (v *watchView) begin(title string) {
 	at := time.Now().Format(time.TimeOnly)
 	if isTerminal(v.app.stdout) {
-		v.app.printf("\x1b[H\x1b[2J\x1b[3J%s\n", v.app.paint(v.app.stdout, bold, at+"  "+title))
+		v.app.printf("\x1b[H\x1b[2J\x1b[3J%s\n", v.app.paint(v.app.stdout, render.Bold, at+"  "+title))
 		return
 	}
 	v.app.printf("---- %s  %s\n", at, title)
@@ -90,9 +91,9 @@ func (v *watchView) changed(all []model.Difference) {
 		return
 	}
 	v.app.printf("changed:\n")
-	colours := map[string]colour{"+": green, "-": red, "~": yellow}
+	colours := map[string]render.Colour{"+": render.Green, "-": render.Red, "~": render.Yellow}
 	for _, d := range all {
-		v.app.printf("  %s\n", v.app.paint(v.app.stdout, colours[d.Sign()], harmless(d.String())))
+		v.app.printf("  %s\n", v.app.paint(v.app.stdout, colours[d.Sign()], render.Harmless(d.String())))
 	}
 }
 
@@ -101,11 +102,11 @@ func (v *watchView) failures(failed []failedUnit) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for _, u := range failed {
-		v.app.printf("%s: %s; the next save runs it again\n", v.app.paint(v.app.stdout, red, string(u.name)), harmless(u.message))
+		v.app.printf("%s: %s; the next save runs it again\n", v.app.paint(v.app.stdout, render.Red, string(u.name)), render.Harmless(u.message))
 		if log := v.logs[u.name]; log != nil {
 			for _, line := range log.lines {
 				text := v.hooks.sources.Text(u.name.Tag(), line.Message)
-				v.app.printf("    %s %s\n", line.Level, asRecord(text, "        "))
+				v.app.printf("    %s %s\n", line.Level, render.Record(text, "        "))
 			}
 		}
 	}

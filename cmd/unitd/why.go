@@ -8,6 +8,7 @@ import (
 
 	"github.com/unitd/unitd/machine"
 	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/render"
 	"github.com/unitd/unitd/state"
 	"github.com/unitd/unitd/why"
 )
@@ -54,19 +55,19 @@ func (a *app) why(args []string, format, output string) error {
 	if err != nil {
 		return err
 	}
-	text, all, sources := "", tree{}, a.sources(m)
+	text, all, sources := "", render.Tree{}, a.sources(m)
 	for _, name := range names {
 		answer, err := a.whyUnit(m, name, agent)
 		if err != nil {
 			return err
 		}
-		text += harmless(sources.Text(name.Tag(), answer.Sentence)) + "\n"
+		text += render.Harmless(sources.Text(name.Tag(), answer.Sentence)) + "\n"
 		// As JSON has it, in YAML too.
 		b, err := json.Marshal(answer)
 		if err != nil {
 			return errors.Trace(err)
 		}
-		var t tree
+		var t render.Tree
 		if err := json.Unmarshal(b, &t); err != nil {
 			return errors.Trace(err)
 		}

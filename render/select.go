@@ -1,4 +1,4 @@
-package main
+package render
 
 import (
 	"net/netip"
@@ -76,10 +76,10 @@ func (s selection) machine(m state.MachineView) bool {
 	})
 }
 
-// selectStatus leaves only what the words match, and what belongs to it: of a
+// SelectStatus leaves only what the words match, and what belongs to it: of a
 // machine its units, of a principal its subordinates, of a subordinate its
 // principal; and each time the application and the machine.
-func selectStatus(s *state.FullStatus, words []string) {
+func SelectStatus(s *state.FullStatus, words []string) {
 	if len(words) == 0 {
 		return
 	}

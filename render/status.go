@@ -1,4 +1,4 @@
-package main
+package render
 
 import (
 	"cmp"
@@ -12,85 +12,86 @@ import (
 	"github.com/unitd/unitd/state"
 )
 
-// tabular is the status for people. Source: docs/spec/cli-juju.md §2b.
-func tabular(s *state.FullStatus, colours, relations, utc bool) string {
-	t := &table{colours: colours}
-	t.block([][]cell{
-		heads("Model", "Controller", "Cloud/Region", "Version", "SLA", "Timestamp"),
-		{{text: s.Model.Name}, {text: controllerName}, {text: cloudOf(s.Model.Type)}, {text: hooks.Version}, {text: "unsupported"}, {text: clockTime(s.Timestamp, utc)}},
+// StatusTable is the status for people. Source: docs/spec/cli-juju.md §2b.
+func StatusTable(s *state.FullStatus, colours, relations, utc bool) string {
+	t := &Table{Colours: colours}
+	t.Block([][]Cell{
+		Heads("Model", "Controller", "Cloud/Region", "Version", "SLA", "Timestamp"),
+		{{Text: s.Model.Name}, {Text: ControllerName}, {Text: CloudRegion(s.Model.Type)}, {Text: hooks.Version}, {Text: "unsupported"}, {Text: clockTime(s.Timestamp, utc)}},
 	})
 	machines, containers := byKind(s.Applications)
-	t.block(applicationRows(machines))
-	t.block(publishedRows(s))
-	t.block(unitRows(machines))
-	t.block(machineRows(s.Machines))
-	t.block(containerApplicationRows(containers))
-	t.block(containerUnitRows(containers))
+	t.Block(applicationRows(machines))
+	t.Block(publishedRows(s))
+	t.Block(unitRows(machines))
+	t.Block(MachineRows(s.Machines))
+	t.Block(containerApplicationRows(containers))
+	t.Block(containerUnitRows(containers))
 	if relations {
-		t.block(relationRows(s))
+		t.Block(relationRows(s))
 	}
-	t.block(statusStorageRows(s.Storage))
+	t.Block(statusStorageRows(s.Storage))
 	t.failures(s)
-	return t.b.String()
+	return t.String()
 }
 
 // statusColour is the colour of a status word.
-func statusColour(word string) colour {
+func statusColour(word string) Colour {
 	switch word {
 	case "active", "running", "idle", "started", "executing", "attached", "attaching", "joined":
-		return green
+		return Green
 	case "allocating", "lost", "maintenance", "pending", "rebooting", "stopped", "unknown", "detaching", "detached":
-		return yellow
+		return Yellow
 	case "blocked", "down", "error", "failed", "terminated", "broken":
-		return red
+		return Red
 	}
 	return plain
 }
 
-func statusCell(word string) cell { return cell{text: word, colour: statusColour(word)} }
+// StatusCell is a status word in its colour.
+func StatusCell(word string) Cell { return Cell{Text: word, Colour: statusColour(word)} }
 
 // message is a status message cut to what a line can take.
-func message(s string) cell { return cell{text: clip(s, 120), colour: grey} }
+func message(s string) Cell { return Cell{Text: clip(s, 120), Colour: Grey} }
 
 // clip cuts text that a charm has set to so many characters in one line.
 func clip(s string, most int) string {
-	r := []rune(strings.ReplaceAll(harmless(s), "\t", " "))
+	r := []rune(strings.ReplaceAll(Harmless(s), "\t", " "))
 	if len(r) > most {
 		return string(r[:most-3]) + "..."
 	}
 	return string(r)
 }
 
-func applicationRows(apps []state.ApplicationView) [][]cell {
+func applicationRows(apps []state.ApplicationView) [][]Cell {
 	if len(apps) == 0 {
 		return nil
 	}
-	head := heads("App", "Version", "Status", "Scale", "Charm", "Channel", "Rev", "Exposed", "Message")
-	head[3].right, head[6].right = true, true
+	head := Heads("App", "Version", "Status", "Scale", "Charm", "Channel", "Rev", "Exposed", "Message")
+	head[3].Right, head[6].Right = true, true
 	addressed := slices.ContainsFunc(apps, func(a state.ApplicationView) bool { return a.Service.Address != "" })
 	if addressed {
-		head = slices.Insert(head, addressColumn, cell{text: "Address"})
+		head = slices.Insert(head, addressColumn, Cell{Text: "Address"})
 	}
-	rows := [][]cell{head}
+	rows := [][]Cell{head}
 	for _, app := range apps {
 		version, _, _ := strings.Cut(app.Version, "\n")
-		row := []cell{
-			{text: app.Name}, {text: clip(version, 15)}, statusCell(app.Status.Status), scale(app), {text: app.CharmDoc.Charm.Name}, {},
-			{text: fmt.Sprint(app.CharmDoc.Revision), right: true}, exposedCell(app), message(withLife(app)),
+		row := []Cell{
+			{Text: app.Name}, {Text: clip(version, 15)}, StatusCell(app.Status.Status), scale(app), {Text: app.CharmDoc.Charm.Name}, {},
+			{Text: fmt.Sprint(app.CharmDoc.Revision), Right: true}, exposedCell(app), message(withLife(app)),
 		}
 		if addressed {
-			row = slices.Insert(row, addressColumn, cell{text: app.Service.Address, colour: cyan})
+			row = slices.Insert(row, addressColumn, Cell{Text: app.Service.Address, Colour: cyan})
 		}
 		rows = append(rows, row)
 	}
 	return rows
 }
 
-func exposedCell(app state.ApplicationView) cell {
+func exposedCell(app state.ApplicationView) Cell {
 	if app.Exposed {
-		return cell{text: "yes", colour: green}
+		return Cell{Text: "yes", Colour: Green}
 	}
-	return cell{text: "no"}
+	return Cell{Text: "no"}
 }
 
 // addressColumn is where the address of an application stands, if any has one.
@@ -98,34 +99,34 @@ const addressColumn = 7
 
 // publishedRows are the ports by which applications are reached, and what keeps
 // those that should be from being there.
-func publishedRows(s *state.FullStatus) [][]cell {
-	var rows [][]cell
+func publishedRows(s *state.FullStatus) [][]Cell {
+	var rows [][]Cell
 	for _, app := range s.Applications {
 		listed := map[string]bool{}
 		for _, p := range app.Published {
 			listed[p.Listen()] = true
-			rows = append(rows, []cell{{text: p.Listen(), colour: cyan}, {text: app.Name}, {text: fmt.Sprint(p.Port), right: true}, problem(app, p.Listen())})
+			rows = append(rows, []Cell{{Text: p.Listen(), Colour: cyan}, {Text: app.Name}, {Text: fmt.Sprint(p.Port), Right: true}, problem(app, p.Listen())})
 		}
 		for _, port := range slices.Sorted(maps.Keys(app.Service.Problems)) {
 			if !listed[port] {
-				rows = append(rows, []cell{{text: app.Service.Address, colour: cyan}, {text: app.Name}, {text: port, right: true}, problem(app, port)})
+				rows = append(rows, []Cell{{Text: app.Service.Address, Colour: cyan}, {Text: app.Name}, {Text: port, Right: true}, problem(app, port)})
 			}
 		}
 	}
 	if len(rows) == 0 {
 		return nil
 	}
-	head := heads("Published", "App", "Port", "Message")
-	head[2].right = true
+	head := Heads("Published", "App", "Port", "Message")
+	head[2].Right = true
 	return slices.Insert(rows, 0, head)
 }
 
-func problem(app state.ApplicationView, port string) cell {
+func problem(app state.ApplicationView, port string) Cell {
 	why := app.Service.Problems[port]
 	if why != "" {
 		why = "not there: " + why
 	}
-	return cell{text: clip(why, 120), colour: brightRed}
+	return Cell{Text: clip(why, 120), Colour: BrightRed}
 }
 
 // withLife is the message of an application, after its life if it is on its way
@@ -138,7 +139,7 @@ func withLife(app state.ApplicationView) string {
 }
 
 // scale is how many units there are, or how many of them run if not all do.
-func scale(app state.ApplicationView) cell {
+func scale(app state.ApplicationView) Cell {
 	running := 0
 	for _, u := range app.Units {
 		up := slices.Contains([]string{model.StatusExecuting, model.StatusIdle, "running"}, u.Agent.Status)
@@ -151,12 +152,12 @@ func scale(app state.ApplicationView) cell {
 		want = app.Scale // some may have still to come, or to go
 	}
 	if running == want {
-		return cell{text: fmt.Sprint(running), right: true}
+		return Cell{Text: fmt.Sprint(running), Right: true}
 	}
-	return cell{text: fmt.Sprintf("%d/%d", running, want), colour: yellow, right: true}
+	return Cell{Text: fmt.Sprintf("%d/%d", running, want), Colour: Yellow, Right: true}
 }
 
-func unitRows(apps []state.ApplicationView) [][]cell {
+func unitRows(apps []state.ApplicationView) [][]Cell {
 	units := map[model.UnitName]state.UnitView{}
 	for _, app := range apps {
 		for _, u := range app.Units {
@@ -166,7 +167,7 @@ func unitRows(apps []state.ApplicationView) [][]cell {
 	if len(units) == 0 {
 		return nil
 	}
-	rows := [][]cell{heads("Unit", "Workload", "Agent", "Machine", "Public address", "Ports", "Message")}
+	rows := [][]Cell{Heads("Unit", "Workload", "Agent", "Machine", "Public address", "Ports", "Message")}
 	for _, name := range slices.SortedFunc(maps.Keys(units), model.CompareUnits) {
 		u := units[name]
 		if _, shown := units[u.Principal]; u.Principal != "" && shown {
@@ -182,27 +183,27 @@ func unitRows(apps []state.ApplicationView) [][]cell {
 	return rows
 }
 
-func unitRow(u state.UnitView, indent string) []cell {
+func unitRow(u state.UnitView, indent string) []Cell {
 	machine := u.Machine
 	if indent != "" || u.Pod {
 		machine = ""
 	}
-	return []cell{
-		unitCell(u, indent), statusCell(u.Workload.Status), statusCell(u.Agent.Status), {text: machine},
-		{text: u.Address, colour: cyan}, portCell(u.Ports), unitMessage(u),
+	return []Cell{
+		unitCell(u, indent), StatusCell(u.Workload.Status), StatusCell(u.Agent.Status), {Text: machine},
+		{Text: u.Address, Colour: cyan}, portCell(u.Ports), unitMessage(u),
 	}
 }
 
-func unitCell(u state.UnitView, indent string) cell {
+func unitCell(u state.UnitView, indent string) Cell {
 	if u.Leader {
-		return cell{text: indent + string(u.Name) + "*"}
+		return Cell{Text: indent + string(u.Name) + "*"}
 	}
-	return cell{text: indent + string(u.Name)}
+	return Cell{Text: indent + string(u.Name)}
 }
 
 // unitMessage is the message of a unit, after the hook that runs and before what
 // holds its agent up, of which failures has the whole.
-func unitMessage(u state.UnitView) cell {
+func unitMessage(u state.UnitView) Cell {
 	text, held := u.Workload.Message, heldUp(u)
 	if hook, ok := strings.CutPrefix(u.Agent.Message, "running "); ok && u.Agent.Status == model.StatusExecuting {
 		hook, _, _ = strings.Cut(hook, "; ")
@@ -228,7 +229,7 @@ func heldUp(u state.UnitView) string {
 }
 
 // portCell groups ports by protocol: "80,443,8000-8010/tcp 53/udp icmp".
-func portCell(p model.Ports) cell {
+func portCell(p model.Ports) Cell {
 	byProtocol := map[string][]string{}
 	for _, r := range p.All() {
 		number, _, _ := strings.Cut(r.String(), "/")
@@ -249,17 +250,17 @@ func portCell(p model.Ports) cell {
 	if len(byProtocol["icmp"]) > 0 {
 		group("icmp", "")
 	}
-	return cell{more: spans}
+	return Cell{more: spans}
 }
 
-// portList is the text of portCell.
-func portList(p model.Ports) string { return portCell(p).render(false) }
+// PortList is the text of portCell.
+func PortList(p model.Ports) string { return portCell(p).render(false) }
 
-func relationRows(s *state.FullStatus) [][]cell {
+func relationRows(s *state.FullStatus) [][]Cell {
 	if len(s.Relations) == 0 {
 		return nil
 	}
-	rows := [][]cell{heads("Integration provider", "Requirer", "Interface", "Type", "Message")}
+	rows := [][]Cell{Heads("Integration provider", "Requirer", "Interface", "Type", "Message")}
 	for _, r := range s.Relations {
 		provider, requirer := r.Endpoints[0], r.Endpoints[len(r.Endpoints)-1]
 		if provider.Role == model.Requirer {
@@ -272,13 +273,13 @@ func relationRows(s *state.FullStatus) [][]cell {
 		case r.Scope() == model.Container:
 			kind = "subordinate"
 		}
-		rows = append(rows, []cell{endpointCell(provider), endpointCell(requirer), {text: provider.Interface}, {text: kind}, relationMessage(r)})
+		rows = append(rows, []Cell{endpointCell(provider), endpointCell(requirer), {Text: provider.Interface}, {Text: kind}, relationMessage(r)})
 	}
 	return rows
 }
 
 // relationMessage says what is the matter with a relation; nothing, mostly.
-func relationMessage(r state.RelationDoc) cell {
+func relationMessage(r state.RelationDoc) Cell {
 	word := "suspended"
 	switch {
 	case r.Life != model.Alive:
@@ -288,13 +289,13 @@ func relationMessage(r state.RelationDoc) cell {
 	case r.Units > 0:
 		word = "suspending" // there are units that have still to leave it
 	}
-	c := cell{text: word, colour: yellow}
+	c := Cell{Text: word, Colour: Yellow}
 	if r.SuspendedMessage != "" {
-		c.more = []span{{" - " + clip(r.SuspendedMessage, 120), grey}}
+		c.more = []span{{" - " + clip(r.SuspendedMessage, 120), Grey}}
 	}
 	return c
 }
 
-func endpointCell(e model.Endpoint) cell {
-	return cell{text: e.Application, more: []span{{":" + e.Name, magenta}}}
+func endpointCell(e model.Endpoint) Cell {
+	return Cell{Text: e.Application, more: []span{{":" + e.Name, magenta}}}
 }

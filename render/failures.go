@@ -1,4 +1,4 @@
-package main
+package render
 
 import (
 	"fmt"
@@ -11,19 +11,19 @@ import (
 // failures shows below the tables, in a line each, why the hooks have failed that
 // units are in error by; what an agent can't do; and which hooks of containers have
 // failed and hold nothing up.
-func (t *table) failures(s *state.FullStatus) {
+func (t *Table) failures(s *state.FullStatus) {
 	for _, app := range s.Applications {
 		for _, u := range app.Units {
 			if u.Workload.Status == model.StatusError && len(u.Workload.Data) > 0 {
 				t.failure(string(u.Name), u.Workload.Data)
 			}
 			if u.Fetching != "" {
-				head := []span{{text: string(u.Name), colour: bold}, {text: ": " + u.Fetching}}
-				t.b.WriteString("\n" + cell{more: head}.render(t.colours) + "\n")
+				head := []span{{text: string(u.Name), colour: Bold}, {text: ": " + u.Fetching}}
+				t.line(head)
 			}
 			if held := heldUp(u); held != "" {
-				head := []span{{text: string(u.Name), colour: bold}, {text: ": "}, {text: clip(held, 400), colour: red}}
-				t.b.WriteString("\n" + cell{more: head}.render(t.colours) + "\n")
+				head := []span{{text: string(u.Name), colour: Bold}, {text: ": "}, {text: clip(held, 400), colour: Red}}
+				t.line(head)
 			}
 		}
 	}
@@ -33,27 +33,27 @@ func (t *table) failures(s *state.FullStatus) {
 			continue
 		}
 		head := []span{
-			{text: string(trouble.Unit), colour: bold}, {text: ": a hook of a container has failed, and " + again + ": "},
-			{text: clip(trouble.Text, 400), colour: red},
+			{text: string(trouble.Unit), colour: Bold}, {text: ": a hook of a container has failed, and " + again + ": "},
+			{text: clip(trouble.Text, 400), colour: Red},
 		}
-		t.b.WriteString("\n" + cell{more: head}.render(t.colours) + "\n")
+		t.line(head)
 	}
 }
 
-func (t *table) failure(unit string, data map[string]any) {
+func (t *Table) failure(unit string, data map[string]any) {
 	remote := ""
 	if name, ok := data["remote-unit"]; ok {
 		remote = fmt.Sprintf(" for %v", name)
 	}
 	head := []span{
-		{text: unit, colour: bold}, {text: fmt.Sprintf(": %v%s, run %v: ", data["hook"], remote, data["run"])},
-		{text: clip(fmt.Sprint(data["reason"]), 400), colour: red},
+		{text: unit, colour: Bold}, {text: fmt.Sprintf(": %v%s, run %v: ", data["hook"], remote, data["run"])},
+		{text: clip(fmt.Sprint(data["reason"]), 400), colour: Red},
 	}
-	t.b.WriteString("\n" + cell{more: head}.render(t.colours) + "\n")
+	t.line(head)
 }
 
 // withData is a status with what is known of the failure that it tells of.
-func withData(t tree, s model.Status) tree {
+func withData(t Tree, s model.Status) Tree {
 	if s.Status == model.StatusError && len(s.Data) > 0 {
 		t["data"] = maps.Clone(s.Data)
 	}

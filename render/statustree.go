@@ -1,4 +1,4 @@
-package main
+package render
 
 import (
 	"time"
@@ -11,30 +11,31 @@ import (
 // The names that scripts find for what there isn't here: a controller, a user and
 // a cloud.
 const (
-	controllerName = "unitd"
-	userName       = "admin"
-	cloudName      = "local"
-	regionName     = "host"
+	ControllerName = "unitd"
+	UserName       = "admin"
+	localCloud     = "local"
+	RegionName     = "host"
 	// providerName is what Juju calls machines that nobody makes.
 	providerName = "manual"
 )
 
-type tree = map[string]any
+// Tree is a part of what is printed as JSON or YAML.
+type Tree = map[string]any
 
-// statusTree is what "status --format json" shows. Source: docs/spec/cli-juju.md
-// §2.1; nothing in it is null.
-func statusTree(s *state.FullStatus, utc bool) tree {
-	t := tree{
-		"model": tree{
-			"name": s.Model.Name, "type": typeName(shownType(s.Model, s.Applications)), "controller": controllerName, "cloud": cloudNameOf(s.Model.Type),
-			"region": regionName, "version": hooks.Version, "sla": "unsupported",
-			"model-status": tree{"current": modelStatus(s.Model), "since": since(s.Model.Created, utc)},
+// StatusTree is what "status --format json" shows. Source: docs/spec/cli-juju.md
+// §2.1; nothing in it is null. Its local machines are on this host.
+func StatusTree(s *state.FullStatus, on Host, utc bool) Tree {
+	t := Tree{
+		"model": Tree{
+			"name": s.Model.Name, "type": TypeName(ShownType(s.Model, s.Applications)), "controller": ControllerName, "cloud": CloudName(s.Model.Type),
+			"region": RegionName, "version": hooks.Version, "sla": "unsupported",
+			"model-status": Tree{"current": ModelStatus(s.Model), "since": since(s.Model.Created, utc)},
 		},
-		"machines": tree{}, "applications": tree{}, "storage": storageTree(s.Storage, utc),
-		"controller": tree{"timestamp": clockTime(s.Timestamp, utc)},
+		"machines": Tree{}, "applications": Tree{}, "storage": StorageTree(s.Storage, utc),
+		"controller": Tree{"timestamp": clockTime(s.Timestamp, utc)},
 	}
 	for _, m := range s.Machines {
-		t["machines"].(tree)[m.ID] = machineTree(m, utc)
+		t["machines"].(Tree)[m.ID] = machineTree(m, on, utc)
 	}
 	units := map[model.UnitName]state.UnitView{}
 	for _, app := range s.Applications {
@@ -43,20 +44,21 @@ func statusTree(s *state.FullStatus, utc bool) tree {
 		}
 	}
 	for _, app := range s.Applications {
-		t["applications"].(tree)[app.Name] = applicationTree(app, units, utc)
+		t["applications"].(Tree)[app.Name] = applicationTree(app, units, utc)
 	}
 	return t
 }
 
-func modelStatus(m state.ModelInfo) string {
+// ModelStatus is the word for how a model is.
+func ModelStatus(m state.ModelInfo) string {
 	if m.Life != model.Alive {
 		return "destroying"
 	}
 	return "available"
 }
 
-func applicationTree(app state.ApplicationView, units map[model.UnitName]state.UnitView, utc bool) tree {
-	t := tree{
+func applicationTree(app state.ApplicationView, units map[model.UnitName]state.UnitView, utc bool) Tree {
+	t := Tree{
 		"charm": app.Charm, "charm-origin": "local", "charm-name": app.CharmDoc.Charm.Name,
 		"charm-rev": app.CharmDoc.Revision, "exposed": app.Exposed,
 		"application-status": statusInfo(app.Status, utc, false),
@@ -80,16 +82,16 @@ func applicationTree(app state.ApplicationView, units map[model.UnitName]state.U
 		t["version"] = app.Version
 	}
 	if len(app.Relations) > 0 {
-		rels := map[string][]tree{}
+		rels := map[string][]Tree{}
 		for ep, list := range app.Relations {
 			for _, r := range list {
-				rels[ep] = append(rels[ep], tree{"related-application": r.Application, "interface": r.Interface, "scope": string(r.Scope)})
+				rels[ep] = append(rels[ep], Tree{"related-application": r.Application, "interface": r.Interface, "scope": string(r.Scope)})
 			}
 		}
 		t["relations"] = rels
 	}
 	published(t, app.ApplicationDoc, app.Service)
-	bindings := tree{"": "alpha"}
+	bindings := Tree{"": "alpha"}
 	for _, e := range app.Endpoints {
 		bindings[e.Name] = "alpha"
 	}
@@ -101,7 +103,7 @@ func applicationTree(app state.ApplicationView, units map[model.UnitName]state.U
 		return t
 	}
 	if len(app.Units) > 0 {
-		members := tree{}
+		members := Tree{}
 		for _, u := range app.Units {
 			members[string(u.Name)] = unitTree(u, units, utc)
 		}
@@ -110,8 +112,8 @@ func applicationTree(app state.ApplicationView, units map[model.UnitName]state.U
 	return t
 }
 
-func unitTree(u state.UnitView, units map[model.UnitName]state.UnitView, utc bool) tree {
-	t := tree{
+func unitTree(u state.UnitView, units map[model.UnitName]state.UnitView, utc bool) Tree {
+	t := Tree{
 		"workload-status": withData(statusInfo(u.Workload, utc, false), u.Workload),
 		"juju-status":     statusInfo(u.Agent, utc, true),
 	}
@@ -129,7 +131,7 @@ func unitTree(u state.UnitView, units map[model.UnitName]state.UnitView, utc boo
 		}
 		t["open-ports"] = list
 	}
-	subordinates := tree{}
+	subordinates := Tree{}
 	for _, name := range u.Subordinates {
 		if sub, ok := units[name]; ok {
 			subordinates[string(name)] = unitTree(sub, units, utc)
@@ -143,7 +145,7 @@ func unitTree(u state.UnitView, units map[model.UnitName]state.UnitView, utc boo
 
 // placeOf says in what is shown of a unit where it is: a container unit has an
 // address of its own and the name of its pod, and no machine.
-func placeOf(t tree, u state.UnitDoc, address string) {
+func placeOf(t Tree, u state.UnitDoc, address string) {
 	key := "public-address"
 	switch {
 	case u.Pod:
@@ -156,8 +158,8 @@ func placeOf(t tree, u state.UnitDoc, address string) {
 	}
 }
 
-func statusInfo(s model.Status, utc, agent bool) tree {
-	t := tree{"current": s.Status}
+func statusInfo(s model.Status, utc, agent bool) Tree {
+	t := Tree{"current": s.Status}
 	if s.Message != "" {
 		t["message"] = s.Message
 	}

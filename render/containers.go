@@ -1,4 +1,4 @@
-package main
+package render
 
 import (
 	"fmt"
@@ -18,16 +18,16 @@ import (
 // containerProvider is what Juju calls the cloud of a model of container charms.
 const containerProvider = "kubernetes"
 
-// cloudNameOf is what the cloud of a model that was made of that type is called, and
-// cloudOf that with its region.
-func cloudNameOf(kind state.ModelType) string {
+// CloudName is what the cloud of a model that was made of that type is called.
+func CloudName(kind state.ModelType) string {
 	if kind == state.CAAS {
 		return containerCloud
 	}
-	return cloudName
+	return localCloud
 }
 
-func cloudOf(kind state.ModelType) string { return cloudNameOf(kind) + "/" + regionName }
+// CloudRegion is CloudName with the region.
+func CloudRegion(kind state.ModelType) string { return CloudName(kind) + "/" + RegionName }
 
 // containerCloud is what a cloud of containers is called where nobody has called it
 // anything else.
@@ -45,10 +45,10 @@ func byKind(apps []state.ApplicationView) (machines, containers []state.Applicat
 	return machines, containers
 }
 
-// shownType is the type that a model is shown to have: CAAS for one that was made
+// ShownType is the type that a model is shown to have: CAAS for one that was made
 // so, and for one in which there are none but container charms. Subordinates are
 // of the kind of their principals.
-func shownType(info state.ModelInfo, apps []state.ApplicationView) state.ModelType {
+func ShownType(info state.ModelInfo, apps []state.ApplicationView) state.ModelType {
 	containers := false
 	for _, app := range apps {
 		if !app.Sidecar && !app.Subordinate {
@@ -62,16 +62,16 @@ func shownType(info state.ModelInfo, apps []state.ApplicationView) state.ModelTy
 	return info.Type
 }
 
-// typeName is what Juju calls a type of models, and providerOf what it calls the
-// cloud of one.
-func typeName(kind state.ModelType) string {
+// TypeName is what Juju calls a type of models.
+func TypeName(kind state.ModelType) string {
 	if kind == state.CAAS {
 		return string(kind)
 	}
 	return "iaas"
 }
 
-func providerOf(kind state.ModelType) string {
+// ProviderName is what Juju calls the provider of the cloud of such a model.
+func ProviderName(kind state.ModelType) string {
 	if kind == state.CAAS {
 		return containerProvider
 	}
@@ -94,24 +94,24 @@ func serviceAddress(app state.ApplicationView) string {
 	return ""
 }
 
-func containerApplicationRows(apps []state.ApplicationView) [][]cell {
+func containerApplicationRows(apps []state.ApplicationView) [][]Cell {
 	if len(apps) == 0 {
 		return nil
 	}
-	head := heads("App", "Version", "Status", "Scale", "Charm", "Channel", "Rev", "Address", "Exposed", "Message")
-	head[3].right, head[6].right = true, true
-	rows := [][]cell{head}
+	head := Heads("App", "Version", "Status", "Scale", "Charm", "Channel", "Rev", "Address", "Exposed", "Message")
+	head[3].Right, head[6].Right = true, true
+	rows := [][]Cell{head}
 	for _, app := range apps {
 		version, _, _ := strings.Cut(app.Version, "\n")
-		rows = append(rows, []cell{
-			{text: app.Name}, {text: clip(version, 30)}, statusCell(app.Status.Status), scale(app), {text: app.CharmDoc.Charm.Name}, {},
-			{text: fmt.Sprint(app.CharmDoc.Revision), right: true}, {text: serviceAddress(app), colour: cyan}, exposedCell(app), message(withLife(app)),
+		rows = append(rows, []Cell{
+			{Text: app.Name}, {Text: clip(version, 30)}, StatusCell(app.Status.Status), scale(app), {Text: app.CharmDoc.Charm.Name}, {},
+			{Text: fmt.Sprint(app.CharmDoc.Revision), Right: true}, {Text: serviceAddress(app), Colour: cyan}, exposedCell(app), message(withLife(app)),
 		})
 	}
 	return rows
 }
 
-func containerUnitRows(apps []state.ApplicationView) [][]cell {
+func containerUnitRows(apps []state.ApplicationView) [][]Cell {
 	var units []state.UnitView
 	for _, app := range apps {
 		units = append(units, app.Units...)
@@ -120,10 +120,10 @@ func containerUnitRows(apps []state.ApplicationView) [][]cell {
 		return nil
 	}
 	slices.SortFunc(units, func(a, b state.UnitView) int { return model.CompareUnits(a.Name, b.Name) })
-	rows := [][]cell{heads("Unit", "Workload", "Agent", "Address", "Ports", "Message")}
+	rows := [][]Cell{Heads("Unit", "Workload", "Agent", "Address", "Ports", "Message")}
 	for _, u := range units {
-		rows = append(rows, []cell{
-			unitCell(u, ""), statusCell(u.Workload.Status), statusCell(u.Agent.Status), {text: u.Address, colour: cyan}, portCell(u.Ports), unitMessage(u),
+		rows = append(rows, []Cell{
+			unitCell(u, ""), StatusCell(u.Workload.Status), StatusCell(u.Agent.Status), {Text: u.Address, Colour: cyan}, portCell(u.Ports), unitMessage(u),
 		})
 	}
 	return rows

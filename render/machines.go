@@ -1,22 +1,20 @@
-package main
+package render
 
 import (
 	"cmp"
 	"fmt"
-	"runtime"
-	"strconv"
 	"strings"
 
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
 )
 
-// machineRows are the machines for people. Source: docs/spec/cli-juju.md §2b.
-func machineRows(machines []state.MachineView) [][]cell {
+// MachineRows are the machines for people. Source: docs/spec/cli-juju.md §2b.
+func MachineRows(machines []state.MachineView) [][]Cell {
 	if len(machines) == 0 {
 		return nil
 	}
-	rows := [][]cell{heads("Machine", "State", "Address", "Inst id", "Base", "AZ", "Message")}
+	rows := [][]Cell{Heads("Machine", "State", "Address", "Inst id", "Base", "AZ", "Message")}
 	for _, m := range machines {
 		status := machineStatus(m)
 		address, text := "", ""
@@ -27,8 +25,8 @@ func machineRows(machines []state.MachineView) [][]cell {
 		if m.Life != model.Alive {
 			text = strings.TrimSpace("(" + m.Life.String() + ") " + text)
 		}
-		rows = append(rows, []cell{
-			{text: m.ID}, statusCell(status.Status), {text: address, colour: cyan}, {text: instanceID(m)}, {text: m.Base.String()}, {},
+		rows = append(rows, []Cell{
+			{Text: m.ID}, StatusCell(status.Status), {Text: address, Colour: cyan}, {Text: instanceID(m)}, {Text: m.Base.String()}, {},
 			message(text),
 		})
 	}
@@ -43,8 +41,17 @@ func instanceID(m state.MachineView) string {
 	return m.Instance
 }
 
+// Host is what local machines are made of.
+type Host struct {
+	Arch  string // as Go names it
+	Cores int
+}
+
+// hardware is the host as status tells of it.
+func (h Host) hardware() string { return fmt.Sprintf("arch=%s cores=%d", h.Arch, h.Cores) }
+
 // machineTree is a machine as "status --format json" shows it.
-func machineTree(m state.MachineView, utc bool) tree {
+func machineTree(m state.MachineView, on Host, utc bool) Tree {
 	host := model.Status{Status: "running", Message: "Running", Since: m.Started}
 	if m.Started.IsZero() && m.Provider == state.ManualProvider {
 		host = machineStatus(m)
@@ -53,14 +60,14 @@ func machineTree(m state.MachineView, utc bool) tree {
 	if m.Life != model.Alive {
 		agent["life"] = m.Life.String()
 	}
-	t := tree{
+	t := Tree{
 		"juju-status":    agent,
 		"machine-status": statusInfo(host, utc, false),
 		"instance-id":    cmp.Or(instanceID(m), "pending"),
 		"hostname":       m.Hostname,
 	}
 	if m.Provider == state.LocalProvider {
-		t["hardware"] = "arch=" + runtime.GOARCH + " cores=" + strconv.Itoa(runtime.NumCPU())
+		t["hardware"] = on.hardware()
 	}
 	if m.Base.Name != "" {
 		t["base"] = baseTree(m.Base)
@@ -71,7 +78,29 @@ func machineTree(m state.MachineView, utc bool) tree {
 	return t
 }
 
-func baseTree(b model.Base) tree { return tree{"name": b.Name, "channel": b.Channel} }
+// MachinesTree is what machines and show-machine show as JSON.
+func MachinesTree(s *state.FullStatus, on Host) Tree {
+	machines := Tree{}
+	for _, m := range s.Machines {
+		t := machineTree(m, on, false)
+		units := map[string]string{}
+		for _, app := range s.Applications {
+			for _, u := range app.Units {
+				if u.Machine == m.ID {
+					units[string(u.Name)] = u.Agent.Status
+				}
+			}
+		}
+		if len(units) > 0 {
+			t["units"] = units
+		}
+		t["life"] = m.Life.String()
+		machines[m.ID] = t
+	}
+	return Tree{"model": s.Model.Name, "machines": machines}
+}
+
+func baseTree(b model.Base) Tree { return Tree{"name": b.Name, "channel": b.Channel} }
 
 // machineStatus is that of the machine's agent.
 func machineStatus(m state.MachineView) model.Status {

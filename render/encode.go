@@ -1,0 +1,29 @@
+package render
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/juju/errors"
+	"gopkg.in/yaml.v3"
+)
+
+// Encode is a value as "json", in a line, or as "yaml".
+func Encode(format string, v any) ([]byte, error) {
+	if format != "json" {
+		return indented(v)
+	}
+	b, err := json.Marshal(v)
+	return append(b, '\n'), errors.Trace(err)
+}
+
+// indented is YAML with an indent of two, as the field's tools write it.
+func indented(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := yaml.NewEncoder(&b)
+	e.SetIndent(2)
+	if err := e.Encode(v); err != nil {
+		return nil, errors.Trace(err)
+	}
+	return b.Bytes(), errors.Trace(e.Close())
+}
