@@ -70,7 +70,6 @@ var rooms = []room{
 	{"tools", anything, []string{"context", "hooks", "model", "tools/wire"}},
 	{"charmdir", anything, []string{"durable", "hooks", "model"}},
 	{"charmbuild", anything, []string{"charmdir"}},
-	{"bundle", anything, []string{"model"}},
 	{"debuglog", anything, []string{"durable"}},
 	{"sealed", anything, nil},
 	{"debugger", anything, nil},
@@ -99,7 +98,18 @@ var rooms = []room{
 	{"script", anything, []string{
 		"audit", "charmdir", "debuglog", "durable", "history", "hooks", "hooks/runner", "isolate", "machine", "model", "pebble", "script/lab", "state", "state/store", "state/store/etcd/etcdtest", "why", "workload",
 	}},
-	{"cli", anything, []string{"model", "pebble"}},
+	{"terminal", anything, nil},
+	{"agent", anything, []string{
+		"charmbuild", "durable", "hooks", "hooks/runner", "isolate", "machine", "model", "script/lab", "sealed", "state", "state/store", "state/store/etcd", "state/store/sqlite", "storage", "tools", "workload",
+	}},
+	{"script/labagent", anything, []string{"agent", "machine", "model", "script/lab", "state", "state/store"}},
+	{"debugger/session", anything, []string{"debugger", "durable", "isolate", "machine", "model", "terminal"}},
+	{"deploy", anything, []string{"agent", "charmbuild", "charmdir", "hooks", "isolate", "kube", "machine", "model", "oci", "render", "state", "terminal", "workload"}},
+	{"bundle", anything, []string{"agent", "deploy", "model", "state", "state/store/etcd"}},
+	{"cli", anything, []string{
+		"agent", "bundle", "charmbuild", "charmdir", "debugger/session", "debuglog", "deploy", "durable", "history", "hooks", "hooks/runner", "isolate", "machine", "model", "oci", "pebble", "recording", "recording/tap",
+		"render", "script", "script/lab", "script/labagent", "state", "state/store", "state/store/etcd", "state/store/sqlite", "terminal", "tools", "uniter/resolver", "why", "workload",
+	}},
 	{"testcharms", anything, nil},
 	{"testcharms/images", standard, nil},
 	{"testcharms/images/save", standard, []string{"testcharms/images"}},
@@ -107,11 +117,7 @@ var rooms = []room{
 	{"suite", standard, nil},
 	{"suite/lint", anything, nil},
 	{"cmd/hooktool", standard, []string{"tools/client"}},
-	{"cmd/unitd", anything, []string{
-		"bundle", "charmbuild", "charmdir", "cli", "context", "debugger", "debuglog", "durable", "history", "hooks", "hooks/runner", "isolate", "kube", "machine", "model", "oci",
-		"pebble", "recording", "recording/tap", "relation", "render", "script", "script/lab", "sealed", "state", "state/store", "state/store/etcd", "state/store/sqlite", "storage", "tools", "tools/client", "tools/wire",
-		"uniter", "uniter/journal", "uniter/resolver", "why", "workload",
-	}},
+	{"cmd/unitd", anything, []string{"cli", "isolate", "oci", "tools", "tools/client"}},
 }
 
 // outside is all that a pure room may import from outside the module.

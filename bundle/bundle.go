@@ -1,5 +1,6 @@
-// Package bundle reads bundles: YAML files that name applications, each with
-// its charm, options and number of units, and how they are related.
+// Package bundle reads bundles, YAML files that name applications, each with its
+// charm, options and number of units, and how they are related; and it makes a model
+// what a bundle asks for.
 //
 //	applications:
 //	  ledger:

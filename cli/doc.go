@@ -2,12 +2,15 @@
 // close to each other, and [Groups], the table by which they are put into the
 // program, its help and its completion.
 //
-// A verb is given what it needs of the world, and no more: [Streams] for what it
-// reads and prints, and doors, function fields that the program fills and that
-// tests fill too. No verb knows how the model is stored, or where.
+// [Run] carries out one command line. Verbs of a family are methods of one type, which
+// has what they need of the world and no more: most have a base, which is what they
+// print to and the model that they are about; those that bring charms into a model have
+// a deploy.Deployer as well; and those of [Inside] have doors, function fields that
+// tests fill too.
 //
-// So far those verbs are here that lead inside of units: ssh, scp and logs. The
-// others are still in package main of cmd/unitd.
+// What is shown is made by package render, what an agent is by package agent, and what
+// becomes of the model by package state: a verb reads its flags, calls these in order,
+// and prints.
 package cli
 
 import (
@@ -18,6 +21,8 @@ import (
 	"github.com/juju/errors"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
+
+	"github.com/unitd/unitd/agent"
 )
 
 // The exit codes. Source: docs/spec/cli-juju.md §0.
@@ -30,7 +35,7 @@ const (
 )
 
 // ErrUsage marks what was wrong before anything was done: its exit code is Wrong.
-const ErrUsage = errors.ConstError("wrong usage")
+const ErrUsage = agent.ErrUsage
 
 // Usagef is an error of wrong usage.
 func Usagef(format string, args ...any) error {
@@ -69,7 +74,7 @@ type Streams struct {
 func (s Streams) note(format string, args ...any) { fmt.Fprintf(s.Err, format+"\n", args...) }
 
 // terminal is the file, if it is a terminal.
-func terminal(stream any) (*os.File, bool) {
+func tty(stream any) (*os.File, bool) {
 	f, ok := stream.(*os.File)
 	return f, ok && term.IsTerminal(int(f.Fd()))
 }

@@ -108,8 +108,8 @@ func (d Inside) inWorkload(ctx context.Context, u Unit, container string, words 
 		return errors.Trace(err)
 	}
 	o := pebble.ExecOptions{Command: Program(words), Dir: at.Dir, Stdin: d.In, Stdout: d.Out, Stderr: d.Err, Environment: map[string]string{}}
-	in, typed := terminal(d.In)
-	out, shown := terminal(d.Out)
+	in, typed := tty(d.In)
+	out, shown := tty(d.Out)
 	if typed && shown {
 		o.Terminal, o.Stderr, o.Environment["TERM"] = true, nil, os.Getenv("TERM")
 		if width, height, err := term.GetSize(int(out.Fd())); err == nil {

@@ -1,0 +1,112 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/juju/clock"
+	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/script/lab"
+	"github.com/unitd/unitd/state"
+	"github.com/unitd/unitd/state/store"
+	"github.com/unitd/unitd/state/store/etcd"
+)
+
+// Host is what a command knows of this host's agent, and of the store that both
+// work on.
+type Host struct {
+	ctx       context.Context // the command's
+	stderr    io.Writer
+	command   string // what this program was called as
+	StoreFlag string // what the command line says of the store; empty: nothing
+
+	elsewhere bool // there is no agent here, and need be none
+	silent    bool // it was said that the agent doesn't answer
+
+	store      store.Store
+	controller *state.Controller
+	clock      clock.Clock // the store's
+}
+
+// New is for a command that was called by that name, and that tells people of what
+// it does on stderr, until the context ends.
+func New(ctx context.Context, stderr io.Writer, command string) *Host {
+	return &Host{ctx: ctx, stderr: stderr, command: command}
+}
+
+// Context is that of the command.
+func (h *Host) Context() context.Context { return h.ctx }
+
+// Command is what this program was called as.
+func (h *Host) Command() string { return h.command }
+
+// Within has what the host does from now on end with another context.
+func (h *Host) Within(ctx context.Context) { h.ctx = ctx }
+
+// Use has it work on these models, in a store that somebody else closes.
+func (h *Host) Use(c *state.Controller) { h.controller = c }
+
+// Opened are the models of the store that Open has opened; nil: it hasn't.
+func (h *Host) Opened() *state.Controller { return h.controller }
+
+// OpenedStore is the store of Opened; nil: none was opened.
+func (h *Host) OpenedStore() store.Store { return h.store }
+
+// StoreClock is the clock of that store.
+func (h *Host) StoreClock() clock.Clock { return h.clock }
+
+// ServedElsewhere says whether it was found that another host's agent does what this
+// command asks for, so that none is needed here.
+func (h *Host) ServedElsewhere() bool { return h.elsewhere }
+
+// Note tells a person something beside the result.
+func (h *Host) Note(format string, args ...any) { fmt.Fprintf(h.stderr, format+"\n", args...) }
+
+// CloseStore closes the store, if one was opened.
+func (h *Host) CloseStore() error {
+	if h.store == nil {
+		return nil
+	}
+	s := h.store
+	h.store, h.controller = nil, nil
+	return s.Close()
+}
+
+// Open opens the store, once, and has its models. The error says so where the agent
+// of the data directory works on another one than this command.
+func (h *Host) Open() (*state.Controller, error) {
+	if h.controller != nil {
+		return h.controller, nil
+	}
+	dir, err := DataDir()
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	var c clock.Clock = clock.WallClock
+	switch now, ok, err := LabTime(); {
+	case err != nil:
+		return nil, err
+	case ok:
+		c = lab.NewClock(now)
+	}
+	if err := CheckPrivate(dir); err != nil {
+		return nil, err
+	}
+	if err := h.meant(dir); err != nil {
+		return nil, err
+	}
+	s, keys, err := h.OpenStore(dir, c)
+	if err != nil {
+		return nil, err
+	}
+	controller := state.NewController(s, c).WithSealer(Sealer(keys)).WithCommand(h.command)
+	place, err := h.StoreName()
+	if err == nil && !strings.HasPrefix(place, etcd.Scheme) {
+		controller = controller.WithOneHost()
+	}
+	h.controller, h.clock = controller, c
+	return controller, errors.Trace(err)
+}

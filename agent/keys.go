@@ -1,0 +1,158 @@
+package agent
+
+import (
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+
+	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/sealed"
+	"github.com/unitd/unitd/state"
+)
+
+// SecretKeyVariable has the keys for secrets, where they aren't to be in a file.
+const SecretKeyVariable = "UNITD_SECRET_KEY"
+
+func secretKeyFile(dir string) string { return filepath.Join(dir, "secret.key") }
+
+// secretKeys are the keys for secrets: those of the environment, or those of
+// the file in the data directory, which is made if it isn't there.
+func secretKeys(dir string) (*sealed.Keys, error) {
+	if text := os.Getenv(SecretKeyVariable); text != "" {
+		k, err := sealed.Parse(text)
+		return k, errors.Annotate(err, "cannot use "+SecretKeyVariable)
+	}
+	return sealed.ReadOrMake(secretKeyFile(dir))
+}
+
+// Sealer seals secrets with the keys of a data directory, which are read when
+// they are first needed: most commands have nothing to do with secrets. Keys
+// that have changed since, as by rotate-secret-key, are read again where those
+// that are known don't fit.
+func Sealer(dir string) state.Sealer {
+	var mu sync.Mutex
+	var known *sealed.Keys
+	keys := func(again bool) (*sealed.Keys, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if known != nil && !again {
+			return known, nil
+		}
+		k, err := secretKeys(dir)
+		if err == nil {
+			known = k
+		}
+		return k, errors.Trace(err)
+	}
+	return state.Sealer{
+		Seal: func(plain []byte) ([]byte, error) {
+			// The newest key, also if it is newer than this process.
+			k, err := keys(true)
+			if err != nil {
+				return nil, errors.Trace(err)
+			}
+			return k.Seal(plain)
+		},
+		Open: func(text []byte) ([]byte, error) {
+			k, err := keys(false)
+			if err != nil {
+				return nil, errors.Trace(err)
+			}
+			plain, err := k.Open(text)
+			if !errors.Is(err, sealed.ErrWrongKey) {
+				return plain, errors.Trace(err)
+			}
+			if k, err = keys(true); err != nil {
+				return nil, errors.Trace(err)
+			}
+			return k.Open(text)
+		},
+	}
+}
+
+// RotateSecretKey seals the secrets of all models with a new key, and says how many
+// revisions that were.
+func (h *Host) RotateSecretKey() (total int, err error) {
+	c, err := h.Open()
+	if err != nil {
+		return total, err
+	}
+	dir, err := DataDir()
+	if err != nil {
+		return total, err
+	}
+	inFile := os.Getenv(SecretKeyVariable) == ""
+	if inFile {
+		unlock, err := lockSecretKey(dir)
+		if err != nil {
+			return total, err
+		}
+		defer unlock()
+		if err := addSecretKey(dir); err != nil {
+			return total, err
+		}
+	}
+	infos, err := c.Models(h.ctx)
+	if err != nil {
+		return total, err
+	}
+	for _, info := range infos {
+		n, err := c.Open(info).SealAnew(h.ctx)
+		if err != nil {
+			return total, errors.Annotatef(err, "cannot seal the secrets of model %q anew: the old key is kept, run this again", info.Name)
+		}
+		total += n
+	}
+	if inFile {
+		if err := dropOldSecretKeys(dir); err != nil {
+			return total, err
+		}
+	}
+	return total, nil
+}
+
+// lockSecretKey has one rotate-secret-key run at a time: of two that add a key at
+// once one would lose the other's, with which secrets may be sealed already.
+func lockSecretKey(dir string) (unlock func(), err error) {
+	f, err := os.OpenFile(secretKeyFile(dir)+".lock", os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, errors.Annotate(err, "cannot lock the key file")
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		f.Close()
+		return nil, errors.NewAlreadyExists(nil, "another rotate-secret-key runs: wait until it has ended")
+	}
+	return func() { f.Close() }, nil
+}
+
+// addSecretKey puts a new key before those that there are.
+func addSecretKey(dir string) error {
+	old, err := secretKeys(dir)
+	if err != nil {
+		return err
+	}
+	fresh, err := sealed.Generate()
+	if err != nil {
+		return err
+	}
+	both, err := fresh.Before(old)
+	if err != nil {
+		return err
+	}
+	return both.WriteFile(secretKeyFile(dir))
+}
+
+// dropOldSecretKeys leaves the newest key alone.
+func dropOldSecretKeys(dir string) error {
+	keys, err := secretKeys(dir)
+	if err != nil {
+		return err
+	}
+	newest, err := keys.Newest()
+	if err != nil {
+		return err
+	}
+	return newest.WriteFile(secretKeyFile(dir))
+}

@@ -1,0 +1,181 @@
+package agent
+
+import (
+	"context"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/juju/clock"
+	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/hooks"
+	"github.com/unitd/unitd/hooks/runner"
+	"github.com/unitd/unitd/machine"
+	"github.com/unitd/unitd/state"
+	"github.com/unitd/unitd/storage"
+)
+
+// Options say what the agent is, and what it may do beside running hooks.
+type Options struct {
+	// Join says as which machine's agent it joins, if it does.
+	Join JoinOptions
+	// AllowReboot has it carry out what charms ask of juju-reboot, TakeOver manage the
+	// models in place of an agent that is gone, and debug be looked into.
+	AllowReboot, TakeOver, Debug bool
+}
+
+// Serve is the agent of this data directory, in this process, until the context
+// ends. What is asked for and can't be is ErrUsage; AlreadyExists: there is an agent.
+func (h *Host) Serve(o Options) error {
+	f := o.Join
+	if err := f.check(); err != nil {
+		return err
+	}
+	if o.TakeOver && f.Token != "" {
+		return Wrongf("--takeover is for the agent that manages the models, --join for another one: choose one of them")
+	}
+	lock, err := TakeLock()
+	if err != nil {
+		return err
+	}
+	defer h.Release(lock)
+	joined, err := h.Join(f)
+	if err != nil {
+		return err
+	}
+	c, err := h.Config()
+	if err != nil {
+		return err
+	}
+	if err := h.RememberStore(c.Dir); err != nil {
+		return err
+	}
+	switch {
+	case joined != nil && o.TakeOver:
+		return Wrongf("--takeover: this agent has joined as machine %s: one with another data directory (UNITD_DATA) can manage the models", joined.Machine)
+	case joined != nil:
+		joined.Configure(&c)
+	case f.Address != "":
+		c.Look = func() machine.Host { return machine.ReachableHost(f.Address) }
+	}
+	if o.AllowReboot {
+		c.Reboot = reboot
+	}
+	c.TakeOver = c.TakeOver || o.TakeOver
+	if o.Debug {
+		end, err := serveDebug(c.Dir)
+		if err != nil {
+			return err
+		}
+		defer end()
+	}
+	var stop func()
+	c.Reopen, stop = reopens(c.Dir)
+	defer stop()
+	c.Ready = func() {
+		c.Log.Info("the agent runs", "version", hooks.Version)
+		TellReady()
+	}
+	err = h.ToDo(Run(h.ctx, c))
+	switch {
+	case errors.Is(err, context.Canceled):
+		c.Log.Info("the agent has stopped")
+		return nil
+	case errors.Is(err, machine.ErrMachineGone):
+		c.Log.Info("the agent has ended, and doesn't run again", "machine", joined.Machine, "why", err.Error())
+		return joined.machineGone()
+	}
+	return err
+}
+
+// Run runs an agent in this process, which becomes the parent of what hooks
+// leave running.
+func Run(ctx context.Context, c machine.Config) error {
+	c.Reaper = runner.Adopt()
+	defer c.Reaper.Close()
+	return machine.Run(ctx, c)
+}
+
+// reboot reboots this machine.
+func reboot() error {
+	args := []string{"shutdown", "-r", "now"}
+	if _, err := exec.LookPath("systemctl"); err == nil {
+		args = []string{"systemctl", "reboot"}
+	}
+	out, err := exec.Command(args[0], args[1:]...).CombinedOutput()
+	return errors.Annotatef(err, "%s: %s", strings.Join(args, " "), strings.TrimSpace(string(out)))
+}
+
+// Config is what an agent in this process runs with.
+func (h *Host) Config() (machine.Config, error) {
+	dir, err := DataDir()
+	if err != nil {
+		return machine.Config{}, err
+	}
+	controller, err := h.Open()
+	if err != nil {
+		return machine.Config{}, err
+	}
+	if err := h.CheckEngine(false); err != nil {
+		return machine.Config{}, err
+	}
+	c, err := h.ConfigIn(dir, controller)
+	if err != nil {
+		return c, err
+	}
+	c.Mounts = storage.MayMount()
+	// Whoever has put a store's file into the data directory has said so by that.
+	name, err := h.StoreName()
+	c.TakeOver = name == LocalStore
+	if s, ok := h.store.(interface{ Reserve() error }); ok {
+		c.Reserve = s.Reserve
+	}
+	return c, err
+}
+
+// ConfigIn is Config with any data directory and its models.
+func (h *Host) ConfigIn(dir string, controller *state.Controller) (machine.Config, error) {
+	client, err := ToolClient(dir)
+	if err != nil {
+		return machine.Config{}, err
+	}
+	fast, err := fastClient(dir)
+	if err != nil {
+		return machine.Config{}, err
+	}
+	self, err := StableSelf(dir)
+	if err != nil {
+		return machine.Config{}, err
+	}
+	return machine.Config{
+		Cells: machine.NewCells(dir, self), Controller: controller, Dir: dir, Client: client, ToolClient: fast, Clock: clock.WallClock,
+		Log:  NewLog(h.stderr),
+		Look: machine.LocalHost, Version: Version(),
+	}, nil
+}
+
+// Shutdown ends the agent of the data directory, and waits until it has.
+func (h *Host) Shutdown(timeout time.Duration) error {
+	pid, err := Running()
+	if err != nil {
+		return err
+	}
+	if pid == 0 {
+		h.Note("no agent is running")
+		return nil
+	}
+	if err := syscall.Kill(pid, syscall.SIGTERM); err != nil && err != syscall.ESRCH {
+		return errors.Annotatef(err, "cannot end the agent (process %d)", pid)
+	}
+	ctx, cancel := context.WithTimeout(h.ctx, timeout)
+	defer cancel()
+	if err := WaitForEnd(ctx); err != nil {
+		return errors.Errorf("the agent (process %d) has not ended after %s", pid, timeout)
+	}
+	return nil
+}
+
+// ShutdownTime is how long an agent has to end its hooks.
+const ShutdownTime = 30 * time.Second

@@ -1,0 +1,59 @@
+package cli
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/unitd/unitd/agent"
+)
+
+// agentVerbs are about the agent, and about the program itself.
+type agentVerbs struct{ base }
+
+func (a agentVerbs) agentCmd() *cobra.Command {
+	var o agent.Options
+	cmd := &cobra.Command{
+		Use:   "agent",
+		Short: "Run the agent in the foreground, for a service manager",
+		Long: `Run the hooks of all units of all models, until told to stop by SIGTERM or
+Ctrl-C: then hooks that run are ended, to be run again by the next agent. There is
+one agent for a data directory; other commands start one in the background if
+there is none. SIGHUP has it begin logs anew that were renamed or removed.
+
+With --join the agent becomes that of a machine that "unitd add-machine" has made,
+and runs the units on that machine alone. It remembers that, so that from then on it
+is started without. Once the machine is removed it ends, and refuses to run again.
+
+An agent that hasn't joined manages the models of its store, and there is one: the
+first. Another one is refused for as long as that lives, and when it is gone until
+--takeover says that it won't come back. Its units begin anew on this host's disk.`,
+		Example: `  unitd agent
+  UNITD_DATA=/var/lib/unitd unitd agent
+  unitd agent --store /srv/model/store.db --join TOKEN
+  unitd agent --store etcd://10.0.0.1:2379/unitd --takeover`,
+		Args: Args(0, 0, ""),
+		RunE: func(*cobra.Command, []string) error { return a.Serve(o) },
+	}
+	cmd.Flags().StringVar(&o.Join.Token, "join", "", "the token of \"unitd add-machine\", or @ and the name of a file that has it")
+	cmd.Flags().StringVar(&o.Join.Address, "address", "", "the address by which other machines reach this host")
+	cmd.Flags().BoolVar(&o.TakeOver, "takeover", false, "manage the models in place of an agent that is gone for good")
+	cmd.Flags().BoolVar(&o.AllowReboot, "allow-reboot", false, "carry out what charms ask of juju-reboot; it is only logged otherwise")
+	cmd.Flags().BoolVar(&o.Debug, "debug", false, "let \"unitd debug-agent\" look into this process")
+	return cmd
+}
+
+func (a agentVerbs) shutdownCmd() *cobra.Command {
+	var timeout time.Duration
+	cmd := &cobra.Command{
+		Use:   "shutdown",
+		Short: "End the agent of this data directory",
+		Long: `End the agent. Hooks that run are ended, with time to finish, and run again when
+there is an agent again; units and their workloads stay as they are.`,
+		Example: "  unitd shutdown",
+		Args:    Args(0, 0, ""),
+		RunE:    func(*cobra.Command, []string) error { return a.Shutdown(timeout) },
+	}
+	cmd.Flags().DurationVar(&timeout, "timeout", agent.ShutdownTime, "give up waiting after this long")
+	return cmd
+}

@@ -1,0 +1,168 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/juju/errors"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/unitd/unitd/render"
+)
+
+// Run carries out one command line, of which the first word is the name by which the
+// program was called, and returns its exit code.
+func Run(ctx context.Context, line []string, s Streams) int {
+	args := line[1:]
+	app := newProgram(ctx, filepath.Base(line[0]), s)
+	defer app.close()
+	root := app.root(args)
+	root.SetArgs(asGoTest(withInterval(args)))
+	root.SetIn(s.In)
+	root.SetOut(printer{app.output})
+	root.SetErr(s.Err)
+	err := root.ExecuteContext(ctx)
+	if failed := app.failed.Load(); err == nil && failed != nil {
+		err = *failed
+	}
+	if err == nil {
+		return Done
+	}
+	var exit Exit
+	if errors.As(err, &exit) {
+		return int(exit)
+	}
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		fmt.Fprintln(s.Err, "interrupted")
+		return Interrupted
+	}
+	fmt.Fprintf(s.Err, "%s %s\n", app.paint(s.Err, render.BrightRed, "ERROR"), err)
+	if errors.Is(err, ErrUsage) {
+		return Wrong
+	}
+	return Failed
+}
+
+// asGoTest lets the flags of "test" be written with one dash too, as those of
+// "go test" are.
+func asGoTest(args []string) []string {
+	out := slices.Clone(args)
+	if len(out) == 0 || out[0] != "test" {
+		return out
+	}
+	for i, arg := range out {
+		name, _, _ := strings.Cut(strings.TrimPrefix(arg, "-"), "=")
+		if slices.Contains([]string{"run", "parallel", "seed", "json", "junit", "update", "keep", "verbose"}, name) && strings.HasPrefix(arg, "-") && !strings.HasPrefix(arg, "--") {
+			out[i] = "-" + arg
+		}
+	}
+	return out
+}
+
+// root is the command line with all its verbs, for these arguments.
+func (a *program) root(args []string) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "unitd",
+		Short: "Run charms on this machine, with no controller and no cloud",
+		Long: `unitd deploys charms, runs their hooks in a guaranteed order, and relates them,
+on this machine alone and with nothing to set up.`,
+		Example: `  unitd up bundle.yaml
+  unitd deploy ./my-charm
+  unitd integrate my-charm:db postgresql
+  unitd status --watch`,
+		PersistentPreRunE:          func(*cobra.Command, []string) error { return a.ClearForeground() },
+		SilenceErrors:              true,
+		SilenceUsage:               true,
+		SuggestionsMinimumDistance: 2,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return a.unknown(cmd, args[0])
+			}
+			return cmd.Help()
+		},
+		Args: cobra.ArbitraryArgs,
+	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if verb := verbOf(cmd, args); cmd == root && verb != "" {
+			return a.unknown(cmd, verb)
+		}
+		return Usagef("%s", flagError(err))
+	})
+	root.PersistentFlags().StringVarP(&a.flag, "model", "m", "", "the model to work on, instead of the current one")
+	root.PersistentFlags().StringVar(&a.StoreFlag, "store", "", "the store with the models, like etcd://host:2379/prefix, instead of the one in the data directory")
+	Add(root, a.groups())
+	help := root.HelpFunc()
+	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		if words := cmd.Flags().Args(); cmd == root && len(words) > 0 {
+			err := a.unknown(cmd, words[0])
+			a.failed.CompareAndSwap(nil, &err)
+			return
+		}
+		help(cmd, args)
+	})
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.SetHelpCommandGroupID(ofAgent)
+	root.InitDefaultHelpCmd()
+	for _, cmd := range root.Commands() {
+		if cmd.Name() == "help" {
+			cmd.Example = "  unitd help deploy"
+		}
+	}
+	return root
+}
+
+// verbOf is the word among the arguments that should be a verb and is none of
+// the root's; empty: there is no such.
+func verbOf(root *cobra.Command, args []string) string {
+	for i := 0; i < len(args); i++ {
+		name, dashes := strings.CutPrefix(args[i], "-")
+		switch flag := root.PersistentFlags().Lookup(strings.TrimPrefix(name, "-")); {
+		case args[i] == "--":
+			return ""
+		case flag != nil && dashes, args[i] == "-m":
+			i++ // its value
+		case dashes:
+		case slices.ContainsFunc(root.Commands(), func(c *cobra.Command) bool { return c.Name() == args[i] || c.HasAlias(args[i]) }):
+			return ""
+		default:
+			return args[i]
+		}
+	}
+	return ""
+}
+
+// unknown is the error of a command that there isn't, with the nearest ones.
+func (a *program) unknown(cmd *cobra.Command, name string) error {
+	fmt.Fprintf(a.Err, "%s %q is not a unitd command. See \"unitd --help\".\n", a.paint(a.Err, render.BrightRed, "ERROR"), name)
+	if near := cmd.SuggestionsFor(name); len(near) > 0 {
+		fmt.Fprintf(a.Err, "\nDid you mean:\n\t%s\n", near[0])
+	}
+	return Exit(Wrong)
+}
+
+// flagError says what is wrong with a flag in the words that scripts for the
+// field's own command line look for. Source: docs/spec/cli-juju.md §6.
+func flagError(err error) string {
+	var unknown *pflag.NotExistError
+	var missing *pflag.ValueRequiredError
+	var invalid *pflag.InvalidValueError
+	dashes := func(name string) string {
+		if len(name) == 1 {
+			return "-" + name
+		}
+		return "--" + name
+	}
+	switch {
+	case errors.As(err, &unknown):
+		return "option provided but not defined: " + dashes(unknown.GetSpecifiedName())
+	case errors.As(err, &missing):
+		return "option needs an argument: " + dashes(missing.GetSpecifiedName())
+	case errors.As(err, &invalid):
+		return fmt.Sprintf("invalid value %q for option --%s: %v", invalid.GetValue(), invalid.GetFlag().Name, errors.Cause(invalid.Unwrap()))
+	}
+	return err.Error()
+}

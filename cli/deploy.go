@@ -1,0 +1,235 @@
+package cli
+
+import (
+	"cmp"
+
+	"github.com/juju/errors"
+	"github.com/spf13/cobra"
+
+	"github.com/unitd/unitd/bundle"
+	"github.com/unitd/unitd/deploy"
+	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/state"
+)
+
+// charmVerbs bring charms, and their resources, into the model.
+type charmVerbs struct{ caches }
+
+// deployFlags are the flags of deploy.
+type deployFlags struct {
+	units       int
+	config      []string
+	trust       bool
+	constraints string
+	resources   []string
+	base        string
+	hookTimeout string
+	lockGroup   string
+	force       bool
+	storage     []string
+	to          string
+	isolate     deploy.Isolate
+}
+
+func (a charmVerbs) deployCmd() *cobra.Command {
+	var f deployFlags
+	cmd := &cobra.Command{
+		Use:   "deploy CHARM|BUNDLE.yaml [APPLICATION]",
+		Short: "Deploy a charm from a directory or a .charm file, or a bundle",
+		Long: `Deploy a charm as a new application, named after the charm unless another name
+is given. CHARM is a path that begins with . or /, to an unpacked charm, to the
+source tree of one (what its program imports is installed then, once, outside of
+the tree), or to a .charm file. A bundle deploys several applications and relates them; what is there
+already is brought up to date, and what the bundle doesn't say of it stays.`,
+		Example: `  unitd deploy ./ledger
+  unitd deploy ./ledger books -n 3 --config port=5433
+  unitd deploy /tmp/ledger.charm --config settings.yaml
+  unitd deploy ./ledger --storage data=tmpfs,2G
+  unitd deploy ./ledger -n 2 --to 3,new
+  unitd deploy ./ledger --isolate
+  unitd deploy ./web --resource web-image=docker.io/library/nginx:1.27
+  unitd deploy ./shop.yaml`,
+		Args: Args(1, 2, "no charm specified"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			name := ""
+			if len(args) == 2 {
+				name = args[1]
+			}
+			return a.deploy(args[0], name, f)
+		},
+	}
+	fs := cmd.Flags()
+	fs.IntVarP(&f.units, "num-units", "n", -1, "number of units (1; 0 for a subordinate)")
+	fs.StringArrayVar(&f.config, "config", nil, "option=value, option=@file, or a YAML file of options")
+	fs.BoolVar(&f.trust, "trust", false, "allow the application to ask for the cloud's credentials; a container charm: give it the Kubernetes API")
+	fs.StringArrayVar(&f.resources, "resource", nil, "NAME=FILE, or NAME=IMAGE, for a resource of the charm; may be repeated")
+	fs.StringVar(&f.hookTimeout, "hook-timeout", "", "how long a hook may take, such as 10m (0: as long as it likes)")
+	fs.StringVar(&f.lockGroup, "lock-group", "", "units of different groups on a machine run their hooks at once")
+	fs.StringArrayVar(&f.storage, "storage", nil, "name=directive: a pool, a count and a size, with commas between")
+	fs.StringVar(&f.to, "to", "", toFlag)
+	declareIsolation(cmd, &f.isolate)
+	fs.StringVar(&f.constraints, "constraints", "", "noted; this machine is what it is")
+	fs.StringVar(&f.base, "base", "", "the base of the units, of those that the charm names; isolated units see it, unless --isolate-os says another")
+	fs.BoolVar(&f.force, "force", false, "deploy the charm on a --base that it doesn't name")
+	return cmd
+}
+
+func (a charmVerbs) deploy(path, name string, f deployFlags) error {
+	if bundle.Is(path) {
+		if f.to != "" {
+			return Usagef("%s", bundle.As(path, ": ")+"--to is for a charm: a bundle says itself where its units go")
+		}
+		return a.deployBundle(path, name, f)
+	}
+	charm, err := a.ReadDeployable(path)
+	if err != nil {
+		return err
+	}
+	todo, values, err := f.args(charm.Charm, cmp.Or(name, charm.Name))
+	if err != nil {
+		return err
+	}
+	if todo.Isolation, err = f.isolate.Isolation(); err != nil {
+		return err
+	}
+	todo.Isolation = f.isolate.ForContainers(todo.Isolation, charm.Charm)
+	m, err := a.model()
+	if err != nil {
+		return err
+	}
+	given, err := f.givenBase(charm.Charm)
+	if err != nil {
+		return err
+	}
+	ofModel, err := a.BaseOf(m)
+	if err != nil {
+		return err
+	}
+	todo.Isolation, todo.Base = deploy.OnBase(todo.Isolation, charm.Charm, given, ofModel)
+	if err := a.checkDeploy(m, charm.Charm, todo, f.isolate); err != nil {
+		return err
+	}
+	if values, err = a.WithUpstream(charm.Charm, values, nil); err != nil {
+		return err
+	}
+	if todo.Resources, err = a.StoreResources(m, charm.Charm, values); err != nil {
+		return err
+	}
+	if todo.Charm, err = a.AddCharm(m, charm, todo.Isolation); err != nil {
+		return err
+	}
+	a.Note("Deploying %q from local charm %q, revision %s", todo.Application, charm.Name, deploy.Revision(todo.Charm))
+	a.NoteLacks(charm, deploy.WhenDeployed(todo))
+	if err := a.Placed(m, deploy.OnMachines(charm.Charm, todo), func() error { return m.Deploy(a.Context(), todo) }); err != nil {
+		return err
+	}
+	return a.added()
+}
+
+// givenBase is the base that the flag says; zero: none.
+func (f deployFlags) givenBase(charm model.Charm) (model.Base, error) {
+	if f.base == "" {
+		return model.Base{}, nil
+	}
+	base, err := model.ParseBase(f.base)
+	if err != nil {
+		return base, Usagef("--base: %v", err)
+	}
+	if err := charm.CheckBase(base); err != nil && !f.force {
+		return base, errors.Errorf("%v; --force deploys it all the same", err)
+	}
+	return base, nil
+}
+
+// args are what the flags say of deploying a charm as an application, but for
+// isolation, and the values for resources: both can be told before the model is
+// opened.
+func (f deployFlags) args(charm model.Charm, name string) (todo state.DeployArgs, values map[string]string, err error) {
+	if todo.Units, err = f.count(charm); err != nil {
+		return todo, nil, err
+	}
+	if !model.ValidApplication(name) {
+		return todo, nil, Usagef("invalid application name %q", name)
+	}
+	config, err := configArgs(name, f.config)
+	if err != nil {
+		return todo, nil, err
+	}
+	if err := f.check(); err != nil {
+		return todo, nil, err
+	}
+	settings, err := deploy.TakeSettings(config)
+	if err != nil {
+		return todo, nil, err
+	}
+	todo.Application, todo.Trust, todo.Constraints = name, f.trust, f.constraints
+	todo.HookTimeout, todo.LockGroup = f.hookTimeout, f.lockGroup
+	if todo.Config, err = charm.ParseConfig(config); err != nil {
+		return todo, nil, errors.Annotate(err, "parsing settings for application")
+	}
+	if values, err = resourceArgs(charm, f.resources); err != nil {
+		return todo, nil, err
+	}
+	if todo.Storage, err = storageArgs(f.storage); err != nil {
+		return todo, nil, err
+	}
+	todo.To, err = placements(f.to, todo.Units)
+	return settings.Of(todo), values, err
+}
+
+// count is how many units the flags ask for.
+func (f deployFlags) count(charm model.Charm) (int, error) {
+	switch {
+	case f.units < -1:
+		return 0, Usagef("--num-units must be a positive integer")
+	case f.units > bundle.MaxUnits:
+		return 0, tooMany(f.units)
+	case f.units == -1 && charm.Subordinate:
+		return 0, nil
+	case f.units == -1:
+		return 1, nil
+	}
+	return f.units, nil
+}
+
+// checkDeploy says why an application can't be deployed, before anything is fetched
+// for it or stored.
+func (a charmVerbs) checkDeploy(m *state.Model, charm model.Charm, todo state.DeployArgs, f deploy.Isolate) error {
+	err := m.CheckDeploy(a.Context(), todo, charm)
+	if errors.Is(err, errors.AlreadyExists) {
+		return a.nameTaken(m, todo.Application, err)
+	}
+	if err != nil {
+		return err
+	}
+	if err := deploy.CheckUsers(a.OneUser, todo.Isolation, charm); err != nil {
+		return err
+	}
+	return a.CheckIsolation(f, todo.Isolation, len(charm.Containers) > 0)
+}
+
+// check says whether the flags have values that can be.
+func (f deployFlags) check() error {
+	if err := state.CheckHookTimeout("--hook-timeout", f.hookTimeout); err != nil {
+		return Usagef("%v", err)
+	}
+	if err := state.CheckLockGroup("--lock-group", f.lockGroup); err != nil {
+		return Usagef("%v", err)
+	}
+	return nil
+}
+
+// tooMany is the error of so many units at once.
+func tooMany(units int) error {
+	return Usagef("--num-units must be at most %d, got %d", bundle.MaxUnits, units)
+}
+
+// nameTaken says what can be done about a name that an application has already;
+// err is what deploying another one gave.
+func (a charmVerbs) nameTaken(m *state.Model, name string, err error) error {
+	if there, err := m.Application(a.Context(), name); err == nil && there.Life != model.Alive {
+		return deploy.StillThere(name)
+	}
+	return errors.NewAlreadyExists(nil, err.Error()+`: deploy it under another name with "unitd deploy CHARM NAME", `+
+		`or remove the one that is there with "unitd remove-application `+name+`"`)
+}

@@ -1,0 +1,100 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"sync/atomic"
+
+	"github.com/juju/errors"
+	"github.com/spf13/cobra"
+
+	"github.com/unitd/unitd/render"
+	"github.com/unitd/unitd/terminal"
+)
+
+// output is what a command prints.
+type output struct {
+	Streams
+	failed atomic.Pointer[error] // the first of printf
+}
+
+// formats makes the command refuse, as wrong usage, any other --format.
+func formats(cmd *cobra.Command, known ...string) {
+	flag := cmd.Flags().Lookup("format")
+	cmd.PreRunE = func(*cobra.Command, []string) error {
+		if v := flag.Value.String(); !slices.Contains(known, v) {
+			return Usagef("invalid value %q for option --format: unknown format %q", v, v)
+		}
+		return nil
+	}
+	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(known, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// write prints a value as json or yaml, to a file if one is named.
+func (o *output) write(format, output string, v any) error {
+	b, err := render.Encode(format, v)
+	if err != nil {
+		return errors.Annotate(err, "cannot print the result")
+	}
+	if output != "" {
+		return errors.Annotate(os.WriteFile(output, b, 0o644), "cannot write the result")
+	}
+	_, err = o.Out.Write(b)
+	return errors.Trace(err)
+}
+
+// paint colours text for w, if w is a terminal that wants colours.
+func (o *output) paint(w io.Writer, c render.Colour, text string) string {
+	if !terminal.Colourful(w) {
+		return text
+	}
+	return render.Paint(c, text)
+}
+
+// table prints blocks of rows, or writes them to a file if one is named.
+func (o *output) table(output string, blocks ...[][]render.Cell) error {
+	t := render.Table{Colours: output == "" && terminal.Colourful(o.Out)}
+	for _, rows := range blocks {
+		t.Block(rows)
+	}
+	return o.text(output, t.String())
+}
+
+// writeFile writes text to a file that a person has named.
+func (o *output) writeFile(path, text string) error {
+	return errors.Annotate(os.WriteFile(path, []byte(text), 0o644), "cannot write the result")
+}
+
+// text prints text, or writes it to a file if one is named.
+func (o *output) text(output, text string) error {
+	if output != "" {
+		return o.writeFile(output, text)
+	}
+	o.printf("%s", text)
+	return nil
+}
+
+// failure prints one of several errors.
+func (o *output) failure(err error) {
+	fmt.Fprintf(o.Err, "%s %s\n", o.paint(o.Err, render.BrightRed, "ERROR"), err)
+}
+
+// printf prints a part of the result. That it can't is the command's error in
+// the end.
+func (o *output) printf(format string, args ...any) {
+	if _, err := fmt.Fprintf(o.Out, format, args...); err != nil {
+		err = errors.Annotate(err, "cannot print the result")
+		o.failed.CompareAndSwap(nil, &err)
+	}
+}
+
+// printer prints what a library writes as a part of the result.
+type printer struct{ *output }
+
+// Write is part of io.Writer.
+func (p printer) Write(b []byte) (int, error) {
+	p.printf("%s", b)
+	return len(b), nil
+}

@@ -1,0 +1,155 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+
+	"github.com/juju/errors"
+	"github.com/spf13/cobra"
+
+	"github.com/unitd/unitd/agent"
+	"github.com/unitd/unitd/deploy"
+	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/script"
+)
+
+// testVerbs try charms out: by scripts, recordings and packages.
+type testVerbs struct{ deploying }
+
+// testFlags are the flags of test.
+type testFlags struct {
+	run      string
+	parallel int
+	seed     uint64
+	verbose  bool
+	json     bool
+	update   bool
+	keep     bool
+	junit    string
+	isolate  string
+	commands bool
+}
+
+func (a testVerbs) testCmd() *cobra.Command {
+	var f testFlags
+	cmd := &cobra.Command{
+		Use:   "test [DIR | SCRIPT.txtar …]",
+		Short: "Run scenario scripts of charms",
+		Long: `Run scripts that deploy charms, relate them, let time pass, and say what has to
+come of it: each in a private model with a real agent and a clock of its own, in
+parallel. Without arguments those in the current directory are run.
+
+Where the rights allow it, as root on Linux, each unit gets a machine of its own
+on this host; --isolate=off, or UNITD_ISOLATE=off, has units share the host.
+
+A script is a txtar file: commands first, then the files that they need. "unitd
+test --commands" lists the commands.`,
+		Example: `  unitd test ./tests
+  unitd test tests/upgrade.txtar -v
+  unitd test ./tests --isolate=off
+  unitd test ./tests --run 'relation' --junit report.xml`,
+		RunE: func(_ *cobra.Command, args []string) error {
+			defer a.endWithTerminal()()
+			return a.test(args, f)
+		},
+	}
+	fs := cmd.Flags()
+	fs.StringVar(&f.run, "run", "", "run only the scripts whose names match this regular expression")
+	fs.IntVar(&f.parallel, "parallel", 0, "how many to run at once (0: as many as there are processors)")
+	fs.Uint64Var(&f.seed, "seed", 0, "what to begin with for what is left to chance (0: something else each time)")
+	fs.BoolVarP(&f.verbose, "verbose", "v", false, "show what scripts do that don't fail as well")
+	fs.BoolVar(&f.json, "json", false, "print one JSON object for each script")
+	fs.BoolVar(&f.update, "update", false, "rewrite the files in scripts that cmp finds different")
+	fs.BoolVar(&f.keep, "keep", false, "leave the scripts' directories where they are")
+	fs.StringVar(&f.isolate, "isolate", "", "isolate units, as deploy does, where a script doesn't say otherwise: "+strings.Join(model.IsolationModes(), ", ")+" (on where the rights allow it)")
+	fs.Lookup("isolate").NoOptDefVal = model.IsolateAuto
+	fs.StringVar(&f.junit, "junit", "", "write a JUnit XML file, for CI")
+	fs.BoolVar(&f.commands, "commands", false, "list the commands of scripts")
+	return cmd
+}
+
+func (a testVerbs) test(args []string, f testFlags) error {
+	if f.commands {
+		for _, c := range script.Commands() {
+			a.printf("%-16s %s\n%-16s   %s\n", c.Name, c.Args, "", c.Summary)
+		}
+		return nil
+	}
+	s, err := a.suite(args, f)
+	if err != nil {
+		return err
+	}
+	outcomes, err := s.Run(a.Context())
+	if err != nil {
+		return err
+	}
+	if f.junit != "" {
+		if err := script.WriteJUnit(f.junit, outcomes); err != nil {
+			return err
+		}
+	}
+	count := map[string]int{}
+	for _, o := range outcomes {
+		count[o.Outcome]++
+	}
+	if !f.json {
+		a.printf("%d passed, %d failed, %d skipped\n", count[script.Passed], count[script.Failed], count[script.Skipped])
+	}
+	switch {
+	case a.Context().Err() != nil:
+		return errors.Trace(a.Context().Err())
+	case count[script.Failed] > 0:
+		return Exit(Failed)
+	}
+	return nil
+}
+
+func (a testVerbs) suite(args []string, f testFlags) (*script.Suite, error) {
+	s := &script.Suite{Parallel: f.parallel, Verbose: f.verbose, JSON: f.json, Out: a.Out}
+	s.Seed, s.Update, s.Keep = f.seed, f.update, f.keep
+	if len(args) == 0 {
+		args = []string{"."}
+	}
+	for _, arg := range args {
+		files, err := script.Find(arg)
+		if err != nil {
+			return nil, err
+		}
+		s.Files = append(s.Files, files...)
+	}
+	if f.run != "" {
+		var err error
+		if s.Match, err = regexp.Compile(f.run); err != nil {
+			return nil, Usagef("--run: %v", err)
+		}
+	}
+	dir, err := agent.DataDirPath() // scripts leave nothing in it, so it isn't made
+	if err != nil {
+		return nil, err
+	}
+	if s.Unitd, err = agent.StableSelf(dir); err != nil {
+		return nil, fmt.Errorf("cannot run scripts: %w", err)
+	}
+	s.Isolate, err = a.isolateScripts(dir, f)
+	return s, err
+}
+
+// isolateScripts is the mode in which scripts isolate that don't say it
+// themselves. Their worlds are where temporary files are.
+func (a testVerbs) isolateScripts(dir string, f testFlags) (string, error) {
+	i, err := deploy.Isolate{Mode: f.isolate}.Isolation()
+	if err != nil {
+		return "", err
+	}
+	if (deploy.Isolate{Mode: f.isolate}).Told() {
+		return cmp.Or(i.Mode, model.IsolateOff), a.CheckIsolationIn(dir, os.TempDir(), i, false)
+	}
+	i, why := a.WhereAllowed(dir, os.TempDir())
+	if f.verbose && why != "" {
+		a.Note("%s", why)
+	}
+	return cmp.Or(i.Mode, model.IsolateOff), errors.Trace(a.Context().Err())
+}

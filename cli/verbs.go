@@ -1,0 +1,76 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+)
+
+// ofAgent is the group of the verbs that are about the program itself.
+const ofAgent = "Agent and program"
+
+// groups are all verbs, as help shows them.
+func (a *program) groups() []Group {
+	var (
+		b        = a.base
+		wait     = waiting{b}
+		forced   = removals{b}
+		status   = statusVerbs{b}
+		storage  = storageVerbs{b}
+		caches   = caches{a.deploying}
+		charm    = charmVerbs{caches}
+		up       = upVerbs{base: b, charmVerbs: charm, statusVerbs: status, waiting: wait}
+		watch    = watchVerbs{up}
+		test     = testVerbs{a.deploying}
+		app      = appVerbs{a.deploying}
+		unit     = unitVerbs{base: b, Deployer: a.Deployer, removals: forced, storageVerbs: storage}
+		relation = relationVerbs{forced}
+		secret   = secretVerbs{b}
+		task     = taskVerbs{wait}
+		inside   = insideVerbs{b}
+		machine  = machineVerbs{b}
+		model    = modelVerbs{base: b, appVerbs: app, storageVerbs: storage, waiting: wait}
+		store    = storeVerbs{b}
+		agent    = agentVerbs{b}
+	)
+	return append([]Group{
+		{Title: "Charms to try and to test", Verbs: []func() *cobra.Command{
+			up.upCmd, watch.watchCmd, test.testCmd, test.packCmd, test.recordCmd, test.replayCmd,
+		}},
+		{Title: "Applications and units", Verbs: []func() *cobra.Command{
+			charm.deployCmd, charm.refreshCmd, charm.rollbackCmd, unit.addUnitCmd, unit.removeUnitCmd, unit.removeApplicationCmd,
+			unit.scaleApplicationCmd, app.configCmd, unit.trustCmd, app.exposeCmd, app.unexposeCmd, unit.resolvedCmd,
+			charm.attachResourceCmd, charm.resourcesCmd, app.payloadsCmd,
+		}},
+		{Title: "Relations", Verbs: []func() *cobra.Command{
+			relation.integrateCmd, relation.removeRelationCmd, relation.suspendRelationCmd, relation.resumeRelationCmd,
+		}},
+		{Title: "Secrets", Verbs: []func() *cobra.Command{
+			secret.addSecretCmd, secret.updateSecretCmd, secret.removeSecretCmd, secret.grantSecretCmd, secret.revokeSecretCmd,
+			secret.secretsCmd, secret.showSecretCmd, secret.rotateSecretKeyCmd,
+		}},
+		{Title: "Actions and commands", Verbs: []func() *cobra.Command{
+			task.runCmd, task.execCmd, task.showTaskCmd, task.cancelTaskCmd, task.operationsCmd, task.showOperationCmd,
+			task.actionsCmd, task.showActionCmd,
+		}},
+		{Title: InsideTitle, Verbs: []func() *cobra.Command{
+			inside.debugHooksCmd, inside.debugCodeCmd, inside.debugWindowCmd,
+		}},
+		{Title: "What there is, and why", Verbs: []func() *cobra.Command{
+			status.statusCmd, status.showUnitCmd, status.showApplicationCmd, status.showStatusLogCmd, wait.waitCmd,
+			status.whyCmd, status.debugLogCmd, status.historyCmd, status.rulesCmd,
+		}},
+		{Title: "Storage", Verbs: []func() *cobra.Command{
+			storage.storageCmd, storage.showStorageCmd, storage.addStorageCmd, storage.attachStorageCmd, storage.detachStorageCmd,
+			storage.removeStorageCmd, storage.storagePoolsCmd, storage.createStoragePoolCmd,
+		}},
+		{Title: "Machines", Verbs: []func() *cobra.Command{
+			machine.addMachineCmd, machine.removeMachineCmd, machine.machinesCmd, machine.showMachineCmd,
+		}},
+		{Title: "Models and their store", Verbs: []func() *cobra.Command{
+			model.addModelCmd, model.destroyModelCmd, model.modelsCmd, model.modelCmd, model.switchCmd, model.showModelCmd,
+			model.modelConfigCmd, store.storeCmd, store.storeUserCmd, caches.cacheCmd,
+		}},
+		{Title: ofAgent, Verbs: []func() *cobra.Command{
+			agent.agentCmd, agent.debugAgentCmd, agent.shutdownCmd, agent.completionCmd, agent.versionCmd, agent.labCmd,
+		}},
+	}, Groups(inside.insideDoors())...)
+}
