@@ -93,7 +93,7 @@ func (p *Person) serve(ctx context.Context, run func(context.Context, *debugger.
 			p.say("%s: %s: %v", p.Unit, s.Hook, err)
 		default:
 			s.End(exit)
-			p.say("%s: %s ended with exit code %p.", p.Unit, s.Hook, exit)
+			p.say("%s: %s ended with exit code %d.", p.Unit, s.Hook, exit)
 		}
 		if p.Once || ctx.Err() != nil {
 			return nil
