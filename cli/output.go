@@ -18,6 +18,19 @@ import (
 type output struct {
 	Streams
 	failed atomic.Pointer[error] // the first of printf
+	told   []string              // what records has said
+}
+
+// records says on stderr that what a person asks for is kept and shown again, and that
+// nothing comes of it: once for each such thing, however often it is asked for. what
+// names it without an article, as "model constraints". Source:
+// docs/spec/juju-clients.md §1.
+func (o *output) records(what string) {
+	if slices.Contains(o.told, what) {
+		return
+	}
+	o.told = append(o.told, what)
+	o.note("unitd records %s; it has no effect here", what)
 }
 
 // formats makes the command refuse, as wrong usage, any other --format.
