@@ -18,7 +18,7 @@ export RAPID_CHECKS := $(or $(RAPID_CHECKS),25)
 random long stores: export RAPID_CHECKS = 200
 random long stores: export UNITD_TEST_LONG = 1
 
-.PHONY: build c-client pebble test test-host test-long format lint vet staticcheck random programs unit plain sessions bench venv host raced cross long stores fuzz install clean
+.PHONY: build picture c-client pebble test test-host test-long format lint vet staticcheck random programs unit plain sessions bench venv host raced cross long stores fuzz install clean
 
 build: ## the two programs, in bin/
 	$(GO) build -o bin/unitd ./cmd/unitd
@@ -32,6 +32,10 @@ c-client:
 	@if [ "$$(uname -s)" = Linux ] && $(CC) -Os -static -nostdlib -ffreestanding -fno-stack-protector -fno-pic -no-pie -Wall -Wextra \
 		-Wl,--build-id=none -s -o $(C_CLIENT) cmd/hooktool/c/hooktool.c 2>/dev/null; then :; \
 	else rm -f $(C_CLIENT); echo 'no client in C is built here: hook tools use the one in Go'; fi
+
+picture: build ## docs/session.svg, from a real run of suite/picture/session.txt
+	data=$$(mktemp -d) && PATH=$(CURDIR)/bin:$$PATH UNITD_ISOLATE=off UNITD_DATA=$$data \
+		$(GO) run ./suite/picture suite/picture/session.txt docs/session.svg; code=$$?; rm -rf "$$data"; exit $$code
 
 pebble: ## Pebble, in bin/, for who wants to run charms with containers and has none
 	$(PEBBLE_BUILD) $(CURDIR)/bin/pebble $(PEBBLE_MAIN)
@@ -144,7 +148,7 @@ sessions:
 	@$(SUITE) test -vet=off -skip '^TestHost' $(SESSIONS)
 
 # Once each, so that they don't rot, in the programs that the tests have been built
-# for; figures are taken without RACE, with -benchtime and -count, see the README.
+# for; figures are taken without RACE, with -benchtime and -count, see docs/performance.md.
 BENCHES = $$(grep -l '^func Benchmark' -r --include='*_test.go' . | xargs -n1 dirname | sort -u)
 bench:
 	@$(SUITE) test $(RACE) -vet=off -run '^$$' -bench . -benchtime 1x $$(echo "$(BENCHES)" | grep -vx $(SESSIONS:%=-e %))
@@ -157,6 +161,7 @@ bench:
 # clones share, and put there whole.
 VENVS ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/unitd-tests
 REQUIREMENTS = testcharms/opsy/requirements.txt testcharms/testdata/requirements-ops2.txt testcharms/testdata/requirements-charmhelpers.txt \
+	testcharms/testdata/requirements-opstesting.txt \
 	kube/testdata/requirements-lightkube.txt \
 	pebble/testdata/requirements-pytest.txt
 
@@ -168,6 +173,7 @@ venv:
 			python3 -m venv "$$new"; pip="$$new/bin/python -m pip install --quiet --disable-pip-version-check"; \
 			$$pip -r testcharms/opsy/requirements.txt; \
 			$$pip --target "$$new/ops2" -r testcharms/testdata/requirements-ops2.txt; \
+			$$pip --target "$$new/opstesting" -r testcharms/testdata/requirements-opstesting.txt; \
 			$$pip --target "$$new/charmhelpers" -r testcharms/testdata/requirements-charmhelpers.txt; \
 			$$pip --target "$$new/lightkube" -r kube/testdata/requirements-lightkube.txt; \
 			$$pip --target "$$new/pytest" -r pebble/testdata/requirements-pytest.txt; \

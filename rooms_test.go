@@ -116,6 +116,7 @@ var rooms = []room{
 	{"testcharms/...", standard, nil},
 	{"suite", standard, nil},
 	{"suite/lint", anything, nil},
+	{"suite/picture", standard, nil},
 	{"cmd/hooktool", standard, []string{"tools/client"}},
 	{"cmd/unitd", anything, []string{"cli", "isolate", "oci", "tools", "tools/client"}},
 }
