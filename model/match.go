@@ -14,6 +14,9 @@ type Side struct {
 	Application string
 	Endpoint    string // empty: any that fits
 	Charm       Charm
+	// Offered are the endpoints of an application of another model, of which these are
+	// known alone; nil: it has those of its charm.
+	Offered []Endpoint
 }
 
 // String is the side as a person writes it.
@@ -26,7 +29,10 @@ func (s Side) String() string {
 
 // candidates are the endpoints that the side can mean.
 func (s Side) candidates() ([]Endpoint, error) {
-	eps := s.Charm.EndpointsOf(s.Application)
+	eps := s.Offered
+	if eps == nil {
+		eps = s.Charm.EndpointsOf(s.Application)
+	}
 	if s.Endpoint == "" {
 		return eps, nil
 	}

@@ -120,6 +120,13 @@ func (d docs) checkDeploy(a DeployArgs, charm model.Charm) error {
 		return errors.NewAlreadyExists(nil, fmt.Sprintf("cannot add application %q: application already exists", a.Application))
 	case !errors.Is(err, errors.NotFound):
 		return errors.Trace(err)
+	}
+	if _, err := d.saas(a.Application); err == nil {
+		return errors.NewAlreadyExists(nil, fmt.Sprintf("cannot add application %q: saas application already exists", a.Application))
+	} else if !errors.Is(err, errors.NotFound) {
+		return errors.Trace(err)
+	}
+	switch {
 	case charm.Sidecar() && len(a.To) > 0:
 		return errors.NewNotValid(nil, "--to cannot be used on k8s models: "+fmt.Sprintf("charm %q is for containers, whose units have no machines", charm.Name))
 	case charm.Subordinate && a.Units > 0:
@@ -182,7 +189,7 @@ func (t *txn) deploy(a DeployArgs) (units int, err error) {
 		if ep.Role != model.Peer {
 			continue
 		}
-		if _, err := t.addRelation([]model.Endpoint{ep}); err != nil {
+		if err := t.addPeers(ep); err != nil {
 			return 0, errors.Trace(err)
 		}
 		app.Relations++

@@ -82,6 +82,12 @@ func (m *Model) cleanUp(ctx context.Context, doc cleanupDoc) (err error) {
 		_, err = m.finishDestroy(ctx, doc.Application, nil)
 	case doc.Unit != nil:
 		err = m.finishUnit(ctx, *doc.Unit)
+	case doc.Relation != nil && doc.Strangers:
+		err = m.loseStrangers(ctx, *doc.Relation)
+	case doc.SAAS != nil:
+		err = m.finishSAAS(ctx, *doc.SAAS)
+	case doc.Offer != nil:
+		err = m.finishOffer(ctx, *doc.Offer)
 	case doc.Relation != nil:
 		err = m.abandonRelation(ctx, *doc.Relation, newCounter(0, nil))
 	case doc.Tasks != "":

@@ -157,14 +157,14 @@ func (t *txn) applyRelation(u UnitDoc, id model.RelationID, change model.Relatio
 		return errors.NewNotValid(nil, fmt.Sprintf("cannot write the settings of %q in relation %d: it has no part in it", u.Name, id))
 	}
 	if len(change.Application) > 0 {
-		if _, err := t.changeSettings(appSettingsKey(id, u.Name.Application()), change.Application); err != nil {
+		if _, err := t.changeBag(r, u.Name.Application(), "", change.Application); err != nil {
 			return errors.Trace(err)
 		}
 	}
 	if len(change.Unit) == 0 {
 		return nil
 	}
-	version, err := t.changeSettings(unitSettingsKey(id, u.Name), change.Unit)
+	version, err := t.changeBag(r, u.Name.Application(), u.Name, change.Unit)
 	if err != nil {
 		return errors.Trace(err)
 	}
@@ -173,8 +173,7 @@ func (t *txn) applyRelation(u UnitDoc, id model.RelationID, change model.Relatio
 	if err != nil || !in || s.Version == version {
 		return errors.Trace(err)
 	}
-	s.Version = version
-	return t.put(scopeKey(r, u), s)
+	return t.putScope(r, u, version)
 }
 
 func (t *txn) applyPorts(u UnitDoc, changes []model.PortChange) error {

@@ -208,6 +208,9 @@ func (m *Model) Destroy(ctx context.Context, force bool) error {
 	if err != nil {
 		return errors.Annotatef(err, "cannot destroy model %s", m.info.Name)
 	}
+	if err := m.endAcross(ctx, force); err != nil {
+		return errors.Annotatef(err, "cannot destroy model %s", m.info.Name)
+	}
 	apps, err := m.Applications(ctx)
 	if err != nil {
 		return errors.Trace(err)

@@ -65,6 +65,13 @@ func (d docs) ends(r RelationDoc, application string) (model.Departure, error) {
 		return "", nil
 	}
 	_, other, _ := r.Endpoint(application)
+	if stranger, across := r.Stranger(); across && stranger == other {
+		there, _, found, err := d.half(r)
+		if err != nil || !found {
+			return model.RelationRemoved, errors.Trace(err)
+		}
+		d, other.Application = there, r.Across.Theirs
+	}
 	gone, err := d.goingApplication(other.Application)
 	if err != nil || gone {
 		return model.ApplicationRemoved, errors.Trace(err)

@@ -2,6 +2,8 @@ package state
 
 import (
 	"context"
+	"fmt"
+	"iter"
 	"slices"
 
 	"github.com/juju/errors"
@@ -31,10 +33,18 @@ func (m *Model) ForceApplication(ctx context.Context, name string, how Force, pr
 	if err != nil {
 		return Removal{}, errors.Trace(err)
 	}
+	if how > Orderly {
+		if err := m.unoffer(ctx, name); err != nil {
+			return Removal{}, errors.Trace(err)
+		}
+	}
 	_, err = m.update(ctx, func(tx *txn) error {
 		app, err := tx.application(name)
 		if err != nil || app.Life != model.Alive && app.Force >= how {
 			return errors.Trace(err)
+		}
+		if app.Offers > 0 {
+			return errors.NewNotValid(nil, fmt.Sprintf("cannot destroy application %q: application is used by %s", name, countOf(app.Offers, "offer")))
 		}
 		app.Life, app.Force = model.Dying, max(app.Force, how)
 		if app.Units+app.Relations > 0 {
@@ -59,6 +69,15 @@ func (r Removal) and(other Removal) Removal {
 	slices.Sort(r.Relations)
 	r.Units, r.Relations = slices.Compact(r.Units), slices.Compact(r.Relations)
 	return r
+}
+
+// fitting parts relations into as many as one transaction removes.
+func fitting(rels []RelationDoc) iter.Seq[[]RelationDoc] {
+	most := leavesPerTxn
+	if slices.ContainsFunc(rels, func(r RelationDoc) bool { return r.Across != nil }) {
+		most = acrossPerTxn
+	}
+	return slices.Chunk(rels, most)
 }
 
 // leftOf is what refers to an application that is Dying.
@@ -121,7 +140,7 @@ func (m *Model) finishDestroy(ctx context.Context, name string, progress Progres
 // no new ones meanwhile; if its name is used again, relations have other ids,
 // and units are left alone with an application that is Alive.
 func (m *Model) destroyLeft(ctx context.Context, left leftOf, counted *counter) error {
-	for some := range slices.Chunk(left.relations, leavesPerTxn) {
+	for some := range fitting(left.relations) {
 		_, err := m.update(ctx, func(tx *txn) error {
 			for _, r := range some {
 				if err := tx.destroyRelation(r.ID, left.application.Force); err != nil {

@@ -82,9 +82,12 @@ type ApplicationDoc struct {
 	RecordPebble string `json:"record-pebble,omitempty"`
 	// Force is how the application is being removed.
 	Force Force `json:"force,omitempty"`
-	// Units and Relations count what refers to the application.
+	// Units, Relations and Offers count what refers to the application.
 	Units     int `json:"units"`
 	Relations int `json:"relations"`
+	Offers    int `json:"offers,omitempty"`
+	// Token is what names it in models that it has consumed offers of; empty: it never has.
+	Token string `json:"token,omitempty"`
 	// NextUnit is the number that the next unit gets.
 	NextUnit int `json:"next-unit"`
 	// Sidecar: it is an application of a container charm, whose units are numbered
@@ -222,6 +225,8 @@ type RelationDoc struct {
 	Units int `json:"units"`
 	// Since is when it was made.
 	Since time.Time `json:"since"`
+	// Across: it is one half of a relation across models.
+	Across *Counterpart `json:"across,omitempty"`
 }
 
 // Scope is the relation's scope: container if either endpoint says so.
@@ -323,6 +328,11 @@ type cleanupDoc struct {
 
 	Unit     *cleanupUnit      `json:"unit,omitempty"`
 	Relation *model.RelationID `json:"relation,omitempty"`
+	// Strangers: of the Relation, only those leave that are of a model that isn't in the store.
+	Strangers bool `json:"strangers,omitempty"`
+	// SAAS is one that is Dying, and Offer one that is gone, whose relations are to go.
+	SAAS  *goingSAAS `json:"saas,omitempty"`
+	Offer *goneOffer `json:"offer,omitempty"`
 	// Blobs: content may be stored that nothing refers to any more.
 	Blobs bool `json:"blobs,omitempty"`
 	// Machine is one whose removal by force has begun.

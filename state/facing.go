@@ -111,7 +111,11 @@ func (d docs) others(app string, scope model.Scope) ([]ApplicationDoc, error) {
 		if !ok {
 			continue
 		}
-		doc, err := d.application(other.Application)
+		of, name := d, other.Application
+		if rel.Across != nil {
+			of, name = d.at(rel.Across.Model, ""), rel.Across.Theirs
+		}
+		doc, err := of.application(name)
 		if err != nil && !errors.Is(err, errors.NotFound) {
 			return nil, errors.Trace(err)
 		}

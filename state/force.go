@@ -207,6 +207,16 @@ func (m *Model) abandonUnit(ctx context.Context, of UnitDoc) error {
 // abandonRelation has all units leave the scope of a relation that is Dying,
 // in transactions of a few; with the last one the relation is gone.
 func (m *Model) abandonRelation(ctx context.Context, id model.RelationID, counted *counter) error {
+	return errors.Trace(m.haveLeave(ctx, id, counted, false))
+}
+
+// loseStrangers has those leave a relation that is Dying who are of a model that isn't in the
+// store.
+func (m *Model) loseStrangers(ctx context.Context, id model.RelationID) error {
+	return errors.Trace(m.haveLeave(ctx, id, newCounter(0, nil), true))
+}
+
+func (m *Model) haveLeave(ctx context.Context, id model.RelationID, counted *counter, strangers bool) error {
 	for done := false; !done; {
 		n := 0
 		_, err := m.update(ctx, func(tx *txn) error {
@@ -216,6 +226,11 @@ func (m *Model) abandonRelation(ctx context.Context, id model.RelationID, counte
 				return nil
 			}
 			if err != nil {
+				return errors.Trace(err)
+			}
+			if strangers {
+				n, err = tx.strangersOut(r)
+				done = n == 0
 				return errors.Trace(err)
 			}
 			if n, err = tx.leaveSome(r); err == nil && n == 0 {

@@ -21,6 +21,9 @@ type FullStatus struct {
 	Applications []ApplicationView
 	Relations    []RelationDoc
 	Storage      []StorageView
+	// SAAS is what the model has consumed of others, and Offers what it offers them.
+	SAAS   []SAASView
+	Offers []OfferView
 }
 
 // MachineView is a machine as people see it.
@@ -143,7 +146,7 @@ func (s *FullStatus) read(r docs) error {
 		s.Applications = append(s.Applications, v)
 	}
 	s.chooseBases()
-	return nil
+	return s.readAcross(r)
 }
 
 // chooseBases gives machines the bases of the charms whose units are on them.
@@ -263,8 +266,10 @@ type UnitRelation struct {
 	Own, Other  model.Endpoint
 	Application model.Settings // the other application's
 	InScope     bool
-	Local       model.Settings
-	Remote      []RemoteUnit
+	// Across: it is with an application of another model.
+	Across bool
+	Local  model.Settings
+	Remote []RemoteUnit
 }
 
 // RemoteUnit is a unit on the other side with its settings.
@@ -323,7 +328,7 @@ func (d *UnitDetail) readRelations(r docs) error {
 		if err != nil {
 			return errors.Trace(err)
 		}
-		ur := UnitRelation{ID: rel.ID, Own: v.Own, Other: v.Other, InScope: v.InScope}
+		ur := UnitRelation{ID: rel.ID, Own: v.Own, Other: v.Other, InScope: v.InScope, Across: rel.Across != nil}
 		if ur.Application, err = r.bag(appSettingsKey(rel.ID, v.Other.Application)); err != nil {
 			return errors.Trace(err)
 		}

@@ -10,36 +10,55 @@ import (
 	"github.com/unitd/unitd/model"
 )
 
-// addRelation makes a relation between endpoints, whose applications' counts
-// are the caller's to see to.
-func (t *txn) addRelation(eps []model.Endpoint) (RelationDoc, error) {
+// newRelation is a relation between endpoints, with the next id.
+func (t *txn) newRelation(eps []model.Endpoint) (RelationDoc, error) {
 	n, err := t.next("relation")
-	if err != nil {
-		return RelationDoc{}, errors.Trace(err)
-	}
-	r := RelationDoc{ID: model.RelationID(n), Key: model.RelationKey(eps), Endpoints: eps, Since: t.now()}
-	for _, e := range eps {
-		if err := t.put(relationOfKey(e.Application, r.ID), n); err != nil {
-			return r, errors.Trace(err)
-		}
-	}
-	if err := t.put(relationNameKey(r.Key), n); err != nil {
-		return r, errors.Trace(err)
-	}
-	return r, t.put(relationKey(r.ID), r)
+	return RelationDoc{ID: model.RelationID(n), Key: model.RelationKey(eps), Endpoints: eps, Since: t.now()}, errors.Trace(err)
 }
 
-// AddRelation relates two Alive applications. Each argument is "application"
-// or "application:endpoint". Errors have the texts of docs/spec/cli-juju.md §6:
+// addRelation writes a new relation, which its applications' counts are the
+// caller's to see to.
+func (t *txn) addRelation(r RelationDoc) error {
+	for _, e := range r.Endpoints {
+		if err := t.put(relationOfKey(e.Application, r.ID), r.ID); err != nil {
+			return errors.Trace(err)
+		}
+	}
+	if err := t.put(relationNameKey(r.Key), r.ID); err != nil {
+		return errors.Trace(err)
+	}
+	return t.put(relationKey(r.ID), r)
+}
+
+// addPeers makes the relation of a peer endpoint.
+func (t *txn) addPeers(ep model.Endpoint) error {
+	r, err := t.newRelation([]model.Endpoint{ep})
+	if err != nil {
+		return errors.Trace(err)
+	}
+	return t.addRelation(r)
+}
+
+// AddRelation relates two Alive applications, of which one may be known by a name
+// that Consume has given it. Each argument is "application" or
+// "application:endpoint". via are subnets, for people; there are none but across
+// models. Errors have the texts of docs/spec/cli-juju.md §6:
 // NotFound for an application and for "no relations found", NotValid for an
 // ambiguity, which lists the candidates, AlreadyExists.
-func (m *Model) AddRelation(ctx context.Context, a, b string) (RelationDoc, error) {
+func (m *Model) AddRelation(ctx context.Context, a, b string, via ...string) (RelationDoc, error) {
 	var rel RelationDoc
 	_, err := m.update(ctx, func(tx *txn) error {
 		if err := tx.alive(); err != nil {
 			return errors.Trace(err)
 		}
-		eps, err := tx.inferEndpoints(a, b)
+		left, right, err := tx.sides(a, b)
+		if err != nil {
+			return errors.Trace(err)
+		}
+		if left.Offered == nil && right.Offered == nil && len(via) > 0 {
+			return errors.NewNotSupported(nil, "integration via subnets for non cross model relations not supported")
+		}
+		eps, err := model.MatchEndpoints(left, right)
 		if err != nil {
 			return errors.Trace(err)
 		}
@@ -52,13 +71,23 @@ func (m *Model) AddRelation(ctx context.Context, a, b string) (RelationDoc, erro
 		if found {
 			return tx.alreadyRelated(key, model.RelationID(id))
 		}
+		switch {
+		case left.Offered != nil:
+			rel, err = tx.relateAcross(eps[1], eps[0], via)
+			return errors.Trace(err)
+		case right.Offered != nil:
+			rel, err = tx.relateAcross(eps[0], eps[1], via)
+			return errors.Trace(err)
+		}
 		for _, e := range eps {
 			if err := tx.join(e); err != nil {
 				return errors.Trace(err)
 			}
 		}
-		rel, err = tx.addRelation(eps)
-		return errors.Trace(err)
+		if rel, err = tx.newRelation(eps); err != nil {
+			return errors.Trace(err)
+		}
+		return tx.addRelation(rel)
 	})
 	return rel, errors.Trace(err)
 }
@@ -103,18 +132,19 @@ func (t *txn) join(e model.Endpoint) error {
 	return t.put(applicationKey(app.Name), app)
 }
 
-// inferEndpoints finds the one pair of endpoints that the arguments can mean.
-func (d docs) inferEndpoints(a, b string) ([]model.Endpoint, error) {
-	left, err := d.side(a)
-	if err != nil {
-		return nil, errors.Trace(err)
+// sides reads what the arguments refer to, of which one at least is an application of
+// this model.
+func (d docs) sides(a, b string) (left, right model.Side, err error) {
+	if left, err = d.side(a); err != nil {
+		return left, right, errors.Trace(err)
 	}
-	right, err := d.side(b)
-	if err != nil {
-		return nil, errors.Trace(err)
+	if right, err = d.side(b); err != nil {
+		return left, right, errors.Trace(err)
 	}
-	eps, err := model.MatchEndpoints(left, right)
-	return eps, errors.Trace(err)
+	if left.Offered != nil && right.Offered != nil {
+		return left, right, errors.NewNotValid(nil, fmt.Sprintf("cannot add relation between saas applications %q and %q", left.Application, right.Application))
+	}
+	return left, right, nil
 }
 
 // side reads what "application" or "application:endpoint" refers to.
@@ -122,6 +152,12 @@ func (d docs) side(arg string) (model.Side, error) {
 	s := model.Side{}
 	s.Application, s.Endpoint, _ = strings.Cut(arg, ":")
 	app, err := d.application(s.Application)
+	if errors.Is(err, errors.NotFound) {
+		if saas, serr := d.saas(s.Application); serr == nil {
+			s.Offered = saas.Endpoints
+			return s, nil
+		}
+	}
 	if err != nil {
 		return s, errors.Trace(err)
 	}
@@ -150,7 +186,9 @@ func (m *Model) DestroyRelationID(ctx context.Context, id model.RelationID) erro
 func (d docs) findRelation(a, b string) (RelationDoc, error) {
 	name, _, _ := strings.Cut(a, ":")
 	if _, err := d.application(name); err != nil {
-		return RelationDoc{}, errors.Trace(err)
+		if _, serr := d.saas(name); serr != nil {
+			return RelationDoc{}, errors.Trace(err)
+		}
 	}
 	rels, err := d.relationsOf(name)
 	if err != nil {
@@ -201,19 +239,42 @@ func (t *txn) destroyRelation(id model.RelationID, how Force) error {
 			return errors.Trace(err)
 		}
 	}
-	return t.put(relationKey(id), r)
+	if err := t.strangersLeave(r); err != nil {
+		return errors.Trace(err)
+	}
+	return t.putRelation(r)
 }
 
 // removeRelation takes the relation away with its last reference; that may be
 // the last one to an application that is Dying, which then goes too. Settings
-// are left to the cleanup queue: nobody can watch or refer to them any more.
+// are left to the cleanup queue: nobody can watch or refer to them any more. Of a
+// relation across models both halves go.
 func (t *txn) removeRelation(r RelationDoc) error {
+	other, half, there, err := t.half(r)
+	if err != nil {
+		return errors.Trace(err)
+	}
+	if there {
+		if err := other.removeHalf(half); err != nil {
+			return errors.Trace(err)
+		}
+	}
+	return t.removeHalf(r)
+}
+
+func (t *txn) removeHalf(r RelationDoc) error {
 	if err := t.delete(relationKey(r.ID), relationNameKey(r.Key)); err != nil {
 		return errors.Trace(err)
 	}
 	for _, e := range r.Endpoints {
 		if err := t.delete(relationOfKey(e.Application, r.ID)); err != nil {
 			return errors.Trace(err)
+		}
+		if r.Across != nil && e.Application != r.Across.Own {
+			if err := t.strangerReferenced(r); err != nil {
+				return errors.Trace(err)
+			}
+			continue
 		}
 		if err := t.referenced(e.Application, 0, -1); err != nil {
 			return errors.Trace(err)

@@ -17,6 +17,9 @@ const (
 	// leavesPerTxn is how many scopes one transaction leaves; it draws numbers
 	// for the cleanup queue as well.
 	leavesPerTxn = (store.MaxWrites - 1) / leaveWrites
+	// acrossPerTxn is leavesPerTxn for relations across models, where twice as
+	// much is written.
+	acrossPerTxn = leavesPerTxn / 2
 	// deathsPerTxn is how many units one transaction marks Dead.
 	deathsPerTxn = store.MaxWrites / 2
 )
@@ -137,7 +140,16 @@ func (t *txn) removeStep(of UnitDoc) (gone bool, err error) {
 	if err != nil {
 		return false, errors.Trace(err)
 	}
+	left := 0
 	for _, id := range in {
+		r, err := t.relation(id)
+		if err != nil {
+			return false, errors.Trace(err)
+		}
+		if r.Across != nil && left >= acrossPerTxn {
+			break // the rest in the next one
+		}
+		left++
 		if err := t.leaveScope(u, id); err != nil {
 			return false, errors.Trace(err)
 		}

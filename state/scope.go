@@ -83,18 +83,21 @@ func (m *Model) EnterScope(ctx context.Context, unit model.UnitName, id model.Re
 		if err := tx.provideSubordinate(r, u); err != nil {
 			return errors.Trace(err)
 		}
-		version, err := tx.changeSettings(unitSettingsKey(id, unit), settings)
+		version, err := tx.changeBag(r, unit.Application(), unit, settings)
 		if err != nil {
 			return errors.Trace(err)
 		}
 		r.Units++
-		if err := tx.put(relationKey(id), r); err != nil {
+		if err := tx.noteLeader(&r, unit, true); err != nil {
+			return errors.Trace(err)
+		}
+		if err := tx.putRelation(r); err != nil {
 			return errors.Trace(err)
 		}
 		if err := tx.put(scopeOfUnit(unit, id), id); err != nil {
 			return errors.Trace(err)
 		}
-		return tx.put(scopeKey(r, u), scopeDoc{Unit: unit, Version: version})
+		return tx.putScope(r, u, version)
 	})
 	return errors.Trace(err)
 }
@@ -189,21 +192,24 @@ func (t *txn) leave(id model.RelationID, part string, unit model.UnitName, why m
 	if in, err := t.find(key, &s); err != nil || !in {
 		return errors.Trace(err)
 	}
-	if err := t.delete(key, scopeOfUnit(unit, id)); err != nil {
-		return errors.Trace(err)
-	}
 	r, err := t.relation(id)
 	if err != nil {
+		return errors.Trace(err)
+	}
+	if err := t.dropScope(r, part, unit); err != nil {
 		return errors.Trace(err)
 	}
 	r.Units--
 	if r.Life == model.Dying && r.Units == 0 {
 		return t.removeRelation(r)
 	}
-	if err := t.put(leftScope(id, part)+string(unit), leftDoc{unit, why}); err != nil {
+	if err := t.putLeft(r, part, unit, why); err != nil {
 		return errors.Trace(err)
 	}
-	return t.put(relationKey(id), r)
+	if err := t.noteLeader(&r, unit, false); err != nil {
+		return errors.Trace(err)
+	}
+	return t.putRelation(r)
 }
 
 // inScopes are at most limit of the relations that the unit is in the scope of.
@@ -219,22 +225,27 @@ func (d docs) inScopes(u model.UnitName, limit int) ([]model.RelationID, error) 
 // moves only if something differs. A bag begins with version 1; an empty change
 // makes one that isn't there, one that only deletes doesn't.
 func (t *txn) changeSettings(key string, change model.Settings) (int, error) {
-	var doc settingsDoc
+	doc, _, err := t.layOver(key, change)
+	return doc.Version, err
+}
+
+// layOver is changeSettings that returns the databag, and whether it was written.
+func (t *txn) layOver(key string, change model.Settings) (doc settingsDoc, changed bool, err error) {
 	found, err := t.find(key, &doc)
 	if err != nil {
-		return 0, errors.Trace(err)
+		return doc, false, errors.Trace(err)
 	}
 	values, changed := doc.Values.Apply(change)
 	if !changed && (found || len(change) > 0) {
-		return doc.Version, nil
+		return doc, false, nil
 	}
 	if err := model.CheckStored("settings", values); err != nil {
-		return 0, err
+		return settingsDoc{}, false, err
 	}
 	doc.Version++
 	doc.Moved = doc.Moved.after(doc.Values, values, doc.Version)
 	doc.Values = values
-	return doc.Version, t.put(key, doc)
+	return doc, true, t.put(key, doc)
 }
 
 // Settings are a unit's settings in a relation, also after it has left;

@@ -12,7 +12,9 @@ import (
 // Suspend suspends relations, all of them or none: their units leave them, as
 // if they were removed. They keep their ids, and what is in their databags. The
 // message says why, for people; the newest one holds. Errors: NotFound, and
-// NotValid for a relation that is being removed and for a peer relation.
+// NotValid for a relation that is being removed, for a peer relation, and for one
+// across models in the model that has consumed: only where it is offered it can be
+// suspended. Source: docs/spec/juju-clients.md §11.2.
 func (m *Model) Suspend(ctx context.Context, message string, ids ...model.RelationID) error {
 	return m.changeSuspension(ctx, "suspend", ids, func(r *RelationDoc) { r.Suspended, r.SuspendedMessage = true, message })
 }
@@ -37,8 +39,14 @@ func (m *Model) changeSuspension(ctx context.Context, verb string, ids []model.R
 			case r.Life != model.Alive:
 				return errors.NewNotValid(nil, fmt.Sprintf("cannot %s relation %q: it is being removed", verb, r.Key))
 			}
-			change(&r)
-			if err := tx.put(relationKey(id), r); err != nil {
+			if r.Across != nil && !r.Across.Offering {
+				return errors.NewNotValid(nil, fmt.Sprintf("cannot set suspend status for %q which is not associated with an offer", r.Key))
+			}
+			was := r.Suspended
+			if change(&r); r.Across != nil && r.Suspended != was {
+				r.Across.Since = tx.now()
+			}
+			if err := tx.putRelation(r); err != nil {
 				return errors.Trace(err)
 			}
 		}

@@ -160,7 +160,7 @@ func (t *txn) newPeers(app *ApplicationDoc, charm CharmDoc) error {
 		if found {
 			continue
 		}
-		if _, err := t.addRelation([]model.Endpoint{ep}); err != nil {
+		if err := t.addPeers(ep); err != nil {
 			return errors.Trace(err)
 		}
 		app.Relations++

@@ -21,6 +21,9 @@ type checker struct {
 	units     map[model.UnitName]state.UnitDoc
 	machines  map[string]state.MachineDoc
 	relations map[model.RelationID]state.RelationDoc
+	saas      map[string]state.SAASDoc
+	offers    map[string]state.OfferDoc
+	standIns  map[string]standIn
 	inScope   map[model.RelationID][]model.UnitName
 	storage   map[model.StorageID]state.StorageDoc
 	attached  map[model.StorageID]state.AttachmentDoc
@@ -43,6 +46,7 @@ func Problems(ctx context.Context, s store.Store, uuid string, rest bool) ([]str
 	c.unitsAndMachines()
 	c.relationDocs()
 	c.storageDocs()
+	c.acrossDocs()
 	c.orphans()
 	return c.problems, nil
 }
@@ -55,7 +59,7 @@ func load(ctx context.Context, s store.Store, uuid string) (*checker, error) {
 			apps: map[string]state.ApplicationDoc{}, units: map[model.UnitName]state.UnitDoc{},
 			machines: map[string]state.MachineDoc{}, relations: map[model.RelationID]state.RelationDoc{},
 			inScope: map[model.RelationID][]model.UnitName{}, storage: map[model.StorageID]state.StorageDoc{}, attached: map[model.StorageID]state.AttachmentDoc{},
-			next: map[string]int{},
+			next: map[string]int{}, saas: map[string]state.SAASDoc{}, offers: map[string]state.OfferDoc{}, standIns: map[string]standIn{},
 		}
 		prefix := "m/" + uuid + "/"
 		kvs, err := r.List(prefix)
@@ -98,6 +102,12 @@ func (c *checker) load(key string, value []byte) error {
 		return loadInto(c.machines, value, func(d state.MachineDoc) string { return d.ID })
 	case "relation":
 		return loadInto(c.relations, value, func(d state.RelationDoc) model.RelationID { return d.ID })
+	case "saas":
+		return loadInto(c.saas, value, func(d state.SAASDoc) string { return d.Name })
+	case "offer":
+		return loadInto(c.offers, value, func(d state.OfferDoc) string { return d.Name })
+	case "stand-in":
+		return loadInto(c.standIns, value, func(d standIn) string { return d.Name })
 	case "storage":
 		return loadInto(c.storage, value, func(d state.StorageDoc) model.StorageID { return d.ID })
 	case "attachment":
@@ -192,7 +202,7 @@ func (c *checker) relationDocs() {
 			c.bad("relation %d counts %d units in scope, there are %d", id, r.Units, len(c.inScope[id]))
 		}
 		for _, u := range c.inScope[id] {
-			if !slices.Contains(c.keys, fmt.Sprintf("scope-of/%s/%d", u, id)) {
+			if !c.strange(r, u.Application()) && !slices.Contains(c.keys, fmt.Sprintf("scope-of/%s/%d", u, id)) {
 				c.bad("unit %s is in the scope of relation %d, which is not among its own", u, id)
 			}
 		}
@@ -200,6 +210,9 @@ func (c *checker) relationDocs() {
 			c.bad("relation %d is %s with nobody in scope", id, r.Life)
 		}
 		for _, e := range r.Endpoints {
+			if c.strange(r, e.Application) {
+				continue
+			}
 			a, ok := c.apps[e.Application]
 			if !ok {
 				c.bad("relation %d refers to application %s, which isn't there", id, e.Application)
@@ -292,8 +305,9 @@ func (c *checker) scopeFits(rest string) bool {
 	}
 	u := model.UnitName(strings.Join(parts[len(parts)-2:], "/"))
 	_, there := c.units[u]
-	_, _, part := c.relations[model.RelationID(n)].Endpoint(u.Application())
-	return there && part
+	r := c.relations[model.RelationID(n)]
+	_, _, part := r.Endpoint(u.Application())
+	return part && (there || c.strange(r, u.Application()))
 }
 
 // splitKey takes a key apart: "unit/mysql/0" is "unit" and "mysql/0".
