@@ -37,6 +37,26 @@ picture: build ## docs/session.svg, from a real run of suite/picture/session.txt
 	data=$$(mktemp -d) && PATH=$(CURDIR)/bin:$$PATH UNITD_ISOLATE=off UNITD_DATA=$$data \
 		$(GO) run ./suite/picture suite/picture/session.txt docs/session.svg; code=$$?; rm -rf "$$data"; exit $$code
 
+# What is built is called by its tag, without the v, else by its commit.
+VERSION = $(or $(patsubst v%,%,$(shell git describe --tags --exact-match --match 'v[0-9]*' 2>/dev/null)),0.0.0-dev+$(shell git rev-parse --short=12 HEAD))
+.PHONY: version wheel
+version: ## the version of what is built here
+	@echo '$(VERSION)'
+
+# A wheel for each platform, with the programs, in WHEELS. The client in C is in
+# that of the host's platform, for which there is a compiler.
+WHEELS ?= $(CURDIR)/bin/wheels
+WHEEL_PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
+wheel: ## the packages for PyPI, in bin/wheels
+	@set -e; rm -rf $(WHEELS)/programs; version='$(VERSION)'; for p in $(WHEEL_PLATFORMS); do \
+		dir=$(WHEELS)/programs/$$p; mkdir -p $$dir; \
+		for program in unitd:unitd unitd-hooktool:hooktool; do \
+			CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) build -trimpath -ldflags='-s -w' -o $$dir/$${program%:*} ./cmd/$${program#*:}; \
+		done; \
+		if [ $$p = "$$($(GO) env GOOS)/$$($(GO) env GOARCH)" ]; then $(MAKE) -s c-client C_CLIENT=$$dir/unitd-hooktool-c; fi; \
+		python3 python/wheel.py --platform $$p --version "$$version" --programs $$dir --out $(WHEELS); \
+	done; rm -rf $(WHEELS)/programs
+
 pebble: ## Pebble, in bin/, for who wants to run charms with containers and has none
 	$(PEBBLE_BUILD) $(CURDIR)/bin/pebble $(PEBBLE_MAIN)
 
@@ -163,7 +183,8 @@ VENVS ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/unitd-tests
 REQUIREMENTS = testcharms/opsy/requirements.txt testcharms/testdata/requirements-ops2.txt testcharms/testdata/requirements-charmhelpers.txt \
 	testcharms/testdata/requirements-opstesting.txt \
 	kube/testdata/requirements-lightkube.txt \
-	pebble/testdata/requirements-pytest.txt
+	pebble/testdata/requirements-pytest.txt \
+	python/requirements.txt
 
 venv:
 	@if python3 -c 'import venv, ensurepip' 2>/dev/null; then set -e; \
@@ -177,6 +198,7 @@ venv:
 			$$pip --target "$$new/charmhelpers" -r testcharms/testdata/requirements-charmhelpers.txt; \
 			$$pip --target "$$new/lightkube" -r kube/testdata/requirements-lightkube.txt; \
 			$$pip --target "$$new/pytest" -r pebble/testdata/requirements-pytest.txt; \
+			$$pip --target "$$new/python" -r python/requirements.txt; \
 			"$$new/bin/python" -m pip download --quiet --disable-pip-version-check --no-deps --no-binary ops -d "$$new/sdist" -r testcharms/opsy/requirements.txt; \
 			tar -xzf "$$new"/sdist/ops-*.tar.gz --no-same-owner -C "$$new/sdist"; \
 			chmod 755 "$$new"; if [ -e "$$venv" ]; then rm -rf "$$new"; else mv "$$new" "$$venv"; fi; \
