@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/unitd/unitd/agent"
+	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
 	"github.com/unitd/unitd/state/store/etcd"
 )
@@ -18,9 +19,18 @@ import (
 // tokenTime is how long a token is valid if nothing else is said.
 const tokenTime = time.Hour
 
+// addMachineFlags are the flags of add-machine.
+type addMachineFlags struct {
+	n            int
+	valid        time.Duration
+	base, series string
+	constraints  []string
+	disks        []string
+	noted        [2]string
+}
+
 func (a machineVerbs) addMachineCmd() *cobra.Command {
-	var n int
-	var valid time.Duration
+	var f addMachineFlags
 	cmd := &cobra.Command{
 		Use:   "add-machine [local]",
 		Short: "Add a machine: a host that joins by a token, or this one",
@@ -36,36 +46,74 @@ a host; with etcd it may be one that nobody has joined yet.
 Called as juju it makes machines on this host.`,
 		Example: `  unitd add-machine
   unitd add-machine -n 3 --valid 24h
-  unitd add-machine local`,
+  unitd add-machine local --base ubuntu@24.04`,
 		Args: Args(0, 1, ""),
 		RunE: func(_ *cobra.Command, args []string) error {
-			dropIn := a.Command() == jujuName
-			switch {
-			case len(args) == 1 && machineID.MatchString(args[0]):
-				return Usagef("machine-id cannot be specified when adding machines")
-			case len(args) == 1 && args[0] != "local":
-				return Usagef("cannot make a machine of %q: only \"local\" is known, and without it a host that joins by itself", args[0])
-			case len(args) == 1 && n != 1 && dropIn:
-				return Usagef("cannot use -n when specifying a placement directive")
-			case n < 1 || n > maxMachines:
-				return Usagef("-n must be from 1 to %d", maxMachines)
-			case valid <= 0:
-				return Usagef("--valid must be a time, as 90m or 24h")
+			todo, err := f.args(args, a.Command() == jujuName)
+			if err != nil {
+				return err
 			}
-			provider := state.ManualProvider
-			if len(args) == 1 || dropIn {
-				provider = state.LocalProvider
-			}
-			return a.addMachines(provider, n, valid)
+			return a.addMachines(todo, f.n)
 		},
 	}
-	cmd.Flags().IntVarP(&n, "n", "n", 1, "number of machines to add")
-	cmd.Flags().DurationVar(&valid, "valid", tokenTime, "how long the token is valid")
-	var noted []string
-	for _, name := range []string{"base", "series", "constraints", "disks", "private-key", "public-key"} {
-		cmd.Flags().StringArrayVar(&noted, name, nil, "noted: a host is what it is")
+	fs := cmd.Flags()
+	fs.IntVarP(&f.n, "n", "n", 1, "number of machines to add")
+	fs.DurationVar(&f.valid, "valid", tokenTime, "how long the token is valid")
+	fs.StringVar(&f.base, "base", "", "the base that the machine is shown with, as ubuntu@24.04")
+	fs.StringVar(&f.series, "series", "", "an older way to name the base")
+	fs.StringArrayVar(&f.constraints, "constraints", nil, "key=value …: recorded; may be repeated")
+	fs.StringArrayVar(&f.disks, "disks", nil, "recorded: a pool, a count and a size, with commas between")
+	for i, name := range []string{"private-key", "public-key"} {
+		fs.StringVar(&f.noted[i], name, "", "noted: nothing is reached by ssh for this")
 	}
 	return cmd
+}
+
+// args are what the flags, and the arguments, ask for.
+func (f addMachineFlags) args(args []string, dropIn bool) (todo state.MachineArgs, err error) {
+	todo.Provider, todo.Valid, todo.Disks = state.ManualProvider, f.valid, f.disks
+	if len(args) == 1 || dropIn {
+		todo.Provider = state.LocalProvider
+	}
+	switch {
+	case len(args) == 1 && args[0] != "local":
+		err = wrongTarget(args[0])
+	case len(args) == 1 && f.n != 1 && dropIn:
+		err = Usagef("cannot use -n when specifying a placement directive")
+	case f.n < 1 || f.n > maxMachines:
+		err = Usagef("-n must be from 1 to %d", maxMachines)
+	case f.valid <= 0:
+		err = Usagef("--valid must be a time, as 90m or 24h")
+	case f.base != "" && f.series != "":
+		err = Usagef("--series and --base cannot be specified together")
+	}
+	if err != nil {
+		return todo, err
+	}
+	switch {
+	case f.base != "":
+		todo.Base, err = model.ParseBase(f.base)
+	case f.series != "":
+		todo.Base, err = model.ParseSeries(f.series)
+	}
+	if err != nil {
+		return todo, Usagef("%v", err)
+	}
+	todo.Constraints, err = readConstraints(f.constraints)
+	return todo, err
+}
+
+// wrongTarget is the error of a machine that can't be had. Source:
+// docs/spec/juju-clients.md §10.1.
+func wrongTarget(target string) error {
+	kind, _, _ := strings.Cut(target, ":")
+	switch {
+	case machineID.MatchString(target):
+		return Usagef("machine-id cannot be specified when adding machines")
+	case kind == "lxd" || kind == "kvm":
+		return Usagef("cannot make a machine of %q: cannot create containers; units with machines of their own have them by --isolate", target)
+	}
+	return Usagef("cannot make a machine of %q: only \"local\" is known, and without it a host that joins by itself", target)
 }
 
 // jujuName is the name by which clients of Juju call this program.
@@ -74,15 +122,16 @@ const jujuName = "juju"
 // maxMachines is how many machines one command adds at most.
 const maxMachines = 1000
 
-func (a machineVerbs) addMachines(provider string, n int, valid time.Duration) error {
+func (a machineVerbs) addMachines(todo state.MachineArgs, n int) error {
 	m, err := a.model()
 	if err != nil {
 		return err
 	}
 	added := map[string]bool{}
 	for range n {
-		doc, token, err := m.AddMachine(a.Context(), provider, valid)
+		doc, token, err := m.AddMachineOf(a.Context(), todo)
 		if err != nil {
+			a.Note("failed to create 1 machine")
 			return err
 		}
 		added[doc.ID] = true
@@ -91,7 +140,11 @@ func (a machineVerbs) addMachines(provider string, n int, valid time.Duration) e
 			a.printf("%s\n", token)
 		}
 	}
-	if provider == state.ManualProvider {
+	if len(todo.Disks) > 0 {
+		a.records("--disks")
+	}
+	a.recordsConstraints(todo.Constraints)
+	if todo.Provider == state.ManualProvider {
 		dir, err := agent.DataDir()
 		if err != nil {
 			return err
@@ -103,12 +156,12 @@ func (a machineVerbs) addMachines(provider string, n int, valid time.Duration) e
 		if place == agent.LocalStore {
 			place = filepath.Join(dir, agent.StoreFile)
 		}
-		a.Note("On its host, with a data directory of its own (UNITD_DATA), within %s:\n  unitd agent --store %s --join TOKEN", shortly(valid), agent.StorePlace(place))
+		a.Note("On its host, with a data directory of its own (UNITD_DATA), within %s:\n  unitd agent --store %s --join TOKEN", shortly(todo.Valid), agent.StorePlace(place))
 		if strings.HasPrefix(place, etcd.Scheme) {
 			a.Note("It needs credentials of its own where etcd wants any, and the same keys for secrets as this host (secret.key, or %s)", agent.SecretKeyVariable)
 		}
 	}
-	if err := a.Ensure(); err != nil || provider != state.LocalProvider {
+	if err := a.Ensure(); err != nil || todo.Provider != state.LocalProvider {
 		return err
 	}
 	return a.awaitStarted(m, added)

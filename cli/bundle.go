@@ -9,7 +9,7 @@ func (a charmVerbs) bundles() *bundle.Applier { return &bundle.Applier{Deployer:
 
 // deployBundle is deploy with a bundle.
 func (a charmVerbs) deployBundle(path, name string, f deployFlags) error {
-	if name != "" || f.units != -1 || len(f.config) > 0 || f.trust || f.constraints+f.hookTimeout+f.lockGroup != "" || len(f.resources) > 0 {
+	if name != "" || f.units != -1 || len(f.config) > 0 || f.trust || len(f.constraints) > 0 || f.hookTimeout+f.lockGroup != "" || len(f.resources) > 0 {
 		return Usagef("%s", bundle.As(path, ": ")+"a bundle names its applications, and says their units and options itself")
 	}
 	if why := bundle.As(path, ""); why != "" {

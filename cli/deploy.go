@@ -20,7 +20,7 @@ type deployFlags struct {
 	units       int
 	config      []string
 	trust       bool
-	constraints string
+	constraints []string
 	resources   []string
 	base        string
 	hookTimeout string
@@ -68,7 +68,7 @@ already is brought up to date, and what the bundle doesn't say of it stays.`,
 	fs.StringArrayVar(&f.storage, "storage", nil, "name=directive: a pool, a count and a size, with commas between")
 	fs.StringVar(&f.to, "to", "", toFlag)
 	declareIsolation(cmd, &f.isolate)
-	fs.StringVar(&f.constraints, "constraints", "", "noted; this machine is what it is")
+	fs.StringArrayVar(&f.constraints, "constraints", nil, "key=value …: the architecture that units need; others are recorded")
 	fs.StringVar(&f.base, "base", "", "the base of the units, of those that the charm names; isolated units see it, unless --isolate-os says another")
 	fs.BoolVar(&f.force, "force", false, "deploy the charm on a --base that it doesn't name")
 	return cmd
@@ -123,6 +123,9 @@ func (a charmVerbs) deploy(path, name string, f deployFlags) error {
 	if err := a.Placed(m, deploy.OnMachines(charm.Charm, todo), func() error { return m.Deploy(a.Context(), todo) }); err != nil {
 		return err
 	}
+	if err := a.noteConstraints(m, todo); err != nil {
+		return err
+	}
 	return a.added()
 }
 
@@ -162,7 +165,14 @@ func (f deployFlags) args(charm model.Charm, name string) (todo state.DeployArgs
 	if err != nil {
 		return todo, nil, err
 	}
-	todo.Application, todo.Trust, todo.Constraints = name, f.trust, f.constraints
+	constraints, err := readConstraints(f.constraints)
+	if err != nil {
+		return todo, nil, err
+	}
+	if len(f.constraints) > 0 && charm.Subordinate {
+		return todo, nil, errors.New("cannot use --constraints with subordinate application")
+	}
+	todo.Application, todo.Trust, todo.Constraints = name, f.trust, constraints.String()
 	todo.HookTimeout, todo.LockGroup = f.hookTimeout, f.lockGroup
 	if todo.Config, err = charm.ParseConfig(config); err != nil {
 		return todo, nil, errors.Annotate(err, "parsing settings for application")

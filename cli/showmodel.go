@@ -4,12 +4,11 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/juju/errors"
 	"github.com/spf13/cobra"
 
-	"github.com/unitd/unitd/agent"
 	"github.com/unitd/unitd/render"
+	"github.com/unitd/unitd/state"
 )
 
 func (a modelVerbs) showModelCmd() *cobra.Command {
@@ -35,11 +34,11 @@ func (a modelVerbs) showModelCmd() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			name, err := a.StoreName()
+			f, err := a.modelFacts(m)
 			if err != nil {
 				return err
 			}
-			return a.write(format, output, render.Tree{s.Model.Name: render.ModelTree(s, controllerID(name), time.Now())})
+			return a.write(format, output, render.Tree{s.Model.Name: render.ModelTree(s, f)})
 		},
 	}
 	cmd.Flags().StringVar(&format, "format", "yaml", "output format: yaml or json")
@@ -48,11 +47,18 @@ func (a modelVerbs) showModelCmd() *cobra.Command {
 	return cmd
 }
 
-// controllerID is the UUID by which tools tell controllers apart: a store has one,
-// made of where it is.
-func controllerID(store string) string {
-	if dir, err := agent.DataDirPath(); err == nil && store == agent.LocalStore {
-		store = dir
+// modelFacts are what show-model shows beside the status.
+func (a modelVerbs) modelFacts(m *state.Model) (render.ModelFacts, error) {
+	f := render.ModelFacts{Controller: render.ControllerName, Host: thisHost(), Now: time.Now()}
+	c, err := a.Open()
+	if err != nil {
+		return f, err
 	}
-	return uuid.NewSHA1(uuid.NameSpaceURL, []byte("unitd:"+store)).String()
+	identity, err := c.Identity(a.Context())
+	if err != nil {
+		return f, err
+	}
+	secrets, err := m.Secrets(a.Context())
+	f.ControllerUUID, f.Secrets = identity.UUID, len(secrets)
+	return f, err
 }

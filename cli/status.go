@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"context"
-	"runtime"
 
 	"github.com/juju/errors"
 	"github.com/spf13/cobra"
@@ -139,6 +138,3 @@ func short(s *state.FullStatus) string {
 	}
 	return b.String()
 }
-
-// thisHost is what the local machines are made of.
-func thisHost() render.Host { return render.Host{Arch: runtime.GOARCH, Cores: runtime.NumCPU()} }

@@ -28,6 +28,8 @@ func (a *program) groups() []Group {
 		inside   = insideVerbs{b}
 		machine  = machineVerbs{b}
 		model    = modelVerbs{base: b, appVerbs: app, storageVerbs: storage, waiting: wait}
+		limits   = constraintVerbs{b}
+		keys     = sshKeyVerbs{b}
 		store    = storeVerbs{b}
 		agent    = agentVerbs{b}
 	)
@@ -37,7 +39,7 @@ func (a *program) groups() []Group {
 		}},
 		{Title: "Applications and units", Verbs: []func() *cobra.Command{
 			charm.deployCmd, charm.refreshCmd, charm.rollbackCmd, unit.addUnitCmd, unit.removeUnitCmd, unit.removeApplicationCmd,
-			unit.scaleApplicationCmd, app.configCmd, unit.trustCmd, app.exposeCmd, app.unexposeCmd, unit.resolvedCmd,
+			unit.scaleApplicationCmd, app.configCmd, limits.constraintsCmd, limits.setConstraintsCmd, unit.trustCmd, app.exposeCmd, app.unexposeCmd, unit.resolvedCmd,
 			charm.attachResourceCmd, charm.resourcesCmd, app.payloadsCmd,
 		}},
 		{Title: "Relations", Verbs: []func() *cobra.Command{
@@ -67,7 +69,8 @@ func (a *program) groups() []Group {
 		}},
 		{Title: "Models and their store", Verbs: []func() *cobra.Command{
 			model.addModelCmd, model.destroyModelCmd, model.modelsCmd, model.modelCmd, model.switchCmd, model.showModelCmd,
-			model.modelConfigCmd, store.storeCmd, store.storeUserCmd, caches.cacheCmd,
+			model.modelConfigCmd, limits.modelConstraintsCmd, limits.setModelConstraintsCmd,
+			keys.addSSHKeyCmd, keys.removeSSHKeyCmd, keys.sshKeysCmd, store.storeCmd, store.storeUserCmd, caches.cacheCmd,
 		}},
 		{Title: ofAgent, Verbs: []func() *cobra.Command{
 			agent.agentCmd, agent.debugAgentCmd, agent.shutdownCmd, agent.completionCmd, agent.versionCmd, agent.labCmd,

@@ -3,10 +3,12 @@ package machine
 import (
 	"bufio"
 	"os"
+	"runtime"
 	"strings"
 
 	hookcontext "github.com/unitd/unitd/context"
 	"github.com/unitd/unitd/isolate"
+	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
 )
 
@@ -26,6 +28,9 @@ type Host struct {
 	Debian, Ubuntu bool
 	// Base is the host's operating system: "ubuntu" and "24.04".
 	BaseName, BaseChannel string
+	// Arch is the host's architecture as constraints name it; empty: whichever units
+	// ask for.
+	Arch string
 }
 
 // machine is what the model is told of the machine with that id.
@@ -38,6 +43,7 @@ func (h Host) machine(id string) state.MachineDoc {
 // loopback one; it stays the same wherever a laptop is carried.
 func LocalHost() Host {
 	h := Host{
+		Arch:      model.ArchitectureOf(runtime.GOARCH),
 		Addresses: []string{"127.0.0.1"},
 		Network: hookcontext.Network{
 			Interfaces: []hookcontext.Interface{{

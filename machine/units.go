@@ -43,6 +43,10 @@ func (a *modelAgent) reconcile(ctx context.Context) error {
 			if err := a.takeAway(ctx, doc); err != nil {
 				a.log.Error("cannot remove a unit", "unit", doc.Name, "err", err)
 			}
+		case !doc.Deployed && !a.present.now().suits(doc.Arch):
+			if err := a.sayUnsuited(ctx, doc); err != nil {
+				return errors.Trace(err)
+			}
 		default:
 			starting = append(starting, a.add(doc))
 		}

@@ -36,6 +36,19 @@ func ParseBase(text string) (Base, error) {
 	return Base{Name: m[1], Channel: m[2]}, nil
 }
 
+// ParseSeries is the base that a series of Ubuntu's is another name for. The error is
+// NotValid.
+func ParseSeries(series string) (Base, error) {
+	for name, channel := range map[string]string{
+		"trusty": "14.04", "xenial": "16.04", "bionic": "18.04", "focal": "20.04", "jammy": "22.04", "noble": "24.04",
+	} {
+		if name == series {
+			return Base{Name: "ubuntu", Channel: channel}, nil
+		}
+	}
+	return Base{}, errors.NewNotValid(nil, fmt.Sprintf("series %q is not known: give --base, such as ubuntu@24.04", series))
+}
+
 // lts says whether it is an Ubuntu with long-term support: of each second year's
 // April.
 func (b Base) lts() bool {

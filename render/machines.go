@@ -45,10 +45,18 @@ func instanceID(m state.MachineView) string {
 type Host struct {
 	Arch  string // as Go names it
 	Cores int
+	Mem   uint64 // in MiB; 0: nobody knows
 }
 
-// hardware is the host as status tells of it.
-func (h Host) hardware() string { return fmt.Sprintf("arch=%s cores=%d", h.Arch, h.Cores) }
+// hardware is the host as status tells of it, in the words of constraints. Source:
+// docs/spec/juju-clients.md §6.3.
+func (h Host) hardware() string {
+	text := fmt.Sprintf("arch=%s cores=%d", model.ArchitectureOf(h.Arch), h.Cores)
+	if h.Mem > 0 {
+		text += fmt.Sprintf(" mem=%dM", h.Mem)
+	}
+	return text
+}
 
 // machineTree is a machine as "status --format json" shows it.
 func machineTree(m state.MachineView, on Host, utc bool) Tree {
@@ -68,6 +76,9 @@ func machineTree(m state.MachineView, on Host, utc bool) Tree {
 	}
 	if m.Provider == state.LocalProvider {
 		t["hardware"] = on.hardware()
+	}
+	if m.Constraints != "" {
+		t["constraints"] = m.Constraints
 	}
 	if m.Base.Name != "" {
 		t["base"] = baseTree(m.Base)

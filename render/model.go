@@ -16,19 +16,32 @@ const KubernetesVersion = kube.Version
 // JustNow is when whoever asks was connected to a model last: they are now.
 const JustNow = "just now"
 
-// ModelTree is what show-model shows. Source: docs/spec/cli-juju.md §2.6. The type
+// ModelFacts are what show-model shows beside the status.
+type ModelFacts struct {
+	// Controller and ControllerUUID are whose model it is.
+	Controller, ControllerUUID string
+	// Secrets is how many secrets the model has.
+	Secrets int
+	// Host is what its local machines are made of.
+	Host Host
+	Now  time.Time
+}
+
+// ModelTree is what show-model shows. Source: docs/spec/cli-juju.md §2.6,
+// docs/spec/juju-clients.md §6.1. The type
 // is "kubernetes" for a model that was made for container charms, or has none but
 // them: tools take another way there, on which there are no machines.
-func ModelTree(s *state.FullStatus, controller string, now time.Time) Tree {
+func ModelTree(s *state.FullStatus, f ModelFacts) Tree {
 	kind := ShownType(s.Model, s.Applications)
 	t := Tree{
 		"name": UserName + "/" + s.Model.Name, "short-name": s.Model.Name, "model-uuid": s.Model.UUID, "model-type": TypeName(kind),
-		"controller-uuid": controller, "controller-name": ControllerName, "is-controller": false,
+		"controller-uuid": f.ControllerUUID, "controller-name": f.Controller, "is-controller": false,
 		"owner": UserName, "cloud": CloudName(s.Model.Type), "region": RegionName, "type": ProviderName(kind), "life": s.Model.Life.String(),
-		"status":        Tree{"current": ModelStatus(s.Model), "since": ago(now.Sub(s.Model.Created))},
-		"users":         Tree{UserName: Tree{"display-name": UserName, "access": UserName, "last-connection": JustNow}},
-		"sla":           "unsupported",
-		"agent-version": hooks.Version,
+		"status":          Tree{"current": ModelStatus(s.Model), "since": Friendly(s.Model.Created, f.Now)},
+		"users":           Tree{UserName: Tree{"display-name": UserName, "access": UserName, "last-connection": JustNow}},
+		"secret-backends": Tree{"internal": Tree{"num-secrets": f.Secrets, "status": "active"}},
+		"sla":             "unsupported",
+		"agent-version":   hooks.Version,
 		"supported-features": []Tree{
 			{"name": model.FeatureJuju, "description": "the version of Juju that charms find", "version": hooks.Version},
 			{"name": model.FeatureK8sAPI, "description": "what charms need of Kubernetes", "version": KubernetesVersion},
@@ -37,25 +50,34 @@ func ModelTree(s *state.FullStatus, controller string, now time.Time) Tree {
 	if len(s.Machines) > 0 {
 		machines := Tree{}
 		for _, m := range s.Machines {
-			machines[m.ID] = Tree{"cores": 0}
+			cores := 0 // nobody knows those of a host that has joined
+			if m.Provider == state.LocalProvider {
+				cores = f.Host.Cores
+			}
+			machines[m.ID] = Tree{"cores": cores}
 		}
 		t["machines"] = machines
 	}
 	return t
 }
 
-// ago is how long ago something was, as Juju says it.
-func ago(d time.Duration) string {
-	for _, unit := range []struct {
-		name string
-		is   time.Duration
-	}{{"day", 24 * time.Hour}, {"hour", time.Hour}, {"minute", time.Minute}, {"second", time.Second}} {
-		switch n := int(d / unit.is); {
-		case n == 1:
-			return "1 " + unit.name + " ago"
-		case n > 1:
-			return fmt.Sprintf("%d %ss ago", n, unit.name)
-		}
+// Friendly is when something was, as people say it. Source:
+// docs/spec/juju-clients.md §0.
+func Friendly(t, now time.Time) string {
+	d := now.Sub(t)
+	switch {
+	case d < 2*time.Second:
+		return JustNow
+	case d < time.Minute:
+		return fmt.Sprintf("%d seconds ago", d/time.Second)
+	case d < 2*time.Minute:
+		return "1 minute ago"
+	case d < time.Hour:
+		return fmt.Sprintf("%d minutes ago", d/time.Minute)
+	case d < 2*time.Hour:
+		return "1 hour ago"
+	case d < 24*time.Hour:
+		return fmt.Sprintf("%d hours ago", d/time.Hour)
 	}
-	return JustNow
+	return t.UTC().Format(time.DateOnly)
 }

@@ -281,11 +281,11 @@ func (t *txn) addUnit(app *ApplicationDoc, principal model.UnitName, p *placing)
 	switch {
 	case app.Sidecar:
 		message = "installing agent"
-		if err := t.placePod(&u, *app); err != nil {
+		if err := t.placePod(&u, *app, p.constraints); err != nil {
 			return u, errors.Trace(err)
 		}
 	case principal == "":
-		if err := t.place(&u, p); err != nil {
+		if err := t.place(&u, app, p); err != nil {
 			return u, errors.Trace(err)
 		}
 	default:

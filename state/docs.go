@@ -66,9 +66,10 @@ type ApplicationDoc struct {
 	Subordinate bool     `json:"subordinate,omitempty"`
 	Exposed     bool     `json:"exposed,omitempty"`
 	// Published are the ports of hosts by which its units are reached.
-	Published   []model.Publication `json:"published,omitempty"`
-	Trust       bool                `json:"trust,omitempty"`
-	Constraints string              `json:"constraints,omitempty"`
+	Published []model.Publication `json:"published,omitempty"`
+	Trust     bool                `json:"trust,omitempty"`
+	// Constraints are the text of model.Constraints, for units that are added later.
+	Constraints string `json:"constraints,omitempty"`
 	// HookTimeout is how long a hook may take, as text; empty: as the model says.
 	HookTimeout string `json:"hook-timeout,omitempty"`
 	// LockGroup: only units of the same group on a machine run their hooks one
@@ -129,7 +130,10 @@ type UnitDoc struct {
 	// Pod: it is a container unit, whose machine is none that people see.
 	Pod bool `json:"pod,omitempty"`
 	// Provider is that of its machine.
-	Provider     string           `json:"provider,omitempty"`
+	Provider string `json:"provider,omitempty"`
+	// Arch is the architecture that its machine must have, as it was asked for when the
+	// unit was made; empty: any will do.
+	Arch         string           `json:"arch,omitempty"`
 	Principal    model.UnitName   `json:"principal,omitempty"`
 	Subordinates []model.UnitName `json:"subordinates,omitempty"`
 	// Deployed: an agent has taken the unit on, so it must be taken away by one.
@@ -183,6 +187,11 @@ type MachineDoc struct {
 	// BaseName and BaseChannel are its operating system, "ubuntu" and "24.04".
 	BaseName    string `json:"base-name,omitempty"`
 	BaseChannel string `json:"base-channel,omitempty"`
+	// Constraints are the text of model.Constraints that it was made with. AskedBase, as
+	// "ubuntu@24.04", and Disks are what else was asked for; only people are told.
+	Constraints string   `json:"constraints,omitempty"`
+	AskedBase   string   `json:"asked-base,omitempty"`
+	Disks       []string `json:"disks,omitempty"`
 	// ForUnit: the machine was made for one unit, and goes with it.
 	ForUnit bool `json:"for-unit,omitempty"`
 	// Pod: it stands for the machine of a container unit, which has none. People

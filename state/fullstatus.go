@@ -34,7 +34,8 @@ type MachineView struct {
 	// Expired: nobody has joined as the machine, and nobody can any more.
 	Expired bool
 	// Base is that of the charm for which the machine is there, of its first
-	// principal unit by name; that of the host where no charm names one.
+	// principal unit by name; where no charm names one, the one that was asked for when
+	// the machine was added, else that of the host.
 	Base model.Base
 }
 
@@ -118,6 +119,9 @@ func (s *FullStatus) read(r docs) error {
 	byID := map[string]MachineView{}
 	for _, doc := range machines {
 		v := MachineView{MachineDoc: doc, Base: model.Base{Name: doc.BaseName, Channel: doc.BaseChannel}}
+		if base, err := model.ParseBase(doc.AskedBase); err == nil {
+			v.Base = base
+		}
 		v.Expired = doc.Join != nil && !s.Timestamp.Before(doc.Join.Expires)
 		if v.Present, err = r.present(doc.ID); err != nil {
 			return errors.Trace(err)

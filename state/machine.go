@@ -24,12 +24,27 @@ const (
 	ManualProvider = "manual"
 )
 
-// AddMachine makes an Alive machine that is not for any one unit, and returns
-// it (seed 000, "Machines"). For one of ManualProvider it returns the token by
-// which an agent joins as its own; it is valid once, and for as long as valid
-// says. Of the token only a hash is stored. The error is NotValid for a model
-// that is being destroyed.
+// MachineArgs say what machine is to be added.
+type MachineArgs struct {
+	Provider string
+	// Valid is how long the token of one of ManualProvider is valid.
+	Valid time.Duration
+	// Constraints, over the model's, Base and Disks are kept for people.
+	Constraints model.Constraints
+	Base        model.Base
+	Disks       []string
+}
+
+// AddMachine is AddMachineOf for a machine of which nothing else is asked for.
 func (m *Model) AddMachine(ctx context.Context, provider string, valid time.Duration) (doc MachineDoc, token string, err error) {
+	return m.AddMachineOf(ctx, MachineArgs{Provider: provider, Valid: valid})
+}
+
+// AddMachineOf makes an Alive machine that is not for any one unit, and returns
+// it (seed 000, "Machines"). For one of ManualProvider it returns the token by
+// which an agent joins as its own; it is valid once. Of the token only a hash is
+// stored. The error is NotValid for a model that is being destroyed.
+func (m *Model) AddMachineOf(ctx context.Context, a MachineArgs) (doc MachineDoc, token string, err error) {
 	secret := rand.Text()
 	_, err = m.update(ctx, func(tx *txn) error {
 		if err := tx.alive(); err != nil {
@@ -39,9 +54,16 @@ func (m *Model) AddMachine(ctx context.Context, provider string, valid time.Dura
 		if err != nil {
 			return errors.Trace(err)
 		}
-		doc = MachineDoc{ID: fmt.Sprint(n), Provider: provider, Created: tx.now()}
-		if provider == ManualProvider {
-			doc.Join = &JoinDoc{Hash: hashOfSecret(secret), Expires: tx.now().Add(valid)}
+		ofModel, err := tx.modelConstraints()
+		if err != nil {
+			return errors.Trace(err)
+		}
+		doc = MachineDoc{ID: fmt.Sprint(n), Provider: a.Provider, Created: tx.now(), Constraints: a.Constraints.Under(ofModel).String(), Disks: a.Disks}
+		if a.Base.Name != "" {
+			doc.AskedBase = a.Base.String()
+		}
+		if a.Provider == ManualProvider {
+			doc.Join = &JoinDoc{Hash: hashOfSecret(secret), Expires: tx.now().Add(a.Valid)}
 			token = strings.Join([]string{m.info.UUID, doc.ID, secret}, ".")
 			if err := tx.put(settledOf(doc.ID), settledDoc{}); err != nil {
 				return errors.Trace(err)

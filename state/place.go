@@ -19,16 +19,22 @@ type placing struct {
 	free []string // ids of machines, in the order in which they are taken
 	// awaited are the ids of free machines that are taken only by name.
 	awaited []string
+	// constraints are those of the model.
+	constraints model.Constraints
 }
 
 // placing reads what is known of where there is room. Machines that nobody has
 // joined come last, and on a store of one host not at all: who should join there?
 func (d docs) placing(to []string) (*placing, error) {
 	free, awaited, err := d.freeMachines()
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
 	if !d.m.oneHost {
 		free, awaited = append(free, awaited...), nil
 	}
-	return &placing{to: slices.Clone(to), free: free, awaited: awaited}, errors.Trace(err)
+	ofModel, err := d.modelConstraints()
+	return &placing{to: slices.Clone(to), free: free, awaited: awaited, constraints: ofModel}, errors.Trace(err)
 }
 
 // take says whether the machine was free, and is no longer.
@@ -101,7 +107,7 @@ func (d docs) checkPlacement(to []string, n int) error {
 // the one that was named, or a machine without assigned units, of those first
 // that have a host; if there is none, to one that is made for the unit
 // (seed 000, "add-unit").
-func (t *txn) place(u *UnitDoc, p *placing) error {
+func (t *txn) place(u *UnitDoc, app *ApplicationDoc, p *placing) error {
 	to := ""
 	if len(p.to) > 0 {
 		to, p.to = p.to[0], p.to[1:]
@@ -115,7 +121,7 @@ func (t *txn) place(u *UnitDoc, p *placing) error {
 		if err != nil {
 			return errors.Trace(err)
 		}
-		m.ID = fmt.Sprint(n)
+		m.ID, m.Constraints = fmt.Sprint(n), app.together(p.constraints).String()
 	} else {
 		var err error
 		if m, err = t.seenMachine(to); err != nil {
@@ -130,7 +136,7 @@ func (t *txn) place(u *UnitDoc, p *placing) error {
 			return errors.Trace(err)
 		}
 	}
-	u.Machine, u.Provider = m.ID, m.Provider
+	u.Machine, u.Provider, u.Arch = m.ID, m.Provider, app.together(p.constraints).Architecture()
 	m.Units = append(m.Units, u.Name)
 	return t.put(machineKey(m.ID), m)
 }

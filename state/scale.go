@@ -177,7 +177,11 @@ func (t *txn) grow(application string) (more bool, err error) {
 	if err != nil || len(missing) == 0 {
 		return false, errors.Trace(err)
 	}
-	p := &placing{}
+	ofModel, err := t.modelConstraints()
+	if err != nil {
+		return false, errors.Trace(err)
+	}
+	p := &placing{constraints: ofModel}
 	some := missing[:min(len(missing), p.unitsPerTxn(0, app, charm.Charm))]
 	for _, n := range some {
 		app.NextUnit = n
@@ -210,8 +214,8 @@ func (d docs) missing(app ApplicationDoc, charm model.Charm) (numbers []int, err
 }
 
 // placePod gives a container unit its pod, which people don't see among machines.
-func (t *txn) placePod(u *UnitDoc, app ApplicationDoc) error {
-	u.Machine, u.Pod = podName(u.Name), true
+func (t *txn) placePod(u *UnitDoc, app ApplicationDoc, ofModel model.Constraints) error {
+	u.Machine, u.Pod, u.Arch = podName(u.Name), true, app.together(ofModel).Architecture()
 	if err := t.put(podKey(u.Name), PodDoc{Wanted: app.pod(0)}); err != nil {
 		return errors.Trace(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"path/filepath"
+	"runtime"
 	"time"
 
 	"github.com/juju/errors"
@@ -26,6 +27,8 @@ type Facts struct {
 	// Hosted: the unit's agent runs on this host. Present: the model knows of one
 	// for the unit's machine.
 	Hosted, Present bool
+	// Arch is the architecture of this host, as constraints name it.
+	Arch string
 	// Elsewhere: its machine is another host.
 	Elsewhere bool
 	// Known: what the unit's agent remembers is on this machine; Local is that,
@@ -69,7 +72,7 @@ type Facts struct {
 // machine.Config.Dir). agent is what the unit's agent says there, nil where it
 // doesn't run there. The error is NotFound where there is no such unit.
 func Look(ctx context.Context, m *state.Model, dir string, unit model.UnitName, agent *machine.Word, now time.Time) (Facts, error) {
-	f := Facts{Now: now, Hosted: agent != nil}
+	f := Facts{Now: now, Hosted: agent != nil, Arch: model.ArchitectureOf(runtime.GOARCH)}
 	s, err := m.Status(ctx)
 	if err != nil {
 		return f, errors.Trace(err)

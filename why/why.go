@@ -30,6 +30,7 @@ const (
 	Check    State = "check"    // nothing, but a check of a container is down
 	Reboot   State = "reboot"   // its machine is to be rebooted
 	NoAgent  State = "no-agent" // nobody runs its hooks
+	Machine  State = "machine"  // there is no machine as it needs it
 )
 
 // Answer is what holds a unit.
@@ -53,7 +54,7 @@ type reason func(Facts) (Answer, bool)
 // Say makes the sentence. The first reason that applies is the one.
 func Say(f Facts) Answer {
 	for _, r := range []reason{
-		dead, unwritable, running, noAgent, reboot, trouble, answered, failed, turn, going, notYet, storage, upcoming, down, next, asideElsewhere, aside, check, held, elsewhere,
+		dead, unwritable, running, unsuited, noAgent, reboot, trouble, answered, failed, turn, going, notYet, storage, upcoming, down, next, asideElsewhere, aside, check, held, elsewhere,
 	} {
 		if a, ok := r(f); ok {
 			return f.finish(a)
@@ -121,6 +122,15 @@ func running(f Facts) (Answer, bool) {
 		a.Since = f.Agent.Since
 	}
 	return a, true
+}
+
+// unsuited is a unit for another architecture than this host's. Source:
+// docs/spec/juju-clients.md §6.3.
+func unsuited(f Facts) (Answer, bool) {
+	u := f.Unit
+	a := Answer{State: Machine, Free: fmt.Sprintf(`"unitd set-constraints %s arch=%s" has units that are added later run here`, u.Name.Application(), f.Arch)}
+	a.Sentence = fmt.Sprintf("waits for a machine with arch=%s, which this host isn't", u.Arch)
+	return a, u.Arch != "" && u.Arch != f.Arch && !u.Deployed && !f.Elsewhere
 }
 
 func noAgent(f Facts) (Answer, bool) {

@@ -54,6 +54,10 @@ func TestWhatIsSaid(t *testing.T) {
 		want   string
 	}{
 		{"nothing, and no update-status either", func(*why.Facts) {}, why.Settled, "shop/0 has had nothing to do since 08:59:00"},
+		{"a unit for another architecture", func(f *why.Facts) {
+			f.Unit.Arch, f.Arch, f.Unit.Deployed = "s390x", "arm64", false
+		}, why.Machine, "shop/0 waits for a machine with arch=s390x, which this host isn't; " +
+			`"unitd set-constraints shop arch=arm64" has units that are added later run here`},
 		{"nothing until update-status", func(f *why.Facts) { idle(f, time.Hour) }, why.Settled,
 			"shop/0 has had nothing to do since 08:59:00; update-status is next, at 10:00:00"},
 		{"nothing until a secret is to be rotated", func(f *why.Facts) {

@@ -1,0 +1,71 @@
+package state
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/google/uuid"
+	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/state/store"
+)
+
+// controllerKey is where a store says what it is itself.
+const controllerKey = "controller/info"
+
+// ControllerDoc is what a store is as a controller: by its UUID tools tell it from
+// others, wherever its file is.
+type ControllerDoc struct {
+	UUID string `json:"uuid"`
+}
+
+// Identity reads what the store is as a controller. A store that nobody has asked yet
+// gets its UUID then.
+func (c *Controller) Identity(ctx context.Context) (ControllerDoc, error) {
+	var doc ControllerDoc
+	_, err := c.store.View(ctx, func(r store.Reader) (err error) {
+		doc, err = readController(r)
+		return errors.Trace(err)
+	})
+	if err != nil || doc.UUID != "" {
+		return doc, errors.Trace(err)
+	}
+	return c.ChangeIdentity(ctx, func(*ControllerDoc) error { return nil })
+}
+
+// ChangeIdentity changes what the store says of itself, and returns that.
+func (c *Controller) ChangeIdentity(ctx context.Context, change func(*ControllerDoc) error) (ControllerDoc, error) {
+	id, err := uuid.NewRandom()
+	if err != nil {
+		return ControllerDoc{}, errors.Annotate(err, "cannot make a controller's id")
+	}
+	var doc ControllerDoc
+	_, err = c.store.Update(ctx, func(tx store.Tx) error {
+		if doc, err = readController(tx); err != nil {
+			return errors.Trace(err)
+		}
+		if doc.UUID == "" {
+			doc.UUID = id.String()
+		}
+		if err := change(&doc); err != nil {
+			return errors.Trace(err)
+		}
+		b, err := json.Marshal(doc)
+		if err != nil {
+			return errors.Trace(err)
+		}
+		return errors.Trace(tx.Put(controllerKey, b))
+	})
+	return doc, errors.Trace(err)
+}
+
+func readController(r store.Reader) (doc ControllerDoc, err error) {
+	kv, err := r.Get(controllerKey)
+	if errors.Is(err, errors.NotFound) {
+		return doc, nil
+	}
+	if err != nil {
+		return doc, errors.Trace(err)
+	}
+	return doc, errors.Annotatef(json.Unmarshal(kv.Value, &doc), "document %s", controllerKey)
+}
