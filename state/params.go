@@ -1,42 +1,35 @@
 package state
 
 import (
+	"bytes"
 	"encoding/json"
-	"slices"
-	"strings"
 
 	"github.com/juju/errors"
-	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/unitd/unitd/schema"
 )
 
 // checkParams are the parameters of an action, with the defaults that their
 // schema has for those that are left out. The error says in a line what is
 // wrong with them, or with the schema, which is one of JSON schema's draft 4.
-func checkParams(schema, params map[string]any) (map[string]any, error) {
+func checkParams(described, params map[string]any) (map[string]any, error) {
 	given, err := asJSON(params)
 	if err != nil {
 		return nil, errors.Trace(err)
 	}
-	if schema == nil {
-		schema = map[string]any{"additionalProperties": false}
+	if described == nil {
+		described = map[string]any{"additionalProperties": false}
 	}
-	rules, err := asJSON(schema)
+	rules, err := asJSON(described)
 	if err != nil {
 		return nil, errors.Trace(err)
 	}
-	const name = "https://unitd.invalid/params"
-	c := jsonschema.NewCompiler()
-	c.DefaultDraft(jsonschema.Draft4)
-	c.UseLoader(jsonschema.SchemeURLLoader{}) // what a charm names elsewhere isn't fetched
-	if err := c.AddResource(name, rules); err != nil {
-		return nil, errors.Annotate(err, "the action's schema")
-	}
-	compiled, err := c.Compile(name)
+	compiled, err := schema.Parse(rules)
 	if err != nil {
-		return nil, errors.Errorf("the charm's schema is no JSON schema: %s", firstCause(err))
+		return nil, errors.Errorf("the charm's schema is no JSON schema: %s", err)
 	}
-	if err := compiled.Validate(given); err != nil {
-		return nil, errors.New(firstCause(err))
+	if err := compiled.Check(given); err != nil {
+		return nil, errors.Trace(err)
 	}
 	out, _ := withDefaults(rules, given).(map[string]any)
 	return numbers(out).(map[string]any), nil
@@ -51,23 +44,13 @@ func asJSON(v map[string]any) (any, error) {
 	if err != nil {
 		return nil, errors.Trace(err)
 	}
-	return jsonschema.UnmarshalJSON(strings.NewReader(string(b)))
-}
-
-// firstCause is the innermost reason of a validation error, with where it is,
-// in a line: `at '/size': got string, want integer`.
-func firstCause(err error) string {
-	var v *jsonschema.ValidationError
-	if !errors.As(err, &v) {
-		return strings.Join(strings.Fields(err.Error()), " ")
+	var out any
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.UseNumber()
+	if err := d.Decode(&out); err != nil {
+		return nil, errors.Trace(err)
 	}
-	for len(v.Causes) > 0 {
-		slices.SortFunc(v.Causes, func(a, b *jsonschema.ValidationError) int {
-			return slices.Compare(a.InstanceLocation, b.InstanceLocation)
-		})
-		v = v.Causes[0]
-	}
-	return strings.TrimPrefix(strings.Join(strings.Fields(v.Error()), " "), "at '': ")
+	return out, nil
 }
 
 // withDefaults fills in the defaults of an object's properties, and of those
