@@ -20,6 +20,16 @@ func (h *Host) Here(m *state.Model, unit model.UnitName) error {
 	if err != nil {
 		return err
 	}
+	return h.here(string(unit), doc.Machine, doc.Provider)
+}
+
+// MachineHere is Here for a machine.
+func (h *Host) MachineHere(doc state.MachineDoc) error {
+	return h.here("machine "+doc.ID, doc.ID, doc.Provider)
+}
+
+// here is an error where what is on a machine of that provider is on another host.
+func (h *Host) here(what, machine, provider string) error {
 	dir, err := DataDir()
 	if err != nil {
 		return err
@@ -28,15 +38,15 @@ func (h *Host) Here(m *state.Model, unit model.UnitName) error {
 	if err != nil {
 		return err
 	}
-	if r == nil && doc.Provider == state.LocalProvider {
+	if r == nil && provider == state.LocalProvider {
 		managed, err := h.ManagedElsewhere(dir)
 		if err != nil || managed == nil {
 			return err
 		}
-		return errors.NewNotFound(nil, fmt.Sprintf("%s is on host %s, not on this one: run the command there", unit, managed.Host))
+		return errors.NewNotFound(nil, fmt.Sprintf("%s is on host %s, not on this one: run the command there", what, managed.Host))
 	}
-	if r != nil && r.Machine == doc.Machine {
+	if r != nil && r.Machine == machine {
 		return nil
 	}
-	return errors.NewNotFound(nil, fmt.Sprintf("%s is on machine %s, not on this one: run the command there", unit, doc.Machine))
+	return errors.NewNotFound(nil, fmt.Sprintf("%s is on machine %s, not on this one: run the command there", what, machine))
 }

@@ -1,14 +1,12 @@
 package cli
 
 import (
-	"bufio"
 	"context"
 	"io"
 	"io/fs"
 	"os"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 
@@ -84,25 +82,8 @@ func (p Place) list(dir string) ([]string, error) {
 // as is the place as one of its users has it. A user that it doesn't have is
 // nobody, as those of machines that tests were written for.
 func (p Place) as(user string) Place {
-	if user == "" || !p.gives() {
-		return p
-	}
-	f, err := p.OpenFile("/etc/passwd", os.O_RDONLY, 0)
-	if err != nil {
-		return p
-	}
-	defer f.Close()
-	for lines := bufio.NewScanner(f); lines.Scan(); {
-		fields := strings.Split(lines.Text(), ":")
-		if len(fields) < 6 || fields[0] != user {
-			continue
-		}
-		uid, uerr := strconv.Atoi(fields[2])
-		gid, gerr := strconv.Atoi(fields[3])
-		if uerr == nil && gerr == nil && path.IsAbs(fields[5]) {
-			p.UID, p.GID, p.Dir = uid, gid, fields[5]
-		}
-		return p
+	if who, ok := p.person(user); ok {
+		p.UID, p.GID, p.Dir = who.UID, who.GID, who.Home
 	}
 	return p
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os/exec"
@@ -21,6 +22,10 @@ const CharmContainer = "charm"
 // Inside is what verbs need that lead inside of units.
 type Inside struct {
 	Streams
+	// DropIn: the program was called as juju, so words mean what they mean to Juju's
+	// ssh and scp, also where unitd has another meaning for them. Source:
+	// docs/spec/juju-clients.md §5.2.
+	DropIn bool
 	// Unit finds a unit of this host by "NAME" or "APP/leader", or by the id of its
 	// machine. The error says what is wrong with it, or on which host it is.
 	Unit func(ctx context.Context, name string) (Unit, error)
@@ -36,9 +41,13 @@ type Unit struct {
 	// Containers are the names of the workload containers of its charm, in order.
 	// None: it is the unit of another charm.
 	Containers []string
-	// Shell is a shell with these arguments where the unit's hooks run. The error
-	// says in a line what is wrong.
-	Shell func(arguments ...string) (*exec.Cmd, error)
+	// Address is that of the host of a unit elsewhere, which OpenSSH can lead to; then
+	// there are none of the doors. Empty: it is on this host.
+	Address string
+	// Shell is a shell with these arguments where the unit's hooks run, as a user of
+	// that place; as the place's own where there is no such. The error says in a line
+	// what is wrong.
+	Shell func(user string, arguments ...string) (*exec.Cmd, error)
 	// Files are those that its hooks see.
 	Files func() (Place, error)
 	// Workload has the files of a workload container. The error is NotFound where it
@@ -49,6 +58,21 @@ type Unit struct {
 	// Printed is the end of what that Pebble itself has printed, of so many lines;
 	// negative: all that is kept.
 	Printed func(container string, lines int) (string, error)
+}
+
+// defaultUser is whom Juju logs in as on machines.
+const defaultUser = "ubuntu"
+
+// user is as whom words mean to be in a unit; empty: as whom its hooks run. Containers
+// have users of their own, whom their Pebble knows.
+func (d Inside) user(u Unit, named string) string {
+	switch {
+	case len(u.Containers) > 0:
+		return ""
+	case d.DropIn:
+		return cmp.Or(named, defaultUser)
+	}
+	return named
 }
 
 // pick is the workload container that is meant by a name, or empty for where the

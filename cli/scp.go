@@ -1,13 +1,14 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/juju/errors"
@@ -134,7 +135,14 @@ func (d Inside) scp(ctx context.Context, args, words []string, f scpFlags) error
 	var all []operand
 	units, hosts := 0, 0
 	for _, word := range words {
-		o := parseOperand(word)
+		o, err := d.reached(ctx, parseOperand(word), f.container)
+		if err != nil {
+			return errors.Trace(err)
+		}
+		if o.text != word {
+			args = slices.Clone(args)
+			args[slices.Index(args, word)] = o.text
+		}
 		all = append(all, o)
 		switch {
 		case o.unit != "":
@@ -149,7 +157,7 @@ func (d Inside) scp(ctx context.Context, args, words []string, f scpFlags) error
 	case hosts > 0 && units > 0:
 		return errors.Errorf("cannot copy between a unit and %q: copy to this host first", firstHost(all))
 	case hosts > 0:
-		return d.openSSH(ctx, append(f.forSSH(), args...))
+		return d.openSSH(ctx, "scp", append(f.forSSH(), args...))
 	}
 	c := copying{ctx: ctx, recursive: f.recursive, preserve: f.preserve}
 	places := make([]Place, len(all))
@@ -165,6 +173,20 @@ func (d Inside) scp(ctx context.Context, args, words []string, f scpFlags) error
 	}
 	last := len(all) - 1
 	return errors.Trace(d.copyAll(&c, all[:last], places[:last], all[last], places[last]))
+}
+
+// reached is an operand with the host in the place of a unit that OpenSSH leads to.
+func (d Inside) reached(ctx context.Context, o operand, container string) (operand, error) {
+	if o.unit == "" || container != "" || !d.DropIn {
+		return o, nil
+	}
+	u, err := d.Unit(ctx, o.unit)
+	if err != nil || u.Address == "" {
+		return o, errors.Trace(err)
+	}
+	o.unit, o.host = "", cmp.Or(o.user, defaultUser)+"@"+u.Address
+	o.text = o.host + ":" + o.path
+	return o, nil
 }
 
 // copyAll copies each source, also after one that couldn't be.
@@ -224,14 +246,7 @@ func (d Inside) place(ctx context.Context, o operand, container string) (p Place
 	if err != nil {
 		return Place{}, false, errors.Trace(err)
 	}
-	return p.as(o.user), len(u.Containers) > 0, nil
-}
-
-// openSSH has OpenSSH copy between hosts.
-func (d Inside) openSSH(ctx context.Context, args []string) error {
-	cmd := exec.CommandContext(ctx, "scp", args...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = d.In, d.Out, d.Err
-	return exited(cmd.Run(), "cannot run scp for a host that is no unit")
+	return p.as(cmp.Or(d.user(u, o.user), o.user)), len(u.Containers) > 0, nil
 }
 
 func firstHost(all []operand) string {

@@ -61,7 +61,7 @@ func newWorld(t *testing.T) *world {
 			default:
 				return u, errors.NewNotFound(nil, fmt.Sprintf("unit %q not found", name))
 			}
-			u.Shell = func(args ...string) (*exec.Cmd, error) { return exec.Command("/bin/sh", args...), nil }
+			u.Shell = func(_ string, args ...string) (*exec.Cmd, error) { return exec.Command("/bin/sh", args...), nil }
 			u.Workload = func(container string) (cli.Place, error) {
 				if container == "off" {
 					return cli.Place{}, errors.NotFoundf("cell")

@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -17,20 +19,28 @@ import (
 	"github.com/unitd/unitd/pebble"
 )
 
-// SSH is the verb ssh.
+// SSH is the verb ssh. Source: docs/spec/juju-clients.md §5.2.
 func (d Inside) SSH() *cobra.Command {
 	var container string
+	pty := true
 	cmd := &cobra.Command{
-		Use:   "ssh UNIT [-- COMMAND …]",
+		Use:   "ssh [USER@]TARGET [OPENSSH OPTIONS] [-- COMMAND …]",
 		Short: "Open a shell where a unit is, or run a command there",
 		Long: `Open a shell in the machine of an isolated unit, or in the charm directory of a unit
 that shares this host. With --container it is in a workload container, as the user and
 with the environment of its Pebble. The shell isn't a hook: it waits for no hooks, and
 the only hook tool in it is juju-exec, which a workload container doesn't have either.
 
-UNIT is a name, APPLICATION/leader, or the id of the unit's machine. One argument
-after it is run as a script. Several are the words of one command; in a workload
-container, such a command needs no shell.`,
+TARGET is a unit's name, APPLICATION/leader, or the id of a machine: of its first unit,
+or this host if it has none. One argument after it is run as a script. Several are the
+words of one command; in a workload container, such a command needs no shell. Options
+of OpenSSH between the two are taken as well: -l, -n, -t and -T do what they do there,
+those about the connection nothing. USER is a user of the unit's machine; one that it
+doesn't have is ignored. To another host, USER@HOST, OpenSSH itself leads.
+
+Called as juju it does as Juju does: the words of a command are joined, and a shell
+parts them again; it runs as the user ubuntu in that user's home, where there is one;
+and any other TARGET is a host.`,
 		Example: `  unitd ssh ledger/0
   unitd ssh ledger/leader -- ss -ltn
   unitd ssh ledger/0 'dpkg -l | grep nginx'
@@ -38,38 +48,71 @@ container, such a command needs no shell.`,
 		Args:              Args(1, -1, "no target name specified"),
 		ValidArgsFunction: d.completeTarget,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			words := args[1:]
-			if len(words) > 0 && words[0] == "--" {
-				words = words[1:]
+			call, err := parseSSH(args[0], args[1:])
+			if err != nil {
+				return err
 			}
-			return d.ssh(cmd.Context(), args[0], container, words)
+			if !pty {
+				call.terminal = noTerminal
+			}
+			if call.host != "" && isHost(call.host, d.DropIn) {
+				return d.openSSH(cmd.Context(), "ssh", args)
+			}
+			return d.ssh(cmd.Context(), call, container, args)
 		},
 	}
 	d.flags(cmd, &container)
+	cmd.Flags().BoolVar(&pty, "pty", true, "give the command the terminal that this one has, if it has one")
 	return cmd
 }
 
-func (d Inside) ssh(ctx context.Context, target, container string, words []string) error {
-	u, err := d.Unit(ctx, target)
+func (d Inside) ssh(ctx context.Context, c sshCall, container string, args []string) error {
+	u, err := d.Unit(ctx, cmp.Or(c.target, c.host))
 	if err != nil {
 		return errors.Trace(err)
+	}
+	if u.Address != "" {
+		at := cmp.Or(c.user, defaultUser) + "@" + u.Address
+		return d.openSSH(ctx, "ssh", append([]string{at}, args[1:]...))
+	}
+	if c.forwards != "" {
+		return errors.Errorf("%s: port forwarding needs OpenSSH; %s is on this host", c.forwards, u.Name)
+	}
+	if c.silent {
+		d.In = nil
 	}
 	if container, err = u.pick(d.Streams, container); err != nil {
 		return errors.Trace(err)
 	}
 	if container != "" {
-		return d.inWorkload(ctx, u, container, words)
+		return d.inWorkload(ctx, u, container, c.command)
 	}
 	arguments := []string{"-i"}
-	if len(words) > 0 {
-		arguments = []string{"-c", model.ShellLine(words)}
+	switch {
+	case len(c.command) > 0 && d.DropIn && len(u.Containers) == 0:
+		arguments = []string{"-c", remoteScript(c.command)}
+	case len(c.command) > 0:
+		arguments = []string{"-c", model.ShellLine(c.command)}
 	}
-	cmd, err := u.Shell(arguments...)
+	cmd, err := u.Shell(d.user(u, c.user), arguments...)
 	if err != nil {
 		return errors.Trace(err)
 	}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = d.In, d.Out, d.Err
+	if c.terminal == noTerminal {
+		cmd.Stdout, cmd.Stderr = piped{d.Out}, piped{d.Err}
+	}
 	return exited(cmd.Run(), fmt.Sprintf("cannot open a shell for %s", u.Name))
+}
+
+// piped is a writer that a program gets a pipe to, whatever is behind it.
+type piped struct{ io.Writer }
+
+// openSSH has a program of OpenSSH do what is about other hosts.
+func (d Inside) openSSH(ctx context.Context, program string, args []string) error {
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = d.In, d.Out, d.Err
+	return exited(cmd.Run(), fmt.Sprintf("cannot run %s for a host that is no unit", program))
 }
 
 // exited is how a program has ended that was run in the place of this one.

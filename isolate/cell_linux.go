@@ -120,7 +120,12 @@ func (c *Cell) Juju() string { return filepath.Join(c.dir, jujuDir) }
 // directory of the cell, as whom RunAs has said. Its environment, files and end are
 // those of the program.
 func (c *Cell) Command(dir, path string, args ...string) (program string, all []string) {
-	return c.cells.Program, append([]string{EnterCommand, c.dir, c.record.As.String(), dir, path}, args...)
+	return c.CommandAs(c.record.As, dir, path, args...)
+}
+
+// CommandAs is Command as a person, who has to be one that there is in the cell.
+func (c *Cell) CommandAs(p Person, dir, path string, args ...string) (program string, all []string) {
+	return c.cells.Program, append([]string{EnterCommand, c.dir, p.String(), dir, path}, args...)
 }
 
 // alive says whether the init runs and answers, or the first program runs.
