@@ -94,6 +94,7 @@ var rooms = []room{
 	{"scale", anything, []string{"hooks", "machine", "model", "state", "state/store", "state/store/memory", "uniter/resolver"}},
 	{"script/lab", anything, []string{"hooks", "machine", "model", "state/store", "state/store/etcd", "state/store/sqlite"}},
 	{"render", pure, []string{"debuglog", "history", "hooks", "kube", "model", "state"}},
+	{"waitfor", pure, []string{"model", "render", "state"}},
 	{"why", anything, []string{"hooks", "hooks/runner", "machine", "model", "state", "uniter/journal", "uniter/resolver"}},
 	{"script", anything, []string{
 		"audit", "charmdir", "debuglog", "durable", "history", "hooks", "hooks/runner", "isolate", "machine", "model", "pebble", "script/lab", "state", "state/store", "state/store/etcd/etcdtest", "why", "workload",
@@ -108,7 +109,7 @@ var rooms = []room{
 	{"bundle", anything, []string{"agent", "deploy", "model", "state", "state/store/etcd"}},
 	{"cli", anything, []string{
 		"agent", "bundle", "charmbuild", "charmdir", "debugger/session", "debuglog", "deploy", "durable", "history", "hooks", "hooks/runner", "isolate", "machine", "model", "oci", "pebble", "recording", "recording/tap",
-		"render", "script", "script/lab", "script/labagent", "state", "state/store", "state/store/etcd", "state/store/sqlite", "terminal", "tools", "uniter/resolver", "why", "workload",
+		"render", "script", "script/lab", "script/labagent", "state", "state/store", "state/store/etcd", "state/store/sqlite", "terminal", "tools", "uniter/resolver", "waitfor", "why", "workload",
 	}},
 	{"testcharms", anything, nil},
 	{"testcharms/images", standard, nil},

@@ -57,7 +57,7 @@ func (a *program) groups() []Group {
 			inside.debugHooksCmd, inside.debugCodeCmd, inside.debugWindowCmd,
 		}},
 		{Title: "What there is, and why", Verbs: []func() *cobra.Command{
-			status.statusCmd, status.showUnitCmd, status.showApplicationCmd, status.showStatusLogCmd, wait.waitCmd,
+			status.statusCmd, status.showUnitCmd, status.showApplicationCmd, status.showStatusLogCmd, wait.waitCmd, wait.waitForCmd,
 			status.whyCmd, status.debugLogCmd, status.historyCmd, status.rulesCmd,
 		}},
 		{Title: "Storage", Verbs: []func() *cobra.Command{

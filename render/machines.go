@@ -16,7 +16,7 @@ func MachineRows(machines []state.MachineView) [][]Cell {
 	}
 	rows := [][]Cell{Heads("Machine", "State", "Address", "Inst id", "Base", "AZ", "Message")}
 	for _, m := range machines {
-		status := machineStatus(m)
+		status := MachineStatus(m)
 		address, text := "", ""
 		if len(m.Addresses) > 0 {
 			address, text = m.Addresses[0], "Running"
@@ -62,9 +62,9 @@ func (h Host) hardware() string {
 func machineTree(m state.MachineView, on Host, utc bool) Tree {
 	host := model.Status{Status: "running", Message: "Running", Since: m.Started}
 	if m.Started.IsZero() && m.Provider == state.ManualProvider {
-		host = machineStatus(m)
+		host = MachineStatus(m)
 	}
-	agent := statusInfo(machineStatus(m), utc, true)
+	agent := statusInfo(MachineStatus(m), utc, true)
 	if m.Life != model.Alive {
 		agent["life"] = m.Life.String()
 	}
@@ -113,8 +113,8 @@ func MachinesTree(s *state.FullStatus, on Host) Tree {
 
 func baseTree(b model.Base) Tree { return Tree{"name": b.Name, "channel": b.Channel} }
 
-// machineStatus is that of the machine's agent.
-func machineStatus(m state.MachineView) model.Status {
+// MachineStatus is that of the machine's agent.
+func MachineStatus(m state.MachineView) model.Status {
 	switch {
 	case m.Started.IsZero() && m.Join != nil:
 		until := "its token is valid until " + m.Join.Expires.UTC().Format("2006-01-02 15:04:05Z")

@@ -65,7 +65,7 @@ func (s selection) unit(u state.UnitView) bool {
 // machine says whether the machine is matched, with all units on it.
 func (s selection) machine(m state.MachineView) bool {
 	return slices.ContainsFunc(s.words, func(w string) bool {
-		if w == m.ID || w == machineStatus(m).Status {
+		if w == m.ID || w == MachineStatus(m).Status {
 			return true
 		}
 		subnet, err := netip.ParsePrefix(w)

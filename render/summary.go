@@ -15,7 +15,7 @@ func StatusSummary(s *state.FullStatus) string {
 	t := &Table{}
 	t.Block(counts("# Machines:", len(s.Machines), func(count func(string)) {
 		for _, m := range s.Machines {
-			count(machineStatus(m).Status)
+			count(MachineStatus(m).Status)
 		}
 	}))
 	units, open := 0, map[string]bool{}
