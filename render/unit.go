@@ -37,7 +37,7 @@ func UnitDetail(d *state.UnitDetail, endpoint, related string, appOnly bool) Tre
 		remote := Tree{}
 		for _, ru := range r.Remote {
 			if related == "" || string(ru.Unit) == related {
-				remote[string(ru.Unit)] = Tree{"in-scope": true, "data": ru.Settings}
+				remote[string(ru.Unit)] = Tree{"in-scope": true, "data": bag(ru.Settings)}
 			}
 		}
 		if related != "" && len(remote) == 0 {
@@ -45,10 +45,10 @@ func UnitDetail(d *state.UnitDetail, endpoint, related string, appOnly bool) Tre
 		}
 		info := Tree{
 			"relation-id": int(r.ID), "endpoint": r.Own.Name, "related-endpoint": r.Other.Name,
-			"application-data": r.Application,
+			"application-data": bag(r.Application),
 		}
 		if !appOnly {
-			info["local-unit"] = Tree{"in-scope": r.InScope, "data": r.Local}
+			info["local-unit"] = Tree{"in-scope": r.InScope, "data": bag(r.Local)}
 			if len(remote) > 0 {
 				info["related-units"] = remote
 			}
@@ -96,4 +96,12 @@ func containerTree(c state.ContainerDoc) Tree {
 		t["failed-hooks"] = failed
 	}
 	return t
+}
+
+// bag are settings for programs, which go through them, also where there are none.
+func bag(s model.Settings) model.Settings {
+	if s == nil {
+		return model.Settings{}
+	}
+	return s
 }
