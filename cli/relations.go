@@ -20,20 +20,28 @@ type relationVerbs struct{ removals }
 func (a relationVerbs) integrateCmd() *cobra.Command {
 	var via string
 	cmd := &cobra.Command{
-		Use:     "integrate APPLICATION[:ENDPOINT] APPLICATION[:ENDPOINT]",
+		Use:     "integrate APPLICATION[:ENDPOINT] APPLICATION[:ENDPOINT] | URL[:ENDPOINT]",
 		Aliases: []string{"relate"},
 		Short:   "Relate two applications",
 		Long: `Relate two applications by endpoints of the same interface. Where several pairs
-of endpoints fit, name the endpoints.`,
-		Example:           "  unitd integrate shop ledger\n  unitd integrate shop:db ledger:db",
+of endpoints fit, name the endpoints. One of them may be of another model: by the name that
+"consume" has given it, or by the URL of an offer, which is consumed first.`,
+		Example:           "  unitd integrate shop ledger\n  unitd integrate shop:db ledger:db\n  unitd integrate shop admin/harbour.ledgerdb",
 		Args:              Args(2, 2, "an integration must involve two applications"),
 		ValidArgsFunction: a.completeEndpoints,
 		RunE: func(_ *cobra.Command, args []string) error {
+			by, err := subnets(via)
+			if err != nil {
+				return err
+			}
+			if args, err = a.consumed(args); err != nil {
+				return err
+			}
 			m, err := a.model()
 			if err != nil {
 				return err
 			}
-			rel, err := m.AddRelation(a.Context(), args[0], args[1])
+			rel, err := m.AddRelation(a.Context(), args[0], args[1], by...)
 			switch {
 			case errors.Is(err, errors.AlreadyExists):
 				return alreadyRelated(err)
@@ -50,7 +58,7 @@ of endpoints fit, name the endpoints.`,
 			return a.Ensure()
 		},
 	}
-	cmd.Flags().StringVar(&via, "via", "", "noted: all is on this machine")
+	cmd.Flags().StringVar(&via, "via", "", "across models: subnets by which the relation comes, to be shown; all is on this machine")
 	return cmd
 }
 

@@ -83,9 +83,9 @@ func (a statusVerbs) status(selectors []string, f statusFlags) error {
 }
 
 func (a statusVerbs) showStatus(m *state.Model, s *state.FullStatus, selectors []string, f statusFlags) error {
-	all := len(s.Applications) + len(s.Machines)
+	all := len(s.Applications) + len(s.Machines) + len(s.SAAS) + len(s.Offers)
 	render.SelectStatus(s, selectors)
-	if len(s.Applications)+len(s.Machines) == 0 {
+	if len(s.Applications)+len(s.Machines)+len(s.SAAS)+len(s.Offers) == 0 {
 		defer a.noteEmpty(s, selectors, f, all == 0)
 	}
 	if f.format == "json" || f.format == "yaml" {

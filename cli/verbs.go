@@ -23,6 +23,7 @@ func (a *program) groups() []Group {
 		app      = appVerbs{a.deploying}
 		unit     = unitVerbs{base: b, Deployer: a.Deployer, removals: forced, storageVerbs: storage}
 		relation = relationVerbs{forced}
+		offer    = offerVerbs{forced}
 		secret   = secretVerbs{b}
 		task     = taskVerbs{wait}
 		inside   = insideVerbs{b}
@@ -44,6 +45,10 @@ func (a *program) groups() []Group {
 		}},
 		{Title: "Relations", Verbs: []func() *cobra.Command{
 			relation.integrateCmd, relation.removeRelationCmd, relation.suspendRelationCmd, relation.resumeRelationCmd,
+		}},
+		{Title: "Relations across models", Verbs: []func() *cobra.Command{
+			offer.offerCmd, offer.offersCmd, offer.showOfferCmd, offer.findOffersCmd, offer.removeOfferCmd,
+			relation.consumeCmd, relation.removeSAASCmd,
 		}},
 		{Title: "Secrets", Verbs: []func() *cobra.Command{
 			secret.addSecretCmd, secret.updateSecretCmd, secret.removeSecretCmd, secret.grantSecretCmd, secret.revokeSecretCmd,

@@ -101,6 +101,8 @@ func SelectStatus(s *state.FullStatus, words []string) {
 	s.Relations = slices.DeleteFunc(s.Relations, func(r state.RelationDoc) bool {
 		return !slices.ContainsFunc(r.Endpoints, func(e model.Endpoint) bool { return named[e.Application] })
 	})
+	s.SAAS = slices.DeleteFunc(s.SAAS, func(v state.SAASView) bool { return !slices.Contains(words, v.Name) })
+	s.Offers = slices.DeleteFunc(s.Offers, func(v state.OfferView) bool { return !slices.Contains(words, v.Name) && !named[v.Application] })
 	s.Storage = slices.DeleteFunc(s.Storage, func(v state.StorageView) bool { return !units[v.Unit] })
 }
 

@@ -19,11 +19,13 @@ func StatusTable(s *state.FullStatus, colours, relations, utc bool) string {
 		Heads("Model", "Controller", "Cloud/Region", "Version", "SLA", "Timestamp"),
 		{{Text: s.Model.Name}, {Text: ControllerName}, {Text: CloudRegion(s.Model.Type)}, {Text: hooks.Version}, {Text: "unsupported"}, {Text: clockTime(s.Timestamp, utc)}},
 	})
+	t.Block(saasRows(s.SAAS))
 	machines, containers := byKind(s.Applications)
 	t.Block(applicationRows(machines))
 	t.Block(publishedRows(s))
 	t.Block(unitRows(machines))
 	t.Block(MachineRows(s.Machines))
+	t.Block(offerRows(s.Offers))
 	t.Block(containerApplicationRows(containers))
 	t.Block(containerUnitRows(containers))
 	if relations {

@@ -46,6 +46,7 @@ func StatusTree(s *state.FullStatus, on Host, utc bool) Tree {
 	for _, app := range s.Applications {
 		t["applications"].(Tree)[app.Name] = applicationTree(app, units, utc)
 	}
+	across(t, s, utc)
 	return t
 }
 

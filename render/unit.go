@@ -47,6 +47,9 @@ func UnitDetail(d *state.UnitDetail, endpoint, related string, appOnly bool) Tre
 			"relation-id": int(r.ID), "endpoint": r.Own.Name, "related-endpoint": r.Other.Name,
 			"application-data": bag(r.Application),
 		}
+		if r.Across {
+			info["cross-model"] = true
+		}
 		if !appOnly {
 			info["local-unit"] = Tree{"in-scope": r.InScope, "data": bag(r.Local)}
 			if len(remote) > 0 {

@@ -35,8 +35,8 @@ type Counterpart struct {
 	OfferID  string `json:"offer-id"`
 	// Via are the subnets that "integrate --via" gave.
 	Via []string `json:"via,omitempty"`
-	// Joined: the leader of Own has entered the scope, and hasn't left it. Since is when
-	// that changed.
+	// Joined: the leader of Own has entered the scope, and hasn't left it as the relation was
+	// suspended. Since is when that, or the suspension, changed.
 	Joined bool      `json:"joined,omitempty"`
 	Since  time.Time `json:"since"`
 }
@@ -219,8 +219,11 @@ func (t *txn) noteLeader(r *RelationDoc, unit model.UnitName, in bool) error {
 }
 
 func (t *txn) lead(r *RelationDoc, unit model.UnitName, in bool) error {
+	if r.Across.Joined == in || !in && !r.Suspended {
+		return nil // a leader that goes leaves others behind, of whom one will lead
+	}
 	leads, err := t.isLeader(unit)
-	if err != nil || !leads || r.Across.Joined == in {
+	if err != nil || !leads {
 		return errors.Trace(err)
 	}
 	r.Across.Joined, r.Across.Since = in, t.now()

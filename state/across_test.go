@@ -1,6 +1,7 @@
 package state_test
 
 import (
+	"bytes"
 	"fmt"
 	"testing"
 
@@ -265,4 +266,33 @@ func TestSuspensionHoldsOnBothSides(t *testing.T) {
 	h.ok(h.offering.Resume(h.ctx, there))
 	h.is("resumed", connection(), "joining")
 	h.enter("shop/0", here)
+}
+
+func TestAModelThatIsBroughtAloneCanLetItsRelationsGo(t *testing.T) {
+	t.Parallel()
+	h, here, there := related(t)
+	h.enter("shop/0", here)
+	h.offering.enter("ledger/0", there)
+	var exported bytes.Buffer
+	h.ok(h.Export(h.ctx, &exported))
+	other := newWorld(t)
+	m, err := other.controller.WithSealer(backwards()).Model(other.ctx, "shop")
+	h.ok(err)
+	h.ok(m.Destroy(h.ctx, false))
+	_, err = m.RemoveIfEmpty(h.ctx)
+	h.ok(err)
+	if other.Model, err = other.controller.Import(h.ctx, &exported, false); err != nil {
+		t.Fatal(err)
+	}
+	s, err := other.Status(other.ctx)
+	h.ok(err)
+	h.is("what was consumed", s.SAAS[0].Status.Status+" "+s.SAAS[0].Status.Message, `error model "harbour" isn't in the store`)
+	other.ok(other.Apply(other.ctx, "shop/0", model.Changes{Relations: map[model.RelationID]model.RelationChange{here: {Unit: model.Settings{"want": "a chair"}}}}))
+	other.ok(other.DestroyRelationID(other.ctx, here))
+	other.is("with units of both sides", other.relationLife(here), "dying")
+	other.leave("shop/0", here)
+	other.is("with a unit of a model that isn't there", other.relationLife(here), "dying")
+	other.ok(other.RunCleanups(other.ctx))
+	other.is("after the cleanup", other.relationLife(here), "gone")
+	h.is("where it came from", h.relationLife(here), "alive")
 }

@@ -39,8 +39,9 @@ func (d docs) isName(application, word string) (bool, error) {
 	}
 	if unit, err := model.ParseUnitName(word); err == nil {
 		var doc UnitDoc
-		found, err := d.find(unitKey(unit), &doc)
-		return found, errors.Trace(err)
+		if found, err := d.find(unitKey(unit), &doc); err != nil || found {
+			return found, errors.Trace(err)
+		}
 	}
 	return d.isEndpoint(application, word)
 }
@@ -58,7 +59,8 @@ func unitOfTag(tag string) (model.UnitName, bool) {
 }
 
 // isEndpoint says whether an application, if there is such, has an endpoint of
-// that name, or one that it is related with.
+// that name, or one that it is related with, or is related across models with an
+// application or a unit of that name.
 func (d docs) isEndpoint(application, word string) (bool, error) {
 	app, err := d.application(application)
 	if errors.Is(err, errors.NotFound) {
@@ -81,7 +83,9 @@ func (d docs) isEndpoint(application, word string) (bool, error) {
 		return false, errors.Trace(err)
 	}
 	for _, rel := range rels {
-		if _, other, _ := rel.Endpoint(application); other.Name == word {
+		_, other, _ := rel.Endpoint(application)
+		stranger := rel.Across != nil && (other.Application == word || model.UnitName(word).Application() == other.Application)
+		if other.Name == word || stranger {
 			return true, nil
 		}
 	}

@@ -22,17 +22,16 @@ type OfferDoc struct {
 	Application string           `json:"application"`
 	Endpoints   []model.Endpoint `json:"endpoints"`
 	Created     time.Time        `json:"created"`
-	// Access says what users may, by their names; it is noted, as there is one user.
+	// Access says what users may, by their names: the words are shown, as there is one user.
 	Access map[string]string `json:"access,omitempty"`
 	// Relations counts what refers to it.
 	Relations int `json:"relations"`
 }
 
-// The words of access to an offer, in their order.
+// The words of access to an offer that are given to who offers, and to all others.
 const (
-	AccessRead    = "read"
-	AccessConsume = "consume"
-	AccessAdmin   = "admin"
+	accessAdmin = "admin"
+	accessRead  = "read"
 )
 
 // everyone is the user that stands for all others.
@@ -76,7 +75,7 @@ func (m *Model) Offer(ctx context.Context, application string, endpoints []strin
 }
 
 func (t *txn) newOffer(app ApplicationDoc, endpoints []string, name string) (OfferDoc, error) {
-	o := OfferDoc{Name: name, Application: app.Name, Created: t.now(), Access: map[string]string{admin: AccessAdmin, everyone: AccessRead}}
+	o := OfferDoc{Name: name, Application: app.Name, Created: t.now(), Access: map[string]string{admin: accessAdmin, everyone: accessRead}}
 	if err := t.alive(); err != nil {
 		return o, errors.Trace(err)
 	}
@@ -219,25 +218,6 @@ func (m *Model) finishOffer(ctx context.Context, of goneOffer) error {
 	return errors.Trace(m.destroyRelations(ctx, slices.DeleteFunc(rels, func(r RelationDoc) bool {
 		return r.Across == nil || r.Across.OfferID != of.ID
 	}), Orderly))
-}
-
-// GrantOffer notes what a user may do with an offer; an empty access takes all back. The
-// error is NotFound where there is no such offer. Source: docs/spec/juju-clients.md §11.2.
-func (m *Model) GrantOffer(ctx context.Context, name, user, access string) error {
-	_, err := m.update(ctx, func(tx *txn) error {
-		o, err := tx.offer(name)
-		if err != nil {
-			return errors.Trace(err)
-		}
-		if o.Access == nil {
-			o.Access = map[string]string{}
-		}
-		if o.Access[user] = access; access == "" {
-			delete(o.Access, user)
-		}
-		return tx.put(offerKey(name), o)
-	})
-	return errors.Trace(err)
 }
 
 // offersOf are the names of the offers of an application; empty: of all of them.

@@ -317,7 +317,7 @@ func (m *Model) RemoveSAAS(ctx context.Context, name string, how Force) error {
 		s.Life = model.Dying
 		if s.Relations > 0 {
 			// Whoever is cut off after this leaves the rest to the agent.
-			if err := tx.queue(cleanupDoc{SAAS: &goingSAAS{Name: name, OfferID: s.OfferID, Force: how}}); err != nil {
+			if err := tx.queue(cleanupDoc{SAAS: &goingSAAS{Name: name, Force: how}}); err != nil {
 				return errors.Trace(err)
 			}
 		}
@@ -331,9 +331,8 @@ func (m *Model) RemoveSAAS(ctx context.Context, name string, how Force) error {
 
 // goingSAAS is a SAAS whose relations are to go.
 type goingSAAS struct {
-	Name    string `json:"name"`
-	OfferID string `json:"offer-id"`
-	Force   Force  `json:"force,omitempty"`
+	Name  string `json:"name"`
+	Force Force  `json:"force,omitempty"`
 }
 
 // finishSAAS does the rest of a RemoveSAAS, if there is any.

@@ -305,7 +305,8 @@ type Goal struct {
 	Since  time.Time
 }
 
-// GoalState reads the plan for the unit's application.
+// GoalState reads the plan for the unit's application. Of what it has consumed it has the
+// URL alone, and of who has consumed it nothing. Source: docs/spec/juju-clients.md §11.5.
 func (m *Model) GoalState(ctx context.Context, unit model.UnitName) (GoalState, error) {
 	g := GoalState{Units: map[string]Goal{}, Relations: map[string]map[string]Goal{}}
 	app := unit.Application()
@@ -319,7 +320,7 @@ func (m *Model) GoalState(ctx context.Context, unit model.UnitName) (GoalState, 
 		}
 		for _, rel := range rels {
 			own, other, _ := rel.Endpoint(app)
-			if rel.Suspended || rel.IsPeer() {
+			if rel.Suspended || rel.IsPeer() || rel.Across != nil && rel.Across.Offering {
 				continue
 			}
 			goals := g.Relations[own.Name]
@@ -330,6 +331,14 @@ func (m *Model) GoalState(ctx context.Context, unit model.UnitName) (GoalState, 
 			status := "joined"
 			if rel.Life != model.Alive {
 				status = "dying"
+			}
+			if rel.Across != nil {
+				saas, err := r.saas(other.Application)
+				if err != nil {
+					return errors.Trace(err)
+				}
+				goals[saas.URL] = Goal{status, rel.Since}
+				continue
 			}
 			goals[other.Application] = Goal{status, rel.Since}
 			if err := r.goals(other.Application, goals); err != nil {
