@@ -7,9 +7,12 @@ import (
 	"github.com/juju/errors"
 )
 
+// dataVariable names the data directory.
+const dataVariable = "UNITD_DATA"
+
 // DataDirPath is where unitd keeps everything.
 func DataDirPath() (string, error) {
-	dir := os.Getenv("UNITD_DATA")
+	dir := os.Getenv(dataVariable)
 	if dir == "" {
 		base := os.Getenv("XDG_DATA_HOME")
 		if base == "" {

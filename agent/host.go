@@ -23,6 +23,9 @@ type Host struct {
 	command   string // what this program was called as
 	StoreFlag string // what the command line says of the store; empty: nothing
 
+	// Quiet leaves out what is told beside the result, but for warnings.
+	Quiet bool
+
 	elsewhere bool // there is no agent here, and need be none
 	silent    bool // it was said that the agent doesn't answer
 
@@ -63,7 +66,11 @@ func (h *Host) StoreClock() clock.Clock { return h.clock }
 func (h *Host) ServedElsewhere() bool { return h.elsewhere }
 
 // Note tells a person something beside the result.
-func (h *Host) Note(format string, args ...any) { fmt.Fprintf(h.stderr, format+"\n", args...) }
+func (h *Host) Note(format string, args ...any) {
+	if !h.Quiet || strings.HasPrefix(format, "WARNING") {
+		fmt.Fprintf(h.stderr, format+"\n", args...)
+	}
+}
 
 // CloseStore closes the store, if one was opened.
 func (h *Host) CloseStore() error {
@@ -102,7 +109,11 @@ func (h *Host) Open() (*state.Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	controller := state.NewController(s, c).WithSealer(Sealer(keys)).WithCommand(h.command)
+	here, err := Controller()
+	if err != nil {
+		return nil, err
+	}
+	controller := state.NewController(s, c).WithSealer(Sealer(keys)).WithCommand(h.command).WithName(here.Name)
 	place, err := h.StoreName()
 	if err == nil && !strings.HasPrefix(place, etcd.Scheme) {
 		controller = controller.WithOneHost()

@@ -13,6 +13,7 @@ import (
 	"github.com/unitd/unitd/durable"
 	"github.com/unitd/unitd/machine"
 	"github.com/unitd/unitd/script/lab"
+	"github.com/unitd/unitd/state"
 	"github.com/unitd/unitd/state/store"
 	"github.com/unitd/unitd/state/store/etcd"
 	"github.com/unitd/unitd/state/store/sqlite"
@@ -230,4 +231,18 @@ func (h *Host) CheckEngine(thorough bool) error {
 		return nil // etcd verifies what it reads itself
 	}
 	return errors.Trace(s.Check(h.ctx, thorough))
+}
+
+// Look opens the store of another controller for a moment; nil: it has none yet.
+func (h *Host) Look(r Registered, do func(*state.Controller) error) error {
+	path := filepath.Join(r.Dir, StoreFile)
+	if _, err := os.Stat(path); os.IsNotExist(err) {
+		return do(nil)
+	}
+	db, err := sqlite.Open(path, sqlite.Options{Log: NewLog(h.stderr), Clock: clock.WallClock, Former: func() error { return formerAgent(r.Dir) }})
+	if err != nil {
+		return errors.Annotatef(err, "controller %s", r.Name)
+	}
+	defer db.Close()
+	return do(state.NewController(db, clock.WallClock).WithName(r.Name))
 }

@@ -49,11 +49,52 @@ func (a agentVerbs) shutdownCmd() *cobra.Command {
 		Use:   "shutdown",
 		Short: "End the agent of this data directory",
 		Long: `End the agent. Hooks that run are ended, with time to finish, and run again when
-there is an agent again; units and their workloads stay as they are.`,
+there is an agent again; units and their workloads stay as they are. The agents of
+controllers that bootstrap has made end, too; with -c that of one controller alone.`,
 		Example: "  unitd shutdown",
 		Args:    Args(0, 0, ""),
-		RunE:    func(*cobra.Command, []string) error { return a.Shutdown(timeout) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Lookup(controllerFlag).Changed {
+				return a.Shutdown(timeout)
+			}
+			return a.shutdownAll(timeout)
+		},
 	}
 	cmd.Flags().DurationVar(&timeout, "timeout", agent.ShutdownTime, "give up waiting after this long")
 	return cmd
+}
+
+// shutdownAll ends the agent of the data directory, and those of the controllers below it.
+func (a agentVerbs) shutdownAll(timeout time.Duration) error {
+	here, err := agent.Controller()
+	if err != nil {
+		return err
+	}
+	if here.Name == agent.OwnController {
+		all, err := agent.Controllers()
+		if err != nil {
+			return err
+		}
+		for _, r := range all[1:] {
+			if err := a.shutdownOther(r, timeout); err != nil {
+				return err
+			}
+		}
+	}
+	return a.Shutdown(timeout)
+}
+
+// shutdownOther ends the agent of another controller, if it has one.
+func (a agentVerbs) shutdownOther(r agent.Registered, timeout time.Duration) error {
+	if err := a.WorkOn(r.Name); err != nil {
+		return err
+	}
+	pid, err := agent.Running()
+	if err == nil && pid != 0 {
+		err = a.Shutdown(timeout)
+	}
+	if err != nil {
+		return err
+	}
+	return a.WorkOn(agent.OwnController)
 }

@@ -74,7 +74,7 @@ on this machine alone and with nothing to set up.`,
   unitd deploy ./my-charm
   unitd integrate my-charm:db postgresql
   unitd status --watch`,
-		PersistentPreRunE:          func(*cobra.Command, []string) error { return a.ClearForeground() },
+		PersistentPreRunE:          a.begin,
 		SilenceErrors:              true,
 		SilenceUsage:               true,
 		SuggestionsMinimumDistance: 2,
@@ -94,6 +94,7 @@ on this machine alone and with nothing to set up.`,
 	})
 	root.PersistentFlags().StringVarP(&a.flag, "model", "m", "", "the model to work on, instead of the current one")
 	root.PersistentFlags().StringVar(&a.StoreFlag, "store", "", "the store with the models, like etcd://host:2379/prefix, instead of the one in the data directory")
+	declareGeneral(root)
 	Add(root, a.groups())
 	help := root.HelpFunc()
 	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {

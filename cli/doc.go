@@ -68,10 +68,16 @@ func Args(least, most int, few string) cobra.PositionalArgs {
 type Streams struct {
 	In       io.Reader
 	Out, Err io.Writer
+	// Quiet leaves out what is told beside the result.
+	Quiet bool
 }
 
 // note tells a person something beside the result.
-func (s Streams) note(format string, args ...any) { fmt.Fprintf(s.Err, format+"\n", args...) }
+func (s Streams) note(format string, args ...any) {
+	if !s.Quiet {
+		fmt.Fprintf(s.Err, format+"\n", args...)
+	}
+}
 
 // terminal is the file, if it is a terminal.
 func tty(stream any) (*os.File, bool) {

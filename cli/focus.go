@@ -97,7 +97,8 @@ func (f *focus) inFocus(infos []state.ModelInfo) (string, error) {
 }
 
 // modelName is the name of the model that was chosen; empty if none was. A
-// reference may name the controller and the owner, of whom there is one each:
+// reference may name the controller, which begin has chosen, and the owner, of whom
+// there is one:
 // "[controller:][owner/]model".
 func (f *focus) modelName() (string, error) {
 	if ref := f.modelNamed(); ref != "" {
@@ -115,6 +116,10 @@ func (f *focus) modelNamed() string {
 // modelRef is the name of the model that a reference is to. The error is
 // NotFound for a controller or an owner that there isn't.
 func modelRef(ref string) (string, error) {
+	here, err := agent.Controller()
+	if err != nil {
+		return "", errors.Trace(err)
+	}
 	controller, rest, named := strings.Cut(ref, ":")
 	if !named {
 		controller, rest = "", ref
@@ -126,10 +131,13 @@ func modelRef(ref string) (string, error) {
 	switch {
 	case !model.ValidModelName(name):
 		return "", Usagef("%q is not a valid name: model names may only contain lowercase letters, digits and hyphens", name)
-	case controller != "" && controller != render.ControllerName:
-		return "", errors.NewNotFound(nil, fmt.Sprintf("controller %s not found: the only one here is %s", controller, render.ControllerName))
+	case controller != "" && controller != here.Name:
+		if _, err := agent.FindController(controller); err != nil {
+			return "", err
+		}
+		return "", errors.NewNotFound(nil, fmt.Sprintf("model %s is of controller %s, not of %s", ref, controller, here.Name))
 	case owner != render.UserName:
-		return "", errors.NewNotFound(nil, fmt.Sprintf("model %s:%s/%s not found: all models here are those of %s", render.ControllerName, owner, name, render.UserName))
+		return "", errors.NewNotFound(nil, fmt.Sprintf("model %s:%s/%s not found: all models here are those of %s", here.Name, owner, name, render.UserName))
 	}
 	return name, nil
 }

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -47,7 +46,7 @@ cloud (k8s, microk8s…) it takes container charms alone; any other takes both k
 	}
 	cmd.Flags().BoolVar(&noSwitch, "no-switch", false, "leave the current model the current one")
 	cmd.Flags().StringArrayVar(&config, "config", nil, "key=value of the model's configuration, or a YAML file; may be repeated")
-	for _, name := range []string{"controller", "credential", "owner"} {
+	for _, name := range []string{"credential", "owner"} {
 		cmd.Flags().StringVar(&ignored, name, "", "noted: all is on this machine")
 	}
 	return cmd
@@ -117,6 +116,9 @@ until it is resolved; --force runs no hook and waits for nothing.`,
 }
 
 func (a modelVerbs) destroyModel(ref string, f destroyFlags) error {
+	if err := a.follow(ref); err != nil {
+		return err
+	}
 	name, err := modelRef(ref)
 	if err != nil {
 		return err
@@ -136,7 +138,7 @@ func (a modelVerbs) destroyModel(ref string, f destroyFlags) error {
 		return err
 	}
 	if !f.noPrompt {
-		if err := a.confirm(name); err != nil {
+		if err := a.confirm("model", name, "all its applications and units"); err != nil {
 			return err
 		}
 	}
@@ -152,17 +154,18 @@ func (a modelVerbs) destroyModel(ref string, f destroyFlags) error {
 	return nil
 }
 
-// confirm has a person type the model's name.
-func (a modelVerbs) confirm(name string) error {
-	a.Note("WARNING! This command will destroy the model %q with all its applications and units.", name)
-	fmt.Fprintf(a.Err, "To continue, enter the name of the model: ")
+// confirm has a person type the name of a model, or of a controller, that is to be
+// destroyed with all of that.
+func (a modelVerbs) confirm(kind, name, all string) error {
+	a.Note("WARNING! This command will destroy the %s %q with %s.", kind, name, all)
+	fmt.Fprintf(a.Err, "To continue, enter the name of the %s: ", kind)
 	line, err := bufio.NewReader(a.In).ReadString('\n')
 	if err != nil && line == "" {
 		a.Note("")
 		return errors.New("nobody has confirmed it: give --no-prompt in scripts")
 	}
 	if strings.TrimSpace(line) != name {
-		return errors.New("aborted: that is not the name of the model")
+		return errors.Errorf("aborted: that is not the name of the %s", kind)
 	}
 	return nil
 }
@@ -291,7 +294,7 @@ func (a modelVerbs) models(format, output string) error {
 		})
 		list = append(list, map[string]any{
 			"name": render.UserName + "/" + info.Name, "short-name": info.Name, "model-uuid": info.UUID, "model-type": render.TypeName(render.ShownType(info, s.Applications)),
-			"controller-name": render.ControllerName, "owner": render.UserName, "cloud": render.CloudName(info.Type), "region": render.RegionName, "type": render.ProviderName(render.ShownType(info, s.Applications)),
+			"controller-name": c.Name(), "owner": render.UserName, "cloud": render.CloudName(info.Type), "region": render.RegionName, "type": render.ProviderName(render.ShownType(info, s.Applications)),
 			"access": render.UserName, "last-connection": render.JustNow, "agent-version": hooks.Version,
 			"life": info.Life.String(), "status": map[string]any{"current": status, "since": info.Created.UTC().Format(time.DateOnly)},
 			"unit-count": units, "is-controller": false,
@@ -300,67 +303,5 @@ func (a modelVerbs) models(format, output string) error {
 	if format != "tabular" {
 		return a.write(format, output, map[string]any{"models": list, "current-model": current})
 	}
-	return a.table(output, [][]render.Cell{{{Text: "Controller: " + render.ControllerName}}}, rows)
-}
-
-func (a modelVerbs) switchCmd() *cobra.Command {
-	return &cobra.Command{
-		Use:               "switch [MODEL]",
-		Short:             "Make a model the current one, or name the current one",
-		Example:           "  unitd switch staging\n  unitd switch",
-		Args:              Args(0, 1, ""),
-		ValidArgsFunction: a.completeModels,
-		RunE: func(_ *cobra.Command, args []string) error {
-			return a.switchModel(args)
-		},
-	}
-}
-
-func (a modelVerbs) switchModel(args []string) error {
-	if len(args) == 0 {
-		m, err := a.model()
-		if err != nil {
-			return err
-		}
-		a.printf("%s:admin/%s\n", render.ControllerName, m.Name())
-		return nil
-	}
-	for _, name := range []string{"UNITD_MODEL", "JUJU_MODEL"} {
-		if v := os.Getenv(name); v != "" {
-			return errors.Errorf("cannot switch when %s is overriding the model (set to %q)", name, v)
-		}
-	}
-	name, err := modelRef(args[0])
-	if err != nil {
-		return err
-	}
-	c, err := a.Open()
-	if err != nil {
-		return err
-	}
-	infos, err := c.Models(a.Context())
-	if err != nil {
-		return err
-	}
-	old, err := a.inFocus(infos)
-	if err != nil {
-		return err
-	}
-	known := name == defaultModel && len(infos) == 0
-	for _, info := range infos {
-		known = known || info.Name == name
-	}
-	if !known {
-		return errors.NewNotFound(nil, fmt.Sprintf("%q is not the name of a model or controller", args[0]))
-	}
-	if err := setCurrentModel(name); err != nil {
-		return err
-	}
-	full := func(name string) string { return render.ControllerName + ":admin/" + name }
-	if old == name {
-		a.Note("%s (no change)", full(name))
-	} else {
-		a.Note("%s -> %s", full(old), full(name))
-	}
-	return nil
+	return a.table(output, [][]render.Cell{{{Text: "Controller: " + c.Name()}}}, rows)
 }

@@ -21,11 +21,14 @@ func (a modelVerbs) showModelCmd() *cobra.Command {
 		ValidArgsFunction: a.completeModels,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 1 {
+				if err := a.follow(args[0]); err != nil {
+					return err
+				}
 				a.flag = args[0]
 			}
 			m, err := a.model()
 			if errors.Is(err, errors.NotFound) && len(args) == 1 {
-				return errors.NewNotFound(nil, fmt.Sprintf("model %s:%s/%s not found", render.ControllerName, render.UserName, args[0]))
+				return errors.NewNotFound(nil, fmt.Sprintf("model %s:%s/%s not found", a.Opened().Name(), render.UserName, args[0]))
 			}
 			if err != nil {
 				return err
@@ -49,7 +52,7 @@ func (a modelVerbs) showModelCmd() *cobra.Command {
 
 // modelFacts are what show-model shows beside the status.
 func (a modelVerbs) modelFacts(m *state.Model) (render.ModelFacts, error) {
-	f := render.ModelFacts{Controller: render.ControllerName, Host: thisHost(), Now: time.Now()}
+	f := render.ModelFacts{Host: thisHost(), Now: time.Now()}
 	c, err := a.Open()
 	if err != nil {
 		return f, err
@@ -59,6 +62,6 @@ func (a modelVerbs) modelFacts(m *state.Model) (render.ModelFacts, error) {
 		return f, err
 	}
 	secrets, err := m.Secrets(a.Context())
-	f.ControllerUUID, f.Secrets = identity.UUID, len(secrets)
+	f.Controller, f.ControllerUUID, f.Secrets = c.Name(), identity.UUID, len(secrets)
 	return f, err
 }

@@ -31,6 +31,7 @@ func (a *program) groups() []Group {
 		model    = modelVerbs{base: b, appVerbs: app, storageVerbs: storage, waiting: wait}
 		limits   = constraintVerbs{b}
 		keys     = sshKeyVerbs{b}
+		control  = controllerVerbs{model}
 		store    = storeVerbs{b}
 		agent    = agentVerbs{b}
 	)
@@ -76,6 +77,10 @@ func (a *program) groups() []Group {
 			model.addModelCmd, model.destroyModelCmd, model.modelsCmd, model.modelCmd, model.switchCmd, model.showModelCmd,
 			model.modelConfigCmd, limits.modelConstraintsCmd, limits.setModelConstraintsCmd,
 			keys.addSSHKeyCmd, keys.removeSSHKeyCmd, keys.sshKeysCmd, store.storeCmd, store.storeUserCmd, caches.cacheCmd,
+		}},
+		{Title: "Controllers, clouds and users", Verbs: []func() *cobra.Command{
+			control.controllersCmd, control.showControllerCmd, control.whoamiCmd, control.usersCmd,
+			control.bootstrapCmd, control.destroyControllerCmd, control.killControllerCmd,
 		}},
 		{Title: ofAgent, Verbs: []func() *cobra.Command{
 			agent.agentCmd, agent.debugAgentCmd, agent.shutdownCmd, agent.completionCmd, agent.versionCmd, agent.labCmd,

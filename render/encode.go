@@ -27,3 +27,12 @@ func indented(v any) ([]byte, error) {
 	}
 	return b.Bytes(), errors.Trace(e.Close())
 }
+
+// flowNode is a list of words as YAML has it in one line.
+func flowNode(words []string) *yaml.Node {
+	n := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
+	for _, w := range words {
+		n.Content = append(n.Content, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: w})
+	}
+	return n
+}

@@ -17,7 +17,7 @@ func StatusTable(s *state.FullStatus, colours, relations, utc bool) string {
 	t := &Table{Colours: colours}
 	t.Block([][]Cell{
 		Heads("Model", "Controller", "Cloud/Region", "Version", "SLA", "Timestamp"),
-		{{Text: s.Model.Name}, {Text: ControllerName}, {Text: CloudRegion(s.Model.Type)}, {Text: hooks.Version}, {Text: "unsupported"}, {Text: clockTime(s.Timestamp, utc)}},
+		{{Text: s.Model.Name}, {Text: controllerOf(s)}, {Text: CloudRegion(s.Model.Type)}, {Text: hooks.Version}, {Text: "unsupported"}, {Text: clockTime(s.Timestamp, utc)}},
 	})
 	t.Block(saasRows(s.SAAS))
 	machines, containers := byKind(s.Applications)

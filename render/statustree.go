@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/unitd/unitd/hooks"
@@ -27,7 +28,7 @@ type Tree = map[string]any
 func StatusTree(s *state.FullStatus, on Host, utc bool) Tree {
 	t := Tree{
 		"model": Tree{
-			"name": s.Model.Name, "type": TypeName(ShownType(s.Model, s.Applications)), "controller": ControllerName, "cloud": CloudName(s.Model.Type),
+			"name": s.Model.Name, "type": TypeName(ShownType(s.Model, s.Applications)), "controller": controllerOf(s), "cloud": CloudName(s.Model.Type),
 			"region": RegionName, "version": hooks.Version, "sla": "unsupported",
 			"model-status": Tree{"current": ModelStatus(s.Model), "since": since(s.Model.Created, utc)},
 		},
@@ -49,6 +50,9 @@ func StatusTree(s *state.FullStatus, on Host, utc bool) Tree {
 	across(t, s, utc)
 	return t
 }
+
+// controllerOf is the name of the controller that has the model.
+func controllerOf(s *state.FullStatus) string { return cmp.Or(s.Controller, ControllerName) }
 
 // ModelStatus is the word for how a model is.
 func ModelStatus(m state.ModelInfo) string {

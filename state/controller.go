@@ -22,8 +22,8 @@ type Controller struct {
 	store  store.Store
 	clock  clock.Clock
 	sealer Sealer
-	// command is what the command line is called, for people.
-	command string
+	// command is what the command line is called, for people; name what the controller is.
+	command, name string
 	// oneHost: the store is of one host, see WithOneHost.
 	oneHost bool
 	// manager is the agent that has the controller, see ManagedBy; nil: whoever.
@@ -34,7 +34,7 @@ const modelsPrefix = "models/"
 
 // NewController opens the models in s. The store stays the caller's to close.
 func NewController(s store.Store, c clock.Clock) *Controller {
-	return &Controller{plain: s, store: checked{s}, clock: c, command: "unitd"}
+	return &Controller{plain: s, store: checked{s}, clock: c, command: "unitd", name: "unitd"}
 }
 
 // WithCommand is the controller for a command line of another name than unitd,
@@ -44,6 +44,16 @@ func (c *Controller) WithCommand(name string) *Controller {
 	with.command = name
 	return &with
 }
+
+// WithName is the controller under another name than unitd.
+func (c *Controller) WithName(name string) *Controller {
+	with := *c
+	with.name = name
+	return &with
+}
+
+// Name is what people call it.
+func (c *Controller) Name() string { return c.name }
 
 // WithOneHost is the controller for a store that one host has: units don't wait
 // there for a machine that nobody has joined, unless they are placed on it.
@@ -98,6 +108,16 @@ func (c *Controller) AddModelOf(ctx context.Context, name string, kind ModelType
 		if !errors.Is(err, errors.NotFound) {
 			return errors.Trace(err)
 		}
+		identity, err := readController(tx)
+		if err != nil {
+			return errors.Trace(err)
+		}
+		if values := identity.ForModels(HostRegion); len(values) > 0 {
+			m := c.open(info)
+			if err := (&txn{docs{tx, m}, tx}).put(modelConfigKey, values); err != nil {
+				return errors.Trace(err)
+			}
+		}
 		return putInfo(tx, info)
 	})
 	if err != nil {
@@ -115,6 +135,7 @@ func putInfo(tx store.Tx, info ModelInfo) error {
 }
 
 func (c *Controller) open(info ModelInfo) *Model {
+	info.controller = c.name
 	return &Model{info: info, store: c.store, clock: c.clock, sealer: c.sealer, command: c.command, oneHost: c.oneHost, managed: c.manager, charms: &charmCache{docs: map[string]CharmDoc{}}}
 }
 
@@ -151,7 +172,7 @@ func (c *Controller) Model(ctx context.Context, name string) (*Model, error) {
 			return c.open(info), nil
 		}
 	}
-	return nil, errors.NewNotFound(nil, fmt.Sprintf("model unitd:admin/%s not found", name))
+	return nil, errors.NewNotFound(nil, fmt.Sprintf("model %s:admin/%s not found", c.name, name))
 }
 
 // Open is the model with that document, as Models lists it.
@@ -188,7 +209,7 @@ func readInfo(r store.Reader, of ModelInfo) (ModelInfo, error) {
 		}
 	}
 	if info.UUID != of.UUID {
-		return info, errors.NewNotFound(nil, fmt.Sprintf("model unitd:admin/%s not found", of.Name))
+		return info, errors.NewNotFound(nil, fmt.Sprintf("model %s:admin/%s not found", of.controller, of.Name))
 	}
 	return info, nil
 }

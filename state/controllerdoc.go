@@ -3,12 +3,16 @@ package state
 import (
 	"context"
 	"encoding/json"
+	"maps"
 
 	"github.com/google/uuid"
 	"github.com/juju/errors"
 
 	"github.com/unitd/unitd/state/store"
 )
+
+// HostRegion is the region of the cloud that a host is, in which all models are.
+const HostRegion = "host"
 
 // controllerKey is where a store says what it is itself.
 const controllerKey = "controller/info"
@@ -17,6 +21,24 @@ const controllerKey = "controller/info"
 // others, wherever its file is.
 type ControllerDoc struct {
 	UUID string `json:"uuid"`
+	// Config and Asked are what was said when it was made, or later: only people are
+	// told. Asked is by flag of bootstrap.
+	Config map[string]string   `json:"config,omitempty"`
+	Asked  map[string][]string `json:"asked,omitempty"`
+	// Defaults are the configuration of models that are added later, and RegionDefaults
+	// those of a region, which win there.
+	Defaults       map[string]string            `json:"defaults,omitempty"`
+	RegionDefaults map[string]map[string]string `json:"region-defaults,omitempty"`
+}
+
+// ForModels is the configuration that models in a region are made with.
+func (d ControllerDoc) ForModels(region string) map[string]string {
+	values := maps.Clone(d.Defaults)
+	if values == nil {
+		values = map[string]string{}
+	}
+	maps.Copy(values, d.RegionDefaults[region])
+	return values
 }
 
 // Identity reads what the store is as a controller. A store that nobody has asked yet

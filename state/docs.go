@@ -19,6 +19,8 @@ type ModelInfo struct {
 	// Type is CAAS for a model of container charms alone; empty for any other,
 	// which takes both kinds.
 	Type ModelType `json:"type,omitempty"`
+	// controller is the name of the controller that it was opened by.
+	controller string
 }
 
 // ModelType says what kinds of charms a model takes.
@@ -175,48 +177,6 @@ func (u UnitDoc) host() string {
 type Resolved struct {
 	Run  int64  `json:"run,omitempty"`
 	Mode string `json:"mode,omitempty"`
-}
-
-// MachineDoc is the document of a machine.
-type MachineDoc struct {
-	ID        string           `json:"id"`
-	Life      model.Life       `json:"life"`
-	Units     []model.UnitName `json:"units,omitempty"` // principals
-	Hostname  string           `json:"hostname,omitempty"`
-	Addresses []string         `json:"addresses,omitempty"`
-	// BaseName and BaseChannel are its operating system, "ubuntu" and "24.04".
-	BaseName    string `json:"base-name,omitempty"`
-	BaseChannel string `json:"base-channel,omitempty"`
-	// Constraints are the text of model.Constraints that it was made with. AskedBase, as
-	// "ubuntu@24.04", and Disks are what else was asked for; only people are told.
-	Constraints string   `json:"constraints,omitempty"`
-	AskedBase   string   `json:"asked-base,omitempty"`
-	Disks       []string `json:"disks,omitempty"`
-	// ForUnit: the machine was made for one unit, and goes with it.
-	ForUnit bool `json:"for-unit,omitempty"`
-	// Pod: it stands for the machine of a container unit, which has none. People
-	// don't see it, and nothing else is placed on it.
-	Pod bool `json:"pod,omitempty"`
-	// Provider is who sees to it that there is a host for it: LocalProvider or
-	// ManualProvider.
-	Provider string `json:"provider,omitempty"`
-	// Instance is what the provider calls the host; empty: it has none yet.
-	Instance string `json:"instance,omitempty"`
-	// Agent is the id of the agent that has joined as the machine's; of a machine
-	// of LocalProvider it is empty.
-	Agent string `json:"agent,omitempty"`
-	// Join says who may join; nil: nobody, any more.
-	Join *JoinDoc `json:"join,omitempty"`
-	// Created is when it was added; zero for one that was made for a unit.
-	Created time.Time `json:"created,omitzero"`
-	Started time.Time `json:"started,omitzero"`
-}
-
-// JoinDoc is what is kept of the token by which an agent joins as a machine's.
-type JoinDoc struct {
-	// Hash is the SHA-256 of the token's secret, in hex.
-	Hash    string    `json:"hash"`
-	Expires time.Time `json:"expires"`
 }
 
 // RelationDoc is the document of a relation.

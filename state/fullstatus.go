@@ -15,6 +15,7 @@ import (
 // FullStatus is the whole picture of a model, read in one view.
 type FullStatus struct {
 	Model        ModelInfo
+	Controller   string // its name
 	Rev          int64
 	Timestamp    time.Time
 	Machines     []MachineView
@@ -98,7 +99,7 @@ func (v UnitView) withContainers() UnitView {
 func (m *Model) Status(ctx context.Context) (*FullStatus, error) {
 	s := &FullStatus{}
 	rev, err := m.view(ctx, func(r docs) error {
-		*s = FullStatus{Timestamp: m.clock.Now()}
+		*s = FullStatus{Timestamp: m.clock.Now(), Controller: m.info.controller}
 		info, err := readInfo(r.Reader, m.info)
 		if err != nil {
 			return errors.Trace(err)
