@@ -2,7 +2,12 @@ package agent
 
 import (
 	"os"
+	"strings"
 	"time"
+
+	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/script/lab"
 )
 
 // NowVariable has the time of a test world: a command that finds it takes it
@@ -15,6 +20,10 @@ func LabTime() (time.Time, bool, error) {
 	text := os.Getenv(NowVariable)
 	if text == "" {
 		return time.Time{}, false, nil
+	}
+	if file, ok := strings.CutPrefix(text, lab.TimeFile); ok {
+		now, err := lab.ReadTime(file, time.Now())
+		return now, err == nil, errors.Annotate(err, NowVariable)
 	}
 	now, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil {

@@ -37,7 +37,7 @@ func (a *program) groups() []Group {
 	)
 	return append([]Group{
 		{Title: "Charms to try and to test", Verbs: []func() *cobra.Command{
-			up.upCmd, watch.watchCmd, test.testCmd, test.packCmd, test.recordCmd, test.replayCmd,
+			up.upCmd, watch.watchCmd, test.testCmd, test.packCmd, test.recordCmd, test.replayCmd, test.worldCmd,
 		}},
 		{Title: "Applications and units", Verbs: []func() *cobra.Command{
 			charm.deployCmd, charm.refreshCmd, charm.rollbackCmd, unit.addUnitCmd, unit.removeUnitCmd, unit.removeApplicationCmd,

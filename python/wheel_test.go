@@ -121,6 +121,7 @@ func TestAWheelOfEachPlatform(t *testing.T) {
 				"unitd-" + version + ".data/scripts/unitd":            "unitd",
 				"unitd-" + version + ".dist-info/METADATA":            "\nVersion: " + version + "\n",
 				"unitd-" + version + ".dist-info/WHEEL":               "\nTag: " + test.tag + "\n",
+				"unitd-" + version + ".dist-info/entry_points.txt":    "[pytest11]\nunitd = ",
 				"unitd/_version.py":                                   `__version__ = "` + version + `"`,
 				"unitd/py.typed":                                      "",
 				"unitd-" + version + ".dist-info/licenses/LICENSE":    "Apache License",

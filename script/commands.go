@@ -24,7 +24,7 @@ type Cmd struct {
 type call struct {
 	*world
 	engine *engine
-	ts     *testscript.TestScript
+	ts     stage
 	args   []string
 	cmd    Cmd
 }
@@ -67,6 +67,11 @@ func (e *engine) commands() map[string]func(*testscript.TestScript, bool, []stri
 			case err != nil:
 				ts.Fatalf("%v", err)
 			}
+		}
+	}
+	if e.door != nil {
+		cmds[doorCommand] = func(ts *testscript.TestScript, _ bool, _ []string) {
+			ts.Check(e.door.serve(e, ts.Value(worldKey{}).(*world), ts))
 		}
 	}
 	return cmds

@@ -26,7 +26,7 @@ func (w *world) report() string {
 		return fmt.Sprintf("the world can't be looked at: %v", err)
 	}
 	units := w.everybody(m)
-	fmt.Fprintf(&b, "\n%s after the beginning, units and their hooks:\n", w.clock.Now().Sub(dawn).Round(time.Millisecond))
+	fmt.Fprintf(&b, "\n%s after the beginning, units and their hooks:\n", w.clock.Now().Sub(w.dawn).Round(time.Millisecond))
 	var worst *history.Entry
 	for _, unit := range units {
 		runs, err := w.runs(m, unit)
@@ -48,7 +48,7 @@ func (w *world) report() string {
 					worst = &runs[i]
 				}
 			}
-			fmt.Fprintf(&b, "    %8s  %-34s %s\n", began(run), hookAndRemote(run), mark)
+			fmt.Fprintf(&b, "    %8s  %-34s %s\n", w.began(run), hookAndRemote(run), mark)
 		}
 	}
 	if worst != nil {
@@ -57,7 +57,9 @@ func (w *world) report() string {
 	if said := strings.TrimSpace(w.agentSaid()); said != "" {
 		fmt.Fprintf(&b, "\nthe agent says:\n  %s\n", strings.ReplaceAll(tail(said, lastLines), "\n", "\n  "))
 	}
-	fmt.Fprintf(&b, "\nrun it alone: unitd test -v %s\n", w.file)
+	if w.file != "" {
+		fmt.Fprintf(&b, "\nrun it alone: unitd test -v %s\n", w.file)
+	}
 	if w.isolated {
 		b.WriteString("its units were isolated: --isolate=off has them share the host\n")
 	}
@@ -65,11 +67,11 @@ func (w *world) report() string {
 }
 
 // began is when a run began; nobody knows that of one whose agent was killed.
-func began(e history.Entry) string {
+func (w *world) began(e history.Entry) string {
 	if e.Started.IsZero() {
 		return "?"
 	}
-	return e.Started.Sub(dawn).Round(time.Millisecond).String()
+	return e.Started.Sub(w.dawn).Round(time.Millisecond).String()
 }
 
 func hookAndRemote(e history.Entry) string {

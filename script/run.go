@@ -47,6 +47,8 @@ type Params struct {
 	// Seed is for what is left to chance; scripts that use it say so when they
 	// fail. 0: another one each time.
 	Seed uint64
+
+	door *Door // the one that the script is for; nil: none
 }
 
 // Run runs the scripts (*.txtar) in a directory as subtests of t, in parallel.

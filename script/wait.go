@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/juju/errors"
-	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/script/lab"
@@ -225,7 +224,7 @@ const errAgentEnded = errors.ConstError(`the agent has ended: "restart-agent" st
 
 // setTime moves the clocks of the world, on their way to target: the agent's
 // first, which keeps its leases before others can see that they have expired.
-func (w *world) setTime(ts *testscript.TestScript, now, target time.Time, skip bool) error {
+func (w *world) setTime(ts stage, now, target time.Time, skip bool) error {
 	_, err := w.tell(lab.Request{Now: now, Until: target, SkipStatus: skip})
 	w.clock.Set(now)
 	ts.Setenv(nowVariable, now.Format(time.RFC3339Nano))
@@ -236,7 +235,7 @@ func (w *world) setTime(ts *testscript.TestScript, now, target time.Time, skip b
 // next. What the agent does again and again by itself is no such thing: what it
 // would have found is found at the end. skip: an update-status that changes nothing
 // stands for those that follow it; see lab.Statuses.
-func (w *world) advance(ts *testscript.TestScript, d time.Duration, skip bool) error {
+func (w *world) advance(ts stage, d time.Duration, skip bool) error {
 	target := w.clock.Now().Add(d)
 	answer, err := w.tell(lab.Request{})
 	if err != nil {

@@ -25,7 +25,7 @@ import (
 	"github.com/unitd/unitd/workload"
 )
 
-// dawn is the time at which every world begins.
+// dawn is the time at which the worlds of scripts begin.
 var dawn = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // world is what one script plays in: a private model, an agent, and a clock
@@ -42,6 +42,8 @@ type world struct {
 	isolated bool
 	env      []string
 	clock    *lab.Clock
+	// dawn is the time at which it began.
+	dawn time.Time
 	// url names the store that isn't a file in dir.
 	url    string
 	store  store.Store
@@ -86,12 +88,18 @@ type agent struct {
 
 // setUp makes a script's world.
 func (e *engine) setUp(env *testscript.Env) error {
-	name := env.T().(watched).name
+	name, begin := env.T().(watched).name, dawn
+	if e.door != nil && e.door.Real {
+		begin = time.Now().UTC()
+	}
 	if err := makeExecutable(env.WorkDir); err != nil {
 		return err
 	}
-	w := &world{unitd: e.Unitd, isolated: e.Isolate != model.IsolateOff, name: name, file: e.files[name], work: env.WorkDir, dir: filepath.Join(env.WorkDir, ".unitd"), clock: lab.NewClock(dawn), held: map[container]bool{}, hung: map[container]bool{}}
+	w := &world{unitd: e.Unitd, isolated: e.Isolate != model.IsolateOff, name: name, file: e.files[name], work: env.WorkDir, dir: filepath.Join(env.WorkDir, ".unitd"), clock: lab.NewClock(begin), dawn: begin, held: map[container]bool{}, hung: map[container]bool{}}
 	w.ctx, w.cancel = context.WithCancel(e.ctx)
+	if e.door != nil {
+		w.file = "" // it is nobody's
+	}
 	if e.Store != nil {
 		w.url = e.Store(name)
 	}
@@ -116,7 +124,7 @@ func (e *engine) setUp(env *testscript.Env) error {
 	env.Setenv("SCRIPT_DIR", here)
 	env.Setenv(lab.StoreVariable, w.url)
 	env.Setenv("PATH", filepath.Dir(w.unitd)+string(os.PathListSeparator)+env.Getenv("PATH"))
-	env.Setenv(nowVariable, dawn.Format(time.RFC3339Nano))
+	env.Setenv(nowVariable, begin.Format(time.RFC3339Nano))
 	w.env = append(os.Environ(), "UNITD_DATA="+w.dir, "HOME="+home, "TZ=UTC", lab.StoreVariable+"="+w.url, lab.SharedVariable+"="+env.WorkDir)
 	if e.Pebble != "" {
 		w.env = append(w.env, workload.PebbleVariable+"="+e.Pebble)

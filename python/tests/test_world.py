@@ -1,0 +1,110 @@
+"""What a test can do in a world: each with the real agent, and a charm that is a real one."""
+
+from __future__ import annotations
+
+import subprocess
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from unitd import CommandError, Fault, MisuseError, Status, World, faults
+
+
+@pytest.fixture
+def world(unitd: World, shop: Path) -> World:
+    """A shop with a database that the test plays, which hasn't spoken yet."""
+    unitd.clock.stop()
+    unitd.deploy(shop)
+    unitd.stub("pg", "db:ledgerdb")
+    unitd.integrate("shop", "pg")
+    unitd.settle()
+    return unitd
+
+
+def test_hooks_databags_and_statuses(world: World) -> None:
+    assert world.hooks("shop/0")[-3:] == ["start", "db-relation-joined(pg/0)", "db-relation-changed(pg/0)"]
+    assert world.status("shop") == world.status("shop/0") == Status("waiting", "waiting for the database's credentials")
+    world.do("stub-set", "pg/0", "greeting=a\nb")
+    assert world.databag("shop/0", "db", "pg/0")["greeting"] == "a\nb"
+    assert "ingress-address" in world.databag("shop/0", "db")
+    assert world.databag("pg/0", "db", "shop") == {}
+    world.settle()
+    assert world.hooks("shop/0")[-2:] == ["db-relation-changed(pg/0)"] * 2
+
+
+def test_mistakes_say_what_is_wrong(world: World) -> None:
+    with pytest.raises(MisuseError, match='there is no unit "shop/7"; there are .*shop/0'):
+        world.hooks("shop/7")
+    with pytest.raises(MisuseError, match='shop has no endpoint "nix"'):
+        world.databag("shop/0", "nix")
+    with pytest.raises(MisuseError, match="clock.stop"):
+        world.clock.go()
+        world.run_hooks(1)
+    with pytest.raises(MisuseError, match="there is no unit 'shop/9'; there are shop/0"):
+        world.status("shop/9")
+    with pytest.raises(CommandError, match="nix"):
+        world.deploy("./nix")
+
+
+def test_time_stands_still_until_it_is_advanced(world: World) -> None:
+    began = world.clock.now
+    world.fail("shop/0", "config-changed", 2)
+    world.config("shop", {"currency": "SEK"})
+    with pytest.raises(CommandError, match='hook failed: "config-changed"'):
+        world.settle()
+    assert world.status("shop/0") == Status("error", 'hook failed: "config-changed"')
+    assert world.clock.now == began
+    world.clock.advance("1m")
+    assert (world.clock.now - began).total_seconds() == 60
+    world.settle()
+    assert world.hooks("shop/0")[-3:] == ["config-changed=failed", "config-changed=failed", "config-changed"]
+
+
+def test_a_snapshot_is_restored_any_number_of_times(world: World) -> None:
+    kept = world.snapshot()
+    before, now = world.hooks("shop/0"), world.clock.now
+    for _ in range(2):
+        world.clock.advance("10m")
+        assert len(world.hooks("shop/0")) > len(before)
+        assert world.clock.now - now == timedelta(minutes=10)
+        kept.restore()
+        assert world.hooks("shop/0") == before
+
+
+@pytest.mark.parametrize("fault", faults("shop/0", "config-changed"), ids=str)
+def test_a_hook_that_is_struck_runs_again(world: World, fault: Fault) -> None:
+    fault.arm(world)
+    world.config("shop", {"currency": "SEK"})
+    with pytest.raises(CommandError):
+        world.settle()
+    world.recover()
+    assert world.hooks("shop/0")[-1] == "config-changed"
+    assert world.status("shop/0").status != "error"
+
+
+def test_real_time_goes_on_by_itself(unitd: World, shop: Path) -> None:
+    assert unitd.clock.real
+    env = {**unitd.environment, "PATH": "/usr/bin:/bin"}
+    juju = unitd.bin / "juju"
+    subprocess.run([juju, "deploy", shop], check=True, env=env, capture_output=True)
+    # Nothing here lets the agent go on: it does so by itself.
+    subprocess.run([juju, "wait", "--timeout", "2m"], check=True, env=env, capture_output=True)
+    assert "start" in unitd.hooks("shop/0")
+    now = unitd.clock.now
+    unitd.clock.advance("1h")
+    assert (unitd.clock.now - now).total_seconds() >= 3600
+    said = subprocess.run([juju, "show-status-log", "shop/0", "--utc"], env=env, capture_output=True, text=True, check=True).stdout
+    assert "start" in said
+
+
+def test_a_stub_is_played(world: World) -> None:
+    stub = world.stub("mail", "smtp:smtp")
+    with pytest.raises(CommandError, match="is in no relation yet"):
+        stub.set({"host": "x"})
+    stub.join()
+    assert "mail/1" in world.status_json()["applications"]["mail"]["units"]
+    world.settle()
+    stub.leave("mail/1")
+    world.settle()
+    assert list(world.status_json()["applications"]["mail"]["units"]) == ["mail/0"]
