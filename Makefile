@@ -98,7 +98,7 @@ random:
 	$(SUITE) test $(RACE) -vet=off ./model ./relation ./recording ./context ./uniter/...
 
 FUZZ = ./tools:FuzzFlags ./tools:FuzzSettings ./tools:FuzzKeyValues ./tools:FuzzRelationIDs ./tools:FuzzSecretArgs ./tools:FuzzBatch \
-	./tools:FuzzServer ./charmdir:FuzzMetadata ./charmdir:FuzzArchive ./charmdir:FuzzProject ./recording:FuzzParse ./bundle:FuzzParse \
+	./tools:FuzzServer ./charmdir:FuzzMetadata ./charmdir:FuzzArchive ./charmdir:FuzzProject ./recording:FuzzParse ./bundle:FuzzParse ./charmhub:FuzzAnswer \
 	./oci:FuzzParse ./oci:FuzzUnpack \
 	./kube:FuzzDiff ./kube:FuzzStrategicMerge ./kube:FuzzQuantity ./kube:FuzzSelector
 FUZZ += ./waitfor:FuzzParse

@@ -22,26 +22,35 @@ type deployFlags struct {
 	trust       bool
 	constraints []string
 	resources   []string
-	base        string
 	hookTimeout string
 	lockGroup   string
 	force       bool
 	storage     []string
 	to          string
 	isolate     deploy.Isolate
+	dryRun      bool
+	hub         hubFlags
+	baseFlags
 }
 
 func (a charmVerbs) deployCmd() *cobra.Command {
 	var f deployFlags
 	cmd := &cobra.Command{
-		Use:   "deploy CHARM|BUNDLE.yaml [APPLICATION]",
-		Short: "Deploy a charm from a directory or a .charm file, or a bundle",
+		Use:   "deploy CHARM|BUNDLE [APPLICATION]",
+		Short: "Deploy a charm or a bundle, by path or from Charmhub",
 		Long: `Deploy a charm as a new application, named after the charm unless another name
-is given. CHARM is a path that begins with . or /, to an unpacked charm, to the
-source tree of one (what its program imports is installed then, once, outside of
-the tree), or to a .charm file. A bundle deploys several applications and relates them; what is there
-already is brought up to date, and what the bundle doesn't say of it stays.`,
+is given. CHARM is the name of a charm in Charmhub, or a path that begins with . or /,
+to an unpacked charm, to the source tree of one (what its program imports is installed
+then, once, outside of the tree), or to a .charm file. A bundle, a YAML file or the name
+of one in Charmhub, deploys several applications and relates them; what is there already
+is brought up to date, and what the bundle doesn't say of it stays.
+
+What was had from Charmhub is kept, and serves when it can't be reached. The model's
+charmhub-url, or CHARMHUB_URL, may name another hub, or a directory of charms. In the
+file that the model's charm-aliases, or UNITD_CHARMS, names, names stand for charms by
+path.`,
 		Example: `  unitd deploy ./ledger
+  unitd deploy postgresql --channel 14/stable
   unitd deploy ./ledger books -n 3 --config port=5433
   unitd deploy /tmp/ledger.charm --config settings.yaml
   unitd deploy ./ledger --storage data=tmpfs,2G
@@ -71,11 +80,23 @@ already is brought up to date, and what the bundle doesn't say of it stays.`,
 	fs.StringArrayVar(&f.constraints, "constraints", nil, "key=value …: the architecture that units need; others are recorded")
 	fs.StringVar(&f.base, "base", "", "the base of the units, of those that the charm names; isolated units see it, unless --isolate-os says another")
 	fs.BoolVar(&f.force, "force", false, "deploy the charm on a --base that it doesn't name")
+	fs.BoolVar(&f.dryRun, "dry-run", false, "say what would be deployed from Charmhub, and deploy nothing")
+	f.declareSeries(fs)
+	f.hub.declare(fs)
 	return cmd
 }
 
-func (a charmVerbs) deploy(path, name string, f deployFlags) error {
-	if bundle.Is(path) {
+func (a charmVerbs) deploy(word, name string, f deployFlags) error {
+	if err := f.hub.check(); err != nil {
+		return err
+	}
+	path, release, err := a.named(word, f)
+	switch {
+	case err != nil:
+		return err
+	case release != nil:
+		return a.deployRelease(*release, name, f)
+	case bundle.Is(path):
 		if f.to != "" {
 			return Usagef("%s", bundle.As(path, ": ")+"--to is for a charm: a bundle says itself where its units go")
 		}
@@ -85,19 +106,31 @@ func (a charmVerbs) deploy(path, name string, f deployFlags) error {
 	if err != nil {
 		return err
 	}
-	todo, values, err := f.args(charm.Charm, cmp.Or(name, charm.Name))
+	if f.dryRun {
+		a.Note("ignoring dry-run flag for local charms")
+	}
+	return a.deployCharm(deploy.Charm{Charm: charm}, name, f)
+}
+
+// deployCharm deploys a charm that is here.
+func (a charmVerbs) deployCharm(charm deploy.Charm, name string, f deployFlags) error {
+	var revisions map[string]int
+	if charm.Release != nil {
+		f.resources, revisions = splitRevisions(f.resources)
+	}
+	todo, values, err := f.args(charm.Charm.Charm, cmp.Or(name, charm.Name))
 	if err != nil {
 		return err
 	}
 	if todo.Isolation, err = f.isolate.Isolation(); err != nil {
 		return err
 	}
-	todo.Isolation = f.isolate.ForContainers(todo.Isolation, charm.Charm)
+	todo.Isolation = f.isolate.ForContainers(todo.Isolation, charm.Charm.Charm)
 	m, err := a.model()
 	if err != nil {
 		return err
 	}
-	given, err := f.givenBase(charm.Charm)
+	given, err := f.givenBase(charm.Charm.Charm, a.Note)
 	if err != nil {
 		return err
 	}
@@ -105,38 +138,38 @@ func (a charmVerbs) deploy(path, name string, f deployFlags) error {
 	if err != nil {
 		return err
 	}
-	todo.Isolation, todo.Base = deploy.OnBase(todo.Isolation, charm.Charm, given, ofModel)
-	if err := a.checkDeploy(m, charm.Charm, todo, f.isolate); err != nil {
+	todo.Isolation, todo.Base = deploy.OnBase(todo.Isolation, charm.Charm.Charm, given, ofModel)
+	if err := a.checkDeploy(m, charm.Charm.Charm, todo, f.isolate); err != nil {
 		return err
 	}
-	if values, err = a.WithUpstream(charm.Charm, values, nil); err != nil {
-		return err
-	}
-	if todo.Resources, err = a.StoreResources(m, charm.Charm, values); err != nil {
+	if todo.Resources, err = a.resourcesFor(m, charm, values, revisions, nil); err != nil {
 		return err
 	}
 	if todo.Charm, err = a.AddCharm(m, charm, todo.Isolation); err != nil {
 		return err
 	}
-	a.Note("Deploying %q from local charm %q, revision %s", todo.Application, charm.Name, deploy.Revision(todo.Charm))
-	a.NoteLacks(charm, deploy.WhenDeployed(todo))
-	if err := a.Placed(m, deploy.OnMachines(charm.Charm, todo), func() error { return m.Deploy(a.Context(), todo) }); err != nil {
+	todo.Hub = deploy.HubOf(charm.Release)
+	if charm.Release == nil {
+		a.Note("Deploying %q from local charm %q, revision %s", todo.Application, charm.Name, deploy.Revision(todo.Charm))
+	}
+	a.NoteLacks(charm.Charm, deploy.WhenDeployed(todo))
+	if err := a.Placed(m, deploy.OnMachines(charm.Charm.Charm, todo), func() error { return m.Deploy(a.Context(), todo) }); err != nil {
 		return err
 	}
 	if err := a.noteConstraints(m, todo); err != nil {
 		return err
 	}
+	if charm.Release != nil {
+		a.Note("Deployed %s", releaseText(todo.Application, *charm.Release, todo.Base))
+	}
 	return a.added()
 }
 
-// givenBase is the base that the flag says; zero: none.
-func (f deployFlags) givenBase(charm model.Charm) (model.Base, error) {
-	if f.base == "" {
-		return model.Base{}, nil
-	}
-	base, err := model.ParseBase(f.base)
-	if err != nil {
-		return base, Usagef("--base: %v", err)
+// givenBase is the base that the flags say; zero: none.
+func (f deployFlags) givenBase(charm model.Charm, note func(string, ...any)) (model.Base, error) {
+	base, err := f.parse(note)
+	if err != nil || base == (model.Base{}) {
+		return base, err
 	}
 	if err := charm.CheckBase(base); err != nil && !f.force {
 		return base, errors.Errorf("%v; --force deploys it all the same", err)

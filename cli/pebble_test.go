@@ -39,7 +39,7 @@ func TestContainersAreRefusedOnAnotherSystemThanLinux(t *testing.T) {
 			return upVerbs{base: a.base, charmVerbs: charmVerbs{caches{a.deploying}}}.up(bundle, upFlags{})
 		},
 		"refresh": func(a *program) error {
-			return charmVerbs{caches{a.deploying}}.refresh("app", charm, false, false, nil, nil)
+			return charmVerbs{caches{a.deploying}}.refresh("app", refreshFlags{path: charm})
 		},
 	}
 	const want = `charm "app" has workload containers (db, web), which need Linux, and this host runs macOS: deploy it on a host with Linux, or in a virtual machine`

@@ -13,49 +13,135 @@ import (
 	"github.com/unitd/unitd/state"
 )
 
+// refreshFlags are the flags of refresh.
+type refreshFlags struct {
+	path, to                     string
+	force, forceUnits, forceBase bool
+	config, resources            []string
+	hub                          hubFlags
+}
+
+// units and base say whether those are forced that are in error, or on another base.
+func (f refreshFlags) units() bool { return f.force || f.forceUnits }
+func (f refreshFlags) base() bool  { return f.force || f.forceBase }
+
 func (a charmVerbs) refreshCmd() *cobra.Command {
-	var path string
-	var to int
-	var force, forceUnits, forceBase bool
-	var config, resources []string
+	var f refreshFlags
 	cmd := &cobra.Command{
-		Use:   "refresh APPLICATION --path CHARM | --revision N",
+		Use:   "refresh APPLICATION [--channel CHANNEL | --revision N | --switch CHARM | --path CHARM]",
 		Short: "Upgrade an application's charm",
-		Long: `Upgrade an application to the charm at a path, or to a revision of its charm that
-the model has already. Each unit deploys it and runs upgrade-charm and
-config-changed; a unit in error waits until it is resolved, unless --force-units is
-given. Units with containers get new containers one unit at a time, in error or not.`,
-		Example:           "  unitd refresh ledger --path ./ledger\n  unitd refresh ledger --path ./ledger --force-units",
+		Long: `Upgrade an application to what the channel of its charm in Charmhub has, or another
+channel; to another revision of its charm; to the charm at a path; or to another charm.
+Each unit deploys it and runs upgrade-charm and config-changed; a unit in error waits
+until it is resolved, unless --force-units is given. Units with containers get new
+containers one unit at a time, in error or not.
+
+Of a charm by path, --revision is one that the model has already.`,
+		Example: `  unitd refresh postgresql
+  unitd refresh postgresql --channel 16/edge
+  unitd refresh ledger --path ./ledger --force-units`,
 		Args:              Args(1, 1, "no application specified"),
 		ValidArgsFunction: a.completeApplications(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			switch revised := cmd.Flags().Changed("revision"); {
-			case revised && path != "":
-				return Usagef("specify either --path or --revision, not both")
-			case revised:
-				return a.refreshTo(args[0], to, force || forceUnits, config)
-			case path == "":
-				return errors.New("refreshing a local charm requires either --path or --switch")
+		RunE: func(_ *cobra.Command, args []string) error {
+			switch revised := f.hub.revision != latest; {
+			case f.to != "" && revised:
+				return Usagef("--switch and --revision are mutually exclusive")
+			case f.path != "" && revised:
+				return Usagef("--path and --revision are mutually exclusive: specify either --path or --revision, not both")
+			case f.to != "" && f.path != "":
+				return Usagef("--switch and --path are mutually exclusive")
 			}
-			return a.refresh(args[0], path, force || forceUnits, force || forceBase, config, resources)
+			if err := f.hub.check(); err != nil {
+				return err
+			}
+			return a.refresh(args[0], f)
 		},
 	}
-	cmd.Flags().StringVar(&path, "path", "", "the new charm")
-	cmd.Flags().StringVar(&path, "switch", "", "the new charm; the same as --path here")
-	cmd.Flags().IntVar(&to, "revision", 0, "a revision of its charm that the model has, instead of --path")
-	cmd.Flags().StringArrayVar(&config, "config", nil, "option=value, or a YAML file of options, to be set as well")
-	cmd.Flags().StringArrayVar(&resources, "resource", nil, "NAME=FILE, or NAME=IMAGE, for a resource of the charm; may be repeated")
-	cmd.Flags().BoolVar(&force, "force", false, "the same as --force-units and --force-base")
-	cmd.Flags().BoolVar(&forceUnits, "force-units", false, "upgrade units in error too")
-	cmd.Flags().BoolVar(&forceBase, "force-base", false, "take a charm that doesn't name the base that the units are on")
-	cmd.Flags().BoolVar(&forceBase, "force-series", false, "the same as --force-base")
+	fs := cmd.Flags()
+	fs.StringVar(&f.path, "path", "", "the new charm")
+	fs.StringVar(&f.to, "switch", "", "another charm: a path, or the name of one in Charmhub")
+	fs.StringArrayVar(&f.config, "config", nil, "option=value, or a YAML file of options, to be set as well")
+	fs.StringArrayVar(&f.resources, "resource", nil, "NAME=FILE, NAME=IMAGE, or NAME=REVISION, for a resource of the charm; may be repeated")
+	fs.BoolVar(&f.force, "force", false, "the same as --force-units and --force-base")
+	fs.BoolVar(&f.forceUnits, "force-units", false, "upgrade units in error too")
+	fs.BoolVar(&f.forceBase, "force-base", false, "take a charm that doesn't name the base that the units are on")
+	fs.BoolVar(&f.forceBase, "force-series", false, "the same as --force-base")
+	f.hub.declare(fs)
 	return cmd
 }
 
-func (a charmVerbs) refresh(name, path string, force, anyBase bool, config, resources []string) error {
-	if _, err := os.Stat(path); err == nil && !filepath.IsAbs(path) && path[0] != '.' {
-		path = "./" + path
+// refresh finds out what the application is to be made of, and makes it so.
+func (a charmVerbs) refresh(name string, f refreshFlags) error {
+	if f.path != "" {
+		return a.refreshPath(name, onDisk(f.path), f)
 	}
+	if f.to != "" {
+		return a.refreshSwitch(name, f)
+	}
+	m, err := a.model()
+	if err != nil {
+		return err
+	}
+	app, err := m.Application(a.Context(), name)
+	if err != nil {
+		return err
+	}
+	switch {
+	case state.FromHub(app.Charm) && app.Hub != nil:
+		return a.refreshHub(m, app, f)
+	case f.hub.revision != latest:
+		return a.refreshTo(name, f.hub.revision, f)
+	}
+	return a.refreshAlias(m, app, f)
+}
+
+// refreshAlias is refresh of a charm by path, whose name may stand for that.
+func (a charmVerbs) refreshAlias(m *state.Model, app state.ApplicationDoc, f refreshFlags) error {
+	charm, err := m.Charm(a.Context(), app.Charm)
+	if err != nil {
+		return err
+	}
+	if err := a.Following(m); err != nil {
+		return err
+	}
+	path, err := a.Local("ch:" + charm.Charm.Name)
+	if err != nil {
+		return err
+	}
+	if path == "" {
+		return errors.New("refreshing a local charm requires either --path or --switch")
+	}
+	return a.refreshPath(app.Name, path, f)
+}
+
+// onDisk is a path that may be given without ./.
+func onDisk(path string) string {
+	if _, err := os.Stat(path); err == nil && !filepath.IsAbs(path) && path[0] != '.' {
+		return "./" + path
+	}
+	return path
+}
+
+// refreshSwitch is refresh to another charm. What is there as a path is taken for one.
+func (a charmVerbs) refreshSwitch(name string, f refreshFlags) error {
+	word := onDisk(f.to)
+	if !deploy.IsPath(word) {
+		if err := a.followed(f.hub); err != nil {
+			return err
+		}
+	}
+	path, err := a.Local(word)
+	if err != nil {
+		return err
+	}
+	if path != "" {
+		return a.refreshPath(name, path, f)
+	}
+	return a.switchToHub(name, word, f)
+}
+
+// refreshPath is refresh to a charm by path.
+func (a charmVerbs) refreshPath(name, path string, f refreshFlags) error {
 	charm, err := a.ReadDeployable(path)
 	if err != nil {
 		return err
@@ -64,18 +150,28 @@ func (a charmVerbs) refresh(name, path string, force, anyBase bool, config, reso
 	if err != nil {
 		return err
 	}
-	set, err := configArgs(name, config)
+	return a.refreshFound(m, name, deploy.Charm{Charm: charm}, f, false)
+}
+
+// refreshFound gives an application a charm that was found; other says whether it may be
+// one of another name.
+func (a charmVerbs) refreshFound(m *state.Model, name string, charm deploy.Charm, f refreshFlags, other bool) error {
+	set, err := configArgs(name, f.config)
 	if err != nil {
 		return err
 	}
-	old, err := a.refreshable(m, name, charm.Charm)
+	old, err := a.refreshable(m, name, charm.Charm.Charm, other)
 	if err != nil {
 		return err
 	}
 	if _, err := charm.ParseConfig(set); err != nil {
 		return errors.Annotate(err, "parsing settings for application")
 	}
-	values, err := resourceArgs(charm.Charm, resources)
+	var revisions map[string]int
+	if charm.Release != nil {
+		f.resources, revisions = splitRevisions(f.resources)
+	}
+	values, err := resourceArgs(charm.Charm.Charm, f.resources)
 	if err != nil {
 		return err
 	}
@@ -83,13 +179,10 @@ func (a charmVerbs) refresh(name, path string, force, anyBase bool, config, reso
 	if err != nil {
 		return err
 	}
-	if err := sameBase(app, old.Charm, charm.Charm); err != nil && !anyBase {
+	if err := sameBase(app, old.Charm, charm.Charm.Charm); err != nil && !f.base() {
 		return errors.Errorf("cannot refresh application %q: %v; --force-base keeps its units on their base", name, err)
 	}
-	if values, err = a.WithUpstream(charm.Charm, values, app.Resources); err != nil {
-		return err
-	}
-	given, err := a.StoreResources(m, charm.Charm, values)
+	given, err := a.resourcesFor(m, charm, values, revisions, app.Resources)
 	if err != nil {
 		return err
 	}
@@ -97,22 +190,26 @@ func (a charmVerbs) refresh(name, path string, force, anyBase bool, config, reso
 	if err != nil {
 		return err
 	}
-	if err := a.setCharm(m, name, url, force, set, given); err != nil {
+	if err := m.SetCharmFrom(a.Context(), name, url, f.units(), given, deploy.HubOf(charm.Release)); err != nil {
 		return err
 	}
-	a.Note("Added local charm %q, revision %s, to the model", charm.Name, deploy.Revision(url))
-	a.NoteLacks(charm, deploy.WhenRefreshed(app, given, nil))
-	if err := a.WhoWaits(m, name, force); err != nil {
+	if err := a.setConfig(m, name, set); err != nil {
+		return err
+	}
+	if charm.Release != nil {
+		a.Note("Added %s, to the model", deploy.From(*charm.Release))
+	} else {
+		a.Note("Added local charm %q, revision %s, to the model", charm.Name, deploy.Revision(url))
+	}
+	a.NoteLacks(charm.Charm, deploy.WhenRefreshed(app, given, nil))
+	if err := a.WhoWaits(m, name, f.units()); err != nil {
 		return err
 	}
 	return a.added()
 }
 
-// setCharm gives an application a charm that the model has, and sets options.
-func (a charmVerbs) setCharm(m *state.Model, name, url string, force bool, set map[string]string, given map[string]state.Content) error {
-	if err := m.SetCharmAndResources(a.Context(), name, url, force, given); err != nil {
-		return err
-	}
+// setConfig sets options of an application, if there are any to set.
+func (a charmVerbs) setConfig(m *state.Model, name string, set map[string]string) error {
 	if len(set) == 0 {
 		return nil
 	}
@@ -120,7 +217,7 @@ func (a charmVerbs) setCharm(m *state.Model, name, url string, force bool, set m
 }
 
 // refreshTo is refresh to a revision that the model has.
-func (a charmVerbs) refreshTo(name string, to int, force bool, config []string) error {
+func (a charmVerbs) refreshTo(name string, to int, f refreshFlags) error {
 	m, err := a.model()
 	if err != nil {
 		return err
@@ -133,17 +230,20 @@ func (a charmVerbs) refreshTo(name string, to int, force bool, config []string) 
 	if err != nil {
 		return err
 	}
-	set, err := configArgs(name, config)
+	set, err := configArgs(name, f.config)
 	if err != nil {
 		return err
 	}
 	if _, err := charm.Charm.ParseConfig(set); err != nil {
 		return errors.Annotate(err, "parsing settings for application")
 	}
-	if err := a.setCharm(m, name, url, force, set, nil); err != nil {
+	if err := m.SetCharmAndResources(a.Context(), name, url, f.units(), nil); err != nil {
 		return err
 	}
-	if err := a.WhoWaits(m, name, force); err != nil {
+	if err := a.setConfig(m, name, set); err != nil {
+		return err
+	}
+	if err := a.WhoWaits(m, name, f.units()); err != nil {
 		return err
 	}
 	return a.added()
@@ -161,7 +261,7 @@ func sameBase(app state.ApplicationDoc, old, charm model.Charm) error {
 
 // refreshable says whether the application can have that charm, and which one it
 // has.
-func (a charmVerbs) refreshable(m *state.Model, name string, charm model.Charm) (state.CharmDoc, error) {
+func (a charmVerbs) refreshable(m *state.Model, name string, charm model.Charm, other bool) (state.CharmDoc, error) {
 	app, err := m.Application(a.Context(), name)
 	if err != nil {
 		return state.CharmDoc{}, err
@@ -170,7 +270,7 @@ func (a charmVerbs) refreshable(m *state.Model, name string, charm model.Charm) 
 	if err != nil {
 		return old, err
 	}
-	if old.Charm.Name != charm.Name {
+	if old.Charm.Name != charm.Name && !other {
 		return old, errors.NewNotValid(nil, fmt.Sprintf("cannot refresh %q to charm %q: it runs charm %q", name, charm.Name, old.Charm.Name))
 	}
 	return old, m.CheckCharm(a.Context(), name, charm)

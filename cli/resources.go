@@ -131,6 +131,9 @@ func (a charmVerbs) resourcesOf(m *state.Model, application string) ([]render.Re
 		info := render.Resource{Name: name, Type: spec.Type, Filename: spec.Filename}
 		if given, ok := app.Resources[name]; ok {
 			info.Supplied, info.Revision = "admin", given.Revision
+			if given.Hub != nil {
+				info.Supplied, info.Revision, info.Hub = render.FromCharmhub, *given.Hub, true
+			}
 			info.Given, info.Size, info.SHA256 = given.Given.UTC().Format(time.RFC3339), given.Size, given.SHA256
 			if given.Image != nil {
 				info.Image, info.Digest = given.Image.Reference, given.Image.Digest

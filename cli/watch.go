@@ -244,7 +244,7 @@ func (w *watching) refresh() (string, error) {
 	defer p.Drop()
 	url, title := "", ""
 	for _, name := range w.apps {
-		old, err := w.app.refreshable(w.model, name, charm.Charm)
+		old, err := w.app.refreshable(w.model, name, charm.Charm, false)
 		if err != nil {
 			return "", err
 		}

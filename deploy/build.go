@@ -16,17 +16,20 @@ import (
 )
 
 // CacheDir is where what source trees lack to run is kept.
-func CacheDir() (string, error) {
+func CacheDir() (string, error) { return cacheDir("packages") }
+
+// cacheDir is a folder of this user's cache.
+func cacheDir(of string) (string, error) {
 	dir := os.Getenv("UNITD_CACHE")
 	if dir == "" {
 		base, err := os.UserCacheDir()
 		if err != nil {
-			return "", errors.New("cannot tell where to keep what charms are built with: set HOME or UNITD_CACHE")
+			return "", errors.New("cannot tell where to keep what charms are built with, and come from: set HOME or UNITD_CACHE")
 		}
 		dir = filepath.Join(base, "unitd")
 	}
 	dir, err := filepath.Abs(dir)
-	return filepath.Join(dir, "packages"), errors.Annotate(err, "cannot find the cache")
+	return filepath.Join(dir, of), errors.Annotate(err, "cannot find the cache")
 }
 
 // Build makes what a source tree lacks to run, if the charm is one, for the Python of

@@ -37,7 +37,7 @@ func ReadCharm(path string) (*charmdir.Charm, error) {
 		if _, err := os.Stat(path); err == nil {
 			return nil, agent.Wrongf("The charm or bundle %q is ambiguous.\nTo deploy a local charm or bundle, run `unitd deploy ./%[1]s`", path)
 		}
-		return nil, errors.NewNotFound(nil, fmt.Sprintf("charm %q not found: only charms by path are known here, as ./%s; there is no Charmhub", path, path))
+		return nil, errors.NewNotFound(nil, fmt.Sprintf("charm %q not found: its path is to be named, as ./%s", path, path))
 	}
 	return charmdir.Read(path)
 }
@@ -49,8 +49,22 @@ func (d *Deployer) ReadDeployable(path string) (*charmdir.Charm, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkAssumes(charm.Charm); err != nil {
+	return charm, d.checkDeployable(charm.Charm)
+}
+
+// readDeployable is ReadDeployable for a path that nobody has typed.
+func (d *Deployer) readDeployable(path string) (*charmdir.Charm, error) {
+	charm, err := charmdir.Read(path)
+	if err != nil {
 		return nil, err
 	}
-	return charm, d.checkSystem(charm.Charm)
+	return charm, d.checkDeployable(charm.Charm)
+}
+
+// checkDeployable says why a charm can't run here.
+func (d *Deployer) checkDeployable(charm model.Charm) error {
+	if err := checkAssumes(charm); err != nil {
+		return err
+	}
+	return d.checkSystem(charm)
 }

@@ -5,6 +5,8 @@ import (
 
 	"github.com/unitd/unitd/agent"
 	"github.com/unitd/unitd/charmbuild"
+	"github.com/unitd/unitd/charmhub"
+	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/oci"
 )
 
@@ -21,6 +23,15 @@ type Deployer struct {
 	// built are the packages that charms were built with, by their keys.
 	built map[string]*charmbuild.Hold
 
+	// Offline: no hub is asked. What was had before serves.
+	Offline bool
+	// hubURL, aliasFile and preferred are what the followed model says, see Following.
+	hubURL, aliasFile string
+	preferred         model.Base
+	hub               *charmhub.Client
+	hubs              []*charmhub.Client
+	aliases           map[string]string // by name; nil: not read yet
+
 	passedOver bool // it was said which machines units don't wait for
 }
 
@@ -36,6 +47,9 @@ func New(host *agent.Host, stderr io.Writer) *Deployer {
 func (d *Deployer) LetGo() {
 	for i := range d.held {
 		d.held[i].Release()
+	}
+	for _, hub := range d.hubs {
+		hub.Cache.LetGo()
 	}
 	for _, hold := range d.built {
 		hold.Release()

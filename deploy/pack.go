@@ -5,12 +5,14 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 
 	"github.com/juju/errors"
 
 	"github.com/unitd/unitd/agent"
 	"github.com/unitd/unitd/charmbuild"
 	"github.com/unitd/unitd/charmdir"
+	"github.com/unitd/unitd/charmhub"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
 )
@@ -18,9 +20,11 @@ import (
 // Packed is a charm with its archive in a temporary file.
 type Packed struct {
 	*charmdir.Charm
-	Sum  string
-	file *os.File
-	hold *charmbuild.Hold // the packages that it was built with
+	Sum string
+	// Release is what it is in a hub; nil: it isn't from one.
+	Release *charmhub.Release
+	file    *os.File
+	hold    *charmbuild.Hold // the packages that it was built with
 }
 
 // Pack makes the charm's archive for units that are isolated so, and before that what
@@ -82,6 +86,9 @@ func (p *Packed) Store(ctx context.Context, m *state.Model) (string, error) {
 	if _, err := p.file.Seek(0, 0); err != nil {
 		return "", errors.Annotate(err, "cannot pack the charm")
 	}
+	if r := p.Release; r != nil {
+		return m.AddHubCharm(ctx, charmhub.Architecture(runtime.GOARCH), r.Name, r.Revision, p.Charm.Charm, p.Sum, p.file)
+	}
 	source := ""
 	if p.Dir {
 		var err error
@@ -93,12 +100,13 @@ func (p *Packed) Store(ctx context.Context, m *state.Model) (string, error) {
 }
 
 // AddCharm stores the charm in the model and returns its URL.
-func (d *Deployer) AddCharm(m *state.Model, c *charmdir.Charm, i model.Isolation) (string, error) {
-	p, err := d.Pack(c, i)
+func (d *Deployer) AddCharm(m *state.Model, c Charm, i model.Isolation) (string, error) {
+	p, err := d.Pack(c.Charm, i)
 	if err != nil {
 		return "", err
 	}
 	defer p.Drop()
+	p.Release = c.Release
 	return p.Store(d.Context(), m)
 }
 

@@ -32,6 +32,9 @@ func ApplicationDetail(app state.ApplicationView) Tree {
 	t := Tree{
 		"charm": app.CharmDoc.Charm.Name, "principal": !app.Subordinate, "exposed": app.Exposed, "remote": false, "life": app.Life.String(),
 	}
+	if channel := channelOf(app); channel != "" {
+		t["channel"] = channel
+	}
 	if base := app.OnBase(); base.Name != "" {
 		t["base"] = base.String()
 	}

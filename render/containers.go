@@ -104,7 +104,7 @@ func containerApplicationRows(apps []state.ApplicationView) [][]Cell {
 	for _, app := range apps {
 		version, _, _ := strings.Cut(app.Version, "\n")
 		rows = append(rows, []Cell{
-			{Text: app.Name}, {Text: clip(version, 30)}, StatusCell(app.Status.Status), scale(app), {Text: app.CharmDoc.Charm.Name}, {},
+			{Text: app.Name}, {Text: clip(version, 30)}, StatusCell(app.Status.Status), scale(app), {Text: app.CharmDoc.Charm.Name}, {Text: channelOf(app)},
 			{Text: fmt.Sprint(app.CharmDoc.Revision), Right: true}, {Text: serviceAddress(app), Colour: cyan}, exposedCell(app), message(withLife(app)),
 		})
 	}

@@ -1,5 +1,9 @@
 package render
 
+import (
+	"strconv"
+)
+
 // Resource is a resource as people see it.
 type Resource struct {
 	Name     string `json:"name" yaml:"name"`
@@ -13,7 +17,12 @@ type Resource struct {
 	// Image and Digest are those of an image; who may fetch it isn't shown.
 	Image  string `json:"image,omitempty" yaml:"image,omitempty"`
 	Digest string `json:"digest,omitempty" yaml:"digest,omitempty"`
+	// Hub: Revision is that of a hub.
+	Hub bool `json:"-" yaml:"-"`
 }
+
+// FromCharmhub is who supplies what comes from a hub.
+const FromCharmhub = "charmhub"
 
 // ResourcesTable shows resources for people.
 func ResourcesTable(infos []Resource) string {
@@ -25,6 +34,9 @@ func ResourcesTable(infos []Resource) string {
 		supplied, revision := "-", "-"
 		if info.Supplied != "" {
 			supplied, revision = info.Supplied, info.Given
+			if info.Hub {
+				revision = strconv.Itoa(info.Revision)
+			}
 		}
 		rows = append(rows, []Cell{{Text: info.Name}, {Text: supplied}, {Text: revision}})
 	}

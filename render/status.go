@@ -78,7 +78,7 @@ func applicationRows(apps []state.ApplicationView) [][]Cell {
 	for _, app := range apps {
 		version, _, _ := strings.Cut(app.Version, "\n")
 		row := []Cell{
-			{Text: app.Name}, {Text: clip(version, 15)}, StatusCell(app.Status.Status), scale(app), {Text: app.CharmDoc.Charm.Name}, {},
+			{Text: app.Name}, {Text: clip(version, 15)}, StatusCell(app.Status.Status), scale(app), {Text: app.CharmDoc.Charm.Name}, {Text: channelOf(app)},
 			{Text: fmt.Sprint(app.CharmDoc.Revision), Right: true}, exposedCell(app), message(withLife(app)),
 		}
 		if addressed {

@@ -68,6 +68,10 @@ func applicationTree(app state.ApplicationView, units map[model.UnitName]state.U
 		"charm-rev": app.CharmDoc.Revision, "exposed": app.Exposed,
 		"application-status": statusInfo(app.Status, utc, false),
 	}
+	if hub := hubOf(app); hub != nil {
+		t["charm"], t["charm-name"], t["charm-origin"] = hub.Name, hub.Name, "charmhub"
+		t["charm-channel"] = hub.Channel
+	}
 	if app.Life != model.Alive {
 		t["life"] = app.Life.String()
 	}
@@ -115,6 +119,23 @@ func applicationTree(app state.ApplicationView, units map[model.UnitName]state.U
 		t["units"] = members
 	}
 	return t
+}
+
+// hubOf is where an application's charm comes from; nil: it is a local one.
+// Source: docs/spec/juju-clients.md §12.6.
+func hubOf(app state.ApplicationView) *state.Hub {
+	if !state.FromHub(app.Charm) {
+		return nil
+	}
+	return app.Hub
+}
+
+// channelOf is the channel that an application's charm follows; empty: none.
+func channelOf(app state.ApplicationView) string {
+	if hub := hubOf(app); hub != nil {
+		return hub.Channel
+	}
+	return ""
 }
 
 func unitTree(u state.UnitView, units map[model.UnitName]state.UnitView, utc bool) Tree {

@@ -29,9 +29,10 @@ type DeployArgs struct {
 	// To says where the first units go, one after the other: the id of a machine,
 	// or NewMachine. The others go where there is room, see txn.place.
 	To []string
-	// Isolation and Base are those of ApplicationDoc.
+	// Isolation, Base and Hub are those of ApplicationDoc.
 	Isolation model.Isolation
 	Base      string
+	Hub       *Hub
 }
 
 const (
@@ -166,7 +167,7 @@ func (t *txn) deploy(a DeployArgs) (units int, err error) {
 	app := ApplicationDoc{
 		Name: a.Application, Charm: a.Charm, Subordinate: charm.Charm.Subordinate,
 		Trust: a.Trust, Constraints: a.Constraints, HookTimeout: a.HookTimeout, LockGroup: a.LockGroup, WorkloadErrors: a.WorkloadErrors, RecordPebble: a.RecordPebble, Storage: a.Storage,
-		Isolation: a.Isolation, Base: a.Base, Sidecar: charm.Charm.Sidecar() && !charm.Charm.Subordinate,
+		Isolation: a.Isolation, Base: a.Base, Hub: a.Hub, Sidecar: charm.Charm.Sidecar() && !charm.Charm.Subordinate,
 	}
 	wanted := a.Units
 	if app.Sidecar {

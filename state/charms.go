@@ -206,6 +206,11 @@ func (m *Model) RemoveCharm(ctx context.Context, url string) (removed bool, err 
 			return errors.Trace(err)
 		}
 		removed = true
+		if FromHub(url) {
+			if err := tx.put(formerCharmKey(url), formerCharmDoc{charm.SHA256}); err != nil {
+				return errors.Trace(err)
+			}
+		}
 		return tx.delete(charmKey(url), newCharmKey(url))
 	})
 	if removed && err == nil {

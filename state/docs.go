@@ -63,6 +63,8 @@ type ApplicationDoc struct {
 	// Base is what its units are on, "ubuntu@24.04", as it was chosen at deploy. Empty:
 	// nobody has said any, or the model is older; see ApplicationView.OnBase.
 	Base string `json:"base,omitempty"`
+	// Hub is where its charm came from when that was last a hub; nil: never.
+	Hub *Hub `json:"hub,omitempty"`
 	// Former is what it was made of before, the newest last; see Rollback.
 	Former      []Former `json:"former,omitempty"`
 	Subordinate bool     `json:"subordinate,omitempty"`

@@ -21,6 +21,7 @@ func machineKey(id string) string      { return "machine/" + id }
 func freeKey(machine string) string    { return freeMachines + machine }
 func charmKey(url string) string       { return "charm/" + url }
 func newCharmKey(url string) string    { return "new-charm/" + url }
+func formerCharmKey(url string) string { return "former-charm/" + url }
 func relationKey(id model.RelationID) string {
 	return "relation/" + strconv.Itoa(int(id))
 }

@@ -4,8 +4,11 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net/url"
+	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/juju/errors"
@@ -16,6 +19,11 @@ const (
 	UpdateStatusInterval = "update-status-hook-interval"
 	RetryHooks           = "automatically-retry-hooks"
 	HookTimeout          = "hook-timeout" // of applications that don't set their own
+	// CharmhubURL is where charms by name come from: a URL, or the absolute path of a
+	// directory that stands for a hub. CharmAliases is the absolute path of a file with
+	// the names that stand for charms by path.
+	CharmhubURL  = "charmhub-url"
+	CharmAliases = "charm-aliases"
 )
 
 // ModelConfigDefaults are the known settings with their defaults.
@@ -26,6 +34,8 @@ func ModelConfigDefaults() map[string]string {
 		HookTimeout:          "0s",
 		"logging-config":     "<root>=INFO",
 		"default-base":       "",
+		CharmhubURL:          "https://api.charmhub.io",
+		CharmAliases:         "",
 		"development":        "false",
 		"test-mode":          "false",
 		"secret-backend":     "auto",
@@ -87,6 +97,30 @@ func CheckModelConfig(set map[string]string) error {
 	return nil
 }
 
+// CheckHub says whether a text names a hub: a URL without the API's path, or the path of
+// a directory, which may be a file URL. The error is NotValid.
+// Source: docs/spec/juju-clients.md §12.7.
+func CheckHub(text string) error {
+	if text == "" {
+		return errors.NewNotValid(nil, "cannot clear "+CharmhubURL)
+	}
+	if filepath.IsAbs(text) || strings.HasPrefix(text, "./") || strings.HasPrefix(text, "../") || text == "." {
+		return nil
+	}
+	u, err := url.Parse(text)
+	switch {
+	case err != nil:
+		return errors.NewNotValid(nil, fmt.Sprintf("invalid %s: %v", CharmhubURL, err))
+	case u.Scheme == "file" && u.Host == "" && filepath.IsAbs(u.Path):
+		return nil
+	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+		return errors.NewNotValid(nil, fmt.Sprintf("invalid %s: %q: expected https://HOST, or the path of a directory", CharmhubURL, text))
+	case strings.HasSuffix(strings.TrimRight(u.Path, "/"), "/v2"):
+		return errors.NewNotValid(nil, fmt.Sprintf("invalid %s: %q: leave /v2 out", CharmhubURL, text))
+	}
+	return nil
+}
+
 func checkModelSetting(k, v string) error {
 	switch k {
 	case UpdateStatusInterval:
@@ -96,6 +130,15 @@ func checkModelSetting(k, v string) error {
 		}
 	case HookTimeout:
 		return CheckHookTimeout(k, v)
+	case CharmhubURL:
+		if strings.HasPrefix(v, ".") {
+			return errors.NewNotValid(nil, fmt.Sprintf("invalid %s: %q: a directory is named by its absolute path", k, v))
+		}
+		return CheckHub(v)
+	case CharmAliases:
+		if v != "" && !filepath.IsAbs(v) {
+			return errors.NewNotValid(nil, fmt.Sprintf("%s: %q is not the absolute path of a file", k, v))
+		}
 	case RetryHooks, "development", "test-mode":
 		if _, err := strconv.ParseBool(v); err != nil {
 			return errors.NewNotValid(nil, fmt.Sprintf("%s: %q is not true or false", k, v))

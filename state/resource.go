@@ -23,13 +23,17 @@ type Resource struct {
 	Image    *model.Image `json:"image,omitempty"`
 	Password []byte       `json:"password,omitempty"`
 	Revision int          `json:"revision"` // counts what was given, from 1
-	Given    time.Time    `json:"given"`
+	// Hub is the revision that it has in a hub; nil: somebody has given it.
+	Hub   *int      `json:"hub,omitempty"`
+	Given time.Time `json:"given"`
 }
 
 // Content is what is given for a resource: a file, or an image if that isn't nil.
+// Hub is Resource.Hub.
 type Content struct {
 	File
 	Image *model.Image
+	Hub   *int
 }
 
 // File is content that the store has by its hash, see StoreFile.
@@ -106,6 +110,8 @@ func (t *txn) give(app *ApplicationDoc, charm model.Charm, given map[string]Cont
 			return errors.Trace(err)
 		}
 		if there && same {
+			old.Hub = given[name].Hub
+			all[name] = old
 			continue
 		}
 		if all[name], err = t.newContent(given[name], old.Revision+1); err != nil {
@@ -113,10 +119,9 @@ func (t *txn) give(app *ApplicationDoc, charm model.Charm, given map[string]Cont
 		}
 		had, changed = had || old.SHA256 != "", true
 	}
-	if !changed {
+	if app.Resources = all; !changed {
 		return nil
 	}
-	app.Resources = all
 	app.Given++
 	if !had {
 		return nil
@@ -127,7 +132,7 @@ func (t *txn) give(app *ApplicationDoc, charm model.Charm, given map[string]Cont
 // newContent is what is kept of content: what a file is made of is referred to, and
 // an image's password is sealed.
 func (t *txn) newContent(c Content, revision int) (Resource, error) {
-	r := Resource{File: c.File, Revision: revision, Given: t.now()}
+	r := Resource{File: c.File, Revision: revision, Hub: c.Hub, Given: t.now()}
 	if c.Image == nil {
 		return r, errors.Trace(t.refer(c.File))
 	}

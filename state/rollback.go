@@ -22,6 +22,7 @@ const formerMost = 20
 // had beside it.
 type Former struct {
 	Charm  string              `json:"charm"` // its URL
+	Hub    *Hub                `json:"hub,omitempty"`
 	Images map[string]Resource `json:"images,omitempty"`
 }
 
@@ -42,7 +43,7 @@ func (f Former) same(other Former) bool {
 
 // made is what the application is made of.
 func (a *ApplicationDoc) made() Former {
-	f := Former{Charm: a.Charm}
+	f := Former{Charm: a.Charm, Hub: a.Hub}
 	for name, r := range a.Resources {
 		if r.Image == nil {
 			continue
@@ -89,7 +90,10 @@ func (d docs) revisions(app ApplicationDoc) ([]CharmDoc, error) {
 		return nil, errors.Trace(err)
 	}
 	held, err := list[CharmDoc](d, charmKey(""))
-	held = slices.DeleteFunc(held, func(c CharmDoc) bool { return c.Charm.Name != now.Charm.Name })
+	// Those of a hub are numbered apart from local ones.
+	held = slices.DeleteFunc(held, func(c CharmDoc) bool {
+		return c.Charm.Name != now.Charm.Name || FromHub(c.URL) != FromHub(now.URL)
+	})
 	slices.SortFunc(held, func(a, b CharmDoc) int { return a.Revision - b.Revision })
 	return held, errors.Trace(err)
 }
@@ -146,6 +150,9 @@ func (m *Model) Rollback(ctx context.Context, name string, revision int) (done R
 		if done.Other {
 			if err := tx.setCharm(app, former.Charm, true); err != nil {
 				return errors.Trace(err)
+			}
+			if former.Hub != nil {
+				app.Hub = former.Hub
 			}
 		}
 		if done.Replaced, err = tx.giveAgain(app, former); err != nil {

@@ -23,21 +23,7 @@ func (m *Model) SetCharm(ctx context.Context, name, url string, force bool) erro
 // SetCharmAndResources is SetCharm and SetResources as one upgrade; given is by
 // the names of resources of the new charm.
 func (m *Model) SetCharmAndResources(ctx context.Context, name, url string, force bool, given map[string]Content) error {
-	return m.changeApplication(ctx, name, func(tx *txn, app *ApplicationDoc) error {
-		was := app.made()
-		if err := tx.setCharm(app, url, force); err != nil {
-			return errors.Trace(err)
-		}
-		charm, err := tx.charm(url)
-		if err != nil {
-			return errors.Trace(err)
-		}
-		if err := tx.give(app, charm.Charm, given); err != nil {
-			return err
-		}
-		app.remember(was)
-		return nil
-	})
+	return m.SetCharmFrom(ctx, name, url, force, given, nil)
 }
 
 func (t *txn) setCharm(app *ApplicationDoc, url string, force bool) error {

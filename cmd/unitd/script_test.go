@@ -46,6 +46,8 @@ import (
 //	sql FILE STATEMENT    change a database of SQLite
 //	zip FILE ENTRIES...   make an archive, with any entry names; see cmdZip
 //	web-image FILE        write the image of testcharms/images, an OCI archive
+//	hub DIR               start a hub for the charms in DIR; $CHARMHUB_URL is its URL
+//	hub-ends              end it
 //	small-disk DIR MIB    mount a disk of that size; the script asks for [mount]
 //	[etcd]                is true where the script's models are in etcd
 func TestScripts(t *testing.T) {
@@ -194,6 +196,8 @@ func runScripts(t *testing.T, folder string, files []string, prepare func(testin
 			"zip":         cmdZip,
 			"small-disk":  cmdSmallDisk,
 			"web-image":   cmdWebImage,
+			"hub":         cmdHub,
+			"hub-ends":    cmdHubEnds,
 		},
 		RequireUniqueNames: true,
 	})
@@ -281,7 +285,9 @@ func setUp(e *testscript.Env, bin string) error {
 	e.Setenv("UNITD_DATA", filepath.Join(e.WorkDir, "data"))
 	e.Setenv("PATH", bin+string(os.PathListSeparator)+e.Getenv("PATH"))
 	e.Setenv("TZ", "UTC")
-	e.Setenv("UNITD_ISOLATE", "off") // whatever rights the tests have; scripts that are about it say otherwise
+	e.Setenv("UNITD_ISOLATE", "off")               // whatever rights the tests have; scripts that are about it say otherwise
+	e.Setenv("CHARMHUB_URL", "http://127.0.0.1:1") // nobody is there
+	e.Values[hubKey{}] = &scriptHub{}
 	e.Setenv("BIN", bin)
 	e.Setenv("STORE", cmp.Or(e.Getenv("UNITD_STORE"), e.Getenv("UNITD_DATA"))) // for other hosts
 	charms, err := filepath.Abs(filepath.Join("..", "..", "testcharms"))
