@@ -54,7 +54,7 @@ controllers that bootstrap has made end, too; with -c that of one controller alo
 		Example: "  unitd shutdown",
 		Args:    Args(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if cmd.Flags().Lookup(controllerFlag).Changed {
+			if cmd.Flags().Lookup(controllerOption).Changed {
 				return a.Shutdown(timeout)
 			}
 			return a.shutdownAll(timeout)

@@ -16,14 +16,14 @@ import (
 // docs/spec/juju-clients.md §0.
 func declareGeneral(root *cobra.Command) {
 	fs := root.PersistentFlags()
-	fs.StringP(controllerFlag, "c", "", "the controller to work on, instead of the current one")
+	fs.StringP(controllerOption, "c", "", "the controller to work on, instead of the current one")
 	fs.Bool("quiet", false, "say nothing beside the result")
 	fs.BoolP(noBrowserFlag, "B", false, "noted: nobody logs in here")
 	_ = fs.MarkHidden(noBrowserFlag)
 }
 
 const (
-	controllerFlag = "controller"
+	controllerOption = "controller"
 	noBrowserFlag  = "no-browser-login"
 )
 
@@ -55,7 +55,7 @@ func (a *program) chooseController(cmd *cobra.Command) error {
 		return err // the world of a script has one
 	}
 	name := ""
-	if f := cmd.Flags().Lookup(controllerFlag); f != nil {
+	if f := cmd.Flags().Lookup(controllerOption); f != nil {
 		name = f.Value.String()
 	}
 	for verb := cmd; verb.HasParent() && name == ""; verb = verb.Parent() {
