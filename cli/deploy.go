@@ -26,6 +26,9 @@ type deployFlags struct {
 	lockGroup   string
 	force       bool
 	storage     []string
+	attach      []string
+	device      []string
+	bind        string
 	to          string
 	isolate     deploy.Isolate
 	dryRun      bool
@@ -75,6 +78,9 @@ path.`,
 	fs.StringVar(&f.hookTimeout, "hook-timeout", "", "how long a hook may take, such as 10m (0: as long as it likes)")
 	fs.StringVar(&f.lockGroup, "lock-group", "", "units of different groups on a machine run their hooks at once")
 	fs.StringArrayVar(&f.storage, "storage", nil, "name=directive: a pool, a count and a size, with commas between")
+	fs.StringSliceVar(&f.attach, "attach-storage", nil, "ids of detached storage for the one unit, with commas between")
+	fs.StringArrayVar(&f.device, "device", nil, "recorded: hosts have the devices that they have")
+	fs.StringVar(&f.bind, "bind", "", "\"[SPACE] [ENDPOINT=SPACE …]\": recorded; there is one network")
 	fs.StringVar(&f.to, "to", "", toFlag)
 	declareIsolation(cmd, &f.isolate)
 	fs.StringArrayVar(&f.constraints, "constraints", nil, "key=value …: the architecture that units need; others are recorded")
@@ -97,6 +103,9 @@ func (a charmVerbs) deploy(word, name string, f deployFlags) error {
 	case release != nil:
 		return a.deployRelease(*release, name, f)
 	case bundle.Is(path):
+		if given := f.onBundle(); given != "" {
+			return errors.New("options provided but not supported when deploying a bundle: " + given)
+		}
 		if f.to != "" {
 			return Usagef("%s", bundle.As(path, ": ")+"--to is for a charm: a bundle says itself where its units go")
 		}
@@ -162,6 +171,7 @@ func (a charmVerbs) deployCharm(charm deploy.Charm, name string, f deployFlags) 
 	if charm.Release != nil {
 		a.Note("Deployed %s", releaseText(todo.Application, *charm.Release, todo.Base))
 	}
+	a.noteDeployed(todo, f)
 	return a.added()
 }
 
@@ -216,8 +226,10 @@ func (f deployFlags) args(charm model.Charm, name string) (todo state.DeployArgs
 	if todo.Storage, err = storageArgs(f.storage); err != nil {
 		return todo, nil, err
 	}
-	todo.To, err = placements(f.to, todo.Units)
-	return settings.Of(todo), values, err
+	if todo, err = f.more(todo); err != nil {
+		return todo, nil, err
+	}
+	return settings.Of(todo), values, nil
 }
 
 // count is how many units the flags ask for.

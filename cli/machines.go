@@ -20,25 +20,6 @@ type machineVerbs struct{ base }
 // machineID is what ids of machines look like.
 var machineID = regexp.MustCompile(`^(0|[1-9][0-9]{0,8})$`)
 
-const toFlag = "where the units go, one after the other: the id of a machine, or new, with commas between"
-
-// placements reads the value of --to for n units.
-func placements(text string, n int) ([]string, error) {
-	if text == "" {
-		return nil, nil
-	}
-	places := strings.Split(text, ",")
-	for _, p := range places {
-		if p != state.NewMachine && !machineID.MatchString(p) {
-			return nil, Usagef("--to: %q is not the id of a machine, nor %q", p, state.NewMachine)
-		}
-	}
-	if len(places) > n {
-		return nil, Usagef("--to names %d places for %d units", len(places), n)
-	}
-	return places, nil
-}
-
 // machineArgs checks what should be ids of machines.
 func machineArgs(ids []string) error {
 	for _, id := range ids {

@@ -19,6 +19,7 @@ type refreshFlags struct {
 	force, forceUnits, forceBase bool
 	config, resources            []string
 	hub                          hubFlags
+	more                         refreshMore
 }
 
 // units and base say whether those are forced that are in error, or on another base.
@@ -67,6 +68,7 @@ Of a charm by path, --revision is one that the model has already.`,
 	fs.BoolVar(&f.forceBase, "force-base", false, "take a charm that doesn't name the base that the units are on")
 	fs.BoolVar(&f.forceBase, "force-series", false, "the same as --force-base")
 	f.hub.declare(fs)
+	f.more.declare(fs)
 	return cmd
 }
 
@@ -182,12 +184,18 @@ func (a charmVerbs) refreshFound(m *state.Model, name string, charm deploy.Charm
 	if err := sameBase(app, old.Charm, charm.Charm.Charm); err != nil && !f.base() {
 		return errors.Errorf("cannot refresh application %q: %v; --force-base keeps its units on their base", name, err)
 	}
+	if err := a.checkMore(m, name, charm.Charm.Charm, f.more); err != nil {
+		return err
+	}
 	given, err := a.resourcesFor(m, charm, values, revisions, app.Resources)
 	if err != nil {
 		return err
 	}
 	url, err := a.AddCharm(m, charm, app.Isolation)
 	if err != nil {
+		return err
+	}
+	if err := a.beforeRefresh(m, name, charm.Charm.Charm, f.more); err != nil {
 		return err
 	}
 	if err := m.SetCharmFrom(a.Context(), name, url, f.units(), given, deploy.HubOf(charm.Release)); err != nil {
@@ -202,6 +210,9 @@ func (a charmVerbs) refreshFound(m *state.Model, name string, charm deploy.Charm
 		a.Note("Added local charm %q, revision %s, to the model", charm.Name, deploy.Revision(url))
 	}
 	a.NoteLacks(charm.Charm, deploy.WhenRefreshed(app, given, nil))
+	if err := a.afterRefresh(m, name, app, old.Charm, charm.Charm.Charm, f.more); err != nil {
+		return err
+	}
 	if err := a.WhoWaits(m, name, f.units()); err != nil {
 		return err
 	}
@@ -237,10 +248,27 @@ func (a charmVerbs) refreshTo(name string, to int, f refreshFlags) error {
 	if _, err := charm.Charm.ParseConfig(set); err != nil {
 		return errors.Annotate(err, "parsing settings for application")
 	}
+	app, err := m.Application(a.Context(), name)
+	if err != nil {
+		return err
+	}
+	old, err := m.Charm(a.Context(), app.Charm)
+	if err != nil {
+		return err
+	}
+	if err := a.checkMore(m, name, charm.Charm, f.more); err != nil {
+		return err
+	}
+	if err := a.beforeRefresh(m, name, charm.Charm, f.more); err != nil {
+		return err
+	}
 	if err := m.SetCharmAndResources(a.Context(), name, url, f.units(), nil); err != nil {
 		return err
 	}
 	if err := a.setConfig(m, name, set); err != nil {
+		return err
+	}
+	if err := a.afterRefresh(m, name, app, old.Charm, charm.Charm, f.more); err != nil {
 		return err
 	}
 	if err := a.WhoWaits(m, name, f.units()); err != nil {

@@ -25,7 +25,7 @@ remove hooks, and their numbers are used again.`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			n, err := strconv.Atoi(args[1])
 			if err != nil {
-				return Usagef("invalid scale %q", args[1])
+				return Usagef("invalid scale %q: it is not a whole number", args[1])
 			}
 			return a.scaleApplication(args[0], n)
 		},
@@ -58,6 +58,8 @@ func (a unitVerbs) scaleApplication(name string, n int) error {
 	switch {
 	case errors.Is(err, errors.NotFound):
 		return errors.NewNotFound(nil, fmt.Sprintf("could not scale application %q: application %[1]q does not exist", name))
+	case errors.Is(err, errors.NotSupported):
+		return errors.NewNotSupported(nil, fmt.Sprintf("could not scale application %q: %v (not supported)", name, err))
 	case err != nil:
 		return err
 	}

@@ -25,6 +25,7 @@ type unitVerbs struct {
 func (a unitVerbs) addUnitCmd() *cobra.Command {
 	var n int
 	var to string
+	var attach []string
 	cmd := &cobra.Command{
 		Use:               "add-unit APPLICATION",
 		Short:             "Add units to an application",
@@ -38,7 +39,14 @@ func (a unitVerbs) addUnitCmd() *cobra.Command {
 			if n > bundle.MaxUnits {
 				return tooMany(n)
 			}
-			places, err := placements(to, n)
+			if len(attach) > 0 && n != 1 {
+				return Usagef("--attach-storage cannot be used with -n")
+			}
+			ids, err := storageIDs(attach)
+			if err != nil {
+				return err
+			}
+			places, err := parsePlacements(to, n)
 			if err != nil {
 				return err
 			}
@@ -50,33 +58,39 @@ func (a unitVerbs) addUnitCmd() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if container && to != "" {
+			if container && (to != "" || len(ids) > 0) {
 				return errors.New("k8s models only support --num-units")
 			}
 			add := func() error {
-				_, err := m.AddUnits(a.Context(), args[0], n, places...)
+				if len(ids) > 0 {
+					_, err := m.AddUnitWith(a.Context(), args[0], ids, places.to...)
+					return err
+				}
+				_, err := m.AddUnits(a.Context(), args[0], n, places.to...)
 				return err
 			}
 			if container {
 				err = add() // no machine is passed over for them
 			} else {
-				err = a.Placed(m, n-len(places), add)
+				err = a.Placed(m, n-len(places.to), add)
 			}
 			if err != nil {
 				return addUnitError(err)
 			}
+			a.notePlacements(places)
 			return a.Ensure()
 		},
 	}
 	cmd.Flags().IntVarP(&n, "num-units", "n", 1, "number of units to add")
 	cmd.Flags().StringVar(&to, "to", "", toFlag)
+	cmd.Flags().StringSliceVar(&attach, "attach-storage", nil, "ids of detached storage for the one unit, with commas between")
 	return cmd
 }
 
 // addUnitError says of an application that isn't there that it isn't found, as
 // scripts expect it.
 func addUnitError(err error) error {
-	if errors.Is(err, errors.NotFound) && !strings.HasPrefix(err.Error(), "machine") {
+	if errors.Is(err, errors.NotFound) && !strings.HasPrefix(err.Error(), "machine") && !strings.HasPrefix(err.Error(), "storage") {
 		return errors.NewNotFound(nil, err.Error()+" (not found)")
 	}
 	return err
@@ -127,7 +141,7 @@ as --num-units says.
 			case dryRun:
 				return Usagef("--dry-run is not known here")
 			case num > 0:
-				return Usagef("--num-units is for applications of container charms: name the units")
+				return Usagef("--num-units for non k8s models not valid: name the units")
 			}
 			return a.removeUnits(args, how, destroyStorage)
 		},

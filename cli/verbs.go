@@ -28,6 +28,7 @@ func (a *program) groups() []Group {
 		task     = taskVerbs{wait}
 		inside   = insideVerbs{b}
 		machine  = machineVerbs{b}
+		space    = spaceVerbs{b}
 		model    = modelVerbs{base: b, appVerbs: app, storageVerbs: storage, waiting: wait}
 		limits   = constraintVerbs{b}
 		keys     = sshKeyVerbs{b}
@@ -40,7 +41,7 @@ func (a *program) groups() []Group {
 			up.upCmd, watch.watchCmd, test.testCmd, test.packCmd, test.recordCmd, test.replayCmd, test.worldCmd,
 		}},
 		{Title: "Applications and units", Verbs: []func() *cobra.Command{
-			charm.deployCmd, charm.refreshCmd, charm.rollbackCmd, unit.addUnitCmd, unit.removeUnitCmd, unit.removeApplicationCmd,
+			charm.deployCmd, charm.refreshCmd, charm.setApplicationBaseCmd, charm.rollbackCmd, unit.addUnitCmd, unit.removeUnitCmd, unit.removeApplicationCmd,
 			unit.scaleApplicationCmd, app.configCmd, limits.constraintsCmd, limits.setConstraintsCmd, unit.trustCmd, app.exposeCmd, app.unexposeCmd, unit.resolvedCmd,
 			charm.attachResourceCmd, charm.resourcesCmd, app.payloadsCmd,
 		}},
@@ -72,6 +73,9 @@ func (a *program) groups() []Group {
 		}},
 		{Title: "Machines", Verbs: []func() *cobra.Command{
 			machine.addMachineCmd, machine.removeMachineCmd, machine.machinesCmd, machine.showMachineCmd,
+		}},
+		{Title: "Spaces", Verbs: []func() *cobra.Command{
+			space.spacesCmd, space.showSpaceCmd, space.addSpaceCmd, space.reloadSpacesCmd, space.subnetsCmd, space.bindCmd,
 		}},
 		{Title: "Models and their store", Verbs: []func() *cobra.Command{
 			model.addModelCmd, model.destroyModelCmd, model.modelsCmd, model.modelCmd, model.switchCmd, model.showModelCmd,

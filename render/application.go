@@ -1,6 +1,7 @@
 package render
 
 import (
+	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
 )
 
@@ -27,10 +28,11 @@ func published(t Tree, app state.ApplicationDoc, service state.ServiceDoc) {
 }
 
 // ApplicationDetail is what show-application shows. Beside the original's there is
-// how the application is reached.
+// how the application is reached. Source: docs/spec/juju-clients.md §7.1.
 func ApplicationDetail(app state.ApplicationView) Tree {
 	t := Tree{
 		"charm": app.CharmDoc.Charm.Name, "principal": !app.Subordinate, "exposed": app.Exposed, "remote": false, "life": app.Life.String(),
+		"endpoint-bindings": bindings(app),
 	}
 	if channel := channelOf(app); channel != "" {
 		t["channel"] = channel
@@ -38,14 +40,18 @@ func ApplicationDetail(app state.ApplicationView) Tree {
 	if base := app.OnBase(); base.Name != "" {
 		t["base"] = base.String()
 	}
-	if app.Constraints != "" {
-		t["constraints"] = app.Constraints
+	if app.Exposed {
+		t["exposed-endpoints"] = Tree{"": Tree{"expose-to-cidrs": []string{"0.0.0.0/0", "::/0"}}}
 	}
-	bindings := Tree{"": "alpha"}
-	for _, e := range app.Endpoints {
-		bindings[e.Name] = "alpha"
+	// What an older model has there may be no constraints.
+	if c, err := model.ParseConstraints(app.Constraints); err == nil {
+		t["constraints"] = c
 	}
-	t["endpoint-bindings"] = bindings
 	published(t, app.ApplicationDoc, app.Service)
 	return t
+}
+
+// bindings are the spaces of all that can be bound of an application.
+func bindings(app state.ApplicationView) map[string]string {
+	return app.Bindings.All(app.CharmDoc.Charm.Bindable())
 }

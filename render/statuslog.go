@@ -2,6 +2,9 @@ package render
 
 import (
 	"time"
+
+	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/state"
 )
 
 // StatusEntry is one status of the log. Source: docs/spec/juju-clients.md §7.2.
@@ -28,4 +31,31 @@ func StatusLogTable(entries []StatusEntry, utc, colours bool) string {
 	t := Table{Colours: colours}
 	t.Block(rows)
 	return t.String()
+}
+
+// MachineLog is what is known of when the host of a machine was there, or, for the kind
+// "juju-machine", its agent.
+func MachineLog(m state.MachineView, kind string) []StatusEntry {
+	up := StatusEntry{Status: "running", Message: "Running", Since: m.Started.UTC(), Type: kind}
+	if kind == "juju-machine" {
+		now := MachineStatus(m)
+		up.Status, up.Message = now.Status, now.Message
+	}
+	var log []StatusEntry
+	if !m.Created.IsZero() {
+		log = append(log, StatusEntry{Status: "pending", Since: m.Created.UTC(), Type: kind})
+	}
+	if !m.Started.IsZero() {
+		log = append(log, up)
+	}
+	return log
+}
+
+// ModelLog is what is known of how a model was.
+func ModelLog(info state.ModelInfo) []StatusEntry {
+	log := []StatusEntry{{Status: "available", Since: info.Created.UTC(), Type: "model"}}
+	if info.Life != model.Alive {
+		log[0].Status = ModelStatus(info)
+	}
+	return log
 }

@@ -100,11 +100,7 @@ func applicationTree(app state.ApplicationView, units map[model.UnitName]state.U
 		t["relations"] = rels
 	}
 	published(t, app.ApplicationDoc, app.Service)
-	bindings := Tree{"": "alpha"}
-	for _, e := range app.Endpoints {
-		bindings[e.Name] = "alpha"
-	}
-	t["endpoint-bindings"] = bindings
+	t["endpoint-bindings"] = bindings(app)
 	if app.Subordinate {
 		if len(app.SubordinateTo) > 0 {
 			t["subordinate-to"] = app.SubordinateTo

@@ -26,6 +26,10 @@ type DeployArgs struct {
 	HookTimeout, LockGroup, WorkloadErrors, RecordPebble string
 	// Storage is what units get besides what the charm asks for, by its names.
 	Storage map[string]model.StorageDirective
+	// Bindings are spaces for the charm's endpoints.
+	Bindings model.Bindings
+	// Attach is detached storage that the one unit gets in the place of new one.
+	Attach []model.StorageID
 	// To says where the first units go, one after the other: the id of a machine,
 	// or NewMachine. The others go where there is room, see txn.place.
 	To []string
@@ -139,6 +143,17 @@ func (d docs) checkDeploy(a DeployArgs, charm model.Charm) error {
 	if err := d.checkStorageOf(a.Storage, charm); err != nil {
 		return errors.Trace(err)
 	}
+	if _, err := d.bound(nil, a.Bindings, charm); err != nil {
+		return errors.Trace(err)
+	}
+	if len(a.Attach) > 0 && (charm.Sidecar() || charm.Subordinate || a.Units != 1) {
+		return errors.NewNotValid(nil, "--attach-storage is for an application that begins with one unit, on a machine")
+	}
+	for _, id := range a.Attach {
+		if _, err := d.detached(id, charm); err != nil {
+			return errors.Trace(err)
+		}
+	}
 	return errors.Trace(charm.CheckMounts(a.Application, a.Storage))
 }
 
@@ -168,6 +183,9 @@ func (t *txn) deploy(a DeployArgs) (units int, err error) {
 		Name: a.Application, Charm: a.Charm, Subordinate: charm.Charm.Subordinate,
 		Trust: a.Trust, Constraints: a.Constraints, HookTimeout: a.HookTimeout, LockGroup: a.LockGroup, WorkloadErrors: a.WorkloadErrors, RecordPebble: a.RecordPebble, Storage: a.Storage,
 		Isolation: a.Isolation, Base: a.Base, Hub: a.Hub, Sidecar: charm.Charm.Sidecar() && !charm.Charm.Subordinate,
+	}
+	if app.Bindings, err = t.bound(nil, a.Bindings, charm.Charm); err != nil {
+		return 0, errors.Trace(err)
 	}
 	wanted := a.Units
 	if app.Sidecar {
@@ -199,6 +217,7 @@ func (t *txn) deploy(a DeployArgs) (units int, err error) {
 	if err != nil {
 		return 0, errors.Trace(err)
 	}
+	p.attach = a.Attach
 	units = min(wanted, max(p.unitsPerTxn(app.Relations*peerWrites+len(a.Resources), app, charm.Charm), 0))
 	if app.Sidecar && units < wanted {
 		// Who is cut off after this leaves the rest to the agent.
@@ -224,6 +243,20 @@ func (m *Model) AddUnits(ctx context.Context, application string, n int, to ...s
 	if app.Sidecar {
 		return m.addContainerUnits(ctx, app, n, to)
 	}
+	return m.addUnits(ctx, application, n, to, nil)
+}
+
+// AddUnitWith is AddUnits for one unit, which gets detached storage in the place of new
+// one. The error is NotValid as well where the storage can't be the unit's.
+func (m *Model) AddUnitWith(ctx context.Context, application string, attach []model.StorageID, to ...string) (model.UnitName, error) {
+	names, err := m.addUnits(ctx, application, 1, to, attach)
+	if err != nil {
+		return "", errors.Trace(err)
+	}
+	return names[0], nil
+}
+
+func (m *Model) addUnits(ctx context.Context, application string, n int, to []string, attach []model.StorageID) ([]model.UnitName, error) {
 	var names []model.UnitName
 	for n > 0 {
 		var added []model.UnitName
@@ -249,6 +282,7 @@ func (m *Model) AddUnits(ctx context.Context, application string, n int, to ...s
 			if err != nil {
 				return errors.Trace(err)
 			}
+			p.attach = attach
 			for range min(n, p.unitsPerTxn(0, app, charm.Charm)) {
 				u, err := tx.addUnit(&app, "", p)
 				if err != nil {
@@ -307,6 +341,9 @@ func (t *txn) addUnit(app *ApplicationDoc, principal model.UnitName, p *placing)
 		return u, errors.Trace(err)
 	}
 	if err := t.put(unitKey(u.Name), u); err != nil {
+		return u, errors.Trace(err)
+	}
+	if u, err = t.attachFirst(app, u, p); err != nil {
 		return u, errors.Trace(err)
 	}
 	if err := t.firstStorage(app, u); err != nil {

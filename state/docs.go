@@ -116,6 +116,8 @@ type ApplicationDoc struct {
 	// Storage is what deploy was told of the storage of units, by the charm's
 	// names; it holds for later units, too.
 	Storage map[string]model.StorageDirective `json:"storage,omitempty"`
+	// Bindings are the spaces that its endpoints are bound to.
+	Bindings model.Bindings `json:"bindings,omitempty"`
 	// Isolation says whether its units have machines of their own; it stays as it
 	// was when the application was deployed.
 	Isolation model.Isolation `json:"isolation,omitzero"`

@@ -21,6 +21,8 @@ type placing struct {
 	awaited []string
 	// constraints are those of the model.
 	constraints model.Constraints
+	// attach is the storage that the next unit gets.
+	attach []model.StorageID
 }
 
 // placing reads what is known of where there is room. Machines that nobody has

@@ -183,6 +183,11 @@ func (t *txn) firstStorage(app *ApplicationDoc, u UnitDoc) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(charm.Charm.Storage)) {
 		want := charm.Charm.Storage[name].Complete(app.Storage[name])
+		have, err := t.countStorage(u, name) // what it was promised
+		if err != nil {
+			return errors.Trace(err)
+		}
+		want.Count = max(want.Count-have, 0)
 		kept, err := t.takeKept(app, u.Name, name, charm.Charm.Storage[name], want.Count)
 		if err != nil {
 			return errors.Trace(err)

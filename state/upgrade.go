@@ -3,6 +3,7 @@ package state
 import (
 	"context"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 
@@ -24,6 +25,51 @@ func (m *Model) SetCharm(ctx context.Context, name, url string, force bool) erro
 // the names of resources of the new charm.
 func (m *Model) SetCharmAndResources(ctx context.Context, name, url string, force bool, given map[string]Content) error {
 	return m.SetCharmFrom(ctx, name, url, force, given, nil)
+}
+
+// SetStorage says what is changed of what deploy was told of an Alive application's
+// storage: it holds for later units, and for storage that only its next charm has. The
+// error is NotValid for what no unit of that charm could have.
+func (m *Model) SetStorage(ctx context.Context, name string, charm model.Charm, directives map[string]model.StorageDirective) error {
+	err := m.changeApplication(ctx, name, func(tx *txn, app *ApplicationDoc) (err error) {
+		app.Storage, err = tx.storageWith(*app, charm, directives)
+		return errors.Trace(err)
+	})
+	return errors.Trace(err)
+}
+
+// storageWith are an application's directives with others over them, for a charm.
+func (d docs) storageWith(app ApplicationDoc, charm model.Charm, directives map[string]model.StorageDirective) (map[string]model.StorageDirective, error) {
+	all := maps.Clone(directives)
+	for name, former := range app.Storage {
+		_, has := charm.Storage[name]
+		if _, anew := directives[name]; has && !anew {
+			all[name] = former
+		}
+	}
+	if err := d.checkStorageOf(all, charm); err != nil {
+		return nil, errors.Trace(err)
+	}
+	return all, errors.Trace(charm.CheckMounts(app.Name, all))
+}
+
+// CheckRefresh is the error that SetStorage and Bind would give with a charm that the
+// application is yet to have.
+func (m *Model) CheckRefresh(ctx context.Context, name string, charm model.Charm, directives map[string]model.StorageDirective, others model.Bindings) error {
+	_, err := m.view(ctx, func(r docs) error {
+		app, err := r.application(name)
+		if err != nil {
+			return errors.Trace(err)
+		}
+		if len(directives) > 0 {
+			if _, err := r.storageWith(app, charm, directives); err != nil {
+				return errors.Trace(err)
+			}
+		}
+		_, err = r.bound(app.Bindings, others, charm)
+		return errors.Trace(err)
+	})
+	return errors.Trace(err)
 }
 
 func (t *txn) setCharm(app *ApplicationDoc, url string, force bool) error {
