@@ -20,8 +20,14 @@ random long stores: export UNITD_TEST_LONG = 1
 
 .PHONY: build picture c-client pebble test test-host test-long format lint vet staticcheck random programs unit plain sessions bench venv host raced cross long stores fuzz install clean
 
+# What is built is called by its tag, without the v, else by its commit.
+VERSION = $(or $(patsubst v%,%,$(shell git describe --tags --exact-match --match 'v[0-9]*' 2>/dev/null)),0.0.0-dev$(addprefix +,$(shell git rev-parse --short=12 HEAD 2>/dev/null)))
+STAMP = -X github.com/unitd/unitd/agent.built=$(VERSION)
+version: ## the version of what is built here
+	@echo '$(VERSION)'
+
 build: ## the two programs, in bin/
-	$(GO) build -o bin/unitd ./cmd/unitd
+	$(GO) build -ldflags='$(STAMP)' -o bin/unitd ./cmd/unitd
 	CGO_ENABLED=0 $(GO) build -ldflags='-s -w' -o bin/unitd-hooktool ./cmd/hooktool
 	@$(MAKE) -s c-client C_CLIENT=bin/unitd-hooktool-c
 
@@ -37,12 +43,6 @@ picture: build ## docs/session.svg, from a real run of suite/picture/session.txt
 	data=$$(mktemp -d) && PATH=$(CURDIR)/bin:$$PATH UNITD_ISOLATE=off UNITD_DATA=$$data \
 		$(GO) run ./suite/picture suite/picture/session.txt docs/session.svg; code=$$?; rm -rf "$$data"; exit $$code
 
-# What is built is called by its tag, without the v, else by its commit.
-VERSION = $(or $(patsubst v%,%,$(shell git describe --tags --exact-match --match 'v[0-9]*' 2>/dev/null)),0.0.0-dev+$(shell git rev-parse --short=12 HEAD))
-.PHONY: version wheel
-version: ## the version of what is built here
-	@echo '$(VERSION)'
-
 # A wheel for each platform, with the programs, in WHEELS. The client in C is in
 # that of the host's platform, for which there is a compiler.
 WHEELS ?= $(CURDIR)/bin/wheels
@@ -51,7 +51,7 @@ wheel: ## the packages for PyPI, in bin/wheels
 	@set -e; rm -rf $(WHEELS)/programs; version='$(VERSION)'; for p in $(WHEEL_PLATFORMS); do \
 		dir=$(WHEELS)/programs/$$p; mkdir -p $$dir; \
 		for program in unitd:unitd unitd-hooktool:hooktool; do \
-			CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) build -trimpath -ldflags='-s -w' -o $$dir/$${program%:*} ./cmd/$${program#*:}; \
+			CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) build -trimpath -ldflags='-s -w $(STAMP)' -o $$dir/$${program%:*} ./cmd/$${program#*:}; \
 		done; \
 		if [ $$p = "$$($(GO) env GOOS)/$$($(GO) env GOARCH)" ]; then $(MAKE) -s c-client C_CLIENT=$$dir/unitd-hooktool-c; fi; \
 		python3 python/wheel.py --platform $$p --version "$$version" --programs $$dir --out $(WHEELS); \

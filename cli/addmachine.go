@@ -116,9 +116,6 @@ func wrongTarget(target string) error {
 	return Usagef("cannot make a machine of %q: only \"local\" is known, and without it a host that joins by itself", target)
 }
 
-// jujuName is the name by which clients of Juju call this program.
-const jujuName = "juju"
-
 // maxMachines is how many machines one command adds at most.
 const maxMachines = 1000
 

@@ -79,7 +79,11 @@ on this machine alone and with nothing to set up.`,
 		SilenceUsage:               true,
 		SuggestionsMinimumDistance: 2,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
+			switch version, _ := cmd.Flags().GetBool("version"); {
+			case version:
+				a.printf("%s\n", versionLine(a.Command()))
+				return nil
+			case len(args) > 0:
 				return a.unknown(cmd, args[0])
 			}
 			return cmd.Help()
@@ -95,6 +99,7 @@ on this machine alone and with nothing to set up.`,
 	root.PersistentFlags().StringVarP(&a.flag, "model", "m", "", "the model to work on, instead of the current one")
 	root.PersistentFlags().StringVar(&a.StoreFlag, "store", "", "the store with the models, like etcd://host:2379/prefix, instead of the one in the data directory")
 	declareGeneral(root)
+	root.Flags().Bool("version", false, "show the version of this program, and the commit that it was built from")
 	Add(root, a.groups())
 	help := root.HelpFunc()
 	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {

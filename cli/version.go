@@ -1,8 +1,9 @@
 package cli
 
 import (
+	"fmt"
 	"runtime"
-	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -21,7 +22,7 @@ the platform. --all adds what this program was built from.`,
 		Example: "  unitd version\n  unitd version --all --format json",
 		Args:    Args(0, 0, ""),
 		RunE: func(*cobra.Command, []string) error {
-			version := hooks.Version + "-genericlinux-" + runtime.GOARCH
+			version := charmsVersion()
 			switch {
 			case all && format != "json":
 				return a.write("yaml", output, buildInfo(version))
@@ -46,22 +47,41 @@ the platform. --all adds what this program was built from.`,
 // buildInfo is what "version --all" shows. Source for the keys:
 // docs/spec/cli-juju.md §4.
 func buildInfo(version string) map[string]any {
-	info := map[string]any{"version": version, "compiler": "gc"}
-	build, ok := debug.ReadBuildInfo()
-	if !ok {
-		return info
-	}
-	info["unitd-version"] = agent.Version()
-	info["go-version"] = build.GoVersion
-	for _, s := range build.Settings {
-		switch s.Key {
-		case "vcs.revision":
-			info["git-commit"] = s.Value
-		case "vcs.modified":
-			info["git-tree-state"] = map[string]string{"true": "dirty", "false": "clean"}[s.Value]
-		case "-tags":
-			info["go-build-tags"] = s.Value
+	build := agent.Built()
+	info := map[string]any{"version": version, "compiler": "gc", "unitd-version": build.Version}
+	for key, value := range map[string]string{"go-version": build.Go, "git-commit": build.Commit, "go-build-tags": build.Tags} {
+		if value != "" {
+			info[key] = value
 		}
+	}
+	if build.Modified != nil {
+		info["git-tree-state"] = map[bool]string{true: "dirty", false: "clean"}[*build.Modified]
 	}
 	return info
 }
+
+// versionLine is what --version prints: what this program was built from; or, where it
+// was called by the name of the field's program, what that prints.
+func versionLine(command string) string {
+	build := agent.Built()
+	switch {
+	case command == jujuName:
+		return charmsVersion()
+	case build.Commit == "" || strings.HasSuffix(build.Version, build.Commit):
+		return "unitd " + build.Version
+	}
+	return fmt.Sprintf("unitd %s, commit %s", build.Version, build.Commit)
+}
+
+// charmsVersion is the version of the field's agent that charms are told, with the
+// platform.
+func charmsVersion() string { return hooks.Version + "-genericlinux-" + runtime.GOARCH }
+
+// Names are what this program is called: its own name, and that by which clients of
+// Juju call it. Source: docs/spec/cli-juju.md §0.
+func Names() []string { return []string{ownName, jujuName} }
+
+const (
+	ownName  = "unitd"
+	jujuName = "juju"
+)

@@ -27,10 +27,11 @@ func main() {
 		}
 	}
 	// A hook tool by its name; nothing that unitd is called is one.
-	if slices.Contains(tools.Outside(), filepath.Base(os.Args[0])) {
+	name := filepath.Base(os.Args[0])
+	if slices.Contains(tools.Outside(), name) {
 		os.Exit(client.Main(os.Args))
 	}
-	if filepath.Base(os.Args[0]) != "unitd" && os.Getenv("JUJU_CONTEXT_ID") != "" && os.Getenv("UNITD_RUN") != "" {
+	if !slices.Contains(cli.Names(), name) && os.Getenv("JUJU_CONTEXT_ID") != "" && os.Getenv("UNITD_RUN") != "" {
 		os.Exit(client.Main(os.Args))
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), endings()...)
