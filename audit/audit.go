@@ -9,7 +9,6 @@ package audit
 import (
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -18,6 +17,7 @@ import (
 	"github.com/unitd/unitd/debuglog"
 	"github.com/unitd/unitd/history"
 	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/pattern"
 	"github.com/unitd/unitd/uniter/resolver"
 	"github.com/unitd/unitd/uniter/sim"
 )
@@ -121,7 +121,7 @@ func outcome(e history.Entry) sim.Outcome {
 	return sim.Succeeded
 }
 
-var relationsOf = regexp.MustCompile(`^` + string(resolver.Forget) + `\b.* relations="\[([0-9 ]*)\]"`)
+var relationsOf = pattern.New(`^` + string(resolver.Forget) + `\b.* relations="\[([0-9 ]*)\]"`)
 
 // readForgotten reads from a model's log which relations each unit, by its tag,
 // was made to forget; none where there is no log.

@@ -2,7 +2,6 @@ package bundle
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/pattern"
 )
 
 // newPlace is a machine of its own, in a list of places.
@@ -36,7 +36,7 @@ type placement struct {
 func (a Application) Placed() bool { return len(a.to) > 0 }
 
 // machineKey is what the keys of machines look like.
-var machineKey = regexp.MustCompile(`^(0|[1-9][0-9]{0,8})$`)
+var machineKey = pattern.New(`^(0|[1-9][0-9]{0,8})$`)
 
 // machines reads what machines there are. What they are to be like isn't
 // followed, as each is this host.

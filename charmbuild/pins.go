@@ -3,11 +3,11 @@ package charmbuild
 import (
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/unitd/unitd/charmdir"
+	"github.com/unitd/unitd/pattern"
 )
 
 // pins are what a project's files of requirements say of packages by name.
@@ -19,13 +19,13 @@ type pins struct {
 }
 
 var (
-	requirementName = regexp.MustCompile(`^([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[[^\]]*\])?\s*(?:===?\s*([^\s;,\\]+))?`)
-	nameParts       = regexp.MustCompile(`[-_.]+`)
+	requirementName = pattern.New(`^([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[[^\]]*\])?\s*(?:===?\s*([^\s;,\\]+))?`)
+	nameParts       = pattern.New(`[-_.]+`)
 )
 
 // canonical is a package's name as all compare it.
 func canonical(name string) string {
-	return strings.ToLower(nameParts.ReplaceAllString(name, "-"))
+	return strings.ToLower(nameParts.Regexp().ReplaceAllString(name, "-"))
 }
 
 // readPins reads the requirements with all that they include. What can't be

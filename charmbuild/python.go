@@ -7,12 +7,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/juju/errors"
 
 	"github.com/unitd/unitd/charmdir"
+	"github.com/unitd/unitd/pattern"
 )
 
 // Place is where a charm's hooks run, as far as their Python depends on it. The
@@ -86,7 +86,7 @@ func (h Place) inRoot(ctx context.Context, path, dir string) (interpreter, error
 		"the charm's hooks will run with the %s of %s, and there is none here to install packages for it: pack the charm where there is, and deploy the .charm file", version, h.Root))
 }
 
-var pythonName = regexp.MustCompile(`^python3\.\d+$`)
+var pythonName = pattern.New(`^python3\.\d+$`)
 
 // pythonIn is the name with a version, "python3.12", that a link in a root leads
 // to; empty: there is none.

@@ -7,12 +7,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/juju/errors"
 
 	"github.com/unitd/unitd/charmdir"
+	"github.com/unitd/unitd/pattern"
 )
 
 // layout is the version of what is in the cache: another one makes all anew.
@@ -32,7 +32,7 @@ type sourceFile struct {
 }
 
 // localSource is a package, in a project or a lock, that may be on this machine.
-var localSource = regexp.MustCompile(`(?m)(?:\{[^}\n]*\b(?:path|directory|editable)|^url)\s*=\s*"([^"\n]+)"`)
+var localSource = pattern.New(`(?m)(?:\{[^}\n]*\b(?:path|directory|editable)|^url)\s*=\s*"([^"\n]+)"`)
 
 // sources reads what a project's packages are made from.
 func sources(p *charmdir.Project) (source, error) {
@@ -47,7 +47,7 @@ func sources(p *charmdir.Project) (source, error) {
 				return s, errors.Trace(err)
 			}
 			s.files = append(s.files, sourceFile{name, sum(data)})
-			for _, m := range localSource.FindAllSubmatch(data, -1) {
+			for _, m := range localSource.Regexp().FindAllSubmatch(data, -1) {
 				if path := filepath.Clean(string(m[1])); !strings.Contains(string(m[1]), "://") && path != "." {
 					if err := s.tree(p.Dir, path); err != nil {
 						return s, err

@@ -2,17 +2,17 @@ package charmdir
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 
 	"gopkg.in/yaml.v3"
 
 	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/pattern"
 )
 
 // validContainer is a label of RFC 1123: a container's name becomes that of a
 // directory, of a cell and of hooks. Source: docs/spec/containers.md §1.1.
-var validContainer = regexp.MustCompile(`^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$`)
+var validContainer = pattern.New(`^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$`)
 
 // reservedContainers are what a unit's own two containers are called.
 func reservedContainers() []string { return []string{"charm", "charm-init"} }

@@ -5,8 +5,9 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"strings"
+
+	"github.com/unitd/unitd/pattern"
 )
 
 // Hints are what a person should know of a charm's tree before its hooks would
@@ -45,7 +46,7 @@ func hasFiles(dir string) bool {
 }
 
 // majorVersion is the part of a library's version that its path has.
-var majorVersion = regexp.MustCompile(`^[0-9]+`)
+var majorVersion = pattern.New(`^[0-9]+`)
 
 // missingLibraries are the files of the libraries that the charmcraft.yaml of a tree
 // asks for by charm-libs and that aren't there; what can't be read of it is for
@@ -68,7 +69,7 @@ func missingLibraries(dir string) []string {
 		lib, _ := l.(map[string]any)
 		name, _ := lib["lib"].(string)
 		charm, file, ok := strings.Cut(name, ".")
-		major := majorVersion.FindString(fmt.Sprint(lib["version"]))
+		major := majorVersion.Regexp().FindString(fmt.Sprint(lib["version"]))
 		if !ok || charm == "" || file == "" || major == "" || strings.ContainsAny(name, `/\`) {
 			continue
 		}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -12,6 +11,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/pattern"
 )
 
 // Base is what a charm runs on, as manifest.yaml has it.
@@ -21,7 +21,7 @@ type Base struct {
 	Architectures []string `yaml:"architectures"`
 }
 
-var validBase = regexp.MustCompile(`^([a-z][a-z0-9-]*)@([0-9a-z][0-9a-z._/-]*)$`)
+var validBase = pattern.New(`^([a-z][a-z0-9-]*)@([0-9a-z][0-9a-z._/-]*)$`)
 
 // ParseBase reads a base in the form of charmcraft and Juju, "ubuntu@24.04".
 // Errors are NotValid.

@@ -1,7 +1,6 @@
 package charmdir
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -9,14 +8,15 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/pattern"
 )
 
 var (
-	validName     = regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]*[a-z][a-z0-9]*)*$`)
-	validEndpoint = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9_-]*$`)
-	validAction   = regexp.MustCompile(`^[a-z](?:[a-z0-9-_]*[a-z0-9])?$`)
-	validStorage  = regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]*[a-z][a-z0-9]*)*$`)
-	validSize     = regexp.MustCompile(`^[0-9]+(\.[0-9]+)?([MGTPEZY](i?B)?)?$`)
+	validName     = pattern.New(`^[a-z][a-z0-9]*(-[a-z0-9]*[a-z][a-z0-9]*)*$`)
+	validEndpoint = pattern.New(`^[a-zA-Z][a-zA-Z0-9_-]*$`)
+	validAction   = pattern.New(`^[a-z](?:[a-z0-9-_]*[a-z0-9])?$`)
+	validStorage  = pattern.New(`^[a-z][a-z0-9]*(-[a-z0-9]*[a-z][a-z0-9]*)*$`)
+	validSize     = pattern.New(`^[0-9]+(\.[0-9]+)?([MGTPEZY](i?B)?)?$`)
 )
 
 // readMetadata reads what metadata.yaml has, or the same keys of a

@@ -5,11 +5,12 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/pattern"
 )
 
 // Project is how a source tree is made into a charm that can run, as the parts
@@ -43,7 +44,7 @@ type Project struct {
 }
 
 // validProgram is a path that means nothing else to a shell.
-var validProgram = regexp.MustCompile(`^[A-Za-z0-9_.+@/-]+$`)
+var validProgram = pattern.New(`^[A-Za-z0-9_.+@/-]+$`)
 
 // charmFiles are those beside src and lib that the plugins for Python put into
 // each charm.

@@ -4,9 +4,10 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/unitd/unitd/pattern"
 )
 
 // LeftByBuild says whether what is at a path below root, with slashes, was left there
@@ -66,8 +67,8 @@ func (p *Project) readIgnores() error {
 }
 
 var (
-	pydepsList = regexp.MustCompile(`(?ms)^PYDEPS\s*=\s*[\[(](.*?)[\])]\s*$`)
-	pyString   = regexp.MustCompile(`"([^"\n]*)"|'([^'\n]*)'|#[^\n]*`)
+	pydepsList = pattern.New(`(?ms)^PYDEPS\s*=\s*[\[(](.*?)[\])]\s*$`)
+	pyString   = pattern.New(`"([^"\n]*)"|'([^'\n]*)'|#[^\n]*`)
 )
 
 // pydeps are the packages that the libraries of other charms in the tree need,
@@ -83,11 +84,11 @@ func pydeps(dir string) []string {
 		if err != nil {
 			continue // who packs the tree says so
 		}
-		list := pydepsList.FindSubmatch(data)
+		list := pydepsList.Regexp().FindSubmatch(data)
 		if list == nil {
 			continue
 		}
-		for _, m := range pyString.FindAllSubmatch(list[1], -1) {
+		for _, m := range pyString.Regexp().FindAllSubmatch(list[1], -1) {
 			if dep := string(m[1]) + string(m[2]); dep != "" && !slices.Contains(out, dep) {
 				out = append(out, dep)
 			}

@@ -3,13 +3,14 @@ package charmdir
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/juju/errors"
 	"gopkg.in/yaml.v3"
+
+	"github.com/unitd/unitd/pattern"
 )
 
 // node is a YAML value with the file and the keys that lead to it, so that an
@@ -22,7 +23,7 @@ type node struct {
 }
 
 // yamlLine is the line in an error of the YAML package.
-var yamlLine = regexp.MustCompile(`^yaml: (?:line ([0-9]+): )?`)
+var yamlLine = pattern.New(`^yaml: (?:line ([0-9]+): )?`)
 
 // parse reads the first document of a file as a map. An empty file is an
 // empty map.

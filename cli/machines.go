@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -10,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/pattern"
 	"github.com/unitd/unitd/render"
 	"github.com/unitd/unitd/state"
 )
@@ -18,7 +18,7 @@ import (
 type machineVerbs struct{ base }
 
 // machineID is what ids of machines look like.
-var machineID = regexp.MustCompile(`^(0|[1-9][0-9]{0,8})$`)
+var machineID = pattern.New(`^(0|[1-9][0-9]{0,8})$`)
 
 // machineArgs checks what should be ids of machines.
 func machineArgs(ids []string) error {

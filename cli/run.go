@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"regexp"
 	"strings"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/pattern"
 	"github.com/unitd/unitd/render"
 	"github.com/unitd/unitd/state"
 )
@@ -58,8 +58,8 @@ schema before anything is queued.`,
 }
 
 var (
-	unitOrLeader = regexp.MustCompile(`^[a-z][a-z0-9-]*/(?:[0-9]+|leader)$`)
-	actionName   = regexp.MustCompile(`^[a-z](?:[a-z0-9-_]*[a-z0-9])?$`)
+	unitOrLeader = pattern.New(`^[a-z][a-z0-9-]*/(?:[0-9]+|leader)$`)
+	actionName   = pattern.New(`^[a-z](?:[a-z0-9-_]*[a-z0-9])?$`)
 )
 
 // splitRun parts the arguments of run. Source: docs/spec/cli-juju.md §6.

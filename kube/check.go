@@ -4,16 +4,17 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"net/netip"
-	"regexp"
 	"strconv"
 	"time"
 
 	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/pattern"
 )
 
 var (
-	subdomainName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
-	labelName     = regexp.MustCompile(`^[a-z]([-a-z0-9]*[a-z0-9])?$`)
+	subdomainName = pattern.New(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
+	labelName     = pattern.New(`^[a-z]([-a-z0-9]*[a-z0-9])?$`)
 )
 
 // prepared is the object as it is to be, from what a request makes of it: what

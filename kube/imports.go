@@ -3,11 +3,12 @@ package kube
 import (
 	"io/fs"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/pattern"
 )
 
 // maxSource is how much of a charm's file is looked at.
@@ -28,9 +29,9 @@ type Imports struct {
 var sourceDirs = []string{"src", "lib"}
 
 var (
-	clientImport = regexp.MustCompile(`(?m)^[ \t]*(?:from|import)[ \t]+(?:lightkube|kubernetes)(?:\.|[ \t,]|$)`)
-	kindImport   = regexp.MustCompile(`(?m)^[ \t]*from[ \t]+lightkube\.(resources\.\w+|generic_resource)[ \t]+import[ \t]+(\([^)]*\)|[^\n]*)`)
-	comment      = regexp.MustCompile(`#[^\n]*`)
+	clientImport = pattern.New(`(?m)^[ \t]*(?:from|import)[ \t]+(?:lightkube|kubernetes)(?:\.|[ \t,]|$)`)
+	kindImport   = pattern.New(`(?m)^[ \t]*from[ \t]+lightkube\.(resources\.\w+|generic_resource)[ \t]+import[ \t]+(\([^)]*\)|[^\n]*)`)
+	comment      = pattern.New(`#[^\n]*`)
 )
 
 // ReadImports reads the files of a charm, a tree or an archive. What isn't there is no
@@ -65,12 +66,12 @@ func ReadImports(charm fs.FS) (Imports, error) {
 
 func (i *Imports) add(text string) {
 	i.Uses = i.Uses || clientImport.MatchString(text)
-	for _, m := range kindImport.FindAllStringSubmatch(text, -1) {
+	for _, m := range kindImport.Regexp().FindAllStringSubmatch(text, -1) {
 		if m[1] == "generic_resource" {
 			i.Unanswered = append(i.Unanswered, "custom resources")
 			continue
 		}
-		for name := range strings.SplitSeq(strings.Trim(comment.ReplaceAllString(m[2], ""), "() \t"), ",") {
+		for name := range strings.SplitSeq(strings.Trim(comment.Regexp().ReplaceAllString(m[2], ""), "() \t"), ",") {
 			words := strings.Fields(strings.Trim(name, "\\"))
 			if len(words) == 0 || slices.ContainsFunc(kinds, func(k kind) bool { return k.name == words[0] }) {
 				continue

@@ -3,14 +3,15 @@ package kube
 import (
 	"math"
 	"math/big"
-	"regexp"
 	"strconv"
 
 	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/pattern"
 )
 
 // quantityForm is a number with at most one suffix or exponent.
-var quantityForm = regexp.MustCompile(`^([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))(?:([KMGTPE]i|[numkMGTPE])|[eE]([+-]?[0-9]{1,3}))?$`)
+var quantityForm = pattern.New(`^([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))(?:([KMGTPE]i|[numkMGTPE])|[eE]([+-]?[0-9]{1,3}))?$`)
 
 // suffixes are what quantities may end with: a power, of ten or of 1,024.
 var suffixes = map[string]struct{ base, power int64 }{

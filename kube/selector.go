@@ -1,12 +1,13 @@
 package kube
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/pattern"
 )
 
 // requirement is one condition of a label selector.
@@ -20,9 +21,9 @@ type requirement struct {
 type selector []requirement
 
 var (
-	labelKey   = regexp.MustCompile(`^(?:[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?$`)
-	labelValue = regexp.MustCompile(`^(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?)?$`)
-	setForm    = regexp.MustCompile(`^(\S+)\s+(in|notin)\s*\(([^()]*)\)$`)
+	labelKey   = pattern.New(`^(?:[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?$`)
+	labelValue = pattern.New(`^(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?)?$`)
+	setForm    = pattern.New(`^(\S+)\s+(in|notin)\s*\(([^()]*)\)$`)
 )
 
 // parseSelector reads a label selector. NotValid for what isn't one.

@@ -2,12 +2,13 @@ package model
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/pattern"
 )
 
 // The features that a charm can assume a model to have.
@@ -28,8 +29,8 @@ type Assumption struct {
 }
 
 var (
-	assumption     = regexp.MustCompile(`^([a-z][a-z0-9-]*)(?:\s*(>=|<)\s*(\S+))?$`)
-	featureVersion = regexp.MustCompile(`^([0-9]{1,9})(?:\.([0-9]{1,9}))?(?:\.([0-9]{1,9}))?(?:-?([a-z]+)([0-9]{1,9}))?(?:\.([0-9]{1,9}))?$`)
+	assumption     = pattern.New(`^([a-z][a-z0-9-]*)(?:\s*(>=|<)\s*(\S+))?$`)
+	featureVersion = pattern.New(`^([0-9]{1,9})(?:\.([0-9]{1,9}))?(?:\.([0-9]{1,9}))?(?:-?([a-z]+)([0-9]{1,9}))?(?:\.([0-9]{1,9}))?$`)
 )
 
 // ParseAssumption reads a feature, "k8s-api", or one with a version,

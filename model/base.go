@@ -2,11 +2,12 @@ package model
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/pattern"
 )
 
 // Base is an operating system that a charm runs on: "ubuntu" and "24.04".
@@ -23,7 +24,7 @@ func (b Base) String() string {
 	return b.Name + "@" + b.Channel
 }
 
-var validBase = regexp.MustCompile(`^([a-z][a-z0-9-]*)@([0-9][0-9a-z.]*)(/[a-z]+)?$`)
+var validBase = pattern.New(`^([a-z][a-z0-9-]*)@([0-9][0-9a-z.]*)(/[a-z]+)?$`)
 
 // ParseBase reads a base as people write it, "ubuntu@24.04", or with a risk, which
 // doesn't matter, "ubuntu@24.04/stable". The error is NotValid.

@@ -2,9 +2,10 @@ package model
 
 import (
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/unitd/unitd/pattern"
 )
 
 // Charm is what unitd needs to know of a charm: its metadata, configuration
@@ -48,7 +49,7 @@ type ActionSpec struct {
 
 // passwordWords are what begins the description of a password: "The new password
 // of the user", and not "The user whose password …".
-var passwordWords = regexp.MustCompile(`(?i)^(?:(?:the|a|an|new|old|current|initial|optional)\s+)*(?:\w+\s+)?(?:password|passphrase|secret|token|private key|api key)\b`)
+var passwordWords = pattern.New(`(?i)^(?:(?:the|a|an|new|old|current|initial|optional)\s+)*(?:\w+\s+)?(?:password|passphrase|secret|token|private key|api key)\b`)
 
 // Passwords are the names of the parameters that the action's schema calls
 // passwords: by their format, as written and never read, or by what their

@@ -1,11 +1,12 @@
 package model
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/pattern"
 )
 
 // UnitName is the name of a unit, "mysql/0": the name of its application, a
@@ -20,8 +21,8 @@ type RelationID int
 const NoRelation RelationID = -1
 
 var (
-	validApplication = regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]*[a-z][a-z0-9]*)*$`)
-	validModel       = regexp.MustCompile(`^[a-z0-9]+[a-z0-9-]*$`)
+	validApplication = pattern.New(`^[a-z][a-z0-9]*(-[a-z0-9]*[a-z][a-z0-9]*)*$`)
+	validModel       = pattern.New(`^[a-z0-9]+[a-z0-9-]*$`)
 )
 
 // ValidApplication says whether name can name an application: lower-case

@@ -2,12 +2,13 @@ package model
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/pattern"
 )
 
 // SecretID is the id of a secret, 20 characters: "9m4e2mr0ui3e8a215n4g".
@@ -17,7 +18,7 @@ type SecretID string
 func (id SecretID) URI() string { return "secret:" + string(id) }
 
 // The last character has one bit of the 96 that an id is made of.
-var secretID = regexp.MustCompile(`^[0-9a-v]{19}[0g]$`)
+var secretID = pattern.New(`^[0-9a-v]{19}[0g]$`)
 
 // ParseSecretURI takes "ID", "secret:ID", "secret:/ID" and
 // "secret://MODEL-UUID/ID", and gives the UUID as well, empty if there is none:
@@ -98,7 +99,7 @@ const (
 	MaxSecret      = 64 << 10
 )
 
-var secretKey = regexp.MustCompile(`^([a-z](?:-?[a-z0-9]){2,})$`)
+var secretKey = pattern.New(`^([a-z](?:-?[a-z0-9]){2,})$`)
 
 // CheckSecretKey is NotValid for what can't be a key of a secret.
 func CheckSecretKey(key string) error {

@@ -4,11 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/pattern"
 )
 
 // StorageID names an instance of storage, "data/0": the name that the charm
@@ -25,7 +26,7 @@ const (
 // one transaction with it.
 const MaxStorage = 32
 
-var validStorage = regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]*[a-z][a-z0-9]*)*$`)
+var validStorage = pattern.New(`^[a-z][a-z0-9]*(-[a-z0-9]*[a-z][a-z0-9]*)*$`)
 
 // NewStorageID is the id of the instance of that name with that number.
 func NewStorageID(name string, number int) StorageID {
@@ -108,9 +109,9 @@ type StorageDirective struct {
 }
 
 var (
-	digitsOnly = regexp.MustCompile(`^-?[0-9]+$`)
-	sizeText   = regexp.MustCompile(`^([0-9]+(?:\.[0-9]+)?)([MGTPEZY])?(?:i?B)?$`)
-	poolName   = regexp.MustCompile(`^[a-zA-Z](?:[a-zA-Z0-9+.-]*[a-zA-Z0-9])?$`)
+	digitsOnly = pattern.New(`^-?[0-9]+$`)
+	sizeText   = pattern.New(`^([0-9]+(?:\.[0-9]+)?)([MGTPEZY])?(?:i?B)?$`)
+	poolName   = pattern.New(`^[a-zA-Z](?:[a-zA-Z0-9+.-]*[a-zA-Z0-9])?$`)
 )
 
 // ValidPool says whether name can name a storage pool.

@@ -2,13 +2,14 @@ package oci
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/pattern"
 )
 
 // Kind says where an image is.
@@ -42,11 +43,11 @@ type Reference struct {
 var suffixes = []string{".rock", ".tar", ".tar.gz", ".tgz", ".tar.zst"}
 
 // digestForm is a digest as the cache can have it.
-var digestForm = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+var digestForm = pattern.New(`^sha256:[0-9a-f]{64}$`)
 
 // repositoryForm is a repository's name, with its host before it: the library
 // takes more than registries do, "../x" for one.
-var repositoryForm = regexp.MustCompile(`^(?:[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?(?::[0-9]+)?/|\[[0-9a-fA-F:]+\](?::[0-9]+)?/)?` +
+var repositoryForm = pattern.New(`^(?:[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?(?::[0-9]+)?/|\[[0-9a-fA-F:]+\](?::[0-9]+)?/)?` +
 	`[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*)*$`)
 
 // Parse reads a reference: "host", PREFIX:REST with the prefix of a kind, a path

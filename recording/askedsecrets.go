@@ -4,9 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/unitd/unitd/pattern"
 )
 
 // asked finds the secrets of what was asked of a Pebble: in layers, plans and the
@@ -40,11 +41,11 @@ func sortedKeys(v url.Values) []string {
 }
 
 // setting is a line that gives something to a key, as files of settings have it.
-var setting = regexp.MustCompile(`(?m)^[ \t]*(?:export[ \t]+)?([\w.-]+)[ \t]*[=:][ \t]*(\S.*?)[ \t\r]*$`)
+var setting = pattern.New(`(?m)^[ \t]*(?:export[ \t]+)?([\w.-]+)[ \t]*[=:][ \t]*(\S.*?)[ \t\r]*$`)
 
 // lines looks into text that has settings in some of its lines.
 func (s *secrets) lines(text string) {
-	for _, m := range setting.FindAllStringSubmatch(text, -1) {
+	for _, m := range setting.Regexp().FindAllStringSubmatch(text, -1) {
 		if value := strings.Trim(m[2], `"',;`); s.secretKey(m[1]) || strings.Contains(value, privateKey) {
 			s.add(m[1], value)
 		}

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/unitd/unitd/pattern"
 )
 
 // fileArg is where the value of --file is among the arguments of a tool: in
@@ -43,7 +45,7 @@ func asStdin(c Call) Call {
 
 // changing is what is never the same twice in a log message: times, and where
 // in memory an object is.
-var changing = regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?|\b0x[0-9a-f]{6,}\b`)
+var changing = pattern.New(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?|\b0x[0-9a-f]{6,}\b`)
 
 // pathArg is the argument of a tool that writes secrets as far as it is to be the
 // same, if it says in which file the value is: Ops makes one with a name of
@@ -66,7 +68,7 @@ func sayable(tool, arg string) string {
 	if tool != "juju-log" && tool != "action-log" {
 		return arg
 	}
-	return changing.ReplaceAllString(arg, "*")
+	return changing.Regexp().ReplaceAllString(arg, "*")
 }
 
 // bindings are the values that placeholders of secrets have in a replay. A
@@ -111,7 +113,7 @@ func (b *bindings) sameText(bound map[string]string, recorded, actual string) bo
 	}
 	at, order := 0, []string{}
 	var expr strings.Builder
-	for _, m := range placeholder.FindAllStringIndex(recorded, -1) {
+	for _, m := range placeholder.Regexp().FindAllStringIndex(recorded, -1) {
 		name := recorded[m[0]:m[1]]
 		if !b.mine(name) {
 			continue
@@ -151,7 +153,7 @@ func (b *bindings) noteTold(bound map[string]string, text string) {
 	if b.max == 0 {
 		return
 	}
-	for _, name := range placeholder.FindAllString(text, -1) {
+	for _, name := range placeholder.Regexp().FindAllString(text, -1) {
 		if _, ok := bound[name]; !ok && b.mine(name) {
 			bound[name] = name
 		}
@@ -165,7 +167,7 @@ func (b *bindings) tell(text []byte) []byte {
 		return text
 	}
 	b.noteTold(b.values, string(text))
-	return placeholder.ReplaceAllFunc(text, func(name []byte) []byte {
+	return placeholder.Regexp().ReplaceAllFunc(text, func(name []byte) []byte {
 		if value, ok := b.values[string(name)]; ok {
 			return []byte(value)
 		}

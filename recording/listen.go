@@ -5,10 +5,11 @@ import (
 	"encoding/binary"
 	"io"
 	"net/http"
-	"regexp"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/unitd/unitd/pattern"
 )
 
 // Conversation takes down what is said on one connection between the charm and a
@@ -149,7 +150,7 @@ func (c *Conversation) readAnswer(from *bufio.Reader, e *exchange) bool {
 }
 
 // websocketPath is where a command is given its input, prints, and is steered.
-var websocketPath = regexp.MustCompile(`^/v1/tasks/([^/]+)/websocket/(stdio|stderr|control)$`)
+var websocketPath = pattern.New(`^/v1/tasks/([^/]+)/websocket/(stdio|stderr|control)$`)
 
 // steers says whether what a websocket is sent steers a command.
 func (c *Conversation) steers(req *http.Request) bool {

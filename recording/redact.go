@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/unitd/unitd/pattern"
 )
 
 // Redact is the recording without what looks like a secret: the values of keys
@@ -69,7 +71,7 @@ type names struct {
 func placeholders(r *Recording, n int) names {
 	taken := map[string]bool{}
 	note := func(text []byte) {
-		for _, m := range placeholder.FindAll(text, -1) {
+		for _, m := range placeholder.Regexp().FindAll(text, -1) {
 			taken[string(m)] = true
 		}
 	}
@@ -100,7 +102,7 @@ func placeholders(r *Recording, n int) names {
 
 // placeholder is what stands for a secret. The x fill it up where the length
 // matters.
-var placeholder = regexp.MustCompile(`redacted-[1-9][0-9]*x*`)
+var placeholder = pattern.New(`redacted-[1-9][0-9]*x*`)
 
 // redactor replaces secrets.
 type redactor struct {
@@ -157,7 +159,7 @@ func newRedactor(found *secrets, placeholders names) *redactor {
 			d.large = append(d.large, newLarge(value, placeholders.list[i]))
 			continue
 		}
-		alternatives = append(alternatives, "("+pattern(found.values[i])+")")
+		alternatives = append(alternatives, "("+alternative(found.values[i])+")")
 		d.names = append(d.names, placeholders.list[i])
 	}
 	if len(alternatives) > 0 {
@@ -165,7 +167,7 @@ func newRedactor(found *secrets, placeholders names) *redactor {
 	}
 	for i, p := range found.short {
 		rule := shortRule{pair: p, name: placeholders.list[len(found.values)+i]}
-		rule.beside = regexp.MustCompile(`(` + pattern(p.key) + `\\*["']?\s*[:=]\s*\\*["']?)` + pattern(p.value) + `\b`)
+		rule.beside = regexp.MustCompile(`(` + alternative(p.key) + `\\*["']?\s*[:=]\s*\\*["']?)` + alternative(p.value) + `\b`)
 		d.short = append(d.short, rule)
 	}
 	return d
@@ -175,9 +177,9 @@ func newRedactor(found *secrets, placeholders names) *redactor {
 // inside of words.
 const wordLength = 8
 
-// pattern is a regular expression for a secret in all the ways in which JSON
+// alternative is a regular expression for a secret in all the ways in which JSON
 // and YAML write it, also one in the other.
-func pattern(secret string) string {
+func alternative(secret string) string {
 	var b strings.Builder
 	for _, r := range secret {
 		switch {

@@ -1,13 +1,13 @@
 package recording
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
 	"gopkg.in/yaml.v3"
 
 	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/pattern"
 )
 
 // secretWords are what keys of secrets have in them, without "-", "_" and ".".
@@ -17,7 +17,7 @@ var secretWords = []string{
 }
 
 // secretEnds are what keys of secrets end with, as a word of its own: "db-pass".
-var secretEnds = regexp.MustCompile(`(?i:(?:^|[-_. ])(?:pass|pwd|pw|pin|otp))$|[a-z](?:Pass|Pwd|Pw|Pin|Otp|PIN|OTP)$`)
+var secretEnds = pattern.New(`(?i:(?:^|[-_. ])(?:pass|pwd|pw|pin|otp))$|[a-z](?:Pass|Pwd|Pw|Pin|Otp|PIN|OTP)$`)
 
 // separators are what key names are written with.
 var separators = strings.NewReplacer("-", "", "_", "", ".", "", " ", "")
@@ -32,7 +32,7 @@ func secretKey(key string) bool {
 }
 
 // inURL is the password of a URL.
-var inURL = regexp.MustCompile(`[a-zA-Z][a-zA-Z0-9+.-]*://[^\s/:@"'\\]*:([^\s/@"'\\]+)@`)
+var inURL = pattern.New(`[a-zA-Z][a-zA-Z0-9+.-]*://[^\s/:@"'\\]*:([^\s/@"'\\]+)@`)
 
 // privateKey marks text that is a secret whatever its key is.
 const privateKey = "PRIVATE KEY-----"
@@ -126,13 +126,13 @@ func namesOf(r *Recording) []string {
 }
 
 // inText is the URI of a secret in a text.
-var inText = regexp.MustCompile(`secret:(?://[0-9a-f-]+/)?([0-9a-v]{20})\b`)
+var inText = pattern.New(`secret:(?://[0-9a-f-]+/)?([0-9a-v]{20})\b`)
 
 // idsOf are the ids of secrets that a recording tells of.
 func idsOf(r *Recording) map[string]bool {
 	ids := map[string]bool{}
 	note := func(text string) {
-		for _, m := range inText.FindAllStringSubmatch(text, -1) {
+		for _, m := range inText.Regexp().FindAllStringSubmatch(text, -1) {
 			ids[m[1]] = true
 		}
 	}
@@ -146,7 +146,7 @@ func idsOf(r *Recording) map[string]bool {
 				note(string(text))
 			}
 			if len(one.Args) > 0 && one.Args[0] == "secret-ids" {
-				for _, id := range bareID.FindAllString(string(one.Stdout), -1) {
+				for _, id := range bareID.Regexp().FindAllString(string(one.Stdout), -1) {
 					ids[id] = true
 				}
 			}
@@ -161,7 +161,7 @@ func idsOf(r *Recording) map[string]bool {
 }
 
 // bareID is an id of a secret, as secret-ids prints it.
-var bareID = regexp.MustCompile(`\b[0-9a-v]{20}\b`)
+var bareID = pattern.New(`\b[0-9a-v]{20}\b`)
 
 func (s *secrets) call(c Call) {
 	whole := ""
@@ -203,7 +203,7 @@ func (s *secrets) answer(key, text string) {
 }
 
 func (s *secrets) urls(text string) {
-	for _, m := range inURL.FindAllStringSubmatch(text, -1) {
+	for _, m := range inURL.Regexp().FindAllStringSubmatch(text, -1) {
 		s.add("", m[1])
 	}
 }

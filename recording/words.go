@@ -1,17 +1,18 @@
 package recording
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/pattern"
 )
 
 // bare is a word that needs no quotes.
-var bare = regexp.MustCompile(`^[\w./:=,@%+~^{}\[\]#-]+$`)
+var bare = pattern.New(`^[\w./:=,@%+~^{}\[\]#-]+$`)
 
 // quoteWords is words as a line, each quoted as in Go if it needs it.
 func quoteWords(words []string) string {

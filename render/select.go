@@ -3,11 +3,11 @@ package render
 import (
 	"net/netip"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/pattern"
 	"github.com/unitd/unitd/state"
 )
 
@@ -38,7 +38,7 @@ func (s selection) application(app state.ApplicationView) bool {
 }
 
 // unitPattern is a pattern of names of units.
-var unitPattern = regexp.MustCompile(`^[a-zA-Z0-9*-]+(/[a-zA-Z0-9*-]+)?$`)
+var unitPattern = pattern.New(`^[a-zA-Z0-9*-]+(/[a-zA-Z0-9*-]+)?$`)
 
 // unit says whether the unit is matched itself, be it without its application.
 func (s selection) unit(u state.UnitView) bool {

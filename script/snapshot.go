@@ -6,7 +6,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -17,6 +16,7 @@ import (
 	"github.com/unitd/unitd/charmdir"
 	"github.com/unitd/unitd/durable"
 	"github.com/unitd/unitd/machine"
+	"github.com/unitd/unitd/pattern"
 	"github.com/unitd/unitd/script/lab"
 )
 
@@ -45,7 +45,7 @@ type kept struct {
 }
 
 // snapshotName is what a snapshot can be called: "base", or "base/with-db".
-var snapshotName = regexp.MustCompile(`^[\w.+-]+(/[\w.+-]+)*$`)
+var snapshotName = pattern.New(`^[\w.+-]+(/[\w.+-]+)*$`)
 
 func (c *call) snapshot() error {
 	if len(c.args) != 1 || !snapshotName.MatchString(c.args[0]) {

@@ -9,11 +9,12 @@ import (
 	"encoding/json"
 	"io"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/pattern"
 )
 
 // exportFormat is the version of what Export writes.
@@ -120,7 +121,7 @@ func (m *Model) export(ctx context.Context, w io.Writer, readable *exportHeader)
 				return errors.Trace(err)
 			}
 			for _, doc := range group.Docs {
-				for _, found := range fileOf.FindAllSubmatch(doc.Value, -1) {
+				for _, found := range fileOf.Regexp().FindAllSubmatch(doc.Value, -1) {
 					files[string(found[1])] = true
 				}
 			}
@@ -160,7 +161,7 @@ func (m *Model) exportFiles(ctx context.Context, files []string, lines *json.Enc
 }
 
 // fileOf finds the files that a document refers to.
-var fileOf = regexp.MustCompile(`"sha256":"([0-9a-f]{64})"`)
+var fileOf = pattern.New(`"sha256":"([0-9a-f]{64})"`)
 
 // partWriter writes a file as lines.
 type partWriter struct{ lines *json.Encoder }

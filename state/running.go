@@ -3,10 +3,11 @@ package state
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"time"
 
 	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/pattern"
 )
 
 // CheckHookTimeout says whether the text is a time-out for hooks, such as "10m";
@@ -37,7 +38,7 @@ func hookTimeout(app ApplicationDoc, conf map[string]string) (time.Duration, err
 	return d, errors.Annotate(err, HookTimeout)
 }
 
-var validLockGroup = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
+var validLockGroup = pattern.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
 
 // CheckLockGroup says whether the text names a lock group; empty is the
 // machine's. The error is NotValid and begins with the name of the setting.

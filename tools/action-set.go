@@ -1,13 +1,13 @@
 package tools
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/juju/errors"
 
 	hookcontext "github.com/unitd/unitd/context"
+	"github.com/unitd/unitd/pattern"
 )
 
 func actionSetTool() Tool {
@@ -34,7 +34,7 @@ type actionResult struct {
 }
 
 // validResult is a key of action-set. Source: docs/spec/hook-tools.md §7.4.
-var validResult = regexp.MustCompile(`^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?$`)
+var validResult = pattern.New(`^[a-z0-9](?:[a-z0-9-]*[a-z0-9])?$`)
 
 func (t *actionSet) declare(*flags) {}
 

@@ -1,12 +1,13 @@
 package tools
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/juju/errors"
 	"gopkg.in/yaml.v2"
+
+	"github.com/unitd/unitd/pattern"
 )
 
 // formatYAML is block YAML as the original's encoder writes it; nothing for
@@ -99,8 +100,8 @@ var (
 	// looseNumber is what yaml.v2 takes for a number with a fraction or an
 	// exponent, strictNumber what the original does: no zeros in front, no
 	// point without digits, and a sign in each exponent.
-	looseNumber  = regexp.MustCompile(`^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`)
-	strictNumber = regexp.MustCompile(`^[-+]?(0|[1-9][0-9]*)?(\.[0-9]+)?([eE][-+][0-9]+)?$`)
+	looseNumber  = pattern.New(`^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`)
+	strictNumber = pattern.New(`^[-+]?(0|[1-9][0-9]*)?(\.[0-9]+)?([eE][-+][0-9]+)?$`)
 )
 
 // onlyLooksLikeNumber says whether yaml.v2 quotes s and the original doesn't.

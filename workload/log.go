@@ -3,11 +3,12 @@ package workload
 import (
 	"io"
 	"os"
-	"regexp"
 	"strings"
 	"unicode"
 
 	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/pattern"
 )
 
 const (
@@ -21,7 +22,7 @@ const (
 
 // ofPebble is how lines begin that Pebble has logged, its own ones and those of
 // services: by the time.
-var ofPebble = regexp.MustCompile(`^\d{4}-\d\d-\d\dT[0-9:.]+Z? \[`)
+var ofPebble = pattern.New(`^\d{4}-\d\d-\d\dT[0-9:.]+Z? \[`)
 
 // Printed is the end of what a container's Pebble has printed, and its services by
 // it, from that file: as many lines as wanted, or all that there are if that is

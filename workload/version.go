@@ -4,12 +4,13 @@ import (
 	"context"
 	"fmt"
 	"os/exec"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/pattern"
 )
 
 // WantedPebble is the oldest Pebble that has all that containers are promised: the
@@ -30,7 +31,7 @@ var since = []struct {
 }
 
 // pebbleVersion is how Pebble says its own.
-var pebbleVersion = regexp.MustCompile(`^v(\d+)\.(\d+)\.\d+`)
+var pebbleVersion = pattern.New(`^v(\d+)\.(\d+)\.\d+`)
 
 // Lacks says what containers lack with a Pebble of a version, such as "v1.12.0": hooks
 // of the charm, and options. It is empty for one that has all, and for what isn't the

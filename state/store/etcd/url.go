@@ -8,11 +8,12 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/pattern"
 )
 
 // Scheme is what URLs of stores in etcd begin with.
@@ -31,7 +32,7 @@ const (
 // systemCA stands for who signs certificates according to the host.
 const systemCA = "system"
 
-var validPrefix = regexp.MustCompile(`^[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)*$`)
+var validPrefix = pattern.New(`^[A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)*$`)
 
 // ParseURL reads "etcd://HOST:PORT[,HOST:PORT…]/PREFIX[?ca=FILE&cert=FILE&key=FILE&user=NAME&password-file=FILE]".
 // With ca, or cert and key, connections are encrypted. A port may be left out
