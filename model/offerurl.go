@@ -2,10 +2,11 @@ package model
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/pattern"
 )
 
 // OfferURL says which offer of which model is meant: "controller:owner/model.offer".
@@ -15,8 +16,8 @@ type OfferURL struct {
 }
 
 var (
-	plainEndpoint = regexp.MustCompile(`^[a-zA-Z0-9]+$`)
-	validOwner    = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9.+-]*(@[a-zA-Z0-9.-]+)?$`)
+	plainEndpoint = pattern.New(`^[a-zA-Z0-9]+$`)
+	validOwner    = pattern.New(`^[a-zA-Z0-9][a-zA-Z0-9.+-]*(@[a-zA-Z0-9.-]+)?$`)
 )
 
 // IsOfferURL says whether a word is meant as an offer's URL, and not as an application,
