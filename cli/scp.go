@@ -7,12 +7,13 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/juju/errors"
 	"github.com/spf13/cobra"
+
+	"github.com/unitd/unitd/pattern"
 )
 
 // SCP is the verb scp. Source: docs/spec/containers.md §7.4;
@@ -115,7 +116,7 @@ type operand struct {
 
 // remote is what is before the first colon of an operand, where that is a unit or a
 // machine.
-var remote = regexp.MustCompile(`^(?:([^@/]+)@)?([a-z][a-z0-9-]*/(?:[0-9]+|leader)|[0-9]+(?:/[a-z]+/[0-9]+)*)$`)
+var remote = pattern.New(`^(?:([^@/]+)@)?([a-z][a-z0-9-]*/(?:[0-9]+|leader)|[0-9]+(?:/[a-z]+/[0-9]+)*)$`)
 
 // parseOperand reads an operand as scp does: a slash before the first colon makes
 // it a path, but in a unit's name.

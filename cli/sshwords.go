@@ -1,9 +1,10 @@
 package cli
 
 import (
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/unitd/unitd/pattern"
 )
 
 // sshCall is what the words of ssh ask for, from the target on.
@@ -107,7 +108,7 @@ func (c *sshCall) take(letter string) {
 
 // hostName is what can't be but the name of a host or an address: any other word may
 // be a unit's, mistyped.
-var hostName = regexp.MustCompile(`[@.:]`)
+var hostName = pattern.New(`[@.:]`)
 
 // isHost says whether a target that is no unit's and no machine's is taken for a host:
 // called as juju any is. Source: docs/spec/juju-clients.md §5.2.
