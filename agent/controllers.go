@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"github.com/juju/errors"
 
 	"github.com/unitd/unitd/durable"
+	"github.com/unitd/unitd/pattern"
 )
 
 const (
@@ -173,7 +173,7 @@ func (h *Host) WorkOn(name string) error {
 	return errors.Trace(os.Setenv(dataVariable, to.Dir))
 }
 
-var validController = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._-]{0,62}$`)
+var validController = pattern.New(`^[a-zA-Z0-9][a-zA-Z0-9._-]{0,62}$`)
 
 // RegisterController makes the data directory of a new controller. Errors: NotValid for
 // its name, AlreadyExists.

@@ -9,13 +9,14 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/pattern"
 )
 
 // Cache is a directory with what was fetched from hubs, by its hash, and with their last
@@ -63,7 +64,7 @@ func (k Kept) Title() string {
 	return k.Name
 }
 
-var hexadecimal = regexp.MustCompile(`^[0-9a-f]+$`)
+var hexadecimal = pattern.New(`^[0-9a-f]+$`)
 
 // check is NotValid for a download that couldn't be verified.
 func (d Download) check() error {

@@ -2,11 +2,12 @@ package charmhub
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/pattern"
 )
 
 // Stable is the risk of a channel for which none is said.
@@ -20,7 +21,7 @@ func Risks() []string { return []string{Stable, "candidate", "beta", "edge"} }
 type Channel struct{ Track, Risk, Branch string }
 
 // words are what tracks and branches are made of.
-var words = regexp.MustCompile(`^[a-zA-Z0-9](?:[a-zA-Z0-9_.-]*[a-zA-Z0-9])?$`)
+var words = pattern.New(`^[a-zA-Z0-9](?:[a-zA-Z0-9_.-]*[a-zA-Z0-9])?$`)
 
 // ParseChannel reads [TRACK/]RISK[/BRANCH]. One word is a risk, else a track, whose risk
 // is stable then; two are RISK/BRANCH, else TRACK/RISK. The error is NotValid.

@@ -5,19 +5,20 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/pattern"
 )
 
-var validName = regexp.MustCompile(`^[a-z][a-z0-9]*(?:-[a-z0-9]*[a-z][a-z0-9]*)*$`)
+var validName = pattern.New(`^[a-z][a-z0-9]*(?:-[a-z0-9]*[a-z][a-z0-9]*)*$`)
 
 // ValidName says whether a text can be the name of a charm or bundle.
 func ValidName(name string) bool { return len(name) < 256 && validName.MatchString(name) }
 
-var withRevision = regexp.MustCompile(`^(.+)-[0-9]+$`)
+var withRevision = pattern.New(`^(.+)-[0-9]+$`)
 
 // NamesRevision says whether a text is a name with a revision, as it used to be written.
 func NamesRevision(name string) bool {

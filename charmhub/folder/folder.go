@@ -25,7 +25,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -35,6 +34,7 @@ import (
 	"github.com/unitd/unitd/charmdir"
 	"github.com/unitd/unitd/charmhub"
 	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/pattern"
 )
 
 // Hub answers for a directory, as it was when it was opened. It is safe for use by many
@@ -133,7 +133,7 @@ func (h *Hub) add(file string) error {
 	return nil
 }
 
-var revisionForm = regexp.MustCompile(`^r[0-9]{1,9}$`)
+var revisionForm = pattern.New(`^r[0-9]{1,9}$`)
 
 // parts are what a file's name says.
 func parts(text string) (name string, revision int, channels []charmhub.Channel) {
