@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"time"
 
@@ -10,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/pattern"
 	"github.com/unitd/unitd/render"
 	"github.com/unitd/unitd/state"
 	"github.com/unitd/unitd/terminal"
@@ -212,4 +212,4 @@ func (a statusVerbs) checkStatusOwner(m *state.Model, name, kind string) error {
 }
 
 // containerID is what ids of machines in machines look like, of which there are none.
-var containerID = regexp.MustCompile(`^[0-9]+(/[a-z]+/[0-9]+)+$`)
+var containerID = pattern.New(`^[0-9]+(/[a-z]+/[0-9]+)+$`)

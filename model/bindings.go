@@ -3,11 +3,12 @@ package model
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/pattern"
 )
 
 // AlphaSpace is the space that each model has, which holds the one network.
@@ -23,7 +24,7 @@ type Bindings map[string]string
 const bindForm = "--bind must be in the form '[<default-space>] [<endpoint-name>=<space> ...]'; "
 
 // spaceName is what names of spaces look like.
-var spaceName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`)
+var spaceName = pattern.New(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`)
 
 // ValidSpace says whether a space can have that name.
 func ValidSpace(name string) bool { return spaceName.MatchString(name) }
