@@ -116,9 +116,21 @@ on this machine alone and with nothing to set up.`,
 	for _, cmd := range root.Commands() {
 		if cmd.Name() == "help" {
 			cmd.Example = "  unitd help deploy"
+			cmd.Run, cmd.RunE = nil, a.helpOf(root, cmd.Run)
 		}
 	}
 	return root
+}
+
+// helpOf is help about the command that the words name; about others there is none.
+func (a *program) helpOf(root *cobra.Command, show func(*cobra.Command, []string)) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, words []string) error {
+		if found, _, err := root.Find(words); len(words) > 0 && (err != nil || found == root) {
+			return a.unknown(root, words[0])
+		}
+		show(cmd, words)
+		return nil
+	}
 }
 
 // verbOf is the word among the arguments that should be a verb and is none of
@@ -141,8 +153,12 @@ func verbOf(root *cobra.Command, args []string) string {
 	return ""
 }
 
-// unknown is the error of a command that there isn't, with the nearest ones.
+// unknown is the error of a command that there isn't: why, if Juju has it, or the
+// nearest ones.
 func (a *program) unknown(cmd *cobra.Command, name string) error {
+	if why := absence(name); why != "" {
+		return errors.NewNotSupported(nil, fmt.Sprintf("unitd has no %s: %s", name, why))
+	}
 	fmt.Fprintf(a.Err, "%s %q is not a unitd command. See \"unitd --help\".\n", a.paint(a.Err, render.BrightRed, "ERROR"), name)
 	if near := cmd.SuggestionsFor(name); len(near) > 0 {
 		fmt.Fprintf(a.Err, "\nDid you mean:\n\t%s\n", near[0])

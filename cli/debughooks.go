@@ -21,8 +21,9 @@ import (
 func (a insideVerbs) debugHooksCmd() *cobra.Command {
 	d := &debugging{insideVerbs: a}
 	cmd := &cobra.Command{
-		Use:   "debug-hooks UNIT [HOOK …]",
-		Short: "Run a unit's hooks by hand, in a shell with all that a hook has",
+		Use:     "debug-hooks UNIT [HOOK …]",
+		Aliases: []string{"debug-hook"},
+		Short:   "Run a unit's hooks by hand, in a shell with all that a hook has",
 		Long: `Wait for the hooks of a unit (all of them, if none is named, or for *) and open a
 shell for each, in the place of the hook: with its environment, in the charm's
 directory, with working hook tools. The exit code of the shell is that of the

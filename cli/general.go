@@ -24,7 +24,7 @@ func declareGeneral(root *cobra.Command) {
 
 const (
 	controllerOption = "controller"
-	noBrowserFlag  = "no-browser-login"
+	noBrowserFlag    = "no-browser-login"
 )
 
 // begin is what comes before every verb.

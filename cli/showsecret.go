@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"crypto/sha256"
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 
 	"github.com/juju/errors"
@@ -73,6 +75,12 @@ func (a secretVerbs) showSecret(ref string, f showSecretFlags) error {
 			}
 			shown.Content.Data[k] = string(b)
 		}
+		// Of the keys in order, as that is how maps are written.
+		encoded, err := json.Marshal(content)
+		if err != nil {
+			return errors.Trace(err)
+		}
+		shown.Checksum = fmt.Sprintf("%x", sha256.Sum256(encoded))
 	}
 	list := render.NewSecretList()
 	list.Add(s.ID, shown)

@@ -23,19 +23,21 @@ func SecretTime(at time.Time) string {
 // Secret is a secret as people and scripts see it. Source:
 // docs/spec/cli-juju.md §2.8.
 type Secret struct {
-	Revision    int              `json:"revision" yaml:"revision"`
-	Expires     string           `json:"expires,omitempty" yaml:"expires,omitempty"`
-	Rotation    string           `json:"rotation,omitempty" yaml:"rotation,omitempty"`
-	Rotates     string           `json:"rotates,omitempty" yaml:"rotates,omitempty"`
-	Owner       string           `json:"owner" yaml:"owner"`
-	Description string           `json:"description,omitempty" yaml:"description,omitempty"`
-	Name        string           `json:"name,omitempty" yaml:"name,omitempty"`
-	Label       string           `json:"label,omitempty" yaml:"label,omitempty"`
-	Created     string           `json:"created" yaml:"created"`
-	Updated     string           `json:"updated" yaml:"updated"`
-	Content     *SecretContent   `json:"content,omitempty" yaml:"content,omitempty"`
-	Revisions   []SecretRevision `json:"revisions,omitempty" yaml:"revisions,omitempty"`
-	Access      []SecretAccess   `json:"access,omitempty" yaml:"access,omitempty"`
+	Revision    int    `json:"revision" yaml:"revision"`
+	Expires     string `json:"expires,omitempty" yaml:"expires,omitempty"`
+	Rotation    string `json:"rotation,omitempty" yaml:"rotation,omitempty"`
+	Rotates     string `json:"rotates,omitempty" yaml:"rotates,omitempty"`
+	Owner       string `json:"owner" yaml:"owner"`
+	Description string `json:"description,omitempty" yaml:"description,omitempty"`
+	Name        string `json:"name,omitempty" yaml:"name,omitempty"`
+	Label       string `json:"label,omitempty" yaml:"label,omitempty"`
+	Created     string `json:"created" yaml:"created"`
+	Updated     string `json:"updated" yaml:"updated"`
+	// Checksum is of the content that is shown.
+	Checksum  string           `json:"checksum,omitempty" yaml:"checksum,omitempty"`
+	Content   *SecretContent   `json:"content,omitempty" yaml:"content,omitempty"`
+	Revisions []SecretRevision `json:"revisions,omitempty" yaml:"revisions,omitempty"`
+	Access    []SecretAccess   `json:"access,omitempty" yaml:"access,omitempty"`
 }
 
 // SecretContent is what a secret holds.
