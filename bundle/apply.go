@@ -1,8 +1,6 @@
 package bundle
 
 import (
-	"fmt"
-
 	"github.com/juju/errors"
 
 	"github.com/unitd/unitd/deploy"
@@ -10,204 +8,162 @@ import (
 	"github.com/unitd/unitd/state"
 )
 
-// Apply makes the model what the bundle asks for. What is there already is
-// brought up to date; nothing is removed.
-func (b *Applier) Apply(m *state.Model, p *Plan) error {
-	there := map[string]state.ApplicationDoc{}
-	var err error
-	if p.base, err = b.BaseOf(m); err != nil {
-		return err
-	}
-	for _, app := range p.Apps {
-		name := app.Application.Name
-		doc, err := m.Application(b.Context(), name)
-		if errors.Is(err, errors.NotFound) {
-			if err := m.CheckDeploy(b.Context(), p.args(app), app.Packed.Charm.Charm); err != nil {
-				return err
-			}
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		old, err := m.Charm(b.Context(), doc.Charm)
-		if err != nil {
-			return err
-		}
-		if old.Charm.Name != app.Packed.Name {
-			return errors.NewAlreadyExists(nil, fmt.Sprintf("application %q is there with another charm, %q", name, old.Charm.Name))
-		}
-		if doc.Life != model.Alive {
-			return deploy.StillThere(name)
-		}
-		if err := m.CheckCharm(b.Context(), name, app.Packed.Charm.Charm); err != nil {
-			return err
-		}
-		there[name] = doc
-	}
-	if err := b.checkIsolationFor(p, there); err != nil {
-		return err
-	}
-	ps, err := b.placesIn(m, p)
+func (c addMachine) do(w *Work) error {
+	constraints, err := model.ParseConstraints(c.Constraints)
 	if err != nil {
 		return err
 	}
-	if err := b.packAll(p, there); err != nil {
-		return err
+	doc, _, err := w.model.AddMachineOf(w.app.Context(), state.MachineArgs{Provider: state.LocalProvider, Constraints: constraints, Base: c.Base})
+	if err != nil {
+		return errors.Annotatef(err, "cannot make the bundle's machine %s", c.ID)
 	}
-	for _, app := range p.Apps {
-		doc, ok := there[app.Application.Name]
-		var err error
-		if ok {
-			err = b.bringUpToDate(m, doc, app, ps)
-		} else {
-			err = b.deployPlanned(m, app, p.args(app), ps)
-		}
-		if err != nil {
-			return errors.Annotatef(err, "cannot deploy application %q", app.Application.Name)
-		}
+	w.app.Note("created machine %s, the bundle's %s", doc.ID, c.ID)
+	w.seen.machines[c.ID] = doc.ID
+	if len(c.Annotations) == 0 {
+		return nil
 	}
-	for _, r := range p.Relations {
-		if _, err := m.AddRelation(b.Context(), r[0], r[1]); err != nil && !errors.Is(err, errors.AlreadyExists) {
-			return err
-		}
-	}
-	return nil
+	return w.model.AnnotateMachine(w.app.Context(), doc.ID, c.Annotations)
 }
 
-// packAll packs the plan's charms, before anything is changed: what can't be built
-// fails here.
-func (b *Applier) packAll(p *Plan, there map[string]state.ApplicationDoc) error {
-	for i, app := range p.Apps {
-		isolation := p.isolationOf(app)
-		doc, ok := there[app.Application.Name]
-		if ok {
-			isolation = doc.Isolation
-		} else if err := deploy.CheckUsers(b.OneUser, isolation, app.Packed.Charm.Charm); err != nil {
-			return errors.Annotatef(err, "cannot deploy application %q", app.Application.Name)
-		}
-		packed, err := b.Pack(app.Packed.Charm, isolation)
-		if err != nil {
-			return errors.Annotatef(err, "cannot deploy application %q", app.Application.Name)
-		}
-		p.Apps[i].Packed = packed
-	}
-	return nil
+func (c deployApp) do(w *Work) error {
+	return errors.Annotatef(w.deploy(c.app), "cannot deploy application %q", c.app.Application.Name)
 }
 
-func (b *Applier) deployPlanned(m *state.Model, app PlannedApp, todo state.DeployArgs, ps *places) error {
+func (w *Work) deploy(app PlannedApp) error {
+	charm, todo := app.Packed.Charm, w.plan.args(app)
 	var err error
-	if todo.To, err = ps.to(todo.Application, 0); err != nil {
+	if todo.To, err = w.to(todo.Application, 0); err != nil {
 		return err
 	}
-	values, err := b.WithUpstream(app.Packed.Charm.Charm, app.given(app.Packed.Charm.Charm), nil)
+	values, err := w.app.WithUpstream(charm.Charm, app.given(charm.Charm), nil)
 	if err != nil {
 		return err
 	}
-	if todo.Resources, err = b.StoreResources(m, app.Packed.Charm.Charm, values); err != nil {
+	if todo.Resources, err = w.app.StoreResources(w.model, charm.Charm, values); err != nil {
 		return err
 	}
-	if todo.Charm, err = app.Store(b.Context(), m); err != nil {
+	if todo.Charm, err = app.Store(w.app.Context(), w.model); err != nil {
 		return err
 	}
-	b.Note("Deploying %q from local charm %q, revision %s", todo.Application, app.Packed.Name, deploy.Revision(todo.Charm))
-	b.NoteLacks(app.Packed.Charm, deploy.WhenDeployed(todo))
-	err = b.Placed(m, deploy.OnMachines(app.Packed.Charm.Charm, todo), func() error { return m.Deploy(b.Context(), todo) })
-	if err != nil || app.Exposed == nil || !*app.Exposed {
-		return err
-	}
-	return m.SetExposed(b.Context(), todo.Application, true)
+	w.app.Note("Deploying %q from local charm %q, revision %s", todo.Application, charm.Name, deploy.Revision(todo.Charm))
+	w.app.NoteLacks(charm, deploy.WhenDeployed(todo))
+	return w.app.Placed(w.model, deploy.OnMachines(charm.Charm, todo), func() error { return w.model.Deploy(w.app.Context(), todo) })
 }
 
 // args are those of Deploy but for the charm's URL.
 func (p *Plan) args(app PlannedApp) state.DeployArgs {
 	isolation, base := p.onBase(app)
 	return app.settings.Of(state.DeployArgs{
-		Application: app.Application.Name, Config: app.values, Units: app.Wanted,
+		Application: app.Application.Name, Config: app.values, Units: app.Wanted, Storage: app.Application.Storage,
 		Trust: app.Trust != nil && *app.Trust, Constraints: app.Constraints, Isolation: isolation, Base: base,
 	})
 }
 
-// bringUpToDate gives an application that is there the bundle's charm, options,
-// trust and exposure and, where it has fewer, units. What the bundle doesn't say
-// stays as somebody has set it since.
-func (b *Applier) bringUpToDate(m *state.Model, doc state.ApplicationDoc, app PlannedApp, ps *places) error {
-	if err := b.refreshPlanned(m, doc, app); err != nil {
-		return err
-	}
-	if err := b.setPlanned(m, doc, app); err != nil {
-		return err
-	}
-	missing := app.Wanted - doc.Units
-	if missing <= 0 {
-		return nil
-	}
-	to, err := ps.to(doc.Name, doc.Units)
+// do gives an application the bundle's charm and resources.
+func (c refreshApp) do(w *Work) error {
+	name, ctx, charm := c.app.Application.Name, w.app.Context(), c.app.Packed.Charm
+	doc := w.seen.apps[name]
+	given, err := w.content(c.app, doc.resources)
 	if err != nil {
 		return err
 	}
-	onMachines := missing - len(to)
-	if doc.Sidecar {
+	url, err := c.app.Store(ctx, w.model)
+	if err != nil {
+		return err
+	}
+	w.app.Note("Refreshing %q to revision %s", name, deploy.Revision(url))
+	w.app.NoteLacks(charm, deploy.WhenRefreshed(doc.ApplicationDoc, given, c.app.Trust))
+	if err := w.model.SetCharmAndResources(ctx, name, url, false, given); err != nil {
+		return errors.Annotatef(err, "cannot refresh application %q", name)
+	}
+	return w.app.WhoWaits(w.model, name, false)
+}
+
+func (c giveResources) do(w *Work) error {
+	given, err := w.content(c.app, c.names)
+	if err != nil {
+		return err
+	}
+	return w.model.SetResources(w.app.Context(), c.app.Application.Name, given)
+}
+
+// content stores what the bundle says of resources of an application that is there.
+func (w *Work) content(app PlannedApp, names []string) (map[string]state.Content, error) {
+	charm := app.Packed.Charm.Charm
+	values := map[string]string{}
+	for _, name := range names {
+		values[name] = app.given(charm)[name]
+		if values[name] == "" {
+			values[name] = charm.Resources[name].Upstream
+		}
+	}
+	given, err := w.app.StoreResources(w.model, charm, values)
+	return given, errors.Annotatef(err, "cannot deploy application %q", app.Application.Name)
+}
+
+func (c setOptions) do(w *Work) error {
+	name := c.app.Application.Name
+	set := map[string]string{}
+	for _, option := range c.names {
+		if text, ok := c.app.Set[option]; ok {
+			set[option] = text
+		}
+	}
+	if len(set) > 0 {
+		if err := w.model.SetConfig(w.app.Context(), name, set, nil); err != nil {
+			return err
+		}
+	}
+	return w.app.Deployer.Apply(w.model, name, c.app.settings)
+}
+
+func (c setTrust) do(w *Work) error {
+	return w.model.SetTrust(w.app.Context(), c.application, c.trust)
+}
+
+func (c setConstraints) do(w *Work) error {
+	constraints, err := model.ParseConstraints(c.text)
+	if err != nil {
+		return err
+	}
+	return w.model.SetConstraintsOf(w.app.Context(), c.application, constraints)
+}
+
+func (c expose) do(w *Work) error {
+	return w.model.SetExposed(w.app.Context(), c.application, c.exposed)
+}
+
+func (c exposeTo) do(w *Work) error {
+	return w.model.ExposeEndpoints(w.app.Context(), c.application, c.to)
+}
+
+func (c annotate) do(w *Work) error {
+	return w.model.AnnotateApplication(w.app.Context(), c.application, map[string]string{c.key: c.value})
+}
+
+func (c annotateMachine) do(w *Work) error {
+	return w.model.AnnotateMachine(w.app.Context(), c.machine, map[string]string{c.key: c.value})
+}
+
+func (c addUnits) do(w *Work) error {
+	to, err := w.to(c.application, c.there)
+	if err != nil {
+		return err
+	}
+	onMachines := c.n - len(to)
+	if w.seen.apps[c.application].Sidecar {
 		onMachines = 0
 	}
-	return b.Placed(m, onMachines, func() error {
-		_, err := m.AddUnits(b.Context(), doc.Name, missing, to...)
+	return w.app.Placed(w.model, onMachines, func() error {
+		_, err := w.model.AddUnits(w.app.Context(), c.application, c.n, to...)
 		return err
 	})
 }
 
-// refreshPlanned gives an application the bundle's charm and resources, where they
-// are others than it has.
-func (b *Applier) refreshPlanned(m *state.Model, doc state.ApplicationDoc, app PlannedApp) error {
-	charm := app.Packed.Charm
-	old, err := m.Charm(b.Context(), doc.Charm)
-	if err != nil {
-		return err
+func (c relate) do(w *Work) error {
+	_, err := w.model.AddRelation(w.app.Context(), c.one, c.other)
+	if errors.Is(err, errors.AlreadyExists) {
+		return nil
 	}
-	values, err := b.WithUpstream(charm.Charm, app.given(charm.Charm), doc.Resources)
-	if err != nil {
-		return err
-	}
-	given, err := b.StoreResources(m, charm.Charm, values)
-	if err != nil {
-		return err
-	}
-	if old.SHA256 == app.Sum {
-		if len(given) == 0 {
-			return nil
-		}
-		return m.SetResources(b.Context(), doc.Name, given)
-	}
-	url, err := app.Store(b.Context(), m)
-	if err != nil {
-		return err
-	}
-	b.Note("Refreshing %q to revision %s", doc.Name, deploy.Revision(url))
-	b.NoteLacks(charm, deploy.WhenRefreshed(doc, given, app.Trust))
-	if err := m.SetCharmAndResources(b.Context(), doc.Name, url, false, given); err != nil {
-		return err
-	}
-	return b.WhoWaits(m, doc.Name, false)
-}
-
-// setPlanned gives an application the options, trust and exposure that the bundle
-// says.
-func (b *Applier) setPlanned(m *state.Model, doc state.ApplicationDoc, app PlannedApp) error {
-	if len(app.Set) > 0 {
-		if err := m.SetConfig(b.Context(), doc.Name, app.Set, nil); err != nil {
-			return err
-		}
-	}
-	if app.Trust != nil && doc.Trust != *app.Trust {
-		if err := m.SetTrust(b.Context(), doc.Name, *app.Trust); err != nil {
-			return err
-		}
-	}
-	if err := b.Deployer.Apply(m, doc.Name, app.settings); err != nil {
-		return err
-	}
-	if app.Exposed != nil && doc.Exposed != *app.Exposed {
-		return m.SetExposed(b.Context(), doc.Name, *app.Exposed)
-	}
-	return nil
+	return err
 }

@@ -49,7 +49,7 @@ relations:
 		t.Errorf("applications %v, want the order of the file", names)
 	}
 	shop := b.Applications[0]
-	if shop.Charm != filepath.Join(dir, "shop") || shop.Units != 3 || shop.Constraints != "mem=4G" {
+	if shop.Charm.Path != filepath.Join(dir, "shop") || shop.Units != 3 || shop.Constraints != "mem=4096M" {
 		t.Errorf("%+v", shop)
 	}
 	for k, want := range map[string]string{"port": "8080", "title": "Shop", "rate": "1e3", "on": "true", "motd": "hello\n", "enc": "aGVsbG8K"} {
@@ -60,16 +60,16 @@ relations:
 	if _, ok := shop.Set["none"]; ok {
 		t.Error("an option that is null was set")
 	}
-	if ledger := b.Applications[1]; ledger.Charm != "/srv/ledger.charm" || ledger.Units != 0 {
+	if ledger := b.Applications[1]; ledger.Charm.Path != "/srv/ledger.charm" || ledger.Units != 0 {
 		t.Errorf("%+v", ledger)
 	}
-	if logger := b.Applications[2]; logger.Charm != filepath.Join(filepath.Dir(dir), "logger") || logger.Units != -1 {
+	if logger := b.Applications[2]; logger.Charm.Path != filepath.Join(filepath.Dir(dir), "logger") || logger.Units != -1 {
 		t.Errorf("%+v", logger)
 	}
 	if want := [][2]string{{"shop:db", "ledger:db"}, {"logger", "shop"}, {"logger", "ledger"}}; !slices.Equal(b.Relations, want) {
 		t.Errorf("relations %v, want %v", b.Relations, want)
 	}
-	if want := []string{"default-base", "constraints", "bindings"}; !slices.Equal(b.Ignored, want) {
+	if want := []string{"constraints", "bindings"}; !slices.Equal(b.Ignored, want) {
 		t.Errorf("ignored %v, want %v", b.Ignored, want)
 	}
 }
@@ -105,7 +105,7 @@ func TestWhatIsNotSaidIsToldFromFalse(t *testing.T) {
 func TestBadBundlesSayWhatIsWrongAndWhere(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ name, content, want string }{
-		{"nothing", "", "b.yaml: the bundle is empty"},
+		{"nothing", "", "b.yaml: malformed bundle: bundle is empty not valid"},
 		{"not YAML", "a: b: c", "b.yaml: mapping values are not allowed in this context"},
 		{"a list", "- a", "b.yaml:1: bundle: expected a map"},
 		{"no applications", "relations: []", "b.yaml:1: applications: the bundle has none"},
@@ -114,7 +114,16 @@ func TestBadBundlesSayWhatIsWrongAndWhere(t *testing.T) {
 		{"a key twice", "applications:\n  a: {charm: ./a}\n  a: {charm: ./a}", "b.yaml:3: a: given twice"},
 		{"a bad name", "applications:\n  A_b: {charm: ./a}", `b.yaml:2: A_b: invalid application name "A_b"`},
 		{"no charm", "applications:\n  a: {num_units: 1}", "b.yaml:2: a.charm: no charm specified"},
-		{"a charm of the shop", "applications:\n  a: {charm: postgresql}", `b.yaml:2: a.charm: "postgresql": only charms by path are known here, as ./postgresql`},
+		{"no body", "applications:\n  a: {}", `b.yaml:2: base application "a" has no body`},
+		{"a charm with its revision in its name", "applications:\n  a: {charm: ledger-41}", `b.yaml:2: a.charm: cannot specify revision in "ch:ledger-41", please use revision`},
+		{"a revision without a channel", "applications:\n  a: {charm: ledger, revision: 41}", `b.yaml:2: application "a" with a revision requires a channel for future upgrades, please use channel`},
+		{"a revision that is none", "applications:\n  a: {charm: ledger, channel: stable, revision: new}", `b.yaml:2: a.revision: expected a revision, got "new"`},
+		{"a charm that is no word", "applications:\n  a: {charm: a b}", `b.yaml:2: a.charm: "a b" is neither a path, as ./ledger, nor the name of a charm`},
+		{"offers", "applications:\n  a: {charm: ./a, offers: {o: {endpoints: [db]}}}", `b.yaml:2: applications.a.offers can only appear in an overlay section`},
+		{"exposed endpoints", "applications:\n  a:\n    charm: ./a\n    exposed-endpoints: {db: {}}", `b.yaml:4: applications.a.exposed-endpoints can only appear in an overlay section`},
+		{"a base that is none", "applications:\n  a: {charm: ./a, base: noble}", `b.yaml:2: a.base: base "noble" is not valid: expected it as ubuntu@24.04`},
+		{"storage that is none", "applications:\n  a: {charm: ./a, storage: {data: \"1G,2G\"}}", `b.yaml:2: a.storage.data: "1G,2G": a pool, a count and a size can be given once each`},
+		{"a SAAS without a URL", "applications:\n  a: {charm: ./a}\nsaas:\n  db: {}", `b.yaml:4: db.url: no offer URL specified`},
 		{"units that are no number", "applications:\n  a: {charm: ./a, num_units: many}", `b.yaml:2: a.num_units: expected a number of units, got "many"`},
 		{"fewer units than none", "applications:\n  a: {charm: ./a, num_units: -1}", `b.yaml:2: a.num_units: expected a number of units, got "-1"`},
 		{"more units than anybody means", "applications:\n  a: {charm: ./a, num_units: 1001}", "b.yaml:2: a.num_units: at most 1000 units are added at once, got 1001"},
@@ -159,7 +168,7 @@ func TestReadFindsTheBundleInADirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	b, err := bundle.Read(dir)
-	if err != nil || len(b.Applications) != 1 || b.Applications[0].Charm != filepath.Join(dir, "a") {
+	if err != nil || len(b.Applications) != 1 || b.Applications[0].Charm.Path != filepath.Join(dir, "a") {
 		t.Errorf("%+v, %v", b, err)
 	}
 }
@@ -169,6 +178,8 @@ func FuzzParse(f *testing.F) {
 	f.Add("applications: &x\n  a: *x")
 	f.Add("applications: {a: {charm: ./a, num_units: 3, to: [0, new, b/1]}, b: {charm: ./b, to: 0}}\nmachines: {0: {constraints: mem=1G, annotations: {x: y}}}")
 	f.Add("applications: {a: {charm: ./a, to: b}, b: {charm: ./b, to: a}}")
+	f.Add("applications: {a: {charm: ./a, options: {o: 1}}, b: {charm: b, channel: x}}\nsaas: {c: {url: m.c}}\nrelations: [[a, [b, c]]]\n---\napplications: {a: {options: {o: {}, p: 2}, offers: {x: {endpoints: [db]}}, exposed-endpoints: {\"\": {expose-to-cidrs: [10.0.0.0/8]}}}, b: }\nrelations: [[a:x, c:y]]\n---\nmachines: {}\nsaas: {c: {}}")
+	f.Add("applications: &x {a: &a {charm: ./a}}\n---\napplications: &y {a: *y, b: {charm: ./b}}\nrelations: &r [*r]")
 	f.Add("applications: {a: {charm: ./a, to: \"lxd:0, 99999999999, b/007\"}}")
 	f.Fuzz(func(t *testing.T, content string) {
 		b, err := bundle.Parse("b.yaml", []byte(content))

@@ -56,12 +56,16 @@ func (p *Plan) isolationOf(app PlannedApp) model.Isolation {
 // onBase is isolationOf with the base of the units.
 func (p *Plan) onBase(app PlannedApp) (model.Isolation, string) {
 	charm := app.Packed.Charm.Charm
-	return deploy.OnBase(p.Asked.ForContainers(p.Isolation, charm), charm, model.Base{}, p.base)
+	unsaid := p.base
+	if p.Base != (model.Base{}) {
+		unsaid = p.Base
+	}
+	return deploy.OnBase(p.Asked.ForContainers(p.Isolation, charm), charm, app.Application.Base, unsaid)
 }
 
 // checkIsolationFor says whether those applications that are added can be isolated that
 // are so for their containers' sake. One trial is for all.
-func (b *Applier) checkIsolationFor(p *Plan, there map[string]state.ApplicationDoc) error {
+func (b *Applier) checkIsolationFor(p *Plan, there map[string]standing) error {
 	if p.Isolation.On() {
 		return nil // that was tried
 	}

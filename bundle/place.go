@@ -38,26 +38,37 @@ func (a Application) Placed() bool { return len(a.to) > 0 }
 // machineKey is what the keys of machines look like.
 var machineKey = pattern.New(`^(0|[1-9][0-9]{0,8})$`)
 
-// machines reads what machines there are. What they are to be like isn't
-// followed, as each is this host.
+// machines reads what machines there are. What they are to be like is recorded alone,
+// as each is this host.
 func (p *parser) machines(n *yaml.Node) error {
 	return p.pairs(n, "machines", func(id string, v *yaml.Node) error {
 		path := "machines." + id
 		if !machineKey.MatchString(id) {
 			return p.errorf(v, path, "expected a number as the machine's key")
 		}
-		p.b.Machines = append(p.b.Machines, id)
-		p.machineAt = append(p.machineAt, v)
-		return p.pairs(v, path, func(key string, v *yaml.Node) error {
+		m := Machine{ID: id, Annotations: map[string]string{}}
+		var series model.Base
+		err := p.pairs(v, path, func(key string, v *yaml.Node) (err error) {
 			switch key {
 			case "annotations":
-			case "constraints", "base", "series":
-				p.ignore(key)
+				return p.texts(path+"."+key, v, m.Annotations)
+			case "constraints":
+				m.Constraints, err = p.constraints(path+"."+key, v)
+			case "base":
+				m.Base, err = p.baseOf(path+"."+key, v)
+			case "series":
+				series = p.seriesOf(key, v)
 			default:
 				return p.errorf(v, path+"."+key, "not known in a bundle here")
 			}
-			return nil
+			p.ignore(key)
+			return errors.Trace(err)
 		})
+		if m.Base == (model.Base{}) {
+			m.Base = series
+		}
+		p.b.Machines, p.machineAt = append(p.b.Machines, m), append(p.machineAt, v)
+		return errors.Trace(err)
 	})
 }
 
@@ -68,10 +79,7 @@ func (p *parser) to(app *Application, path string, n *yaml.Node) error {
 		nodes = n.Content
 	}
 	for _, n := range nodes {
-		if n.Kind == yaml.AliasNode {
-			n = n.Alias
-		}
-		if n.Kind != yaml.ScalarNode {
+		if n = behind(n); n.Kind != yaml.ScalarNode {
 			return p.errorf(n, path, `expected places, as ["0", new, ledger/0]`)
 		}
 		if n.Tag == "!!null" {
@@ -114,7 +122,7 @@ func (p *parser) checkPlaces() error {
 			case to.text == newPlace:
 			case machineKey.MatchString(to.text):
 				used[to.text] = true
-				if !slices.Contains(p.b.Machines, to.text) {
+				if p.b.machine(to.text) == nil {
 					return p.errorf(to.node, path, "the bundle's machines have no %q", to.text)
 				}
 			case other == app.Name:
@@ -124,12 +132,21 @@ func (p *parser) checkPlaces() error {
 			}
 		}
 	}
-	for i, id := range p.b.Machines {
-		if !used[id] {
-			return p.errorf(p.machineAt[i], "machines."+id, "no application is placed there")
+	for i, m := range p.b.Machines {
+		if !used[m.ID] {
+			return p.errorf(p.machineAt[i], "machines."+m.ID, "no application is placed there")
 		}
 	}
 	return nil
+}
+
+// machine is the one with that key; nil: there is none.
+func (b *Bundle) machine(id string) *Machine {
+	i := slices.IndexFunc(b.Machines, func(m Machine) bool { return m.ID == id })
+	if i < 0 {
+		return nil
+	}
+	return &b.Machines[i]
 }
 
 // application is the one of that name; nil: there is none.

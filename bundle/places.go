@@ -2,8 +2,10 @@ package bundle
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/juju/errors"
 
@@ -37,53 +39,94 @@ func (p *Plan) place() error {
 	return err
 }
 
-// places are the machines of a model that a bundle's units go to.
-type places struct {
-	app   *Applier
-	model *state.Model
-	of    map[string][]Place
-	// machines has the id of each of the bundle's machines that there is.
-	machines map[string]string
+// Mapping says which of a model's machines are those of a bundle.
+// Source: docs/spec/juju-clients.md §13.1.
+type Mapping struct {
+	// Existing: those of the same number.
+	Existing bool
+	// Of are the ids of machines by the bundle's keys.
+	Of map[string]string
 }
 
-// placesIn finds the machines of the bundle on which there are units already that
-// the bundle wants there: they are those that the bundle means.
-func (b *Applier) placesIn(m *state.Model, p *Plan) (*places, error) {
-	ps := &places{app: b, model: m, of: p.places, machines: map[string]string{}}
+// ParseMapping reads "existing", "KEY=ID", or several of them with commas between. The
+// error is NotValid.
+func ParseMapping(text string) (Mapping, error) {
+	m := Mapping{Of: map[string]string{}}
+	if text == "" {
+		return m, nil
+	}
+	for word := range strings.SplitSeq(text, ",") {
+		word = strings.TrimSpace(word)
+		key, id, ok := strings.Cut(word, "=")
+		switch {
+		case word == "existing":
+			m.Existing = true
+		case ok && machineKey.MatchString(key) && machineKey.MatchString(id):
+			m.Of[key] = id
+		default:
+			return m, errors.NewNotValid(nil, fmt.Sprintf(`error in --map-machines: expected "existing" or "<bundle-id>=<machine-id>", got %q`, word))
+		}
+	}
+	return m, nil
+}
+
+// machines are the ids of those of the bundle's machines that a model has: as the mapping
+// says, else those with units that the bundle wants there.
+func (p *Plan) machines(status *state.FullStatus) (map[string]string, error) {
+	there := map[string]bool{}
+	for _, m := range status.Machines {
+		there[m.ID] = true
+	}
+	found := map[string]string{}
+	for _, key := range slices.Sorted(maps.Keys(p.Map.Of)) {
+		id := p.Map.Of[key]
+		switch {
+		case p.machine(key) == nil:
+			return nil, errors.NewNotFound(nil, fmt.Sprintf("cannot map machines: the bundle has no machine %s", key))
+		case !there[id]:
+			return nil, errors.NewNotFound(nil, fmt.Sprintf("cannot map machines: machine %s not found", id))
+		}
+		found[key] = id
+	}
+	for _, m := range p.Machines {
+		if p.Map.Existing && found[m.ID] == "" && there[m.ID] {
+			found[m.ID] = m.ID
+		}
+	}
 	for _, app := range p.Apps {
 		want := p.places[app.Application.Name]
-		units, err := ps.units(app.Application.Name)
-		if err != nil {
-			return nil, err
-		}
-		for i, u := range units {
-			if i < len(want) && want[i].Machine != "" && ps.machines[want[i].Machine] == "" {
-				ps.machines[want[i].Machine] = u.Machine
+		for i, u := range unitsOf(status, app.Application.Name) {
+			if i < len(want) && want[i].Machine != "" && found[want[i].Machine] == "" {
+				found[want[i].Machine] = u.Machine
 			}
 		}
 	}
-	return ps, nil
+	return found, nil
 }
 
-// units are those of an application, by number; none where it isn't there.
-func (p *places) units(application string) ([]state.UnitDoc, error) {
-	all, err := p.model.Units(p.app.Context())
-	return slices.DeleteFunc(all, func(u state.UnitDoc) bool { return u.Name.Application() != application }), err
+// unitsOf are the units of an application, by number; none where it isn't there.
+func unitsOf(status *state.FullStatus, application string) []state.UnitView {
+	for _, app := range status.Applications {
+		if app.Name == application {
+			return app.Units
+		}
+	}
+	return nil
 }
 
 // to says where the application's units go from the one on that comes at place
-// from: state.DeployArgs.To. Machines that aren't there are made.
-func (p *places) to(application string, from int) ([]string, error) {
+// from: state.DeployArgs.To.
+func (w *Work) to(application string, from int) ([]string, error) {
 	var to []string
-	of := p.of[application]
+	of := w.plan.places[application]
 	for _, place := range of[min(from, len(of)):] {
 		id := state.NewMachine
 		var err error
 		switch {
 		case place.Machine != "":
-			id, err = p.machine(place.Machine)
+			id = w.seen.machines[place.Machine]
 		case place.With != "":
-			id, err = p.with(place.With)
+			id, err = w.with(place.With)
 		}
 		if err != nil {
 			return nil, err
@@ -93,26 +136,13 @@ func (p *places) to(application string, from int) ([]string, error) {
 	return to, nil
 }
 
-// machine is the id of a machine of the bundle.
-func (p *places) machine(key string) (string, error) {
-	if id := p.machines[key]; id != "" {
-		return id, nil
-	}
-	doc, _, err := p.model.AddMachine(p.app.Context(), state.LocalProvider, 0)
-	if err != nil {
-		return "", errors.Annotatef(err, "cannot make the bundle's machine %s", key)
-	}
-	p.app.Note("created machine %s, the bundle's %s", doc.ID, key)
-	p.machines[key] = doc.ID
-	return doc.ID, nil
-}
-
 // with is the machine of a unit, by its place among those of its application.
-func (p *places) with(unit model.UnitName) (string, error) {
-	units, err := p.units(unit.Application())
+func (w *Work) with(unit model.UnitName) (string, error) {
+	units, err := w.model.Units(w.app.Context())
 	if err != nil {
 		return "", err
 	}
+	units = slices.DeleteFunc(units, func(u state.UnitDoc) bool { return u.Name.Application() != unit.Application() })
 	if n := unit.Number(); n < len(units) {
 		return units[n].Machine, nil
 	}

@@ -1,38 +1,27 @@
 package bundle
 
 import (
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/juju/errors"
 
+	"github.com/unitd/unitd/charmdir"
 	"github.com/unitd/unitd/deploy"
 	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/state"
 )
 
-// Is says whether a path names a bundle: a YAML file, or a directory
-// with a bundle.yaml.
-func Is(path string) bool {
-	if ext := filepath.Ext(path); ext == ".yaml" || ext == ".yml" {
-		return true
-	}
-	_, err := os.Stat(filepath.Join(path, "bundle.yaml"))
-	return err == nil
-}
-
-// As says why a directory is taken for a bundle, with what is to follow;
-// nothing of a file, which says so by its name.
-func As(path, then string) string {
-	if st, err := os.Stat(path); err != nil || !st.IsDir() {
-		return ""
-	}
-	return path + " is taken for a bundle, as it has a bundle.yaml" + then
-}
-
 // Applier makes models what bundles ask for.
-type Applier struct{ *deploy.Deployer }
+type Applier struct {
+	*deploy.Deployer
+	// Model opens the model that is to be so; it is asked for if a plan needs it.
+	Model func() (*state.Model, error)
+}
 
 // Plan is a bundle of which everything was read and checked, so that what is
 // wrong with it is said before anything is changed. Its charms are packed when it is
@@ -41,6 +30,7 @@ type Plan struct {
 	Isolation model.Isolation
 	Asked     deploy.Isolate // for charms with containers, see isolationOf
 	Dir       string         // where what units change is tried to be kept; empty: the data directory
+	Map       Mapping        // of the bundle's machines
 	base      model.Base     // the model's
 	*Bundle
 	// Apps are in the order in which they can be deployed, places where the units
@@ -56,6 +46,7 @@ type PlannedApp struct {
 	values   map[string]any
 	settings deploy.Settings
 	Wanted   int
+	stored   *storedCopy // of a charm that this store has; nil: it is from elsewhere
 }
 
 // given are the values for resources of the charm that the application is to have:
@@ -77,15 +68,36 @@ func (app PlannedApp) given(charm model.Charm) map[string]string {
 func (p *Plan) Drop() {
 	for _, app := range p.Apps {
 		app.Packed.Drop()
+		if app.stored != nil {
+			_ = os.Remove(app.stored.path)
+		}
 	}
 }
 
-// Plan reads the bundle and its charms. The caller drops the plan.
-func (b *Applier) Plan(path string) (_ *Plan, err error) {
-	read, err := Read(path)
+// Untrusted are the applications that the bundle wants to be trusted, by name.
+// Source: docs/spec/juju-clients.md §13.1.
+func (b *Bundle) Untrusted() []string {
+	var names []string
+	for _, app := range b.Applications {
+		if app.Trust != nil && *app.Trust {
+			names = append(names, app.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Plan reads the bundle with its overlays, and its charms. The caller drops the plan.
+func (b *Applier) Plan(path string, overlays ...string) (*Plan, error) {
+	read, err := Read(path, overlays...)
 	if err != nil {
 		return nil, err
 	}
+	return b.PlanOf(read)
+}
+
+// PlanOf is Plan for a bundle that was read.
+func (b *Applier) PlanOf(read *Bundle) (_ *Plan, err error) {
 	p := &Plan{Bundle: read}
 	defer func() {
 		if err != nil {
@@ -103,6 +115,9 @@ func (b *Applier) Plan(path string) (_ *Plan, err error) {
 		return nil, err
 	}
 	for _, r := range read.Relations {
+		if p.across(r) {
+			continue // what the other side has is known when it is consumed
+		}
 		if _, err := model.MatchEndpoints(p.side(r[0]), p.side(r[1])); err != nil {
 			return nil, errors.Annotatef(deploy.NoRelation(err, r[0], r[1]), "%s: relation %s %s", filepath.Base(read.Path), r[0], r[1])
 		}
@@ -114,12 +129,18 @@ func (b *Applier) Plan(path string) (_ *Plan, err error) {
 }
 
 // PlanApp reads one application of a bundle, and its charm.
-func (b *Applier) PlanApp(app Application) (PlannedApp, error) {
+func (b *Applier) PlanApp(app Application) (_ PlannedApp, err error) {
+	app.Set = maps.Clone(app.Set) // of which settings are taken out
 	planned := PlannedApp{Application: app, Wanted: app.Units}
-	charm, err := b.ReadDeployable(app.Charm)
+	charm, err := b.charm(&planned)
 	if err != nil {
 		return planned, err
 	}
+	defer func() {
+		if err != nil && planned.stored != nil {
+			_ = os.Remove(planned.stored.path)
+		}
+	}()
 	if planned.settings, err = deploy.TakeSettings(app.Set); err != nil {
 		return planned, err
 	}
@@ -128,6 +149,11 @@ func (b *Applier) PlanApp(app Application) (PlannedApp, error) {
 	}
 	if err := deploy.CheckResources(charm.Charm, planned.given(charm.Charm)); err != nil {
 		return planned, err
+	}
+	if app.Base != (model.Base{}) {
+		if err := charm.CheckBase(app.Base); err != nil {
+			return planned, err
+		}
 	}
 	switch {
 	case charm.Subordinate && app.Units > 0:
@@ -145,15 +171,61 @@ func (b *Applier) PlanApp(app Application) (PlannedApp, error) {
 	return planned, nil
 }
 
+// charm reads the charm of an application, if it can run here.
+func (b *Applier) charm(app *PlannedApp) (_ *charmdir.Charm, err error) {
+	ref := app.Application.Charm
+	switch {
+	case ref.Name != "":
+		return nil, errors.NewNotSupported(nil, fmt.Sprintf("charm %q: only charms by path are known here, as ./%s", ref.Name, ref.Name))
+	case ref.URL == "":
+		return b.ReadDeployable(ref.Path)
+	}
+	if app.stored, err = b.copyStored(ref.URL); err != nil {
+		return nil, err
+	}
+	charm, err := b.ReadDeployable(app.stored.path)
+	if err != nil {
+		_ = os.Remove(app.stored.path)
+	}
+	return charm, err
+}
+
+// across says whether one end of a relation is a SAAS.
+func (p *Plan) across(r [2]string) bool {
+	for _, end := range r {
+		if name, _, _ := strings.Cut(end, ":"); p.Consumes(name) {
+			return true
+		}
+	}
+	return false
+}
+
 // side is one end of a relation of the bundle, which is known to name one of
 // its applications.
 func (p *Plan) side(end string) model.Side {
 	name, endpoint, _ := strings.Cut(end, ":")
 	s := model.Side{Application: name, Endpoint: endpoint}
-	for _, app := range p.Apps {
-		if app.Application.Name == name {
-			s.Charm = app.Packed.Charm.Charm
-		}
+	if app := p.app(name); app != nil {
+		s.Charm = app.Packed.Charm.Charm
 	}
 	return s
+}
+
+// app is the plan's application of that name; nil: there is none.
+func (p *Plan) app(name string) *PlannedApp {
+	i := slices.IndexFunc(p.Apps, func(a PlannedApp) bool { return a.Application.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &p.Apps[i]
+}
+
+// Compare has what is to be known of the bundle's charms to compare it with a model.
+func (p *Plan) Compare(annotations bool) Compared {
+	c := Compared{Bundle: p.Bundle, Names: map[string]string{}, Subordinate: map[string]bool{}, Map: p.Map, Annotations: annotations}
+	for _, app := range p.Apps {
+		c.Names[app.Application.Name] = app.Packed.Name
+		c.Subordinate[app.Application.Name] = app.Packed.Subordinate
+	}
+	return c
 }

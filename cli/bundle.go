@@ -1,21 +1,66 @@
 package cli
 
 import (
+	"strings"
+
+	"github.com/juju/errors"
+	"github.com/spf13/cobra"
+
 	"github.com/unitd/unitd/bundle"
 )
 
 // bundles applies bundles.
-func (a charmVerbs) bundles() *bundle.Applier { return &bundle.Applier{Deployer: a.Deployer} }
+func (a charmVerbs) bundles() *bundle.Applier {
+	return &bundle.Applier{Deployer: a.Deployer, Model: a.model}
+}
 
-// deployBundle is deploy with a bundle.
+// bundleFlags are those of deploy that are for bundles alone.
+type bundleFlags struct {
+	overlays    []string
+	mapMachines string
+}
+
+func (f *bundleFlags) declare(cmd *cobra.Command) {
+	cmd.Flags().StringArrayVar(&f.overlays, "overlay", nil, "lay a file over the bundle; may be repeated")
+	cmd.Flags().StringVar(&f.mapMachines, "map-machines", "", "which machines are the bundle's: existing (those of the same number), KEY=MACHINE, or both")
+}
+
+// onCharm says which of them were given for a charm. Source: docs/spec/juju-clients.md §10.1.
+func (f bundleFlags) onCharm() error {
+	var given []string
+	if len(f.overlays) > 0 {
+		given = append(given, "overlay")
+	}
+	if f.mapMachines != "" {
+		given = append(given, "map-machines")
+	}
+	if len(given) == 0 {
+		return nil
+	}
+	return errors.New("options provided but not supported when deploying a charm: " + strings.Join(given, ", "))
+}
+
+// deployBundle is deploy with a bundle. Source: docs/spec/juju-clients.md §13.1.
 func (a charmVerbs) deployBundle(path, name string, f deployFlags) error {
-	if name != "" || f.units != -1 || len(f.config) > 0 || f.trust || len(f.constraints) > 0 || f.hookTimeout+f.lockGroup != "" || len(f.resources) > 0 {
+	if name != "" || f.units != -1 || len(f.config) > 0 || len(f.constraints) > 0 || f.hookTimeout+f.lockGroup != "" || len(f.resources) > 0 {
 		return Usagef("%s", bundle.As(path, ": ")+"a bundle names its applications, and says their units and options itself")
+	}
+	mapping, err := bundle.ParseMapping(f.bundle.mapMachines)
+	if err != nil {
+		return Usagef("%v", err)
 	}
 	if why := bundle.As(path, ""); why != "" {
 		a.Note("%s", why)
 	}
-	p, err := a.bundles().Plan(path)
+	read, err := bundle.Read(path, f.bundle.overlays...)
+	if err != nil {
+		return err
+	}
+	if names := read.Untrusted(); len(names) > 0 && !f.trust {
+		return errors.New("Bundle cannot be deployed without trusting applications with your cloud credentials.\n" +
+			"--trust says that these may have them:\n  - " + strings.Join(names, "\n  - "))
+	}
+	p, err := a.bundles().PlanOf(read)
 	if err != nil {
 		return err
 	}
@@ -23,7 +68,7 @@ func (a charmVerbs) deployBundle(path, name string, f deployFlags) error {
 	if p.Isolation, err = f.isolate.Isolation(); err != nil {
 		return err
 	}
-	p.Asked = f.isolate
+	p.Asked, p.Map = f.isolate, mapping
 	if err := a.CheckIsolation(f.isolate, p.Isolation, false); err != nil {
 		return err
 	}
@@ -31,8 +76,33 @@ func (a charmVerbs) deployBundle(path, name string, f deployFlags) error {
 	if err != nil {
 		return err
 	}
-	if err := a.bundles().Apply(m, p); err != nil {
+	w, err := a.bundles().Prepare(m, p)
+	if err != nil {
 		return err
+	}
+	return a.carryOut(w, f.dryRun)
+}
+
+// carryOut makes the changes that a bundle asks for, or says them alone.
+func (a charmVerbs) carryOut(w *bundle.Work, dry bool) error {
+	tell := func(c bundle.Change) { a.printf("- %s\n", c) }
+	switch {
+	case len(w.Changes) == 0:
+		a.Note("No changes to apply.")
+	case dry:
+		a.printf("Changes to deploy bundle:\n")
+		for _, c := range w.Changes {
+			tell(c)
+		}
+	default:
+		a.printf("Executing changes:\n")
+		if err := w.Do(tell); err != nil {
+			return err
+		}
+		a.Note("Deploy of bundle completed.")
+	}
+	if dry {
+		return nil
 	}
 	return a.added()
 }

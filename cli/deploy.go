@@ -34,6 +34,7 @@ type deployFlags struct {
 	dryRun      bool
 	hub         hubFlags
 	baseFlags
+	bundle bundleFlags
 }
 
 func (a charmVerbs) deployCmd() *cobra.Command {
@@ -60,7 +61,8 @@ path.`,
   unitd deploy ./ledger -n 2 --to 3,new
   unitd deploy ./ledger --isolate
   unitd deploy ./web --resource web-image=docker.io/library/nginx:1.27
-  unitd deploy ./shop.yaml`,
+  unitd deploy ./shop.yaml
+  unitd deploy ./shop.yaml --overlay more.yaml --dry-run`,
 		Args: Args(1, 2, "no charm specified"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			name := ""
@@ -85,8 +87,9 @@ path.`,
 	declareIsolation(cmd, &f.isolate)
 	fs.StringArrayVar(&f.constraints, "constraints", nil, "key=value …: the architecture that units need; others are recorded")
 	fs.StringVar(&f.base, "base", "", "the base of the units, of those that the charm names; isolated units see it, unless --isolate-os says another")
+	f.bundle.declare(cmd)
 	fs.BoolVar(&f.force, "force", false, "deploy the charm on a --base that it doesn't name")
-	fs.BoolVar(&f.dryRun, "dry-run", false, "say what would be deployed from Charmhub, and deploy nothing")
+	fs.BoolVar(&f.dryRun, "dry-run", false, "say what would be deployed from Charmhub, or by a bundle, and deploy nothing")
 	f.declareSeries(fs)
 	f.hub.declare(fs)
 	return cmd
@@ -110,6 +113,9 @@ func (a charmVerbs) deploy(word, name string, f deployFlags) error {
 			return Usagef("%s", bundle.As(path, ": ")+"--to is for a charm: a bundle says itself where its units go")
 		}
 		return a.deployBundle(path, name, f)
+	}
+	if err := f.bundle.onCharm(); err != nil {
+		return err
 	}
 	charm, err := a.ReadDeployable(path)
 	if err != nil {

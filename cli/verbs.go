@@ -41,7 +41,7 @@ func (a *program) groups() []Group {
 			up.upCmd, watch.watchCmd, test.testCmd, test.packCmd, test.recordCmd, test.replayCmd, test.worldCmd,
 		}},
 		{Title: "Applications and units", Verbs: []func() *cobra.Command{
-			charm.deployCmd, charm.refreshCmd, charm.setApplicationBaseCmd, charm.rollbackCmd, unit.addUnitCmd, unit.removeUnitCmd, unit.removeApplicationCmd,
+			charm.deployCmd, charm.exportBundleCmd, charm.diffBundleCmd, charm.refreshCmd, charm.setApplicationBaseCmd, charm.rollbackCmd, unit.addUnitCmd, unit.removeUnitCmd, unit.removeApplicationCmd,
 			unit.scaleApplicationCmd, app.configCmd, limits.constraintsCmd, limits.setConstraintsCmd, unit.trustCmd, app.exposeCmd, app.unexposeCmd, unit.resolvedCmd,
 			charm.attachResourceCmd, charm.resourcesCmd, app.payloadsCmd,
 		}},

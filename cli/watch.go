@@ -129,7 +129,7 @@ func (a watchVerbs) planWatch(path, bundlePath string) (*bundle.Plan, []string, 
 	if charm.Subordinate {
 		return nil, nil, Usagef("%q is a subordinate, which has no units without a principal: name a bundle that relates it to one with --bundle", charm.Name)
 	}
-	app, err := a.bundles().PlanApp(bundle.Application{Name: charm.Name, Charm: path, Units: -1})
+	app, err := a.bundles().PlanApp(bundle.Application{Name: charm.Name, Charm: bundle.CharmRef{Path: path}, Units: -1})
 	if err != nil {
 		return nil, nil, err
 	}

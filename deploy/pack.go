@@ -25,7 +25,12 @@ type Packed struct {
 	Release *charmhub.Release
 	file    *os.File
 	hold    *charmbuild.Hold // the packages that it was built with
+	from    *state.CharmDoc  // where it has been stored before; nil: nowhere
 }
+
+// From says that the charm has been stored before, in another model maybe: it keeps its
+// revision, and the tree that it was packed from.
+func (p *Packed) From(doc state.CharmDoc) { p.from = &doc }
 
 // Pack makes the charm's archive for units that are isolated so, and before that what
 // a source tree lacks to run; the caller drops it.
@@ -88,6 +93,9 @@ func (p *Packed) Store(ctx context.Context, m *state.Model) (string, error) {
 	}
 	if r := p.Release; r != nil {
 		return m.AddHubCharm(ctx, charmhub.Architecture(runtime.GOARCH), r.Name, r.Revision, p.Charm.Charm, p.Sum, p.file)
+	}
+	if p.from != nil {
+		return m.AddCharmAs(ctx, p.from.Source, p.from.Revision, p.Charm.Charm, p.Sum, p.file)
 	}
 	source := ""
 	if p.Dir {

@@ -124,6 +124,20 @@ func (s Settings) Of(todo state.DeployArgs) state.DeployArgs {
 	return todo
 }
 
+// Differ are the names of those that an application doesn't have as they were given.
+func (s Settings) Differ(c state.ApplicationConfig) []string {
+	var names []string
+	if s.trust != nil && *s.trust != c.Trust {
+		names = append(names, trustOption)
+	}
+	for _, o := range textOptions() {
+		if text, ok := s.text[o.name]; ok && text != o.value(c) {
+			names = append(names, o.name)
+		}
+	}
+	return names
+}
+
 // Apply gives them to an application that is there.
 func (d *Deployer) Apply(m *state.Model, name string, s Settings) error {
 	if s.trust != nil {

@@ -15,3 +15,14 @@ func BaseOfSeries(name string) (Base, bool) {
 	}
 	return Base{Name: "ubuntu", Channel: channel}, true
 }
+
+// Series is the name that a base had before it was one: "jammy"; that of the base where
+// there is none.
+func (b Base) Series() string {
+	for name, channel := range series {
+		if b.Name == "ubuntu" && channel == b.Channel {
+			return name
+		}
+	}
+	return b.String()
+}

@@ -82,6 +82,8 @@ func cliCommands() []Cmd {
 	var cmds []Cmd
 	for _, verb := range []struct{ name, args, summary string }{
 		{"deploy", "CHARM [APPLICATION]", "deploy a charm or a bundle"},
+		{"export-bundle", "", "print the model as a bundle"},
+		{"diff-bundle", "BUNDLE", "say in what the model differs from a bundle"},
 		{"refresh", "APPLICATION --path CHARM | --revision N", "upgrade an application's charm"},
 		{"rollback", "APPLICATION [--to REVISION]", "put an application back to an earlier revision of its charm"},
 		{"add-unit", "APPLICATION [-n N]", "add units"},

@@ -358,7 +358,7 @@ func (m *Model) SetExposed(ctx context.Context, name string, exposed bool) error
 	return m.changeApplication(ctx, name, func(_ *txn, app *ApplicationDoc) error {
 		app.Exposed = exposed
 		if !exposed {
-			app.Published = nil
+			app.Published, app.ExposedEndpoints = nil, nil
 		}
 		return nil
 	})

@@ -218,3 +218,19 @@ func TestRemoveCharm(t *testing.T) {
 		t.Error("the content that the others have is gone")
 	}
 }
+
+// TestACharmKeepsTheRevisionThatItHadElsewhere, unless the model has a charm with it; what
+// comes after gets a higher one.
+func TestACharmKeepsTheRevisionThatItHadElsewhere(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for i, want := range []struct {
+		revision int
+		url      string
+	}{{3, "local:mysql-3"}, {1, "local:mysql-1"}, {3, "local:mysql-4"}, {-1, "local:mysql-5"}, {0, "local:mysql-0"}, {-1, "local:mysql-6"}} {
+		url, err := w.AddCharmAs(w.ctx, "", want.revision, charm(mysql), hashOf("mysql"), strings.NewReader("mysql"))
+		if w.ok(err); url != want.url {
+			t.Errorf("the charm %d that was at %d is %s, want %s", i, want.revision, url, want.url)
+		}
+	}
+}

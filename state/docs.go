@@ -69,6 +69,11 @@ type ApplicationDoc struct {
 	Former      []Former `json:"former,omitempty"`
 	Subordinate bool     `json:"subordinate,omitempty"`
 	Exposed     bool     `json:"exposed,omitempty"`
+	// ExposedEndpoints says to whom endpoints are exposed, by their names; "" stands
+	// for all of them. It is recorded, and has no effect.
+	ExposedEndpoints map[string]ExposedTo `json:"exposed-endpoints,omitempty"`
+	// Annotations are people's own words on it, by their keys.
+	Annotations map[string]string `json:"annotations,omitempty"`
 	// Published are the ports of hosts by which its units are reached.
 	Published []model.Publication `json:"published,omitempty"`
 	Trust     bool                `json:"trust,omitempty"`

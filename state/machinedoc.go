@@ -39,6 +39,8 @@ type MachineDoc struct {
 	// Created is when it was added; zero for one that was made for a unit.
 	Created time.Time `json:"created,omitzero"`
 	Started time.Time `json:"started,omitzero"`
+	// Annotations are people's own words on it, by their keys.
+	Annotations map[string]string `json:"annotations,omitempty"`
 }
 
 // JoinDoc is what is kept of the token by which an agent joins as a machine's.
