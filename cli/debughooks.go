@@ -49,20 +49,40 @@ session, ends debugging. A hook that is being debugged then has failed.`,
 
 func (a insideVerbs) debugCodeCmd() *cobra.Command {
 	d := &debugging{insideVerbs: a, Person: session.Person{Code: true}}
+	var editor bool
+	var port int
 	cmd := &cobra.Command{
 		Use:   "debug-code UNIT [HOOK …]",
 		Short: "Run a unit's hooks in this terminal, with the charm's breakpoints on",
 		Long: `Wait for the hooks of a unit (all of them, if none is named) and run each in this
 terminal as the agent would, with JUJU_DEBUG_AT set: charms that are written with
 Ops stop at their breakpoints. Hooks that the charm hasn't got are left to the
-agent. Ctrl-C while it waits ends debugging.`,
-		Example:           "  unitd debug-code ledger/0\n  unitd debug-code ledger/0 config-changed --at hook",
+agent. Ctrl-C while it waits ends debugging.
+
+With --debugpy the charm's program waits for an editor instead, such as VS Code, which
+attaches to the port that is said. The python3 on the PATH has to have debugpy.`,
+		Example: `  unitd debug-code ledger/0
+  unitd debug-code ledger/0 config-changed --at hook
+  unitd debug-code ledger/0 config-changed --debugpy`,
 		Args:              Args(1, -1, "no unit name specified"),
 		ValidArgsFunction: a.completeHooks,
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch at := cmd.Flags().Changed("at"); {
+			case editor && at:
+				return Usagef("--at is for breakpoints in this terminal: an editor has its own")
+			case !editor && cmd.Flags().Changed("port"):
+				return Usagef("--port is the one of --debugpy")
+			case editor:
+				var err error
+				if d.Debugpy, err = session.FindDebugpy(port); err != nil {
+					return err
+				}
+			}
 			return d.start(args)
 		},
 	}
+	cmd.Flags().BoolVar(&editor, "debugpy", false, "have the charm's program wait for an editor that attaches to debugpy")
+	cmd.Flags().IntVar(&port, "port", 5678, "the port on 127.0.0.1 for that (0: any)")
 	cmd.Flags().StringVar(&d.At, "at", "all", "the breakpoints to stop at, parted by commas; \"hook\": where each handler begins")
 	cmd.Flags().BoolVar(&d.Once, "once", false, "end after the first hook")
 	return cmd

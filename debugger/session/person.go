@@ -29,6 +29,9 @@ type Person struct {
 	// Code: the hook itself is run, with at as its breakpoints.
 	Code bool
 	At   string
+	// Debugpy has that hook wait for an editor, in the place of breakpoints; nil: it
+	// doesn't.
+	Debugpy *Debugpy
 	// Commands are run for each hook, by sh; nil: a shell for the person is.
 	Commands []byte
 

@@ -30,11 +30,12 @@ type debugTask struct {
 	Offer    debugger.Offer `json:"offer"`
 	Code     bool           `json:"code,omitempty"`
 	At       string         `json:"at,omitempty"`
+	Debugpy  *Debugpy       `json:"debugpy,omitempty"`
 	Commands []byte         `json:"commands,omitempty"`
 }
 
 func (p *Person) task(o debugger.Offer) debugTask {
-	return debugTask{Offer: o, Code: p.Code, At: p.At, Commands: p.Commands}
+	return debugTask{Offer: o, Code: p.Code, At: p.At, Debugpy: p.Debugpy, Commands: p.Commands}
 }
 
 // errGone ends what runs in the place of a hook that nobody waits for.
@@ -141,6 +142,15 @@ func (t debugTask) command(dir string) (*exec.Cmd, error) {
 	}
 	var cmd *exec.Cmd
 	switch {
+	case t.Debugpy != nil:
+		if t.Offer.Cell != "" {
+			return nil, errors.NewNotSupported(nil, "an isolated unit can't be reached by an editor: deploy it with --isolate=off to debug it with debugpy")
+		}
+		var err error
+		if env, err = t.Debugpy.install(dir, env); err != nil {
+			return nil, err
+		}
+		cmd = exec.Command(t.Offer.Path)
 	case t.Code:
 		cmd = exec.Command(t.Offer.Path)
 		env = append(env, "JUJU_DEBUG_AT="+t.At)
@@ -211,6 +221,9 @@ func (t debugTask) inCell(cmd *exec.Cmd, dir string) (*exec.Cmd, error) {
 // banner says to a person where they are.
 func (t debugTask) banner() string {
 	o := t.Offer
+	if t.Debugpy != nil {
+		return fmt.Sprintf("%s: %s, run %d\n%s", o.Unit, o.About, o.Run, t.Debugpy.attach(o.Dir))
+	}
 	if t.Code {
 		return fmt.Sprintf("%s: %s, run %d\n", o.Unit, o.About, o.Run)
 	}
