@@ -172,6 +172,13 @@ func TestHostTheWheelIsInstalled(t *testing.T) {
 	if have := run(t, env, filepath.Join(bin, "python"), "-P", "-c", "import unitd; print(unitd.__version__, unitd.find_unitd_bin())"); have != "0.0.0.dev0+g0123abc "+filepath.Join(bin, "unitd")+"\n" {
 		t.Errorf("the package has %q", have)
 	}
+	if packages, err := filepath.Abs("../.venv/python"); err == nil && exists(packages) { // what the extra asks for
+		dir := t.TempDir()
+		with := append(env, "PYTHONPATH="+packages)
+		if out := run(t, with, filepath.Join(bin, "python"), "-P", "-m", "pytest", "--rootdir", dir, "--markers", dir); !strings.Contains(out, "@pytest.mark.unitd(") {
+			t.Errorf("pytest hasn't found the plugin by itself: %s", out)
+		}
+	}
 	charm, err := filepath.Abs("../testcharms/ledger")
 	if err != nil {
 		t.Fatal(err)
@@ -183,6 +190,11 @@ func TestHostTheWheelIsInstalled(t *testing.T) {
 	if out := run(t, env, filepath.Join(bin, "unitd"), "test", file); !strings.Contains(out, "1 passed, 0 failed") {
 		t.Errorf("unitd test prints %s", out)
 	}
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 // TestHostWheelsHaveTheProgramsOfTheirPlatforms as "make wheel" builds them, linked

@@ -41,7 +41,7 @@ def test_mistakes_say_what_is_wrong(world: World) -> None:
     with pytest.raises(MisuseError, match="clock.stop"):
         world.clock.go()
         world.run_hooks(1)
-    with pytest.raises(MisuseError, match="there is no unit 'shop/9'; there are shop/0"):
+    with pytest.raises(MisuseError, match="there is no unit 'shop/9'; there are pg/0, shop/0"):
         world.status("shop/9")
     with pytest.raises(CommandError, match="nix"):
         world.deploy("./nix")
@@ -96,6 +96,25 @@ def test_real_time_goes_on_by_itself(unitd: World, shop: Path) -> None:
     assert (unitd.clock.now - now).total_seconds() >= 3600
     said = subprocess.run([juju, "show-status-log", "shop/0", "--utc"], env=env, capture_output=True, text=True, check=True).stdout
     assert "start" in said
+
+
+@pytest.mark.parametrize("real", [True, False], ids=["real", "still"])
+def test_actions_and_commands(unitd: World, shop: Path, ledger: Path, real: bool) -> None:
+    if not real:
+        unitd.clock.stop()
+    unitd.deploy(shop)
+    unitd.settle()
+    with pytest.raises(CommandError, match="no database"):
+        unitd.run("shop/0", "place-order", {"item": "tea"})
+    unitd.deploy(ledger, num_units=1, config={"port": 5433})
+    unitd.integrate("shop", "ledger")
+    unitd.settle()
+    results = unitd.run("shop/0", "place-order", {"item": "tea", "quantity": 2})
+    assert results["order"] == {"item": "tea", "quantity": "2"}
+    assert results["database"] == "ledger/0"
+    assert unitd.exec("ledger/0", "config-get", "port").strip() == "5433"
+    with pytest.raises(MisuseError, match='shop has no action "dance"'):
+        unitd.run("shop/0", "dance")
 
 
 def test_a_stub_is_played(world: World) -> None:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from unitd._program import find_unitd_bin
 from unitd.world import World, WorldError
 
 if TYPE_CHECKING:
@@ -162,10 +161,9 @@ def sections(world: World) -> list[tuple[str, str]]:
         found = [("unitd: units and their hooks", world.report().strip())]
     except WorldError as e:
         return [("unitd", f"the world can't be looked at: {e}")]
-    environment = {**os.environ, **world.environment}
 
     def said(*words: str) -> str:
-        done = subprocess.run([find_unitd_bin(), *words], env=environment, capture_output=True, text=True, timeout=120)
+        done = subprocess.run([world.bin / "unitd", *words], capture_output=True, text=True, timeout=120)
         return (done.stdout or done.stderr).strip()
 
     for model in json.loads(said("models", "--format", "json"))["models"]:

@@ -242,7 +242,9 @@ class World:
         flags: Sequence[str] = (),
     ) -> None:
         """Deploy a charm. A path is that of a directory or a .charm file; flags are more of them."""
-        words = [os.fspath(charm), *_optional(application), "--num-units", str(num_units)]
+        words = [os.fspath(charm), *_optional(application)]
+        if num_units != 1:  # a subordinate has no number
+            words += ["--num-units", str(num_units)]
         for key, value in (config or {}).items():
             words += ["--config", f"{key}={_text(value)}"]
         for key, value in (resources or {}).items():
@@ -282,10 +284,15 @@ class World:
         self.do("resolved", *(units or ["--all"]), *([] if retry else ["--no-retry"]))
 
     def run(self, unit: str, action: str, params: Mapping[str, Value] | None = None) -> dict[str, Any]:
-        """Run an action, let the world go on until nothing is left to do, and return the results."""
+        """Run an action, let the world go on until nothing is left to do, and return the results.
+
+        It raises CommandError where the action fails.
+        """
         pairs = _pairs({k: _text(v) for k, v in (params or {}).items()})
-        tasks = json.loads(self.do("run", "--format", "json", unit, action, *pairs))
-        (task,) = tasks.values()
+        said = self.do("run", unit, action, *pairs, "--format", "json")
+        (task,) = json.loads(said).values()
+        if task.get("status") != "completed":
+            raise CommandError(f"{action} of {unit} {task.get('status')}: {task.get('message', '')}", said)
         return dict(task.get("results", {}))
 
     def exec(self, unit: str, *command: str) -> str:
@@ -296,16 +303,11 @@ class World:
 
     def status(self, name: str) -> Status:
         """Return the workload's status of a unit (shop/0) or an application (shop)."""
-        apps = self.status_json().get("applications", {})
-        app = apps.get(name.partition("/")[0])
-        if app is None:
-            raise MisuseError(f"there is no application {name.partition('/')[0]!r}")
-        if "/" not in name:
-            one = app.get("application-status", {})
-        elif name in app.get("units", {}):
-            one = app["units"][name].get("workload-status", {})
-        else:
-            raise MisuseError(f"there is no unit {name!r}; there are {', '.join(app.get('units', {})) or 'none'}")
+        whole = self.status_json()
+        kind, all_of_them = ("unit", _units(whole)) if "/" in name else ("application", whole.get("applications", {}))
+        if name not in all_of_them:
+            raise MisuseError(f"there is no {kind} {name!r}; there are {', '.join(all_of_them) or 'none'}")
+        one = all_of_them[name].get("workload-status" if kind == "unit" else "application-status", {})
         return Status(one.get("current", ""), one.get("message", ""))
 
     def status_json(self) -> dict[str, Any]:
@@ -421,9 +423,8 @@ class World:
         except CommandError as e:
             if "restart-agent" in str(e):
                 self.agent.restart()
-        for app in self.status_json().get("applications", {}).values():
-            for unit in app.get("units", {}):
-                self.release(unit)
+        for unit in _units(self.status_json()):
+            self.release(unit)
         self.settle(errors="ignore")
         with contextlib.suppress(CommandError):
             self.resolved()
@@ -456,6 +457,16 @@ def duration_text(duration: Duration) -> str:
     if isinstance(duration, timedelta):
         duration = duration.total_seconds()
     return duration if isinstance(duration, str) else f"{duration:f}s"
+
+
+def _units(status: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return all units of a status, those of subordinates as well."""
+    found: dict[str, dict[str, Any]] = {}
+    for app in status.get("applications", {}).values():
+        for name, unit in app.get("units", {}).items():
+            found[name] = unit
+            found.update(unit.get("subordinates", {}))
+    return found
 
 
 def _text(value: Value) -> str:
