@@ -175,7 +175,7 @@ const (
 	recordedResource = "/var/lib/juju/agents/unit-app-0/resources/foo/f.tgz"
 )
 
-var newSecret = regexp.MustCompile(`^secret:[0-9a-v]{20}\n$`)
+var newSecret = regexp.MustCompile(`^secret://[0-9a-f-]{36}/[0-9a-v]{20}\n$`) // with the model, which the recordings' stub left out
 
 // comparable has the names of the recording in the place of those of this test:
 // ids of secrets, which are chance, and the paths of this agent's directory.

@@ -11,14 +11,43 @@ import (
 	"github.com/unitd/unitd/pattern"
 )
 
-// SecretID is the id of a secret, 20 characters: "9m4e2mr0ui3e8a215n4g".
+// SecretID is the id of a secret, 20 characters: "9m4e2mr0ui3e8a215n4g". That of a secret of
+// another model has the model's UUID and a colon before it.
 type SecretID string
 
-// URI is the secret as charms and people name it: "secret:9m4e2mr0ui3e8a215n4g".
-func (id SecretID) URI() string { return "secret:" + string(id) }
+// URI is the secret as charms and people name it: "secret:9m4e2mr0ui3e8a215n4g", or
+// "secret://MODEL-UUID/ID" for one of another model.
+func (id SecretID) URI() string {
+	if uuid, plain := id.Split(); uuid != "" {
+		return plain.LongURI(uuid)
+	}
+	return "secret:" + string(id)
+}
+
+// LongURI is the URI of a secret of a model, by which other models find it too.
+func (id SecretID) LongURI(uuid string) string { return "secret://" + uuid + "/" + string(id) }
+
+// Of is the id as models have it that the secret isn't of.
+func (id SecretID) Of(uuid string) SecretID { return SecretID(uuid + ":" + string(id)) }
+
+// Split is the UUID of the model that a secret is of, and its id there; the UUID is empty for
+// one of the model that asks.
+func (id SecretID) Split() (uuid string, plain SecretID) {
+	uuid, text, foreign := strings.Cut(string(id), ":")
+	if !foreign {
+		return "", id
+	}
+	return uuid, SecretID(text)
+}
 
 // The last character has one bit of the 96 that an id is made of.
 var secretID = pattern.New(`^[0-9a-v]{19}[0g]$`)
+
+// modelUUID is what a model's UUID looks like.
+var modelUUID = pattern.New(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+
+// ValidModelUUID says whether a text can be the UUID of a model.
+func ValidModelUUID(s string) bool { return modelUUID.MatchString(s) }
 
 // ParseSecretURI takes "ID", "secret:ID", "secret:/ID" and
 // "secret://MODEL-UUID/ID", and gives the UUID as well, empty if there is none:

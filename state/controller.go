@@ -308,6 +308,9 @@ func (m *Model) RemoveIfEmpty(ctx context.Context) (bool, error) {
 	if err != nil || !empty {
 		return false, errors.Trace(err)
 	}
+	if err := m.forgetReadings(ctx); err != nil {
+		return false, errors.Trace(err)
+	}
 	if err := m.deleteBelow(ctx, m.prefix(), "", 0); err != nil {
 		return false, errors.Trace(err)
 	}

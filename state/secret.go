@@ -28,8 +28,14 @@ func NewSecretID() (model.SecretID, error) {
 
 func (d docs) secret(id model.SecretID) (model.SecretInfo, error) {
 	var s model.SecretInfo
-	err := d.get(secretKey(id), &s)
-	return s, named(err, "secret", string(id))
+	uuid, plain := id.Split()
+	if uuid == "" {
+		err := d.get(secretKey(id), &s)
+		return s, named(err, "secret", string(id))
+	}
+	err := d.at(uuid, "").get(secretKey(plain), &s)
+	s.ID = id
+	return s, named(err, "secret", id.URI())
 }
 
 // secretsUnder are the secrets listed under an owner's list, by id. One that is
@@ -152,6 +158,9 @@ func (t *txn) letLabelGo(c model.SecretChange) error {
 // no error: what is to happen to it doesn't.
 func (t *txn) mayChange(u UnitDoc, leads bool, c model.SecretChange) error {
 	owner := c.Make
+	if uuid, _ := c.ID.Split(); uuid != "" {
+		return errors.NewNotFound(nil, fmt.Sprintf("secret %q not found", c.ID.URI()))
+	}
 	if owner == nil {
 		s, err := t.secret(c.ID)
 		if errors.Is(err, errors.NotFound) {
@@ -190,6 +199,9 @@ func (t *txn) changeSecret(c model.SecretChange) error {
 	}
 	list, err := t.listOf(s.Owner, s.ID)
 	if err != nil {
+		return errors.Trace(err)
+	}
+	if err := t.tellAbroad(s.ID); err != nil {
 		return errors.Trace(err)
 	}
 	if c.RemoveAll {
@@ -311,6 +323,9 @@ func (t *txn) removeSecret(list string, id model.SecretID) error {
 		return errors.Trace(err)
 	}
 	if err := t.cleanup(secretContents(id)); err != nil {
+		return errors.Trace(err)
+	}
+	if err := t.cleanup(secretAbroad(id)); err != nil {
 		return errors.Trace(err)
 	}
 	return t.cleanup(secretReaders(id))

@@ -46,6 +46,9 @@ func (m *Model) ReadSecret(ctx context.Context, unit model.UnitName, ref SecretR
 		if err := tx.put(secretsReadBy(read.unitID)+string(read.id), read.consumer); err != nil {
 			return errors.Trace(err)
 		}
+		if uuid, _ := read.id.Split(); uuid != "" {
+			return tx.readAbroad(read)
+		}
 		if err := tx.put(secretReaders(read.id)+read.unitID, read.consumer.Revision); err != nil {
 			return errors.Trace(err)
 		}
@@ -205,6 +208,9 @@ func (d docs) findSecret(u UnitDoc, ref SecretRef) (model.SecretInfo, error) {
 // mayRead says whether the unit owns the secret, with others or alone, or was
 // granted it.
 func (d docs) mayRead(u UnitDoc, s model.SecretInfo) (bool, error) {
+	if uuid, _ := s.ID.Split(); uuid != "" {
+		return d.mayReadAbroad(u, s)
+	}
 	app := u.Name.Application()
 	if s.Owner.Name == string(u.Name) || s.Owner == (model.SecretOwner{Kind: model.OwnedByApplication, Name: app}) {
 		return true, nil
@@ -309,6 +315,9 @@ func (d docs) secretsOnceRead(u UnitDoc) ([]ReadSecretView, error) {
 
 // ownLabel is the owner's label, for a unit that shares the secret.
 func ownLabel(u UnitDoc, s model.SecretInfo) string {
+	if uuid, _ := s.ID.Split(); uuid != "" {
+		return ""
+	}
 	if s.Owner.Name == u.Name.Application() || s.Owner.Name == string(u.Name) {
 		return s.Label
 	}

@@ -60,6 +60,9 @@ func (d docs) unseal(sealed []byte) ([]byte, error) {
 // secretContent opens a revision's content; errors.NotFound for one that was
 // removed.
 func (d docs) secretContent(id model.SecretID, revision int) (model.SecretContent, error) {
+	if uuid, plain := id.Split(); uuid != "" {
+		return d.at(uuid, "").secretContent(plain, revision)
+	}
 	var sealed []byte
 	if err := d.get(secretContentKey(id, revision), &sealed); err != nil {
 		if errors.Is(err, errors.NotFound) {

@@ -169,10 +169,18 @@ func (m *Model) removeSecretsOf(ctx context.Context, listed string) error {
 	for _, kv := range read {
 		id := model.SecretID(kv.Key[strings.LastIndexByte(kv.Key, '/')+1:])
 		_, err := m.update(ctx, func(tx *txn) error {
-			if err := tx.delete(secretReaders(id)+listed, secretsReadBy(listed)+string(id)); err != nil {
+			if err := tx.delete(secretsReadBy(listed) + string(id)); err != nil {
 				return errors.Trace(err)
 			}
-			return tx.prune(id)
+			of := tx
+			uuid, plain := id.Split()
+			if uuid != "" {
+				of = tx.at(uuid, "")
+			}
+			if err := of.delete(secretReaders(plain) + listed); err != nil {
+				return errors.Trace(err)
+			}
+			return of.prune(plain)
 		})
 		if err != nil {
 			return errors.Trace(err)

@@ -93,7 +93,7 @@ func (m *Model) change(b store.Batch) Change {
 			if n, err := strconv.Atoi(id); err == nil {
 				c.Relations[model.RelationID(n)] = true
 			}
-		case "secret", "secret-reader":
+		case "secret", "secret-reader", "secret-news":
 			c.Secrets = true
 		case "storage":
 			c.Storage = true

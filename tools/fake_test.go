@@ -140,6 +140,9 @@ func (m *memory) PublicAddress() (string, error) {
 const observedSecret = "9m4e2mr0ui3e8a215n4g"
 
 func (m *memory) Secret(ref hookcontext.SecretRef) (model.SecretContent, error) {
+	if uuid, _ := ref.ID.Split(); uuid != "" {
+		return nil, errors.NewNotFound(nil, fmt.Sprintf("secret %q not found", ref.ID.URI()))
+	}
 	if ref.ID != observedSecret && ref.Label == "" {
 		return nil, errors.NewNotFound(nil, fmt.Sprintf("secret %q not found", ref.ID))
 	}

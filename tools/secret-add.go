@@ -45,6 +45,6 @@ func (t *secretAdd) run(c *call) error {
 	if err != nil {
 		return err
 	}
-	c.out.WriteString(id.URI() + "\n")
+	c.out.WriteString(id.LongURI(t.ctx.ModelUUID()) + "\n")
 	return nil
 }

@@ -44,7 +44,7 @@ func (t *secretGet) parse(args []string) (err error) {
 		return errors.New("specify one of --peek or --refresh but not both")
 	}
 	if len(args) > 0 {
-		if t.ref.ID, args, err = secretURI(t.ctx, args); err != nil {
+		if t.ref.ID, args, err = readSecretURI(t.ctx, args); err != nil {
 			return err
 		}
 	}

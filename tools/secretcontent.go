@@ -229,6 +229,18 @@ func secretURI(c *hookcontext.Context, args []string) (model.SecretID, []string,
 	return id, args[1:], err
 }
 
+// readSecretURI is secretURI for who reads: that may be a secret of another model, which was
+// granted along a relation. Source: docs/spec/juju-clients.md §11.7.
+func readSecretURI(c *hookcontext.Context, args []string) (model.SecretID, []string, error) {
+	if len(args) > 0 {
+		id, uuid, err := model.ParseSecretURI(args[0])
+		if err == nil && uuid != c.ModelUUID() && model.ValidModelUUID(uuid) {
+			return id.Of(uuid), args[1:], nil
+		}
+	}
+	return secretURI(c, args)
+}
+
 // decoded is a secret's content as charms see it.
 func decoded(content model.SecretContent) (map[string]string, error) {
 	out := make(map[string]string, len(content))
