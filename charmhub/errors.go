@@ -54,6 +54,13 @@ func (f fault) err(tried string) error {
 	return errors.New(text)
 }
 
+// ErrNoRelease is a channel that has nothing for a base; it is NotFound, too.
+const ErrNoRelease = errors.ConstError("no release")
+
+func noRelease(text string) error {
+	return errors.WithType(errors.NewNotFound(nil, text), ErrNoRelease)
+}
+
 // noRelease is the error of a channel that has nothing for a base, with what there is.
 func (f fault) noRelease(channel Channel, base Base) error {
 	where := "in the charm's default channel"
@@ -70,11 +77,11 @@ func (f fault) noRelease(channel Channel, base Base) error {
 		bases[r.Channel] = append(bases[r.Channel], r.Base)
 	}
 	if len(channels) == 0 {
-		return errors.NewNotFound(nil, text+"no releases available")
+		return noRelease(text + "no releases available")
 	}
 	var there []string
 	for _, c := range channels {
 		there = append(there, fmt.Sprintf("channel %q: available bases are: %s", c, strings.Join(baseTexts(bases[c]), ", ")))
 	}
-	return errors.NewNotFound(nil, text+"available releases are: "+strings.Join(there, "; "))
+	return noRelease(text + "available releases are: " + strings.Join(there, "; "))
 }

@@ -32,8 +32,9 @@ func (a caches) cacheCmd() *cobra.Command {
 		Use:   "cache",
 		Short: "List and clear what this host keeps of packages, images and charms",
 		Long: `Look after what this host keeps: the packages that charms' source trees are built
-with, the images of workload containers, and the charms of the models. Packages and
-images that were removed are installed or fetched again when needed.`,
+with, the images of workload containers, the charms of the models, and what was
+downloaded from Charmhub. Packages, images and downloads that were removed are
+installed or fetched again when needed.`,
 		Example: "  unitd cache list\n  unitd cache prune --limit 5G",
 		Args:    Args(0, 0, ""),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -46,7 +47,7 @@ func (a caches) cacheListCmd() *cobra.Command {
 	var format, output string
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List packages, images and charms, with their sizes, last use and users",
+		Short: "List packages, images, charms and downloads, with their sizes, last use and users",
 		Long: `List what this host keeps, with its size, when it was last used, and who uses it.
 Users are applications of this store's models, as MODEL/APPLICATION; other data
 directories, which only their own commands can look into; and processes.`,
@@ -78,8 +79,8 @@ func (a caches) cachePruneCmd() *cobra.Command {
 	var format, output, limit string
 	cmd := &cobra.Command{
 		Use:   "prune",
-		Short: "Remove the packages, images and charms that no model of this host uses",
-		Long: `Remove the packages, images and charms that no model uses. With --limit, remove only
+		Short: "Remove the packages, images, charms and downloads that no model of this host uses",
+		Long: `Remove the packages, images, charms and downloads that no model uses. With --limit, remove only
 as many as needed to get down to that size, starting with charms, then those used
 longest ago.
 
@@ -130,7 +131,10 @@ func (a caches) pruneAll(limit int64) (pruned, error) {
 	if err != nil {
 		return p, err
 	}
-	return p, charmbuild.Sweep(dir)
+	if err := charmbuild.Sweep(dir); err != nil {
+		return p, err
+	}
+	return p, sweepDownloads()
 }
 
 // cacheLimit is how many bytes all that is kept may take; not ok: as many as they
@@ -177,6 +181,13 @@ func (a caches) limitSize() error {
 	charms, err := a.keptCharms()
 	if err != nil {
 		return err
+	}
+	downloads, err := keptDownloads()
+	if err != nil {
+		return err
+	}
+	for _, d := range downloads {
+		size += d.Size
 	}
 	size += sizeOnce(charms)
 	many := false
@@ -228,6 +239,7 @@ func (s stocked) table() string {
 // shortID is as much of an ID as tells it from others.
 func (k kept) shortID() string {
 	id := strings.TrimPrefix(k.ID, "sha256:")
+	id = strings.TrimPrefix(strings.TrimPrefix(id, "sha256-"), "sha384-") // of downloads
 	return id[:min(len(id), 12)]
 }
 

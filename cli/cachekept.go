@@ -18,12 +18,12 @@ import (
 
 // kept is something that this host keeps, as people see it.
 type kept struct {
-	// Kind is package, image or charm.
+	// Kind is package, image, charm, or download, which is of a hub.
 	Kind string `json:"kind" yaml:"kind"`
 	// Name is what people call it: the charm that packages are for, an image's
-	// reference, a charm's URL.
+	// reference, a charm's URL, a hub's charm with its revision.
 	Name string `json:"name" yaml:"name"`
-	// ID is the key of packages, the digest of an image, the hash of a charm.
+	// ID is the key of packages, the digest of an image, the hash of a charm or download.
 	ID string `json:"id" yaml:"id"`
 	// Size is in bytes, Shared what other images have as well.
 	Size   int64 `json:"size" yaml:"size"`
@@ -37,6 +37,7 @@ type kept struct {
 	uses []charmbuild.Use
 	url  string       // of a charm
 	in   *state.Model // that has the charm
+	sum  string       // the SHA-256 of a download
 }
 
 // The kinds of what a host keeps.
@@ -44,6 +45,7 @@ const (
 	keptPackages = "package"
 	keptImage    = "image"
 	keptCharm    = "charm"
+	keptDownload = "download"
 )
 
 // stocked is all that this host keeps. Size is what it takes together: charms of the
@@ -103,6 +105,7 @@ func (a caches) usedIn(m *state.Model, use *inUse) error {
 			if r.Image != nil {
 				addUse(use.images, r.Image.Digest, who)
 			}
+			addUse(use.charms, r.SHA256, who)
 		}
 	}
 	for _, app := range apps {
@@ -190,6 +193,10 @@ func (a caches) stock() (stocked, error) {
 	if err != nil {
 		return s, err
 	}
+	downloads, err := keptDownloads()
+	if err != nil {
+		return s, err
+	}
 	use, err := a.inUse()
 	if err != nil {
 		return s, err
@@ -211,6 +218,10 @@ func (a caches) stock() (stocked, error) {
 	for _, i := range images {
 		i.By = sorted(append(i.By, use.images[i.ID]...))
 		s.Items = append(s.Items, i)
+	}
+	for _, d := range downloads {
+		d.By = sorted(append(d.By, use.charms[d.sum]...))
+		s.Items, s.Size = append(s.Items, d), s.Size+d.Size
 	}
 	slices.SortStableFunc(use.held, func(a, b kept) int { return strings.Compare(a.Name, b.Name) })
 	s.Items, s.Size = append(s.Items, use.held...), s.Size+sizeOnce(use.held)

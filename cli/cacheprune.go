@@ -103,11 +103,15 @@ func (c *charmsKept) sweep(ctx context.Context) error {
 	return errors.Annotate(c.from.SweepCharms(ctx), "cannot delete the content of charms")
 }
 
-// removeOne removes packages or a charm, unless they have come into use, and says how
+// removeOne removes packages, a charm or a download, unless they have come into use, and says how
 // many bytes that frees.
 func (a caches) removeOne(charms *charmsKept, k kept, seen time.Time) (done bool, freed int64, err error) {
-	if k.Kind == keptCharm {
+	switch k.Kind {
+	case keptCharm:
 		return charms.remove(a.Context(), k)
+	case keptDownload:
+		done, err = removeDownload(k, seen)
+		return done, k.Size, err
 	}
 	done, err = a.removePackages(k, seen)
 	return done, k.Size, err

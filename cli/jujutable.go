@@ -16,7 +16,6 @@ const (
 	becauseOneNetwork    = "there is one network, and all of it is in the space alpha"
 	becauseNoCredentials = "this host asks for no credentials"
 	becauseNoController  = "there is a store with models, and no controller"
-	becauseNoHub         = "unitd deploy takes charms by name, and asks Charmhub alone"
 	becauseInTheDocs     = "docs/hook-tools.md has them, and each says by --help what it does"
 )
 
@@ -46,7 +45,7 @@ var jujuToL = [...]JujuCommand{
 	{"bootstrap", nil, Differs, "a controller is another store on this host, with an agent of its own; what a cloud would be told is recorded", "controllers-are-made-reached-and-removed"},
 	{"cancel-task", nil, Alike, "", "run-shows-results-in-every-format"},
 	{"change-user-password", nil, Absent, becauseOneUser, ""},
-	{"charm-resources", []string{"list-charm-resources"}, Absent, becauseNoHub, ""},
+	{"charm-resources", []string{"list-charm-resources"}, Alike, "", "hub-is-looked-into"},
 	{"clouds", []string{"list-clouds"}, Absent, becauseOneCloud, ""},
 	{"config", nil, Alike, "", "config-set-runs-config-changed"},
 	{"constraints", nil, Alike, "", "constraints-are-recorded-and-the-architecture-is-heeded"},
@@ -71,7 +70,7 @@ var jujuToL = [...]JujuCommand{
 	{"disable-user", nil, Absent, becauseOneUser, ""},
 	{"disabled-commands", []string{"list-disabled-commands"}, Absent, becauseNoBlocks, ""},
 	{"documentation", nil, Absent, "unitd help COMMAND has the text of each command", ""},
-	{"download", nil, Absent, becauseNoHub, ""},
+	{"download", nil, Differs, "for this host's architecture, if none is said", "hub-is-looked-into"},
 	{"download-backup", nil, Absent, "unitd model export writes a whole model to a file, and the data directory can be copied", ""},
 	{"enable-command", nil, Absent, becauseNoBlocks, ""},
 	{"enable-destroy-controller", nil, Absent, becauseNoBlocks, ""},
@@ -80,7 +79,7 @@ var jujuToL = [...]JujuCommand{
 	{"exec", nil, Differs, "it returns as soon as the command ends, and can run it in a workload container", "run-shows-results-in-every-format"},
 	{"export-bundle", nil, Differs, "it writes num_units: 0 and the references of images too, and local charms by a URL that deploy takes", "bundle-is-exported-and-deployed-again"},
 	{"expose", nil, Differs, "it notes that the application is exposed; --publish makes its ports reachable on this host", "expose-is-shown-and-taken-back"},
-	{"find", nil, Absent, becauseNoHub, ""},
+	{"find", nil, Alike, "", "hub-is-looked-into"},
 	{"find-offers", nil, Alike, "", "models-are-related-by-an-offer"},
 	{"firewall-rules", []string{"list-firewall-rules"}, Absent, becauseNoFirewall, ""},
 	{"grant", nil, Absent, becauseOneUser, ""},
@@ -91,7 +90,7 @@ var jujuToL = [...]JujuCommand{
 	{"help-hook-commands", []string{"help-tool", "hook-tool", "hook-tools"}, Absent, becauseInTheDocs, ""},
 	{"import-filesystem", nil, Absent, "storage is made by the units that use it", ""},
 	{"import-ssh-key", nil, Absent, "unitd fetches no keys from others: add-ssh-key takes them", ""},
-	{"info", nil, Absent, becauseNoHub, ""},
+	{"info", nil, Alike, "", "hub-is-looked-into"},
 	{"integrate", []string{"relate"}, Differs, "--via is shown, and has no effect, as all is on this host", "relation-exchanges-settings"},
 	{"kill-controller", nil, Differs, "the host's own store, unitd, is never destroyed", "controllers-are-made-reached-and-removed"},
 	{"login", nil, Absent, becauseOneUser, ""},

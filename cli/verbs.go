@@ -17,6 +17,7 @@ func (a *program) groups() []Group {
 		storage  = storageVerbs{b}
 		caches   = caches{a.deploying}
 		charm    = charmVerbs{caches}
+		hub      = hubVerbs{charm}
 		up       = upVerbs{base: b, charmVerbs: charm, statusVerbs: status, waiting: wait}
 		watch    = watchVerbs{up}
 		test     = testVerbs{a.deploying}
@@ -44,6 +45,9 @@ func (a *program) groups() []Group {
 			charm.deployCmd, charm.exportBundleCmd, charm.diffBundleCmd, charm.refreshCmd, charm.setApplicationBaseCmd, charm.rollbackCmd, unit.addUnitCmd, unit.removeUnitCmd, unit.removeApplicationCmd,
 			unit.scaleApplicationCmd, app.configCmd, limits.constraintsCmd, limits.setConstraintsCmd, unit.trustCmd, app.exposeCmd, app.unexposeCmd, unit.resolvedCmd,
 			charm.attachResourceCmd, charm.resourcesCmd, app.payloadsCmd,
+		}},
+		{Title: "Charmhub", Verbs: []func() *cobra.Command{
+			hub.findCmd, hub.infoCmd, hub.downloadCmd, hub.charmResourcesCmd,
 		}},
 		{Title: "Relations", Verbs: []func() *cobra.Command{
 			relation.integrateCmd, relation.removeRelationCmd, relation.suspendRelationCmd, relation.resumeRelationCmd,
