@@ -162,3 +162,16 @@ func (h half) seenAcross() string {
 	}
 	return translated.text()
 }
+
+// Left are the keys of documents that a model still has, but for those of charms and of what
+// numbers come next.
+func Left(ctx context.Context, s store.Store, uuid string) ([]string, error) {
+	c, err := load(ctx, s, uuid)
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	return slices.DeleteFunc(c.keys, func(key string) bool {
+		kind, _ := splitKey(key)
+		return kind == "charm" || kind == "sequence"
+	}), nil
+}
