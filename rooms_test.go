@@ -52,6 +52,7 @@ var rooms = []room{
 	{"schema", pure, nil},
 	{"model", pure, nil},
 	{"names", pure, []string{"model"}},
+	{"starter", pure, []string{"model"}},
 	{"publish", anything, nil},
 	{"hooks", pure, []string{"model"}},
 	{"relation", pure, []string{"hooks", "model"}},
@@ -114,7 +115,7 @@ var rooms = []room{
 	{"bundle", anything, []string{"agent", "charmdir", "charmhub", "deploy", "model", "render", "state", "state/store/etcd"}},
 	{"cli", anything, []string{
 		"agent", "bundle", "charmbuild", "charmdir", "charmhub", "debugger/session", "debuglog", "deploy", "durable", "history", "hooks", "hooks/runner", "isolate", "machine", "model", "oci", "pebble", "recording", "recording/tap",
-		"render", "script", "script/lab", "script/labagent", "state", "state/store", "state/store/etcd", "state/store/sqlite", "terminal", "tools", "uniter/resolver", "waitfor", "why", "workload",
+		"render", "script", "script/lab", "script/labagent", "starter", "state", "state/store", "state/store/etcd", "state/store/sqlite", "terminal", "tools", "uniter/resolver", "waitfor", "why", "workload",
 	}},
 	{"testcharms", anything, nil},
 	{"testcharms/images", standard, nil},

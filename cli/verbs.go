@@ -39,7 +39,7 @@ func (a *program) groups() []Group {
 	)
 	return append([]Group{
 		{Title: "Charms to try and to test", Verbs: []func() *cobra.Command{
-			up.upCmd, watch.watchCmd, test.testCmd, test.packCmd, test.recordCmd, test.replayCmd, test.worldCmd,
+			up.upCmd, watch.watchCmd, test.initCmd, test.testCmd, test.packCmd, test.recordCmd, test.replayCmd, test.worldCmd,
 		}},
 		{Title: "Applications and units", Verbs: []func() *cobra.Command{
 			charm.deployCmd, charm.exportBundleCmd, charm.diffBundleCmd, charm.refreshCmd, charm.setApplicationBaseCmd, charm.rollbackCmd, unit.addUnitCmd, unit.removeUnitCmd, unit.removeApplicationCmd,
