@@ -156,7 +156,13 @@ type export struct {
 // application is one as bundles have it.
 func (e export) application(app state.ApplicationView) yaml.MapSlice {
 	var out yaml.MapSlice
-	out = add(out, "charm", app.ApplicationDoc.Charm)
+	if app.Hub != nil {
+		out = add(out, "charm", app.Hub.Name)
+		out = add(out, "channel", app.Hub.Channel)
+		out = add(out, "revision", app.CharmDoc.Revision)
+	} else {
+		out = add(out, "charm", app.ApplicationDoc.Charm)
+	}
 	if base := app.OnBase(); base.Name != "" && base != e.base {
 		if e.Series {
 			out = add(out, "series", base.Series())

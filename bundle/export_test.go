@@ -96,6 +96,18 @@ func TestTheBaseOfABundle(t *testing.T) {
 	}
 }
 
+// TestACharmOfAHubIsNamedAsThere, with its channel and its revision.
+func TestACharmOfAHubIsNamedAsThere(t *testing.T) {
+	t.Parallel()
+	app := application("a", "")
+	app.ApplicationDoc.Charm, app.CharmDoc.Revision = "ch:amd64/ledger-41", 41
+	app.Hub = &state.Hub{Name: "ledger", Channel: "latest/stable"}
+	text, err := bundle.Export(pictured([]state.ApplicationView{app}), bundle.ExportOptions{})
+	if want := "    charm: ledger\n    channel: latest/stable\n    revision: 41\n"; err != nil || !strings.Contains(text, want) {
+		t.Errorf("%v, got\n%s", err, text)
+	}
+}
+
 // TestConstraintsOfABundle: they have names, sizes and an order of their own.
 func TestConstraintsOfABundle(t *testing.T) {
 	t.Parallel()

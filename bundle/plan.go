@@ -176,7 +176,7 @@ func (b *Applier) charm(app *PlannedApp) (_ *charmdir.Charm, err error) {
 	ref := app.Application.Charm
 	switch {
 	case ref.Name != "":
-		return nil, errors.NewNotSupported(nil, fmt.Sprintf("charm %q: only charms by path are known here, as ./%s", ref.Name, ref.Name))
+		return nil, errors.NewNotSupported(nil, fmt.Sprintf("charm %q: in a bundle charms are named by path here, as ./%[1]s; \"unitd deploy %[1]s\" takes one of a hub", ref.Name))
 	case ref.URL == "":
 		return b.ReadDeployable(ref.Path)
 	}
