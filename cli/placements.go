@@ -45,8 +45,8 @@ func parsePlacements(text string, n int) (placements, error) {
 }
 
 // notePlacements says what is not done about places.
-func (b base) notePlacements(p placements) {
+func (a base) notePlacements(p placements) {
 	if len(p.directives) > 0 {
-		b.records("--to " + strings.Join(p.directives, ","))
+		a.records("--to " + strings.Join(p.directives, ","))
 	}
 }

@@ -219,8 +219,8 @@ application's default: endpoints that were bound to the former default go with i
 
 // recordsBindings says of bindings to other spaces than that of the network that
 // nothing comes of them.
-func (b base) recordsBindings(bound model.Bindings) {
+func (a base) recordsBindings(bound model.Bindings) {
 	if elsewhere := bound.Elsewhere(); len(elsewhere) > 0 {
-		b.records("bindings to other spaces than " + model.AlphaSpace)
+		a.records("bindings to other spaces than " + model.AlphaSpace)
 	}
 }
