@@ -71,8 +71,8 @@ func Controller() (Registered, error) {
 	return own(dir), nil
 }
 
-// rootDir is the host's own data directory, whichever this command works in.
-func rootDir() (string, error) {
+// RootDir is the host's own data directory, whichever this command works in.
+func RootDir() (string, error) {
 	dir, err := DataDirPath()
 	if err != nil {
 		return "", errors.Trace(err)
@@ -85,7 +85,7 @@ func rootDir() (string, error) {
 
 // Controllers are all of this host, its own store first, the others by name.
 func Controllers() ([]Registered, error) {
-	root, err := rootDir()
+	root, err := RootDir()
 	if err != nil {
 		return nil, errors.Trace(err)
 	}
@@ -138,7 +138,7 @@ func ControllerChosen() (string, error) {
 
 // ChooseController has commands that name none work on that one.
 func ChooseController(name string) error {
-	root, err := rootDir()
+	root, err := RootDir()
 	if err != nil {
 		return errors.Trace(err)
 	}
@@ -187,7 +187,7 @@ func RegisterController(r Registered) (Registered, error) {
 		}
 		return r, err
 	}
-	root, err := rootDir()
+	root, err := RootDir()
 	if err != nil {
 		return r, errors.Trace(err)
 	}

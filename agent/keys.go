@@ -94,6 +94,9 @@ func (h *Host) RotateSecretKey() (total int, err error) {
 			return total, err
 		}
 	}
+	if err := c.SealAnew(h.ctx); err != nil {
+		return total, errors.Annotate(err, "cannot seal the credentials of the controller anew: the old key is kept, run this again")
+	}
 	infos, err := c.Models(h.ctx)
 	if err != nil {
 		return total, err

@@ -34,6 +34,7 @@ func (a *program) groups() []Group {
 		limits   = constraintVerbs{b}
 		keys     = sshKeyVerbs{b}
 		control  = controllerVerbs{model}
+		clouds   = cloudVerbs{b}
 		store    = storeVerbs{b}
 		agent    = agentVerbs{b}
 	)
@@ -88,7 +89,9 @@ func (a *program) groups() []Group {
 		}},
 		{Title: "Controllers, clouds and users", Verbs: []func() *cobra.Command{
 			control.controllersCmd, control.showControllerCmd, control.whoamiCmd, control.usersCmd,
-			control.bootstrapCmd, control.destroyControllerCmd, control.killControllerCmd,
+			control.bootstrapCmd, control.destroyControllerCmd, control.killControllerCmd, control.controllerConfigCmd,
+			control.modelDefaultsCmd, clouds.cloudsCmd, clouds.showCloudCmd, clouds.addCloudCmd, clouds.updateCloudCmd,
+			clouds.removeCloudCmd, clouds.credentialsCmd, clouds.addCredentialCmd,
 		}},
 		{Title: ofAgent, Verbs: []func() *cobra.Command{
 			agent.agentCmd, agent.debugAgentCmd, agent.shutdownCmd, agent.completionCmd, agent.versionCmd, agent.labCmd,

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/juju/errors"
 
+	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state/store"
 )
 
@@ -29,6 +30,10 @@ type ControllerDoc struct {
 	// those of a region, which win there.
 	Defaults       map[string]string            `json:"defaults,omitempty"`
 	RegionDefaults map[string]map[string]string `json:"region-defaults,omitempty"`
+	// Clouds are those that were added to it; Credentials is the JSON of
+	// model.CloudCredentials by cloud, sealed.
+	Clouds      map[string]model.Cloud `json:"clouds,omitempty"`
+	Credentials []byte                 `json:"credentials,omitempty"`
 }
 
 // ForModels is the configuration that models in a region are made with.
