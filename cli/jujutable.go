@@ -11,11 +11,9 @@ const (
 	becauseNoBlocks      = "commands can't be disabled"
 	becauseNoFirewall    = "there is no firewall of a cloud: unitd expose publishes ports on this host"
 	becauseNoPublicCloud = "the public clouds that it knows are those that were built in"
-	becauseOneCloud      = "this host is the one cloud"
 	becauseOneRegion     = "this host is the one region"
 	becauseOneNetwork    = "there is one network, and all of it is in the space alpha"
 	becauseNoCredentials = "this host asks for no credentials"
-	becauseNoController  = "there is a store with models, and no controller"
 	becauseInTheDocs     = "docs/hook-tools.md has them, and each says by --help what it does"
 )
 
@@ -26,8 +24,8 @@ func JujuCommands() []JujuCommand { return slices.Concat(jujuToL[:], jujuFromM[:
 
 var jujuToL = [...]JujuCommand{
 	{"actions", []string{"list-actions"}, Alike, "", "run-shows-results-in-every-format"},
-	{"add-cloud", nil, Absent, becauseOneCloud, ""},
-	{"add-credential", nil, Absent, becauseNoCredentials, ""},
+	{"add-cloud", nil, Recorded, "what a file says of a cloud, for the client or a controller", "clouds-and-credentials-are-recorded"},
+	{"add-credential", nil, Recorded, "credentials for a cloud, from a file; those of a controller are sealed", "clouds-and-credentials-are-recorded"},
 	{"add-k8s", nil, Absent, becauseNoCluster, ""},
 	{"add-machine", nil, Differs, "it prints a token for a host that joins; called as juju it makes a machine on this host", "machine-joins-and-runs-its-units"},
 	{"add-model", nil, Alike, "", "model-made-chosen-and-destroyed"},
@@ -46,15 +44,15 @@ var jujuToL = [...]JujuCommand{
 	{"cancel-task", nil, Alike, "", "run-shows-results-in-every-format"},
 	{"change-user-password", nil, Absent, becauseOneUser, ""},
 	{"charm-resources", []string{"list-charm-resources"}, Alike, "", "hub-is-looked-into"},
-	{"clouds", []string{"list-clouds"}, Absent, becauseOneCloud, ""},
+	{"clouds", []string{"list-clouds"}, Differs, "public clouds have their types and kinds of credentials, and no regions", "clouds-and-credentials-are-recorded"},
 	{"config", nil, Alike, "", "config-set-runs-config-changed"},
 	{"constraints", nil, Alike, "", "constraints-are-recorded-and-the-architecture-is-heeded"},
 	{"consume", nil, Differs, "the offer is of another model in the same store", "models-are-related-by-an-offer"},
-	{"controller-config", nil, Absent, becauseNoController, ""},
+	{"controller-config", nil, Recorded, "what is set; nothing of it has an effect", "model-defaults-hold-for-later-models"},
 	{"controllers", []string{"list-controllers"}, Differs, "what it shows is so now, with and without --refresh", "controllers-are-made-reached-and-removed"},
 	{"create-backup", nil, Absent, "unitd model export writes a whole model to a file, and the data directory can be copied", ""},
 	{"create-storage-pool", nil, Alike, "", "storage-bad-requests-are-refused"},
-	{"credentials", []string{"list-credentials"}, Absent, becauseNoCredentials, ""},
+	{"credentials", []string{"list-credentials"}, Alike, "", "clouds-and-credentials-are-recorded"},
 	{"dashboard", nil, Absent, "unitd status --watch and unitd watch show what happens", ""},
 	{"debug-code", nil, Differs, "it runs the hooks in this terminal, not in a session of tmux on the unit's machine", "debug-code-stops-at-breakpoints"},
 	{"debug-hooks", []string{"debug-hook"}, Differs, "it opens a shell in this terminal, or a window of the tmux that it is called in", "debug-hooks-runs-a-hook-by-hand"},
@@ -102,7 +100,7 @@ var jujuFromM = [...]JujuCommand{
 	{"migrate", nil, Absent, "unitd model export and unitd model import move a model to another store", ""},
 	{"model-config", nil, Differs, "it has keys of unitd's own as well, and keeps those that have no effect here", "modelconfig-is-shown-and-set"},
 	{"model-constraints", nil, Alike, "", "constraints-are-recorded-and-the-architecture-is-heeded"},
-	{"model-defaults", []string{"model-default"}, Absent, becauseNoController, ""},
+	{"model-defaults", []string{"model-default"}, Differs, "later models have the defaults as values of their own; those of the region host alone have an effect", "model-defaults-hold-for-later-models"},
 	{"model-secret-backend", nil, Absent, becauseNoBackends, ""},
 	{"models", []string{"list-models"}, Alike, "", "model-made-chosen-and-destroyed"},
 	{"move-to-space", nil, Absent, becauseOneNetwork, ""},
@@ -115,7 +113,7 @@ var jujuFromM = [...]JujuCommand{
 	{"register", nil, Absent, becauseOneUser, ""},
 	{"reload-spaces", nil, Alike, "", "applications-are-bound-and-given-what-is-there"},
 	{"remove-application", nil, Alike, "", "application-removed-leaves-an-empty-model"},
-	{"remove-cloud", nil, Absent, becauseOneCloud, ""},
+	{"remove-cloud", nil, Recorded, "that a cloud has gone", "clouds-and-credentials-are-recorded"},
 	{"remove-credential", nil, Absent, becauseNoCredentials, ""},
 	{"remove-k8s", nil, Absent, becauseNoCluster, ""},
 	{"remove-machine", nil, Alike, "", "machine-joins-and-runs-its-units"},
@@ -150,7 +148,7 @@ var jujuFromM = [...]JujuCommand{
 	{"set-model-constraints", nil, Recorded, "the constraints of a model; units wait for another architecture than the host's", "constraints-are-recorded-and-the-architecture-is-heeded"},
 	{"show-action", nil, Alike, "", "run-shows-results-in-every-format"},
 	{"show-application", nil, Alike, "", "applications-are-bound-and-given-what-is-there"},
-	{"show-cloud", nil, Absent, becauseOneCloud, ""},
+	{"show-cloud", nil, Alike, "", "clouds-and-credentials-are-recorded"},
 	{"show-controller", nil, Alike, "", "controllers-are-made-reached-and-removed"},
 	{"show-credential", []string{"show-credentials"}, Absent, becauseNoCredentials, ""},
 	{"show-machine", nil, Alike, "", "machine-joins-and-runs-its-units"},
@@ -178,7 +176,7 @@ var jujuFromM = [...]JujuCommand{
 	{"trust", nil, Alike, "", "a-trusted-charm-has-the-kubernetes-api"},
 	{"unexpose", nil, Alike, "", "expose-is-shown-and-taken-back"},
 	{"unregister", nil, Absent, becauseOneUser, ""},
-	{"update-cloud", nil, Absent, becauseOneCloud, ""},
+	{"update-cloud", nil, Recorded, "what a file says of a cloud, anew", "clouds-and-credentials-are-recorded"},
 	{"update-credential", []string{"update-credentials"}, Absent, becauseNoCredentials, ""},
 	{"update-k8s", nil, Absent, becauseNoCluster, ""},
 	{"update-public-clouds", nil, Absent, becauseNoPublicCloud, ""},

@@ -3,12 +3,13 @@ package model
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/juju/errors"
 	"gopkg.in/yaml.v3"
+
+	"github.com/unitd/unitd/pattern"
 )
 
 // Cloud is what a file says of a cloud. Only people are told. Source:
@@ -34,7 +35,7 @@ type CloudRegion struct {
 	StorageEndpoint  string `json:"storage-endpoint,omitempty" yaml:"storage-endpoint,omitempty"`
 }
 
-var validCloud = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._-]*$`)
+var validCloud = pattern.New(`^[a-zA-Z0-9][a-zA-Z0-9._-]*$`)
 
 // CheckCloudName is the error, NotValid, of what can't be the name of a cloud.
 func CheckCloudName(name string) error {
