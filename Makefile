@@ -186,7 +186,8 @@ REQUIREMENTS = testcharms/opsy/requirements.txt testcharms/testdata/requirements
 	testcharms/testdata/requirements-opstesting.txt \
 	kube/testdata/requirements-lightkube.txt \
 	pebble/testdata/requirements-pytest.txt \
-	python/requirements.txt
+	python/requirements.txt \
+	clients/requirements.txt
 
 venv:
 	@if python3 -c 'import venv, ensurepip' 2>/dev/null; then set -e; \

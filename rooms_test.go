@@ -121,6 +121,7 @@ var rooms = []room{
 	{"testcharms/images", standard, nil},
 	{"testcharms/images/save", standard, []string{"testcharms/images"}},
 	{"testcharms/...", standard, nil},
+	{"clients", anything, []string{"testcharms"}},
 	{"suite", standard, nil},
 	{"suite/lint", anything, nil},
 	{"suite/picture", standard, nil},

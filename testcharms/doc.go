@@ -5,6 +5,8 @@
 //	shop     its consumer: statuses, and relation data that may be missing
 //	gobin    a charm that is one Go program
 //	opsy     a charm written in Python with Ops
+//	mint     a charm with Ops that shares a secret, with an action that changes it
+//	purse    its consumer, with Ops as well
 //	quorum   peers and a leader, all metadata in charmcraft.yaml
 //	logger   a subordinate
 //	noop     the smallest charm: for benchmarks
