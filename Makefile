@@ -213,9 +213,12 @@ venv:
 		echo 'no Python 3 with venv here: the tests with Ops will be skipped'; \
 	fi
 
-install: build ## into PREFIX/bin
+install: build ## into PREFIX/bin; with JUJU=1 as juju too, where there is no other one
 	install -d $(DESTDIR)$(or $(PREFIX),/usr/local)/bin
 	install bin/unitd bin/unitd-hooktool $(wildcard bin/unitd-hooktool-c) $(DESTDIR)$(or $(PREFIX),/usr/local)/bin
+	@if [ -n "$(JUJU)" ]; then cd $(DESTDIR)$(or $(PREFIX),/usr/local)/bin && \
+		if [ "$$(readlink juju)" = unitd ]; then :; elif [ -e juju ] || [ -L juju ]; then echo "$$PWD/juju is another program: it stays" >&2; exit 1; \
+		else ln -s unitd juju; fi; fi
 
 clean:
 	rm -rf bin .venv

@@ -94,7 +94,7 @@ func (a *program) groups() []Group {
 			clouds.removeCloudCmd, clouds.credentialsCmd, clouds.addCredentialCmd,
 		}},
 		{Title: ofAgent, Verbs: []func() *cobra.Command{
-			agent.agentCmd, agent.debugAgentCmd, agent.shutdownCmd, agent.completionCmd, agent.versionCmd, agent.labCmd,
+			agent.agentCmd, agent.debugAgentCmd, agent.shutdownCmd, agent.completionCmd, agent.versionCmd, agent.jujuShimCmd, agent.manualCmd, agent.labCmd,
 		}},
 	}, Groups(inside.insideDoors())...)
 }
