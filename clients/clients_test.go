@@ -57,7 +57,7 @@ func TestHostPytestJubilantsFixtures(t *testing.T) {
 	w.pytest("plugin", 0, "--juju-model", "kept", "--no-juju-teardown", "--no-juju-setup")
 
 	logs := filepath.Join(w.dir, "logs")
-	w.pytest("plugin", 0, "--juju-model", "kept", "--juju-controller", "unitd", "--juju-cloud", "local", "--no-juju-setup", "--juju-dump-logs", logs)
+	w.pytest("plugin", 0, "--juju-model", "kept", "--juju-controller", "unitd", "--no-juju-setup", "--juju-dump-logs", logs)
 	models(`"models":\[\]`)
 	log, err := os.ReadFile(filepath.Join(logs, "unitd-kept-test-fixtures-juju-debug.log"))
 	if err != nil || !bytes.Contains(log, []byte("unit-gauge-0")) {
