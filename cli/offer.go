@@ -8,6 +8,7 @@ import (
 	"github.com/juju/errors"
 	"github.com/spf13/cobra"
 
+	"github.com/unitd/unitd/agent"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/render"
 	"github.com/unitd/unitd/state"
@@ -38,8 +39,9 @@ func (a base) offerURL(text string) (model.OfferURL, error) {
 	if _, err := modelRef(u.Controller + ":" + ownerOr(u.Owner) + "/" + u.Model); err != nil {
 		return u, err
 	}
-	u.Controller, u.Owner = render.ControllerName, ownerOr(u.Owner)
-	return u, nil
+	here, err := agent.Controller()
+	u.Controller, u.Owner = here.Name, ownerOr(u.Owner)
+	return u, errors.Trace(err)
 }
 
 func ownerOr(owner string) string {
@@ -47,12 +49,6 @@ func ownerOr(owner string) string {
 		return render.UserName
 	}
 	return owner
-}
-
-// controllerFlag takes the name of the one controller.
-func controllerFlag(cmd *cobra.Command) {
-	var ignored string
-	cmd.Flags().StringVarP(&ignored, "controller", "c", "", "noted: there is one")
 }
 
 func (a offerVerbs) offerCmd() *cobra.Command {
@@ -71,7 +67,6 @@ name; without one, by the application's. Offering a name again replaces what it 
 			return a.offer(args[0], name)
 		},
 	}
-	controllerFlag(cmd)
 	return cmd
 }
 
@@ -119,7 +114,6 @@ their departed and broken hooks, and whoever has consumed it sees that it is gon
 		Args:    Args(1, -1, "no offers specified"),
 		RunE:    func(_ *cobra.Command, args []string) error { return a.removeOffers(args, force, yes) },
 	}
-	controllerFlag(cmd)
 	cmd.Flags().BoolVar(&force, "force", false, "remove the relations too")
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
 	return cmd

@@ -9,6 +9,7 @@ import (
 	"github.com/juju/errors"
 	"github.com/spf13/cobra"
 
+	"github.com/unitd/unitd/agent"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/render"
 	"github.com/unitd/unitd/state"
@@ -42,10 +43,14 @@ func offersInterface(o render.Offer, iface string) bool {
 
 // listedOffers are the offers of a model, by name.
 func (a offerVerbs) listedOffers(m *state.Model) ([]render.Offer, error) {
+	here, err := agent.Controller()
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
 	all, err := m.Offers(a.Context())
 	var offers []render.Offer
 	for _, o := range all {
-		offers = append(offers, render.Offer{OfferView: o, Model: m.Name()})
+		offers = append(offers, render.Offer{OfferView: o, Model: m.Name(), Controller: here.Name})
 	}
 	return offers, err
 }
@@ -143,7 +148,7 @@ func (a offerVerbs) foundOffers(part string) ([]render.Offer, error) {
 		return nil, err
 	}
 	named, offer := "", ""
-	switch rest := strings.TrimPrefix(part, render.ControllerName+":"); {
+	switch rest := strings.TrimPrefix(part, c.Name()+":"); {
 	case rest == "":
 	case strings.Contains(rest, "."):
 		u, err := a.offerURL(part)

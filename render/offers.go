@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,17 +12,21 @@ import (
 	"github.com/unitd/unitd/state"
 )
 
-// Offer is an offer of a model, by the model's name.
+// Offer is an offer of a model, by the model's name and that of its controller, which is
+// ControllerName where it is empty.
 type Offer struct {
 	state.OfferView
-	Model string
+	Model      string
+	Controller string
 }
+
+func (o Offer) store() string { return cmp.Or(o.Controller, ControllerName) }
 
 // Path is the offer's URL without the controller: "admin/harbour.ledgerdb".
 func (o Offer) Path() string { return UserName + "/" + o.Model + "." + o.Name }
 
 // URL is Path with the controller.
-func (o Offer) URL() string { return ControllerName + ":" + o.Path() }
+func (o Offer) URL() string { return o.store() + ":" + o.Path() }
 
 // endpointsTree are endpoints as they are shown of offers, and of what is consumed.
 func endpointsTree(eps []model.Endpoint) Tree {
@@ -50,7 +55,7 @@ func OffersTree(offers []Offer, now time.Time) Tree {
 	t := Tree{}
 	for _, o := range offers {
 		one := Tree{
-			"application": o.Application, "store": ControllerName, "offer-url": o.Path(),
+			"application": o.Application, "store": o.store(), "offer-url": o.Path(),
 			"endpoints": endpointsTree(o.Endpoints), "users": usersTree(o.OfferDoc),
 		}
 		if o.Charm.URL != "" {
@@ -116,7 +121,7 @@ func OfferSummaries(offers []Offer) [][]Cell {
 	rows := [][]Cell{Heads("Offer", "Application", "Charm", "Connected", "Store", "URL", "Endpoint", "Interface", "Role")}
 	for _, o := range offers {
 		rows = append(rows, withEndpoints([]Cell{
-			{Text: o.Name}, {Text: o.Application}, {Text: o.Charm.URL}, connected(o.OfferView), {Text: ControllerName}, {Text: o.Path()},
+			{Text: o.Name}, {Text: o.Application}, {Text: o.Charm.URL}, connected(o.OfferView), {Text: o.store()}, {Text: o.Path()},
 		}, o.Endpoints)...)
 	}
 	return rows
@@ -161,7 +166,7 @@ func FoundOffers(offers []Offer) [][]Cell {
 			interfaces[e.Interface+":"+e.Name] = true
 		}
 		rows = append(rows, []Cell{
-			{Text: ControllerName}, {Text: o.Path()}, {Text: o.Access[UserName]},
+			{Text: o.store()}, {Text: o.Path()}, {Text: o.Access[UserName]},
 			{Text: strings.Join(slices.Sorted(maps.Keys(interfaces)), ", ")},
 		})
 	}
@@ -181,7 +186,7 @@ func ShownOffer(o Offer) [][]Cell {
 	for i := range max(len(lines), len(o.Endpoints)) {
 		row := []Cell{{}, {}, {}}
 		if i == 0 {
-			row = []Cell{{Text: ControllerName}, {Text: o.Path()}, {Text: o.Access[UserName]}}
+			row = []Cell{{Text: o.store()}, {Text: o.Path()}, {Text: o.Access[UserName]}}
 		}
 		text := ""
 		if i < len(lines) {

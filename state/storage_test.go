@@ -184,7 +184,7 @@ func TestStorageFitsTheCharmThatItIsAttachedTo(t *testing.T) {
 	w.deploy(wordpress, 1)
 	w.fails(w.AttachStorage(w.ctx, "wordpress/0", "data/0"), `charm "wordpress" has no store called "data"`)
 	w.ok(w.deployWith(model.Charm{Name: "raw", Storage: map[string]model.StorageSpec{"data": {Type: "block", CountMax: 1}}}, 1, ""))
-	w.fails(w.AttachStorage(w.ctx, "raw/0", "data/0"), `charm "raw" store "data": storage provider "rootfs" has no block storage`)
+	w.fails(w.AttachStorage(w.ctx, "raw/0", "data/0"), `storage data/0 is filesystem storage, charm "raw" wants block storage`)
 }
 
 func TestWhatOutlivesItsUnit(t *testing.T) {
