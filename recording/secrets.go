@@ -70,8 +70,8 @@ func (s *secrets) secretKey(key string) bool {
 // public says whether a value is none that has to be hidden, whatever its key
 // is: the URI of a secret, by which nobody can read it who may not, or a name.
 func (s *secrets) public(value string) bool {
-	_, _, err := model.ParseSecretURI(value)
-	if err == nil && (strings.HasPrefix(value, "secret:") || s.ids[value]) {
+	id, _, err := model.ParseSecretURI(value)
+	if err == nil && (strings.HasPrefix(value, "secret:") || s.ids[string(id)]) {
 		return true
 	}
 	return s.named != nil && s.named(value)
