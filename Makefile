@@ -213,6 +213,24 @@ venv:
 		echo 'no Python 3 with venv here: the tests with Ops will be skipped'; \
 	fi
 
+# Archives, Debian packages, images, lists of what is in the programs, and checksums, in
+# DIST. The same commit gives the same bytes, with the same versions of Go and of cc.
+DIST ?= $(CURDIR)/bin/dist
+DIST_PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
+.PHONY: dist
+dist: ## what people install, for each platform, in bin/dist
+	@set -e; rm -rf $(DIST); built=$(DIST)/built; mkdir -p $$built/texts; \
+	for p in $(DIST_PLATFORMS); do \
+		dir=$$built/programs/$$p; mkdir -p $$dir; \
+		for program in unitd:unitd unitd-hooktool:hooktool; do \
+			CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) build -trimpath -buildvcs=false -ldflags='-s -w -buildid= $(STAMP)' -o $$dir/$${program%:*} ./cmd/$${program#*:}; \
+		done; \
+		if [ $$p = "$$($(GO) env GOOS)/$$($(GO) env GOARCH)" ]; then $(MAKE) -s c-client C_CLIENT=$$dir/unitd-hooktool-c; fi; \
+	done; \
+	CGO_ENABLED=0 $(GO) run -trimpath -buildvcs=false ./cmd/unitd manual $$built/texts; \
+	$(GO) run ./suite/dist -version '$(VERSION)' -programs $$built/programs -texts $$built/texts -licence LICENSE -out $(DIST); \
+	rm -rf $$built; ls $(DIST)
+
 install: build ## into PREFIX/bin; with JUJU=1 as juju too, where there is no other one
 	install -d $(DESTDIR)$(or $(PREFIX),/usr/local)/bin
 	install bin/unitd bin/unitd-hooktool $(wildcard bin/unitd-hooktool-c) $(DESTDIR)$(or $(PREFIX),/usr/local)/bin
