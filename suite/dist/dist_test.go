@@ -41,7 +41,7 @@ func planted(t *testing.T, unitd []byte) release {
 		put("texts/share/"+text, []byte(text))
 	}
 	put("LICENSE", []byte("licence"))
-	return release{"1.2.0-rc.1", filepath.Join(dir, "programs"), filepath.Join(dir, "texts"), filepath.Join(dir, "LICENSE"), gzip.BestSpeed}
+	return release{"1.2.0-rc.1", filepath.Join(dir, "programs"), filepath.Join(dir, "texts"), filepath.Join(dir, "LICENSE"), gzip.NoCompression}
 }
 
 func ownProgram(t *testing.T) []byte {
