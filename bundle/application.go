@@ -10,9 +10,13 @@ import (
 	"github.com/juju/errors"
 	"gopkg.in/yaml.v3"
 
+	"github.com/unitd/unitd/charmhub"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/pattern"
 )
+
+// revisionsOfResources are noted of a charm that no hub has.
+const revisionsOfResources = "resources by revision"
 
 func (p *parser) application(name string, n *yaml.Node) error {
 	app := Application{Name: name, Charm: CharmRef{Revision: -1}, Units: -1, Set: map[string]string{}}
@@ -32,7 +36,7 @@ func (p *parser) application(name string, n *yaml.Node) error {
 		return p.wrong(n, "application %q with a revision requires a channel for future upgrades, please use channel", name)
 	}
 	if app.Charm.Name == "" && len(app.Revisions) > 0 {
-		p.ignore("resources by revision")
+		p.ignore(revisionsOfResources)
 	}
 	if app.Base == (model.Base{}) {
 		app.Base = app.series
@@ -47,7 +51,7 @@ func (p *parser) applicationKey(app *Application, key string, v *yaml.Node) (err
 	case "charm":
 		return p.charm(app, path, v)
 	case "channel":
-		app.Charm.Channel = v.Value
+		return p.channel(app, path, v)
 	case "revision":
 		return p.revision(app, path, v)
 	case "num_units", "num-units", "scale":
@@ -95,6 +99,18 @@ func (p *parser) texts(path string, v *yaml.Node, to map[string]string) error {
 		}
 		return errors.Trace(err)
 	})
+}
+
+// channel takes the one of a hub that is followed.
+func (p *parser) channel(app *Application, path string, v *yaml.Node) error {
+	if isNull(v) || v.Value == "" {
+		return nil
+	}
+	if _, err := charmhub.ParseChannel(v.Value); err != nil {
+		return p.errorf(v, path, "%v", err)
+	}
+	app.Charm.Channel = v.Value
+	return nil
 }
 
 // revision takes that of a charm in a store of charms.

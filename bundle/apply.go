@@ -1,8 +1,11 @@
 package bundle
 
 import (
+	"slices"
+
 	"github.com/juju/errors"
 
+	"github.com/unitd/unitd/charmhub"
 	"github.com/unitd/unitd/deploy"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
@@ -35,17 +38,17 @@ func (w *Work) deploy(app PlannedApp) error {
 	if todo.To, err = w.to(todo.Application, 0); err != nil {
 		return err
 	}
-	values, err := w.app.WithUpstream(charm.Charm, app.given(charm.Charm), nil)
-	if err != nil {
-		return err
-	}
-	if todo.Resources, err = w.app.StoreResources(w.model, charm.Charm, values); err != nil {
+	if todo.Resources, err = w.app.ResourcesFor(w.model, app.hubCharm(), app.given(charm.Charm), app.Revisions, nil); err != nil {
 		return err
 	}
 	if todo.Charm, err = app.Store(w.app.Context(), w.model); err != nil {
 		return err
 	}
-	w.app.Note("Deploying %q from local charm %q, revision %s", todo.Application, charm.Name, deploy.Revision(todo.Charm))
+	if app.Release != nil {
+		w.app.Note("Deploying %q from %s", todo.Application, deploy.From(*app.Release))
+	} else {
+		w.app.Note("Deploying %q from local charm %q, revision %s", todo.Application, charm.Name, deploy.Revision(todo.Charm))
+	}
 	w.app.NoteLacks(charm, deploy.WhenDeployed(todo))
 	return w.app.Placed(w.model, deploy.OnMachines(charm.Charm, todo), func() error { return w.model.Deploy(w.app.Context(), todo) })
 }
@@ -56,6 +59,7 @@ func (p *Plan) args(app PlannedApp) state.DeployArgs {
 	return app.settings.Of(state.DeployArgs{
 		Application: app.Application.Name, Config: app.values, Units: app.Wanted, Storage: app.Application.Storage,
 		Trust: app.Trust != nil && *app.Trust, Constraints: app.Constraints, Isolation: isolation, Base: base,
+		Hub: deploy.HubOf(app.Release),
 	})
 }
 
@@ -63,7 +67,7 @@ func (p *Plan) args(app PlannedApp) state.DeployArgs {
 func (c refreshApp) do(w *Work) error {
 	name, ctx, charm := c.app.Application.Name, w.app.Context(), c.app.Packed.Charm
 	doc := w.seen.apps[name]
-	given, err := w.content(c.app, doc.resources)
+	given, err := w.content(c.app, doc.resources, doc.ofHub)
 	if err != nil {
 		return err
 	}
@@ -73,32 +77,56 @@ func (c refreshApp) do(w *Work) error {
 	}
 	w.app.Note("Refreshing %q to revision %s", name, deploy.Revision(url))
 	w.app.NoteLacks(charm, deploy.WhenRefreshed(doc.ApplicationDoc, given, c.app.Trust))
-	if err := w.model.SetCharmAndResources(ctx, name, url, false, given); err != nil {
+	if err := w.model.SetCharmFrom(ctx, name, url, false, given, deploy.HubOf(c.app.Release)); err != nil {
 		return errors.Annotatef(err, "cannot refresh application %q", name)
 	}
 	return w.app.WhoWaits(w.model, name, false)
 }
 
 func (c giveResources) do(w *Work) error {
-	given, err := w.content(c.app, c.names)
+	given, err := w.content(c.app, c.names, w.seen.apps[c.app.Application.Name].ofHub)
 	if err != nil {
 		return err
 	}
 	return w.model.SetResources(w.app.Context(), c.app.Application.Name, given)
 }
 
-// content stores what the bundle says of resources of an application that is there.
-func (w *Work) content(app PlannedApp, names []string) (map[string]state.Content, error) {
+// content stores what an application that is there is to have for these resources; ofHub
+// are those of them that a hub has.
+func (w *Work) content(app PlannedApp, names []string, ofHub []charmhub.Resource) (map[string]state.Content, error) {
 	charm := app.Packed.Charm.Charm
 	values := map[string]string{}
 	for _, name := range names {
+		if slices.ContainsFunc(ofHub, func(r charmhub.Resource) bool { return r.Name == name }) {
+			continue
+		}
 		values[name] = app.given(charm)[name]
 		if values[name] == "" {
 			values[name] = charm.Resources[name].Upstream
 		}
 	}
 	given, err := w.app.StoreResources(w.model, charm, values)
+	if err == nil && len(ofHub) > 0 {
+		var more map[string]state.Content
+		more, err = w.app.StoreHubResources(w.model, app.hubCharm(), ofHub)
+		for name, content := range more {
+			given = with(given, name, content)
+		}
+	}
 	return given, errors.Annotatef(err, "cannot deploy application %q", app.Application.Name)
+}
+
+// with is a map with one more entry; the map may be nil.
+func with[V any](m map[string]V, key string, v V) map[string]V {
+	if m == nil {
+		m = map[string]V{}
+	}
+	m[key] = v
+	return m
+}
+
+func (c followChannel) do(w *Work) error {
+	return w.model.Follow(w.app.Context(), c.application, c.channel)
 }
 
 func (c setOptions) do(w *Work) error {

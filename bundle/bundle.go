@@ -15,7 +15,8 @@
 // (Bundle), plan (Plan, with charms), look at the model (Work, with Changes), do. Export
 // and Diff are made of a Picture of the model. All but reading, looking and doing is pure.
 //
-// Charms are paths, relative to the file that names them. Units can be placed: on
+// Charms are paths, relative to the file that names them, or names of what a hub has.
+// Units can be placed: on
 // machines that the bundle has, with each other, or alone. What else a bundle may
 // say of a cloud is recorded or noted as not followed; what is unknown is an error that
 // names the line.
@@ -318,8 +319,11 @@ func (p *parser) baseOf(path string, v *yaml.Node) (model.Base, error) {
 	return base, nil
 }
 
-func (p *parser) ignore(what string) {
-	if !slices.Contains(p.b.Ignored, what) {
-		p.b.Ignored = append(p.b.Ignored, what)
+func (p *parser) ignore(what string) { p.b.ignore(what) }
+
+// ignore notes what isn't followed, once.
+func (b *Bundle) ignore(what string) {
+	if !slices.Contains(b.Ignored, what) {
+		b.Ignored = append(b.Ignored, what)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/unitd/unitd/charmhub"
+	"github.com/unitd/unitd/deploy"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
 )
@@ -31,7 +33,8 @@ type (
 		app   PlannedApp
 		names []string
 	}
-	setOptions struct {
+	followChannel struct{ application, channel string }
+	setOptions    struct {
 		app   PlannedApp
 		names []string
 	}
@@ -70,7 +73,10 @@ func (c refreshApp) String() string {
 
 // source is where the application's charm is from.
 func (app PlannedApp) source() string {
-	if app.Application.Charm.URL != "" {
+	switch r := app.Release; {
+	case r != nil:
+		return deploy.From(*r)
+	case app.Application.Charm.URL != "":
 		return "charm " + app.Application.Charm.URL
 	}
 	return "local charm " + app.Packed.Name
@@ -78,6 +84,10 @@ func (app PlannedApp) source() string {
 
 func (c giveResources) String() string {
 	return fmt.Sprintf("give application %s resources: %s", c.app.Application.Name, strings.Join(c.names, ", "))
+}
+
+func (c followChannel) String() string {
+	return fmt.Sprintf("have application %s follow channel %s", c.application, c.channel)
 }
 
 func (c setOptions) String() string {
@@ -147,10 +157,13 @@ type seen struct {
 // standing is an application that is there.
 type standing struct {
 	state.ApplicationDoc
-	sum    string // of its charm
-	config state.ApplicationConfig
-	// resources are those that aren't as the bundle says.
+	sum      string // of its charm
+	revision int    // of its charm
+	config   state.ApplicationConfig
+	// resources are those that aren't as the bundle says, ofHub those of them that a hub
+	// has.
 	resources []string
+	ofHub     []charmhub.Resource
 }
 
 // changes are what makes a model what the bundle asks for: what is there already is
@@ -254,10 +267,13 @@ func (app PlannedApp) updates(doc standing) []Change {
 	var all []Change
 	name := app.Application.Name
 	switch {
-	case doc.sum != app.Sum:
+	case !app.isOf(doc):
 		all = append(all, refreshApp{app})
 	case len(doc.resources) > 0:
 		all = append(all, giveResources{app, doc.resources})
+	}
+	if channel, other := app.follows(doc); other && app.isOf(doc) {
+		all = append(all, followChannel{name, channel})
 	}
 	var options []string
 	for option, value := range app.values {

@@ -9,6 +9,7 @@ import (
 	"github.com/juju/errors"
 	"gopkg.in/yaml.v2"
 
+	"github.com/unitd/unitd/charmhub"
 	"github.com/unitd/unitd/deploy"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
@@ -107,6 +108,7 @@ func (d *diff) both(want Application, has state.ApplicationView) yaml.MapSlice {
 	if on := has.OnBase(); base != (model.Base{}) && on != (model.Base{}) {
 		all = differ(all, "series", base.Series(), on.Series())
 	}
+	all = append(all, release(want.Charm, has)...)
 	units := want.Units
 	if units < 0 {
 		units = 1
@@ -127,6 +129,38 @@ func (d *diff) both(want Application, has state.ApplicationView) yaml.MapSlice {
 		all = add(all, "annotations", textDiff(want.Annotations, has.Annotations))
 	}
 	return differ(all, "constraints", constraintText(want.Constraints), constraintText(has.Constraints))
+}
+
+// release compares the channel and the revision that a bundle says of a hub's charm.
+func release(want CharmRef, has state.ApplicationView) yaml.MapSlice {
+	var follows string
+	revision := -1
+	if state.FromHub(has.ApplicationDoc.Charm) && has.Hub != nil {
+		follows, revision = has.Hub.Channel, has.CharmDoc.Revision
+	}
+	var all yaml.MapSlice
+	if want.Channel != "" && !sameChannel(want.Channel, follows) {
+		all = add(all, "channel", sides(want.Channel, orNull(follows)))
+	}
+	if want.Revision >= 0 && want.Revision != revision {
+		var has any
+		if revision >= 0 {
+			has = revision
+		}
+		all = add(all, "revision", sides(want.Revision, has))
+	}
+	return all
+}
+
+// sameChannel says whether a channel is the one that is followed; a risk alone is that of
+// any track, as it means the charm's default one.
+func sameChannel(want, follows string) bool {
+	one, err := charmhub.ParseChannel(want)
+	other, otherErr := charmhub.ParseChannel(follows)
+	if err != nil || otherErr != nil {
+		return want == follows
+	}
+	return one.Of(other) == other
 }
 
 // sameCharm says whether both have the same charm: of one at a path the name counts.

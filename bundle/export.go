@@ -72,7 +72,7 @@ func (p Picture) Unsaid() []string {
 			charms = append(charms, app.ApplicationDoc.Charm)
 		}
 		for _, name := range slices.Sorted(maps.Keys(app.Resources)) {
-			if app.Resources[name].Image == nil {
+			if r := app.Resources[name]; r.Image == nil && r.Hub == nil {
 				files = append(files, fmt.Sprintf("%s of %s", name, app.Name))
 			}
 		}
@@ -156,7 +156,7 @@ type export struct {
 // application is one as bundles have it.
 func (e export) application(app state.ApplicationView) yaml.MapSlice {
 	var out yaml.MapSlice
-	if app.Hub != nil {
+	if app.Hub != nil && state.FromHub(app.ApplicationDoc.Charm) {
 		out = add(out, "charm", app.Hub.Name)
 		out = add(out, "channel", app.Hub.Channel)
 		out = add(out, "revision", app.CharmDoc.Revision)
@@ -169,7 +169,7 @@ func (e export) application(app state.ApplicationView) yaml.MapSlice {
 		}
 		out = add(out, "base", stable(base))
 	}
-	out = add(out, "resources", images(app))
+	out = add(out, "resources", resources(app))
 	switch {
 	case app.Sidecar:
 		out = add(out, "scale", app.Scale)
@@ -194,15 +194,19 @@ func machinesOf(app state.ApplicationView) []string {
 	return ids
 }
 
-// images are those that an application was given, as references.
-func images(app state.ApplicationView) yaml.MapSlice {
-	given := map[string]string{}
-	for name, r := range app.Resources {
-		if r.Image != nil {
-			given[name] = r.Image.Reference
+// resources are the revisions of those of a hub that an application has, and references
+// of images that it was given.
+func resources(app state.ApplicationView) yaml.MapSlice {
+	var all yaml.MapSlice
+	for _, name := range slices.Sorted(maps.Keys(app.Resources)) {
+		switch r := app.Resources[name]; {
+		case r.Hub != nil && app.Hub != nil:
+			all = append(all, yaml.MapItem{Key: name, Value: *r.Hub})
+		case r.Image != nil:
+			all = append(all, yaml.MapItem{Key: name, Value: r.Image.Reference})
 		}
 	}
-	return texts(given)
+	return all
 }
 
 // options are those that somebody has set, unitd's own too, or all that have a value.

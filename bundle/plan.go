@@ -1,7 +1,6 @@
 package bundle
 
 import (
-	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -10,7 +9,6 @@ import (
 
 	"github.com/juju/errors"
 
-	"github.com/unitd/unitd/charmdir"
 	"github.com/unitd/unitd/deploy"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
@@ -104,12 +102,18 @@ func (b *Applier) PlanOf(read *Bundle) (_ *Plan, err error) {
 			p.Drop()
 		}
 	}()
+	if err := b.follow(read); err != nil {
+		return nil, err
+	}
 	for _, app := range read.Applications {
-		planned, err := b.PlanApp(app)
+		planned, err := b.planApp(app, read.Base)
 		if err != nil {
 			return nil, errors.Annotatef(err, "%s: application %q", filepath.Base(read.Path), app.Name)
 		}
 		p.Apps = append(p.Apps, planned)
+		if planned.Release == nil && app.Charm.Name != "" && len(app.Revisions) > 0 {
+			read.ignore(revisionsOfResources)
+		}
 	}
 	if err := p.place(); err != nil {
 		return nil, err
@@ -129,10 +133,15 @@ func (b *Applier) PlanOf(read *Bundle) (_ *Plan, err error) {
 }
 
 // PlanApp reads one application of a bundle, and its charm.
-func (b *Applier) PlanApp(app Application) (_ PlannedApp, err error) {
+func (b *Applier) PlanApp(app Application) (PlannedApp, error) {
+	return b.planApp(app, model.Base{})
+}
+
+// planApp is PlanApp in a bundle that says a base.
+func (b *Applier) planApp(app Application, base model.Base) (_ PlannedApp, err error) {
 	app.Set = maps.Clone(app.Set) // of which settings are taken out
 	planned := PlannedApp{Application: app, Wanted: app.Units}
-	charm, err := b.charm(&planned)
+	charm, err := b.charm(&planned, base)
 	if err != nil {
 		return planned, err
 	}
@@ -147,7 +156,7 @@ func (b *Applier) PlanApp(app Application) (_ PlannedApp, err error) {
 	if planned.values, err = charm.ParseConfig(app.Set); err != nil {
 		return planned, err
 	}
-	if err := deploy.CheckResources(charm.Charm, planned.given(charm.Charm)); err != nil {
+	if err := deploy.CheckResources(charm.Charm.Charm, planned.given(charm.Charm.Charm)); err != nil {
 		return planned, err
 	}
 	if app.Base != (model.Base{}) {
@@ -167,24 +176,24 @@ func (b *Applier) PlanApp(app Application) (_ PlannedApp, err error) {
 	case app.Units < 0:
 		planned.Wanted = 1
 	}
-	planned.Packed = &deploy.Packed{Charm: charm}
+	planned.Packed = &deploy.Packed{Charm: charm.Charm, Release: charm.Release}
 	return planned, nil
 }
 
-// charm reads the charm of an application, if it can run here.
-func (b *Applier) charm(app *PlannedApp) (_ *charmdir.Charm, err error) {
+// charm finds and reads the charm of an application, if it can run here.
+func (b *Applier) charm(app *PlannedApp, base model.Base) (charm deploy.Charm, err error) {
 	ref := app.Application.Charm
 	switch {
 	case ref.Name != "":
-		return nil, errors.NewNotSupported(nil, fmt.Sprintf("charm %q: in a bundle charms are named by path here, as ./%[1]s; \"unitd deploy %[1]s\" takes one of a hub", ref.Name))
+		return b.named(app.Application, base)
 	case ref.URL == "":
-		return b.ReadDeployable(ref.Path)
+		charm.Charm, err = b.ReadDeployable(ref.Path)
+		return charm, err
 	}
 	if app.stored, err = b.copyStored(ref.URL); err != nil {
-		return nil, err
+		return charm, err
 	}
-	charm, err := b.ReadDeployable(app.stored.path)
-	if err != nil {
+	if charm.Charm, err = b.ReadDeployable(app.stored.path); err != nil {
 		_ = os.Remove(app.stored.path)
 	}
 	return charm, err

@@ -91,7 +91,7 @@ func (w *Work) look(app PlannedApp) error {
 	if err := w.model.CheckCharm(ctx, name, app.Packed.Charm.Charm); err != nil {
 		return err
 	}
-	there := standing{ApplicationDoc: doc, sum: old.SHA256}
+	there := standing{ApplicationDoc: doc, sum: old.SHA256, revision: old.Revision}
 	there.config, err = w.model.Config(ctx, name)
 	w.seen.apps[name] = there
 	return err
@@ -105,7 +105,16 @@ func (w *Work) compareResources(app PlannedApp) error {
 		return nil
 	}
 	charm := app.Packed.Charm.Charm
-	values, err := w.app.WithUpstream(charm, app.given(charm), there.Resources)
+	var err error
+	if there.ofHub, err = w.newer(app, there.Resources); err != nil {
+		return err
+	}
+	has := maps.Clone(there.Resources)
+	for _, r := range there.ofHub {
+		has = with(has, r.Name, state.Resource{})
+		there.resources = append(there.resources, r.Name)
+	}
+	values, err := w.app.WithUpstream(charm, app.given(charm), has)
 	if err != nil {
 		return err
 	}
@@ -162,6 +171,7 @@ func (b *Applier) packAll(p *Plan, there map[string]standing) error {
 		if err != nil {
 			return errors.Annotatef(err, "cannot deploy application %q", app.Application.Name)
 		}
+		packed.Release = app.Release
 		if app.stored != nil {
 			packed.From(app.stored.CharmDoc)
 		}

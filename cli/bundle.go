@@ -42,6 +42,17 @@ func (f bundleFlags) onCharm() error {
 
 // deployBundle is deploy with a bundle. Source: docs/spec/juju-clients.md §13.1.
 func (a charmVerbs) deployBundle(path, name string, f deployFlags) error {
+	a.Offline = f.hub.offline
+	return a.deployRead(path, name, f, func() (*bundle.Bundle, error) {
+		if why := bundle.As(path, ""); why != "" {
+			a.Note("%s", why)
+		}
+		return bundle.Read(path, f.bundle.overlays...)
+	})
+}
+
+// deployRead deploys a bundle that read reads, if the flags are those of one.
+func (a charmVerbs) deployRead(path, name string, f deployFlags, read func() (*bundle.Bundle, error)) error {
 	if name != "" || f.units != -1 || len(f.config) > 0 || len(f.constraints) > 0 || f.hookTimeout+f.lockGroup != "" || len(f.resources) > 0 {
 		return Usagef("%s", bundle.As(path, ": ")+"a bundle names its applications, and says their units and options itself")
 	}
@@ -49,18 +60,15 @@ func (a charmVerbs) deployBundle(path, name string, f deployFlags) error {
 	if err != nil {
 		return Usagef("%v", err)
 	}
-	if why := bundle.As(path, ""); why != "" {
-		a.Note("%s", why)
-	}
-	read, err := bundle.Read(path, f.bundle.overlays...)
+	wanted, err := read()
 	if err != nil {
 		return err
 	}
-	if names := read.Untrusted(); len(names) > 0 && !f.trust {
+	if names := wanted.Untrusted(); len(names) > 0 && !f.trust {
 		return errors.New("Bundle cannot be deployed without trusting applications with your cloud credentials.\n" +
 			"--trust says that these may have them:\n  - " + strings.Join(names, "\n  - "))
 	}
-	p, err := a.bundles().PlanOf(read)
+	p, err := a.bundles().PlanOf(wanted)
 	if err != nil {
 		return err
 	}

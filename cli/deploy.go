@@ -157,7 +157,7 @@ func (a charmVerbs) deployCharm(charm deploy.Charm, name string, f deployFlags) 
 	if err := a.checkDeploy(m, charm.Charm.Charm, todo, f.isolate); err != nil {
 		return err
 	}
-	if todo.Resources, err = a.resourcesFor(m, charm, values, revisions, nil); err != nil {
+	if todo.Resources, err = a.ResourcesFor(m, charm, values, revisions, nil); err != nil {
 		return err
 	}
 	if todo.Charm, err = a.AddCharm(m, charm, todo.Isolation); err != nil {

@@ -1,8 +1,8 @@
 package cli
 
 import (
+	"fmt"
 	"io"
-	"maps"
 	"os"
 	"path/filepath"
 
@@ -12,7 +12,6 @@ import (
 	"github.com/unitd/unitd/charmhub"
 	"github.com/unitd/unitd/deploy"
 	"github.com/unitd/unitd/model"
-	"github.com/unitd/unitd/state"
 )
 
 // named is what a word of deploy names: a path, or a release in a hub.
@@ -98,25 +97,42 @@ func (a charmVerbs) deployHubBundle(r charmhub.Release, name string, f deployFla
 	if err := f.hub.checkBundle(); err != nil {
 		return err
 	}
+	return a.deployRead("", name, f, func() (*bundle.Bundle, error) {
+		a.Note("Located bundle %q in charm-hub, revision %d", r.Name, r.Revision)
+		return a.readHubBundle(r, f.bundle.overlays)
+	})
+}
+
+// readHubBundle reads a bundle of a hub. Paths in it would be those of whoever has made
+// it, so it names charms of the hub alone; its overlays are from here.
+func (a charmVerbs) readHubBundle(r charmhub.Release, overlays []string) (*bundle.Bundle, error) {
 	hub, err := a.Hub()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	kept, err := hub.Fetch(a.Context(), r)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	dir, err := os.MkdirTemp("", "unitd-bundle-")
 	if err != nil {
-		return errors.Annotate(err, "cannot unpack the bundle")
+		return nil, errors.Annotate(err, "cannot unpack the bundle")
 	}
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, r.Name+".bundle")
 	if err := copyTo(path, kept); err != nil {
-		return errors.Annotate(err, "cannot unpack the bundle")
+		return nil, errors.Annotate(err, "cannot unpack the bundle")
 	}
-	a.Note("Located bundle %q in charm-hub, revision %d", r.Name, r.Revision)
-	return a.deployBundle(path, name, f)
+	read, err := bundle.Read(path, overlays...)
+	if err != nil {
+		return nil, err
+	}
+	for _, app := range read.Applications {
+		if rel, err := filepath.Rel(dir, app.Charm.Path); err == nil && filepath.IsLocal(rel) {
+			return nil, errors.NewNotValid(nil, fmt.Sprintf("bundle %q of Charmhub: application %q: its charm is a path, %q, which the bundle doesn't have", r.Name, app.Name, "./"+rel))
+		}
+	}
+	return read, nil
 }
 
 func copyTo(path, from string) error {
@@ -134,41 +150,4 @@ func copyTo(path, from string) error {
 		err = closed
 	}
 	return err
-}
-
-// resourcesFor is what an application is given for resources of a charm: values, and of
-// a hub the revisions that are named and what its channel has. has is what the
-// application has.
-func (a charmVerbs) resourcesFor(m *state.Model, charm deploy.Charm, values map[string]string, revisions map[string]int, has map[string]state.Resource) (map[string]state.Content, error) {
-	var wanted []charmhub.Resource
-	there := maps.Clone(has)
-	if there == nil {
-		there = map[string]state.Resource{}
-	}
-	if charm.Release != nil {
-		var err error
-		if wanted, err = a.HubResources(charm, revisions, values, has); err != nil {
-			return nil, err
-		}
-		for _, r := range wanted {
-			there[r.Name] = state.Resource{}
-		}
-	}
-	values, err := a.WithUpstream(charm.Charm.Charm, values, there)
-	if err != nil {
-		return nil, err
-	}
-	given, err := a.StoreResources(m, charm.Charm.Charm, values)
-	if err != nil {
-		return nil, err
-	}
-	if len(wanted) == 0 {
-		return given, nil
-	}
-	stored, err := a.StoreHubResources(m, charm, wanted)
-	if err != nil {
-		return nil, err
-	}
-	maps.Copy(given, stored)
-	return given, nil
 }

@@ -187,7 +187,7 @@ func (a charmVerbs) refreshFound(m *state.Model, name string, charm deploy.Charm
 	if err := a.checkMore(m, name, charm.Charm.Charm, f.more); err != nil {
 		return err
 	}
-	given, err := a.resourcesFor(m, charm, values, revisions, app.Resources)
+	given, err := a.ResourcesFor(m, charm, values, revisions, app.Resources)
 	if err != nil {
 		return err
 	}

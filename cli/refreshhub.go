@@ -87,7 +87,7 @@ func (a charmVerbs) upToDate(m *state.Model, app state.ApplicationDoc, old state
 	if err != nil {
 		return err
 	}
-	given, err := a.resourcesFor(m, charm, values, revisions, app.Resources)
+	given, err := a.ResourcesFor(m, charm, values, revisions, app.Resources)
 	if err != nil {
 		return err
 	}

@@ -127,8 +127,9 @@ type Wanted struct {
 	// said so.
 	Channel  string
 	Revision int
-	// Base is the one that units are to be on, if somebody has said so.
-	Base model.Base
+	// Base is the one that units are to be on, if somebody has said so, and Prefer one
+	// that is taken if the charm names it; zero: the model's.
+	Base, Prefer model.Base
 }
 
 // Charm is a charm that was found, with the release that it is, where it comes from a
@@ -183,7 +184,7 @@ func (d *Deployer) Resolve(w Wanted) (charmhub.Release, error) {
 
 // want is what the hub is asked for.
 func (d *Deployer) want(w Wanted) (charmhub.Want, error) {
-	want := charmhub.Want{Name: strings.TrimPrefix(w.Word, "ch:"), Revision: w.Revision, Base: hubBase(w.Base), Prefer: hubBase(d.preferred)}
+	want := charmhub.Want{Name: strings.TrimPrefix(w.Word, "ch:"), Revision: w.Revision, Base: hubBase(w.Base), Prefer: hubBase(cmp.Or(w.Prefer, d.preferred))}
 	if w.Channel != "" {
 		channel, err := charmhub.ParseChannel(w.Channel)
 		if err != nil {

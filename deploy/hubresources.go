@@ -14,6 +14,43 @@ import (
 	"github.com/unitd/unitd/state"
 )
 
+// ResourcesFor is what an application is given for resources of a charm: values, and of
+// a hub the revisions that are named and what its channel has. has is what the
+// application has.
+func (d *Deployer) ResourcesFor(m *state.Model, charm Charm, values map[string]string, revisions map[string]int, has map[string]state.Resource) (map[string]state.Content, error) {
+	var wanted []charmhub.Resource
+	there := maps.Clone(has)
+	if there == nil {
+		there = map[string]state.Resource{}
+	}
+	if charm.Release != nil {
+		var err error
+		if wanted, err = d.HubResources(charm, revisions, values, has); err != nil {
+			return nil, err
+		}
+		for _, r := range wanted {
+			there[r.Name] = state.Resource{}
+		}
+	}
+	values, err := d.WithUpstream(charm.Charm.Charm, values, there)
+	if err != nil {
+		return nil, err
+	}
+	given, err := d.StoreResources(m, charm.Charm.Charm, values)
+	if err != nil {
+		return nil, err
+	}
+	if len(wanted) == 0 {
+		return given, nil
+	}
+	stored, err := d.StoreHubResources(m, charm, wanted)
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(given, stored)
+	return given, nil
+}
+
 // HubResources are what a hub has for the resources of a charm: the revisions that are
 // named, and of others that aren't given in another way what the charm's channel has. What
 // an application has that somebody has given it stays, and so does what is the same; has
