@@ -35,25 +35,16 @@ func TestTheTutorialIsTrue(t *testing.T) {
 	}
 	r, jobs := newReader(t), 0
 	for _, s := range steps {
-		switch {
-		case s.command == "":
-			r.write(s)
-			if strings.HasPrefix(s.file, ".github/") {
-				jobs++
-				r.workflow(s)
-			}
-		case strings.HasPrefix(s.command, "cd "):
-			r.dir = filepath.Join(r.dir, strings.TrimPrefix(s.command, "cd "))
-		default:
-			r.run(s)
+		r.follow(s)
+		if strings.HasPrefix(s.file, ".github/") {
+			jobs++
+			r.workflow(s)
 		}
 	}
 	if jobs == 0 {
 		t.Errorf("%s has no CI job", tutorial)
 	}
-	if left, err := os.ReadDir(r.temp); err != nil || len(left) > 0 {
-		t.Errorf("the tutorial leaves temporary files behind: %v, %v", left, err)
-	}
+	r.leavesNothing()
 }
 
 // tutorialStep is one thing that the reader does: writes a file, or runs a
@@ -126,24 +117,39 @@ func session(block []string, line int, what string) []tutorialStep {
 	return steps
 }
 
-// reader is who follows the tutorial.
+// reader is who follows a tutorial.
 type reader struct {
-	t    *testing.T
-	dir  string
-	temp string // TMPDIR
-	env  []string
+	t         *testing.T
+	page      string // the tutorial
+	dir       string
+	home, bin string // bin is the first place of PATH
+	temp      string // TMPDIR
+	env       []string
 }
 
-// newReader has an empty directory, a home, and a "go" that gets this module
-// from here instead of the network.
-func newReader(t *testing.T) *reader {
-	home, bin := t.TempDir(), t.TempDir()
+// emptyHanded has an empty directory, a home, and what this host has.
+func emptyHanded(t *testing.T, page string) *reader {
 	// The sockets of agents are in it, and their paths have to be short.
 	temp, err := os.MkdirTemp("", "u")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(temp) })
+	r := &reader{t: t, page: page, dir: t.TempDir(), home: t.TempDir(), bin: t.TempDir(), temp: temp}
+	for _, v := range os.Environ() {
+		name, _, _ := strings.Cut(v, "=")
+		if !strings.HasPrefix(name, "UNITD_") && !strings.HasPrefix(name, "XDG_") && !strings.HasPrefix(name, "JUJU_") {
+			r.env = append(r.env, v)
+		}
+	}
+	r.env = append(r.env, "HOME="+r.home, "TMPDIR="+temp, "TZ=UTC", "UNITD_ISOLATE=off", "PWD="+r.dir,
+		"PATH="+r.bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+	return r
+}
+
+// newReader has also a "go" that gets this module from here instead of the network.
+func newReader(t *testing.T) *reader {
+	r := emptyHanded(t, tutorial)
 	root, err := os.Getwd()
 	if err != nil {
 		t.Fatal(err)
@@ -155,13 +161,6 @@ func newReader(t *testing.T) *reader {
 	// The reader's "go" is not to say what it fetches: all there is comes first.
 	if out, err := exec.Command(program, "mod", "download").CombinedOutput(); err != nil {
 		t.Fatalf("go mod download: %v: %s", err, out)
-	}
-	r := &reader{t: t, dir: t.TempDir(), temp: temp}
-	for _, v := range os.Environ() {
-		name, _, _ := strings.Cut(v, "=")
-		if !strings.HasPrefix(name, "UNITD_") && !strings.HasPrefix(name, "XDG_") && !strings.HasPrefix(name, "JUJU_") {
-			r.env = append(r.env, v)
-		}
 	}
 	for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPATH", "GOFLAGS"} {
 		out, err := exec.Command(program, "env", name).Output()
@@ -180,10 +179,9 @@ func newReader(t *testing.T) *reader {
 			t.Fatal(err)
 		}
 	}
-	r.env = append(r.env, "HOME="+home, "TMPDIR="+temp, "TZ=UTC", "UNITD_ISOLATE=off", "PWD="+r.dir, "GOPROXY=off", "GOWORK=",
-		"PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
-	standIn := strings.NewReplacer("$GO", program, "$ROOT", root, "$BIN", bin, "$HOME", home, "$PROGRAMS", programs).Replace(goStandIn)
-	if err := os.WriteFile(filepath.Join(bin, "go"), []byte(standIn), 0o755); err != nil {
+	r.env = append(r.env, "GOPROXY=off", "GOWORK=")
+	standIn := strings.NewReplacer("$GO", program, "$ROOT", root, "$BIN", r.bin, "$HOME", r.home, "$PROGRAMS", programs).Replace(goStandIn)
+	if err := os.WriteFile(filepath.Join(r.bin, "go"), []byte(standIn), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	return r
@@ -215,6 +213,27 @@ case "$*" in
 esac
 `
 
+// follow does what a step says.
+func (r *reader) follow(s tutorialStep) {
+	r.t.Helper()
+	switch {
+	case s.command == "":
+		r.write(s)
+	case strings.HasPrefix(s.command, "cd "):
+		r.dir = filepath.Join(r.dir, strings.TrimPrefix(s.command, "cd "))
+	default:
+		r.run(s)
+	}
+}
+
+// leavesNothing: what the tutorial has had started is gone, with its files.
+func (r *reader) leavesNothing() {
+	r.t.Helper()
+	if left, err := os.ReadDir(r.temp); err != nil || len(left) > 0 {
+		r.t.Errorf("%s leaves temporary files behind: %v, %v", r.page, left, err)
+	}
+}
+
 func (r *reader) write(s tutorialStep) {
 	path := filepath.Join(r.dir, s.file)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -235,7 +254,7 @@ func (r *reader) run(s tutorialStep) {
 	cmd.Stdout, cmd.Stderr = &out, &out
 	_ = cmd.Run() // the exit code says it
 	if got := cmd.ProcessState.ExitCode(); got != s.exit || !printedAs(out.String(), s.printed, s.anyOrder) {
-		r.t.Fatalf("%s:%d: $ %s\nexit code %d, want %d\nprints:\n%s\nwanted:\n%s", tutorial, s.line, s.command, got, s.exit, out.String(), s.printed)
+		r.t.Fatalf("%s:%d: $ %s\nexit code %d, want %d\nprints:\n%s\nwanted:\n%s", r.page, s.line, s.command, got, s.exit, out.String(), s.printed)
 	}
 }
 
@@ -248,7 +267,7 @@ func (r *reader) workflow(s tutorialStep) {
 		}
 	}
 	if err := yaml.Unmarshal([]byte(s.text), &w); err != nil {
-		r.t.Fatalf("%s:%d: %v", tutorial, s.line, err)
+		r.t.Fatalf("%s:%d: %v", r.page, s.line, err)
 	}
 	for _, job := range w.Jobs {
 		for _, step := range job.Steps {
@@ -259,7 +278,7 @@ func (r *reader) workflow(s tutorialStep) {
 	}
 	b, err := os.ReadFile(filepath.Join(r.dir, "report.xml"))
 	if err != nil || !bytes.Contains(b, []byte(`tests="3" failures="0"`)) {
-		r.t.Errorf("%s:%d: the CI job's report is %q, %v", tutorial, s.line, b, err)
+		r.t.Errorf("%s:%d: the CI job's report is %q, %v", r.page, s.line, b, err)
 	}
 }
 
@@ -280,22 +299,36 @@ func printedAs(got, want string, anyOrder bool) bool {
 	return sameLines(split(got), split(want))
 }
 
+// sameLines: what stands between two "…" comes in its place as soon as it can.
 func sameLines(got, want []string) bool {
-	switch {
-	case len(want) == 0:
-		return len(got) == 0
-	case want[0] == "…":
-		for i := range len(got) + 1 {
-			if sameLines(got[i:], want[1:]) {
-				return true
-			}
-		}
-		return false
-	case len(got) == 0:
+	next := slices.Index(want, "…")
+	if next < 0 {
+		return len(got) == len(want) && begins(got, want)
+	}
+	if !begins(got, want[:next]) {
 		return false
 	}
-	pattern := strings.ReplaceAll(regexp.QuoteMeta(want[0]), "…", ".*")
-	return regexp.MustCompile("^"+pattern+"$").MatchString(got[0]) && sameLines(got[1:], want[1:])
+	got, want = got[next:], want[next+1:]
+	if next = slices.Index(want, "…"); next < 0 { // the rest is the end
+		return len(got) >= len(want) && begins(got[len(got)-len(want):], want)
+	}
+	for i := range len(got) + 1 {
+		if begins(got[i:], want[:next]) {
+			return sameLines(got[i:], want)
+		}
+	}
+	return false
+}
+
+// begins says whether the first lines are those that are wanted.
+func begins(got, want []string) bool {
+	for i, line := range want {
+		pattern := strings.ReplaceAll(regexp.QuoteMeta(line), "…", ".*")
+		if i == len(got) || !regexp.MustCompile("^"+pattern+"$").MatchString(got[i]) {
+			return false
+		}
+	}
+	return true
 }
 
 func TestTheTutorialIsComparedWhole(t *testing.T) {
@@ -312,6 +345,9 @@ func TestTheTutorialIsComparedWhole(t *testing.T) {
 		{"anything in a line", "a 1 b\n", "a … b\n", false, true},
 		{"anything in a line, and another end", "a 1 c\n", "a … b\n", false, false},
 		{"any lines", "a\nb\nc\nd\n", "a\n…\nd\n", false, true},
+		{"any lines twice", "a\nb\nc\nb\nd\n", "…\nb\n…\nd\n", false, true},
+		{"any lines twice, and none of those between", "a\nc\nd\n", "…\nb\n…\nd\n", false, false},
+		{"any lines at the beginning, and too few at the end", "d\n", "…\nd\nd\n", false, false},
 		{"any lines, and another last one", "a\nb\nc\n", "a\n…\nd\n", false, false},
 		{"another time of day", "08:56:13 ran in 9ms\n", "18:00:00 ran in  12.5s\n", false, true},
 		{"another order", "a\nb\n", "b\na\n", false, false},
