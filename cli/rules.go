@@ -12,8 +12,9 @@ func (a statusVerbs) rulesCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rules",
 		Short: "Show the rules by which a unit's agent decides what is next",
-		Long: `Show the table of rules that orders all that an agent does. The first rule that
-applies wins; the table is asked anew after each hook and each change of the model.`,
+		Long: `Show the table of rules that orders everything an agent does. The first rule that
+applies wins. The agent goes through the table again after each hook and each change
+of the model.`,
 		Example: "  unitd rules\n  unitd rules --format json",
 		Args:    Args(0, 0, ""),
 		RunE: func(_ *cobra.Command, _ []string) error {
