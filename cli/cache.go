@@ -30,7 +30,7 @@ const (
 func (a caches) cacheCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cache",
-		Short: "List and clear what this host keeps of packages, images and charms",
+		Short: "List and clear the packages, images and charms that this host keeps",
 		Long: `Look after what this host keeps: the packages that charms' source trees are built
 with, the images of workload containers, the charms of the models, and what was
 downloaded from Charmhub. Packages, images and downloads that were removed are

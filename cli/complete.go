@@ -16,7 +16,7 @@ import (
 func (a agentVerbs) completionCmd() *cobra.Command {
 	return &cobra.Command{
 		Use:   "completion bash|zsh|fish",
-		Short: "Print a script by which a shell completes unitd's commands and names",
+		Short: "Print a script that makes a shell complete unitd's commands and names",
 		Example: `  source <(unitd completion bash)
   unitd completion zsh > "${fpath[1]}/_unitd"
   unitd completion fish > ~/.config/fish/completions/unitd.fish`,

@@ -4,20 +4,20 @@ import (
 	"slices"
 )
 
-// Likeness says how a command of Juju's is in unitd.
+// Likeness says how like Juju's a command of unitd is.
 type Likeness string
 
-// What there is to say of a command.
+// The kinds of likeness.
 const (
-	// Alike: who knows Juju's knows unitd's.
+	// Alike: it works as in Juju.
 	Alike Likeness = "alike"
-	// Differs: it does the same, but for what is said beside it.
+	// Differs: it does the same, except for what How says.
 	Differs Likeness = "differs"
-	// Recorded: what it is told is kept and shown again, and has no effect.
+	// Recorded: unitd keeps the values and shows them again; they have no effect.
 	Recorded Likeness = "recorded"
-	// Refused: it is there, and says why it can't do it.
+	// Refused: it exists, and says why it can't do what it is asked.
 	Refused Likeness = "refused"
-	// Absent: there is no such verb. Who calls it is told why.
+	// Absent: there is no such verb. Calling it prints why.
 	Absent Likeness = "absent"
 )
 

@@ -130,18 +130,18 @@ func jujuPage(root *cobra.Command) string {
 	var b strings.Builder
 	b.WriteString(`# Juju's commands
 
-Linked under the name ` + "`juju`" + `, unitd takes what people, scripts and Jubilant tell Juju. This page has each command of Juju 3.6. A test
-makes it from the program's own table: ` + "`go test ./cli -run Page -update`" + `.
+Under the name ` + "`juju`" + `, unitd accepts the commands that people, scripts and Jubilant give to Juju. This page lists every command of
+Juju 3.6. A test makes it from the program's own table: ` + "`go test ./cli -run Page -update`" + `.
 
 | word | what it means |
 |---|---|
-| alike | who knows Juju's knows unitd's |
-| differs | it does the same, but for what the table says |
-| recorded | what it is told is kept and shown again, and has no effect; it says so |
-| refused | it is there, and says why it can't do it |
-| absent | unitd doesn't have it; whoever calls it is told why, and the exit code is 1 |
+| alike | it works as in Juju |
+| differs | it does the same, except for what the table says |
+| recorded | unitd keeps the values and shows them again; they have no effect, and the command says so |
+| refused | the command exists, and says why it can't do what you ask |
+| absent | unitd doesn't have it; if you call it, it says why, with exit code 1 |
 
-The last column has a terminal session that is run as a test and calls the command.
+The last column links to a terminal session that calls the command. The session runs as a test.
 
 | Juju's command | in unitd | how, or why | shown by |
 |---|---|---|---|
@@ -158,7 +158,7 @@ The last column has a terminal session that is run as a test and calls the comma
 	}
 	fmt.Fprintf(&b, "\nOf %d commands %d are alike, %d differ, %d are recorded, %d are refused and %d are absent.\n",
 		len(JujuCommands()), count[Alike], count[Differs], count[Recorded], count[Refused], count[Absent])
-	b.WriteString("\n## What Juju doesn't have\n\nUnder the name `juju` these are there as well.\n\n| verb | what it does |\n|---|---|\n")
+	b.WriteString("\n## What Juju doesn't have\n\nThese commands also work under the name `juju`.\n\n| verb | what it does |\n|---|---|\n")
 	for _, cmd := range root.Commands() {
 		if !ofJuju(cmd.Name()) && cmd.IsAvailableCommand() {
 			fmt.Fprintf(&b, "| `%s` | %s |\n", cmd.Name(), cell(cmd.Short))

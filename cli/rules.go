@@ -11,7 +11,7 @@ func (a statusVerbs) rulesCmd() *cobra.Command {
 	var format, output string
 	cmd := &cobra.Command{
 		Use:   "rules",
-		Short: "Show the rules by which a unit's agent decides what is next",
+		Short: "Show the rules by which a unit's agent decides what comes next",
 		Long: `Show the table of rules that orders everything an agent does. The first rule that
 applies wins. The agent goes through the table again after each hook and each change
 of the model.`,

@@ -23,7 +23,7 @@ func (a storeVerbs) storeUserCmd() *cobra.Command {
 	var u storeUser
 	cmd := &cobra.Command{
 		Use:   "store-user NAME",
-		Short: "Give an agent, or a person, credentials of its own for the store in etcd",
+		Short: "Give an agent or a person their own credentials for the store in etcd",
 		Long: `Make a user of etcd, with a role that lets it read and write the documents of one
 model (--model), read the charms, and nothing else in the cluster; with --all read and
 write all of the store. The password is made here and printed, or written to a new file; with

@@ -18,7 +18,7 @@ func (a statusVerbs) whyCmd() *cobra.Command {
 	var format, output string
 	cmd := &cobra.Command{
 		Use:   "why [UNIT …]",
-		Short: "Say in one sentence what holds a unit",
+		Short: "Say in one sentence what is holding a unit up",
 		Long: `Say of each unit (all, if none is named) what it waits for, since when, and what
 would free it: a hook that runs, one that has failed, the turn of another unit on
 its machine, an agent that isn't there, … or nothing.`,
