@@ -86,6 +86,7 @@ func TestAMistakeSaysWhereItIsAndWhatWasMeant(t *testing.T) {
 		{"unknown leader of commands behind !", "! unit-exec ap/leader true", `application "ap" not found`},
 		{"unknown unit of an action behind !", "! run app/0 app/7 greet", `there is no unit "app/7"; there are app/0`},
 		{"unknown action behind !", "! run app/0 great", `app has no action "great"; it has greet`},
+		{"unknown action behind flags", "! run --format json --string-args app/0 --wait=1m great", `app has no action "great"; it has greet`},
 		{"half a fault", "kill-agent during app/0", `expected nothing, or when (usage: kill-agent`},
 		{"bad role of a stub", "stub db server:kv:provide", `"server:kv:provide" is not ENDPOINT:INTERFACE or ENDPOINT:INTERFACE:ROLE`},
 		{"stub that is none", "! stub-set app/0 k=v", `app is not a stub: its charm writes its databags`},

@@ -26,23 +26,44 @@ func (c *call) runAction() error {
 	if err != nil {
 		return err
 	}
-	for i, word := range c.args {
-		switch {
-		case strings.Contains(word, "/"):
-			if err := c.runsTasks(m, word); err != nil {
-				return err
-			}
-			continue
-		case i > 0 && !strings.HasPrefix(word, "-"):
-			for _, unit := range c.args[:i] {
-				if err := c.hasAction(m, unit, word); err != nil {
-					return err
-				}
-			}
+	units, action := unitsAndAction(c.args)
+	for _, unit := range units {
+		if err := c.runsTasks(m, unit); err != nil {
+			return err
 		}
-		break // what there is to say of the rest, the command says
+	}
+	for _, unit := range units {
+		if action == "" { // what there is to say of the rest, the command says
+			break
+		}
+		if err := c.hasAction(m, unit, action); err != nil {
+			return err
+		}
 	}
 	return c.task(line, false)
+}
+
+// unitsAndAction are the units that the words of "run" name, and the action, with flags
+// of it anywhere between. It goes no further than it is sure of: at another flag it
+// ends, which may have a value, or name another model.
+func unitsAndAction(words []string) (units []string, action string) {
+	alone := []string{"--background", "--string-args"}
+	valued := []string{"--wait", "--params", "--format", "--output", "-o"}
+	for i := 0; i < len(words); i++ {
+		name, _, given := strings.Cut(words[i], "=")
+		switch {
+		case slices.Contains(alone, name) || given && slices.Contains(valued, name):
+		case slices.Contains(valued, name):
+			i++
+		case strings.HasPrefix(name, "-"):
+			return units, ""
+		case strings.Contains(words[i], "/"):
+			units = append(units, words[i])
+		default:
+			return units, words[i]
+		}
+	}
+	return units, ""
 }
 
 // runsTasks is the error of a unit that isn't there; APPLICATION/leader is for
