@@ -40,7 +40,7 @@ func (m *Model) AddCharmFrom(ctx context.Context, source string, c model.Charm, 
 const anyRevision = -1
 
 // AddCharmAs is AddCharmFrom for a charm that has a revision elsewhere: it gets that
-// one, or the next one if the model has a charm with it.
+// one, or the next one if the model has, or once had, a charm with it.
 func (m *Model) AddCharmAs(ctx context.Context, source string, revision int, c model.Charm, sha string, r io.Reader) (string, error) {
 	size, err := m.storeBlob(ctx, sha, r)
 	if err != nil {
@@ -62,21 +62,6 @@ func (m *Model) AddCharmAs(ctx context.Context, source string, revision int, c m
 		return tx.put(charmKey(doc.URL), doc)
 	})
 	return doc.URL, errors.Annotatef(err, "cannot store charm %q", c.Name)
-}
-
-// revision draws that of a charm: the wanted one, if the model hasn't it, else the next.
-func (t *txn) revision(name string, wanted int) (int, error) {
-	if wanted >= 0 {
-		var there CharmDoc
-		found, err := t.find(charmKey(charmURL(name, wanted)), &there)
-		if err != nil {
-			return 0, errors.Trace(err)
-		}
-		if !found {
-			return wanted, t.skipTo("charm/"+name, wanted+1)
-		}
-	}
-	return t.next("charm/" + name)
 }
 
 // storeBlob writes the chunks that aren't there yet. They come before the

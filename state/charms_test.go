@@ -219,15 +219,29 @@ func TestRemoveCharm(t *testing.T) {
 	}
 }
 
-// TestACharmKeepsTheRevisionThatItHadElsewhere, unless the model has a charm with it; what
-// comes after gets a higher one.
+// TestACharmKeepsTheRevisionThatItHadElsewhere, unless the model has a charm with it, or
+// once had; what comes after gets a higher one.
 func TestACharmKeepsTheRevisionThatItHadElsewhere(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for i, want := range []struct {
 		revision int
 		url      string
-	}{{3, "local:mysql-3"}, {1, "local:mysql-1"}, {3, "local:mysql-4"}, {-1, "local:mysql-5"}, {0, "local:mysql-0"}, {-1, "local:mysql-6"}} {
+	}{
+		{3, "local:mysql-3"}, {1, "local:mysql-1"}, {3, "local:mysql-4"}, {-1, "local:mysql-5"}, {0, "local:mysql-0"}, {-1, "local:mysql-6"},
+		{-2, ""}, {3, "local:mysql-7"}, {6, "local:mysql-8"}, {0, "local:mysql-9"}, {2, "local:mysql-2"}, {2, "local:mysql-10"}, {-1, "local:mysql-11"},
+	} {
+		if want.revision == -2 { // all of them go
+			w.clock.advance(time.Hour)
+			all, err := w.Charms(w.ctx)
+			w.ok(err)
+			for _, c := range all {
+				if removed, err := w.RemoveCharm(w.ctx, c.URL); err != nil || !removed {
+					t.Fatalf("%s isn't removed: %v", c.URL, err)
+				}
+			}
+			continue
+		}
 		url, err := w.AddCharmAs(w.ctx, "", want.revision, charm(mysql), hashOf("mysql"), strings.NewReader("mysql"))
 		if w.ok(err); url != want.url {
 			t.Errorf("the charm %d that was at %d is %s, want %s", i, want.revision, url, want.url)

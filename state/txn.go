@@ -176,15 +176,6 @@ func (t *txn) next(name string) (int, error) {
 	return n, t.put(sequenceKey(name), n+1)
 }
 
-// skipTo has the next number of a sequence be at least so much.
-func (t *txn) skipTo(name string, least int) error {
-	n := 0
-	if _, err := t.find(sequenceKey(name), &n); err != nil || n >= least {
-		return errors.Trace(err)
-	}
-	return t.put(sequenceKey(name), least)
-}
-
 func (t *txn) now() time.Time { return t.m.clock.Now().UTC() }
 
 // application reads an application; the error says `application "x" not found`.
