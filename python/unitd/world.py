@@ -5,23 +5,21 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal
 
 from unitd._door import Door, WorldError, write_commands
+from unitd._parts import Agent, Clock, Stub
+from unitd._words import Duration, Value, all_units, duration_text, optional, pairs, text_of, time_of
 
 if TYPE_CHECKING:
     import jubilant
     from typing_extensions import Self
 
 __all__ = ["Agent", "Clock", "CommandError", "MisuseError", "Snapshot", "Status", "Stub", "World", "WorldError"]
-
-Duration: TypeAlias = "str | float | timedelta"
-Value: TypeAlias = "str | int | float | bool"
 
 
 class CommandError(Exception):
@@ -55,91 +53,6 @@ class Snapshot:
     def restore(self) -> None:
         """Make the world what it was, any number of times."""
         self.world.restore(self)
-
-
-class Clock:
-    """The time of a world."""
-
-    def __init__(self, world: World) -> None:
-        self._world = world
-
-    @property
-    def now(self) -> datetime:
-        """The time that it is in the world."""
-        return self._world._now
-
-    @property
-    def real(self) -> bool:
-        """Whether time goes on between commands as the host's does."""
-        return self._world._real
-
-    def advance(self, duration: Duration, *, skip_update_status: bool = False) -> None:
-        """Let time pass, at once: retries, update-status and leases come due in their order.
-
-        With skip_update_status an update-status that changes nothing stands for those after it.
-        """
-        flags = ["--skip-update-status"] if skip_update_status else []
-        self._world.do("advance", *flags, duration_text(duration))
-
-    def stop(self) -> None:
-        """Have time stand still, and the agent with it, but for the commands that let it go on."""
-        self._world._take(real=False)
-
-    def go(self) -> None:
-        """Have time go on as the host's does."""
-        self._world._take(real=True)
-
-
-class Agent:
-    """The agent that runs the world's units, a process of its own."""
-
-    def __init__(self, world: World) -> None:
-        self._world = world
-
-    def kill(self) -> None:
-        """End it by SIGKILL."""
-        self._world.do("kill-agent")
-
-    def stop(self) -> None:
-        """End it in good order."""
-        self._world.do("stop-agent")
-
-    def restart(self) -> None:
-        """End it, if it hasn't ended, and start another one."""
-        self._world.do("restart-agent")
-
-    def reboot(self) -> None:
-        """Reboot the machine that it is on."""
-        self._world.do("reboot")
-
-
-class Stub:
-    """An application without a charm, whose units the test plays."""
-
-    def __init__(self, world: World, name: str) -> None:
-        self._world = world
-        self.name = name
-
-    @property
-    def unit(self) -> str:
-        """Its first unit."""
-        return f"{self.name}/0"
-
-    def set(self, values: Mapping[str, str], *, unit: str | None = None, endpoint: str | None = None) -> None:
-        """Write to the databag of a unit in its relations; an empty value deletes."""
-        self._world.do("stub-set", unit or self.unit, *_optional(endpoint), *_pairs(values))
-
-    def set_app(self, values: Mapping[str, str], *, endpoint: str | None = None) -> None:
-        """Write to the application's databag; an empty value deletes."""
-        self._world.do("stub-set", "--app", self.name, *_optional(endpoint), *_pairs(values))
-
-    def join(self) -> None:
-        """Add a unit."""
-        self._world.do("stub-join", self.name)
-
-    def leave(self, unit: str | None = None) -> None:
-        """Remove a unit."""
-        self._world.do("stub-leave", unit or self.unit)
 
 
 class World:
@@ -217,7 +130,7 @@ class World:
 
     def _ask(self, **asked: Any) -> dict[str, Any]:
         told = self._door.ask(**asked)
-        self._now = _time(told["now"])
+        self._now = time_of(told["now"])
         return told
 
     def _take(self, real: bool) -> None:
@@ -242,11 +155,11 @@ class World:
         flags: Sequence[str] = (),
     ) -> None:
         """Deploy a charm. A path is that of a directory or a .charm file; flags are more of them."""
-        words = [os.fspath(charm), *_optional(application)]
+        words = [os.fspath(charm), *optional(application)]
         if num_units != 1:  # a subordinate has no number
             words += ["--num-units", str(num_units)]
         for key, value in (config or {}).items():
-            words += ["--config", f"{key}={_text(value)}"]
+            words += ["--config", f"{key}={text_of(value)}"]
         for key, value in (resources or {}).items():
             words += ["--resource", f"{key}={value}"]
         self.do("deploy", *words, *(["--trust"] if trust else []), *flags)
@@ -277,7 +190,7 @@ class World:
 
     def config(self, application: str, values: Mapping[str, Value]) -> None:
         """Change the configuration of an application."""
-        self.do("config", application, *_pairs({k: _text(v) for k, v in values.items()}))
+        self.do("config", application, *pairs({k: text_of(v) for k, v in values.items()}))
 
     def resolved(self, *units: str, retry: bool = True) -> None:
         """Let units in error go on; without a name all of them."""
@@ -288,8 +201,8 @@ class World:
 
         It raises CommandError where the action fails.
         """
-        pairs = _pairs({k: _text(v) for k, v in (params or {}).items()})
-        said = self.do("run", unit, action, *pairs, "--format", "json")
+        given = pairs({k: text_of(v) for k, v in (params or {}).items()})
+        said = self.do("run", unit, action, *given, "--format", "json")
         (task,) = json.loads(said).values()
         if task.get("status") != "completed":
             raise CommandError(f"{action} of {unit} {task.get('status')}: {task.get('message', '')}", said)
@@ -304,7 +217,7 @@ class World:
     def status(self, name: str) -> Status:
         """Return the workload's status of a unit (shop/0) or an application (shop)."""
         whole = self.status_json()
-        kind, all_of_them = ("unit", _units(whole)) if "/" in name else ("application", whole.get("applications", {}))
+        kind, all_of_them = ("unit", all_units(whole)) if "/" in name else ("application", whole.get("applications", {}))
         if name not in all_of_them:
             raise MisuseError(f"there is no {kind} {name!r}; there are {', '.join(all_of_them) or 'none'}")
         one = all_of_them[name].get("workload-status" if kind == "unit" else "application-status", {})
@@ -334,7 +247,7 @@ class World:
                 return dict(units[remote])
             if "/" not in remote and any(name.partition("/")[0] == remote for name in units):
                 return dict(relation.get("application-data", {}))
-        self.do("relation-data", unit, endpoint, *_optional(remote))  # its error says what is wrong
+        self.do("relation-data", unit, endpoint, *optional(remote))  # its error says what is wrong
         return {}
 
     def log(self, unit: str) -> str:
@@ -423,7 +336,7 @@ class World:
         except CommandError as e:
             if "restart-agent" in str(e):
                 self.agent.restart()
-        for unit in _units(self.status_json()):
+        for unit in all_units(self.status_json()):
             self.release(unit)
         self.settle(errors="ignore")
         with contextlib.suppress(CommandError):
@@ -450,39 +363,3 @@ class World:
         import jubilant
 
         return jubilant.Juju(cli_binary=self.bin / "juju", **options)
-
-
-def duration_text(duration: Duration) -> str:
-    """Return a duration as scripts have it: ``1h30m``, seconds or a timedelta."""
-    if isinstance(duration, timedelta):
-        duration = duration.total_seconds()
-    return duration if isinstance(duration, str) else f"{duration:f}s"
-
-
-def _units(status: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return all units of a status, those of subordinates as well."""
-    found: dict[str, dict[str, Any]] = {}
-    for app in status.get("applications", {}).values():
-        for name, unit in app.get("units", {}).items():
-            found[name] = unit
-            found.update(unit.get("subordinates", {}))
-    return found
-
-
-def _text(value: Value) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _pairs(values: Mapping[str, str]) -> list[str]:
-    return [f"{key}={value}" for key, value in values.items()]
-
-
-def _optional(word: str | None) -> list[str]:
-    return [] if word is None else [word]
-
-
-def _time(text: str) -> datetime:
-    """Read a time of RFC 3339, whose nanoseconds Python 3.10 doesn't know."""
-    text = re.sub(r"(\.\d{6})\d+", r"\1", text.replace("Z", "+00:00"))
-    text = re.sub(r"\.(\d{1,5})(?=[+-])", lambda m: "." + m.group(1).ljust(6, "0"), text)
-    return datetime.fromisoformat(text)
