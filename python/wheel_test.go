@@ -39,6 +39,19 @@ func run(t *testing.T, env []string, name string, args ...string) string {
 	return string(out)
 }
 
+// needsPython skips a test where there is no Python 3.11 with such modules. In CI there is.
+func needsPython(t *testing.T, modules string) {
+	t.Helper()
+	if exec.Command("python3", "-c", "import "+modules).Run() == nil {
+		return
+	}
+	what := "Python 3.11 with the modules " + modules
+	if os.Getenv("CI") == "true" {
+		t.Fatalf("CI has to make and install wheels: install %s", what)
+	}
+	t.Skipf("skipped: there is no %s", what)
+}
+
 // made is a wheel of a platform, with programs that are in a directory.
 func made(t *testing.T, platform, version, programs string) string {
 	t.Helper()
@@ -94,9 +107,7 @@ func entries(t *testing.T, wheel string) map[string][]byte {
 // and the same is made of the same.
 func TestAWheelOfEachPlatform(t *testing.T) {
 	t.Parallel()
-	if exec.Command("python3", "-c", "import tomllib").Run() != nil {
-		t.Skip("skipped: there is no Python 3.11, which makes wheels")
-	}
+	needsPython(t, "tomllib")
 	programs := t.TempDir()
 	for _, name := range []string{"unitd", "unitd-hooktool", "unitd-hooktool-c"} {
 		if err := os.WriteFile(filepath.Join(programs, name), []byte(name), 0o600); err != nil {
@@ -147,12 +158,7 @@ func TestAWheelOfEachPlatform(t *testing.T) {
 // an index; the programs run from there, and find each other.
 func TestHostTheWheelIsInstalled(t *testing.T) {
 	t.Parallel()
-	if exec.Command("python3", "-c", "import tomllib, venv, ensurepip").Run() != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("CI has to install the wheel: install Python 3.11 with venv")
-		}
-		t.Skip("skipped: there is no Python 3.11 with venv")
-	}
+	needsPython(t, "tomllib, venv, ensurepip")
 	programs, err := testcharms.Programs()
 	if err != nil {
 		t.Fatal(err)
@@ -172,13 +178,14 @@ func TestHostTheWheelIsInstalled(t *testing.T) {
 	if have := run(t, env, filepath.Join(bin, "python"), "-P", "-c", "import unitd; print(unitd.__version__, unitd.find_unitd_bin())"); have != "0.0.0.dev0+g0123abc "+filepath.Join(bin, "unitd")+"\n" {
 		t.Errorf("the package has %q", have)
 	}
-	if packages, err := filepath.Abs("../.venv/python"); err == nil && exists(packages) { // what the extra asks for
+	t.Run("the plugin", func(t *testing.T) {
+		_, packages := clients(t) // what the extra asks for
 		dir := t.TempDir()
-		with := append(env, "PYTHONPATH="+packages)
+		with := append(slices.Clone(env), "PYTHONPATH="+packages)
 		if out := run(t, with, filepath.Join(bin, "python"), "-P", "-m", "pytest", "--rootdir", dir, "--markers", dir); !strings.Contains(out, "@pytest.mark.unitd(") {
-			t.Errorf("pytest hasn't found the plugin by itself: %s", out)
+			t.Errorf("pytest hasn't found it by itself: %s", out)
 		}
-	}
+	})
 	charm, err := filepath.Abs("../testcharms/ledger")
 	if err != nil {
 		t.Fatal(err)
@@ -192,24 +199,21 @@ func TestHostTheWheelIsInstalled(t *testing.T) {
 	}
 }
 
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
-}
-
 // TestHostWheelsHaveTheProgramsOfTheirPlatforms as "make wheel" builds them, linked
-// without a C library, so that musl's does as well. By default that of this platform
-// alone is built; the others take minutes.
+// without a C library, so that musl's does as well. Those of other hosts are looked at:
+// two of them, and with UNITD_TEST_LONG all four.
 func TestHostWheelsHaveTheProgramsOfTheirPlatforms(t *testing.T) {
 	t.Parallel()
-	if os.Getenv("UNITD_TEST_LONG") == "" {
-		t.Skip("skipped: UNITD_TEST_LONG has four platforms built")
+	needsPython(t, "tomllib")
+	platforms := []string{"linux/arm64", "darwin/arm64"}
+	if os.Getenv("UNITD_TEST_LONG") != "" {
+		platforms = append(platforms, "linux/amd64", "darwin/amd64")
 	}
 	dir := t.TempDir()
-	run(t, nil, "make", "-s", "-C", "..", "wheel", "WHEELS="+dir)
+	run(t, nil, "make", "-s", "-C", "..", "wheel", "WHEELS="+dir, "WHEEL_PLATFORMS="+strings.Join(platforms, " "))
 	wheels, err := filepath.Glob(filepath.Join(dir, "*.whl"))
-	if err != nil || len(wheels) != 4 {
-		t.Fatalf("there are %v (%v), want four", wheels, err)
+	if err != nil || len(wheels) != len(platforms) {
+		t.Fatalf("there are %v (%v), want those of %v", wheels, err, platforms)
 	}
 	for _, wheel := range wheels {
 		programs := 0
