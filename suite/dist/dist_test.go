@@ -163,21 +163,24 @@ func TestWhatIsMissingIsSaid(t *testing.T) {
 	}
 }
 
-// TestHostWhatIsMadeInstallsIntoAnEmptyRoot makes all for two platforms. What is for
+// TestHostWhatIsMadeInstallsIntoAnEmptyRoot makes all for three platforms. What is for
 // this one is installed into empty directories, each a program's whole root, and runs
-// there; what is for the other one is looked at.
+// there, the image in a container of unitd's; what is for the others is looked at.
 func TestHostWhatIsMadeInstallsIntoAnEmptyRoot(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" || os.Getuid() != 0 {
 		t.Skip("only root of Linux has programs run in another root")
 	}
-	out, here := t.TempDir(), runtime.GOOS+"/"+runtime.GOARCH
-	cmd := exec.Command("make", "-s", "-C", "../..", "dist", "VERSION=1.2.0", "DIST="+out, "DIST_PLATFORMS="+here+" darwin/arm64")
+	out, here, other := t.TempDir(), runtime.GOOS+"/"+runtime.GOARCH, "arm64"
+	if runtime.GOARCH == other {
+		other = "amd64"
+	}
+	cmd := exec.Command("make", "-s", "-C", "../..", "dist", "VERSION=1.2.0", "DIST="+out, "DIST_PLATFORMS="+here+" linux/"+other+" darwin/arm64")
 	if text, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, text)
 	}
 	base := filepath.Join(out, "unitd-1.2.0-"+runtime.GOOS+"-"+runtime.GOARCH)
-	checkSums(t, out, 6)
+	checkSums(t, out, 10)
 	checkSBOM(t, base+".spdx.json")
 
 	t.Run("the archive", func(t *testing.T) {
@@ -186,9 +189,7 @@ func TestHostWhatIsMadeInstallsIntoAnEmptyRoot(t *testing.T) {
 		runs(t, root, "/"+filepath.Base(base)+"/bin/unitd")
 	})
 	t.Run("the Debian package", func(t *testing.T) {
-		if _, err := exec.LookPath("dpkg"); err != nil {
-			t.Skip(err)
-		}
+		needsDpkg(t)
 		root := t.TempDir()
 		for _, dir := range []string{"info", "updates"} {
 			if err := os.MkdirAll(filepath.Join(root, "var/lib/dpkg", dir), 0o755); err != nil {
@@ -210,22 +211,32 @@ func TestHostWhatIsMadeInstallsIntoAnEmptyRoot(t *testing.T) {
 		}
 	})
 	t.Run("the image", func(t *testing.T) {
-		files, root := t.TempDir(), t.TempDir()
-		data, err := os.ReadFile(base + ".docker.tar")
-		if err != nil {
-			t.Fatal(err)
+		root := t.TempDir()
+		unpack(t, root, gunzip(t, base+".tar.gz"))
+		unitd := filepath.Join(root, filepath.Base(base), "bin/unitd")
+		if text := inContainer(t, unitd, base+".docker.tar", "unitd", "--version"); text != "unitd 1.2.0\n" {
+			t.Errorf("it prints %q", text)
 		}
-		unpack(t, files, bytes.NewReader(data))
-		layers, err := filepath.Glob(filepath.Join(files, "*", "layer.tar"))
-		if err != nil || len(layers) != 1 {
-			t.Fatalf("layers: %q, %v", layers, err)
+	})
+	t.Run("the archive and the package for another processor", func(t *testing.T) {
+		root := t.TempDir()
+		name := "unitd-1.2.0-linux-" + other
+		unpack(t, root, gunzip(t, filepath.Join(out, name+".tar.gz")))
+		needsDpkg(t)
+		if text, err := exec.Command("dpkg-deb", "-x", filepath.Join(out, "unitd_1.2.0_"+other+".deb"), root).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, text)
 		}
-		layer, err := os.ReadFile(layers[0])
-		if err != nil {
-			t.Fatal(err)
+		want := map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}[other]
+		for _, path := range []string{name + "/bin/unitd", name + "/bin/unitd-hooktool", "usr/bin/unitd", "usr/bin/unitd-hooktool"} {
+			f, err := elf.Open(filepath.Join(root, path))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			if f.Machine != want || f.Type != elf.ET_EXEC {
+				t.Errorf("%s: %v, %v", path, f.Machine, f.Type)
+			}
 		}
-		unpack(t, root, bytes.NewReader(layer))
-		runs(t, root, "/usr/bin/unitd")
 	})
 	t.Run("the archive for a Mac", func(t *testing.T) {
 		root := t.TempDir()
@@ -242,6 +253,19 @@ func TestHostWhatIsMadeInstallsIntoAnEmptyRoot(t *testing.T) {
 			}
 		}
 	})
+}
+
+// needsDpkg skips a test where there is none. In CI there is.
+func needsDpkg(t *testing.T) {
+	t.Helper()
+	_, err := exec.LookPath("dpkg")
+	if err == nil {
+		return
+	}
+	if os.Getenv("CI") == "true" {
+		t.Fatalf("CI has to install Debian packages: %v", err)
+	}
+	t.Skip(err)
 }
 
 // runs runs the program with that directory as its root, and nothing else in it.
