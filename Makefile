@@ -151,13 +151,13 @@ unit:
 		if [ "$$CI" = true ]; then echo 'a C compiler is needed in CI, for the race detector'; exit 1; fi; \
 		echo 'no C compiler here: the tests run without the race detector'; \
 	fi
-	@$(SUITE) test $(RACE) -vet=off -skip '^TestHost' $$($(GO) list ./... | grep -v -e '/uniter/sim$$' -e '/suite/lint$$' -e '/scale$$' -e 'unitd/unitd$$' $(ENGINES:.%=-e '%$$') $(SESSIONS:.%=-e '%$$'))
+	@$(SUITE) test $(RACE) -vet=off -skip '^TestHost' $$($(GO) list ./... | grep -v -e '/uniter/sim$$' -e '/suite/lint$$' -e '/suite/action$$' -e '/scale$$' -e 'unitd/unitd$$' $(ENGINES:.%=-e '%$$') $(SESSIONS:.%=-e '%$$'))
 
 # Packages sim and scale go through millions of states, in one goroutine each: the
-# race detector would make that many times as slow, and see nothing. The linter would
+# race detector would make that many times as slow, and see nothing. The linters would
 # have to be compiled for it. The tests of the walls and of the pages read files.
 plain:
-	@$(SUITE) test -vet=off -skip '^TestHost' ./uniter/sim ./scale ./suite/lint .
+	@$(SUITE) test -vet=off -skip '^TestHost' ./uniter/sim ./scale ./suite/lint ./suite/action .
 
 # Where there is no race detector, nothing has to be compiled twice, with and without
 # C: so all that a C library is asked for is built once, for all programs and tests.

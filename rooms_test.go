@@ -123,6 +123,7 @@ var rooms = []room{
 	{"testcharms/...", standard, nil},
 	{"clients", anything, []string{"testcharms"}},
 	{"suite", standard, nil},
+	{"suite/action", standard, nil},
 	{"suite/dist", standard, []string{"testcharms/images"}},
 	{"suite/lint", anything, nil},
 	{"suite/picture", standard, nil},
