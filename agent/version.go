@@ -33,6 +33,14 @@ func Built() Build {
 // Version is the version of this program.
 func Version() string { return Built().Version }
 
+// Release is the version of a program that was built from a tag; empty for another one.
+func (b Build) Release() string {
+	if strings.HasPrefix(b.Version, develops) {
+		return ""
+	}
+	return b.Version
+}
+
 // develops is the version of what has no tag.
 const develops = "0.0.0-dev"
 

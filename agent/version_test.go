@@ -2,6 +2,7 @@ package agent
 
 import (
 	"runtime/debug"
+	"strings"
 	"testing"
 )
 
@@ -26,6 +27,8 @@ func TestAVersionIsTheTagElseTheCommit(t *testing.T) {
 			}
 			if b := build(c.told, info); b.Version != c.want || b.Commit != c.wantCommit {
 				t.Errorf("got %+v, want %s of commit %s", b, c.want, c.wantCommit)
+			} else if released := strings.HasPrefix(c.want, "1."); b.Release() != map[bool]string{true: c.want}[released] {
+				t.Errorf("it was released as %q", b.Release())
 			}
 		})
 	}

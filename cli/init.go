@@ -8,6 +8,7 @@ import (
 	"github.com/juju/errors"
 	"github.com/spf13/cobra"
 
+	"github.com/unitd/unitd/agent"
 	"github.com/unitd/unitd/charmdir"
 	"github.com/unitd/unitd/starter"
 )
@@ -43,7 +44,7 @@ func (a testVerbs) start(dir string, dry bool) error {
 	if err != nil {
 		return err
 	}
-	for _, file := range starter.Files(charm.Charm) {
+	for _, file := range starter.Files(charm.Charm, agent.Built().Release()) {
 		path := filepath.Join(dir, file.Path)
 		_, err := os.Lstat(path)
 		switch {

@@ -15,13 +15,14 @@ import (
 // File is one that is written into a charm's repository.
 type File struct{ Path, Text string }
 
-// Files are the first tests of a charm, and the workflow.
-func Files(c model.Charm) []File {
+// Files are the first tests of a charm, and the workflow, which runs unitd as it was
+// released under that version; empty: as it is on the main branch.
+func Files(c model.Charm, version string) []File {
 	plan := planOf(c)
 	return []File{
 		{"tests/comes-up.txtar", plan.scenario()},
 		{"tests/test_comes_up.py", plan.pytest()},
-		{".github/workflows/unitd.yaml", workflow},
+		{".github/workflows/unitd.yaml", workflow(version)},
 	}
 }
 
@@ -214,8 +215,13 @@ func (p plan) pytest() string {
 	return b.String()
 }
 
-// workflow runs both on GitHub.
-const workflow = `name: unitd
+// workflow runs both on GitHub, with this project's own action (action.yml).
+func workflow(version string) string {
+	ref := "main"
+	if version != "" {
+		ref = "v" + version
+	}
+	return `name: unitd
 
 on:
   push:
@@ -227,16 +233,12 @@ permissions:
 jobs:
   tests:
     runs-on: ubuntu-24.04
+    timeout-minutes: 30
     steps:
-      - uses: actions/checkout@v4
-      - uses: astral-sh/setup-uv@v6
-      - name: Scenarios
-        run: uvx unitd test ./tests --junit scenarios.xml
-      - name: pytest
-        run: uvx --from 'unitd[pytest]' pytest tests --junit-xml pytest.xml
-      - uses: actions/upload-artifact@v4
-        if: always()
+      - uses: actions/checkout@v6
+      - uses: unitd/unitd@` + ref + `
         with:
-          name: reports
-          path: "*.xml"
+          scenarios: tests
+          pytest: tests
 `
+}

@@ -40,7 +40,7 @@ func TestFiles(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			test.charm.Name = "app"
-			files := starter.Files(test.charm)
+			files := starter.Files(test.charm, "1.2.0")
 			for _, want := range test.want {
 				if !strings.Contains(files[0].Text, want) {
 					t.Errorf("no %q in\n%s", want, files[0].Text)
@@ -57,7 +57,7 @@ func TestFiles(t *testing.T) {
 				}
 			}
 			var workflow map[string]any
-			if err := yaml.Unmarshal([]byte(files[2].Text), &workflow); err != nil || workflow["jobs"] == nil {
+			if err := yaml.Unmarshal([]byte(files[2].Text), &workflow); err != nil || workflow["jobs"] == nil || !strings.Contains(files[2].Text, "uses: unitd/unitd@v1.2.0\n") {
 				t.Errorf("the workflow is %v, %v", workflow, err)
 			}
 		})

@@ -11,6 +11,9 @@ import (
 
 	"github.com/rhysd/actionlint"
 	"gopkg.in/yaml.v3"
+
+	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/starter"
 )
 
 // here is the root of the repository.
@@ -34,8 +37,8 @@ func faults(t *testing.T, text string) string {
 	return out.String()
 }
 
-// TestActionlintFindsNothingInTheWorkflows: those of this repository, and those
-// that the documents show.
+// TestActionlintFindsNothingInTheWorkflows: those of this repository, the one that
+// "unitd init" writes, and those that the documents show.
 func TestActionlintFindsNothingInTheWorkflows(t *testing.T) {
 	t.Parallel()
 	texts := map[string]string{}
@@ -46,6 +49,13 @@ func TestActionlintFindsNothingInTheWorkflows(t *testing.T) {
 	for _, path := range own {
 		texts[path] = read(t, path)
 	}
+	for _, version := range []string{"", "1.2.0"} {
+		for _, file := range starter.Files(model.Charm{Name: "app"}, version) {
+			if strings.HasPrefix(file.Path, ".github/") {
+				texts["init "+version] = file.Text
+			}
+		}
+	}
 	for _, page := range []string{"github-action.md", "testing-charms.md"} {
 		for _, m := range regexp.MustCompile("(?s)```yaml\n(name: .*?)```").FindAllStringSubmatch(read(t, filepath.Join(here, "docs", page)), -1) {
 			if strings.Contains(m[1], "\njobs:") {
@@ -53,7 +63,7 @@ func TestActionlintFindsNothingInTheWorkflows(t *testing.T) {
 			}
 		}
 	}
-	if len(texts) < 3 {
+	if len(texts) < 5 {
 		t.Errorf("only %d workflows were found", len(texts))
 	}
 	for name, text := range texts {
