@@ -41,22 +41,32 @@ func (c grant) String() string {
 // everyone is the user of offers that stands for all others.
 const everyone = "everyone@external"
 
-// offerURL reads the URL of an offer, with the controller and the owner that it leaves out.
+// offerURL reads the URL of an offer, with the owner that it leaves out.
 func offerURL(text string) (model.OfferURL, error) {
 	u, err := model.ParseOfferURL(text)
 	if err != nil {
 		return u, err
 	}
-	u.Controller, u.Owner = cmp.Or(u.Controller, render.ControllerName), cmp.Or(u.Owner, render.UserName)
+	u.Owner = cmp.Or(u.Owner, render.UserName)
 	switch {
 	case u.Endpoint != "":
 		return u, errors.NewNotValid(nil, fmt.Sprintf("saas offer %q shouldn't include endpoint", text))
-	case u.Controller != render.ControllerName:
-		return u, errors.NewNotFound(nil, fmt.Sprintf("controller %q not found: the only one here is %s", u.Controller, render.ControllerName))
 	case u.Owner != render.UserName:
 		return u, errors.NewNotFound(nil, fmt.Sprintf("model %q not found: all models here are those of %s", u.Owner+"/"+u.Model, render.UserName))
 	}
 	return u, nil
+}
+
+// on completes the URLs of offers by the controller that the bundle is deployed on, which
+// is the only one whose offers it can consume.
+func (b *Bundle) on(controller string) error {
+	for i, s := range b.SAAS {
+		if of := s.offer.Controller; of != "" && of != controller {
+			return errors.NewNotFound(nil, fmt.Sprintf("%s: %s.url: controller %q not found: this one is %s", b.file, s.Name, of, controller))
+		}
+		b.SAAS[i].offer.Controller = controller
+	}
+	return nil
 }
 
 // consumed are what the bundle consumes that the model hasn't.

@@ -163,8 +163,9 @@ func (p *parser) resource(app *Application, path, name string, v *yaml.Node) err
 	if app.Resources == nil {
 		app.Resources = map[string]string{}
 	}
-	app.Resources[name] = p.path(v, v.Value)
-	return nil
+	var err error
+	app.Resources[name], err = p.path(v, path, v.Value)
+	return err
 }
 
 // boolean is nil where the value is null, which says nothing.
@@ -194,8 +195,11 @@ func (p *parser) charm(app *Application, path string, v *yaml.Node) error {
 	name := strings.TrimPrefix(v.Value, "ch:")
 	switch {
 	case strings.HasPrefix(text, ".") || filepath.IsAbs(text):
-		abs, err := filepath.Abs(p.path(v, text))
-		app.Charm.Path = abs
+		found, err := p.path(v, path, text)
+		if err != nil {
+			return err
+		}
+		app.Charm.Path, err = filepath.Abs(found)
 		return errors.Annotatef(err, "cannot find charm %q", v.Value)
 	case storedCharm.MatchString(v.Value):
 		app.Charm.URL = v.Value
@@ -221,7 +225,11 @@ func (p *parser) text(path string, v *yaml.Node) (string, error) {
 		if !ok {
 			continue
 		}
-		b, err := os.ReadFile(p.path(v, name))
+		found, err := p.path(v, path, name)
+		if err != nil {
+			return "", err
+		}
+		b, err := os.ReadFile(found)
 		if err != nil {
 			return "", p.errorf(v, path, "%v", err)
 		}

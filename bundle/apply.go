@@ -77,7 +77,7 @@ func (c refreshApp) do(w *Work) error {
 	}
 	w.app.Note("Refreshing %q to revision %s", name, deploy.Revision(url))
 	w.app.NoteLacks(charm, deploy.WhenRefreshed(doc.ApplicationDoc, given, c.app.Trust))
-	if err := w.model.SetCharmFrom(ctx, name, url, false, given, deploy.HubOf(c.app.Release)); err != nil {
+	if err := w.model.Refresh(ctx, name, state.Refresh{URL: url, Resources: given, Hub: deploy.HubOf(c.app.Release)}); err != nil {
 		return errors.Annotatef(err, "cannot refresh application %q", name)
 	}
 	return w.app.WhoWaits(w.model, name, false)

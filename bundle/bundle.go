@@ -66,7 +66,7 @@ type SAAS struct {
 	offer model.OfferURL
 }
 
-// URL is that of the offer, with its controller and its owner.
+// URL is that of the offer, with its owner, and its controller where that is known.
 func (s SAAS) URL() string { return s.offer.String() }
 
 // Machine is a machine that units are placed on.
@@ -143,8 +143,12 @@ func (c CharmRef) String() string {
 // one, and then the overlays, in their order. path is for error texts, and its
 // directory is what charms' paths start from.
 func Parse(path string, content []byte, overlays ...Source) (*Bundle, error) {
-	p := &parser{base: &origin{filepath.Base(path), filepath.Dir(path)}, from: map[*yaml.Node]*origin{}, b: &Bundle{Path: path, file: filepath.Base(path)}}
-	docs, err := p.documents(Source{path, content})
+	return parse(Source{Path: path, Content: content}, overlays...)
+}
+
+func parse(base Source, overlays ...Source) (*Bundle, error) {
+	p := &parser{base: base.origin(), from: map[*yaml.Node]*origin{}, b: &Bundle{Path: base.Path, file: filepath.Base(base.Path)}}
+	docs, err := p.documents(base)
 	if err != nil {
 		return nil, errors.Trace(err)
 	}

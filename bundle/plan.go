@@ -9,6 +9,7 @@ import (
 
 	"github.com/juju/errors"
 
+	"github.com/unitd/unitd/agent"
 	"github.com/unitd/unitd/deploy"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
@@ -102,6 +103,13 @@ func (b *Applier) PlanOf(read *Bundle) (_ *Plan, err error) {
 			p.Drop()
 		}
 	}()
+	here, err := agent.Controller()
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	if err := read.on(here.Name); err != nil {
+		return nil, err
+	}
 	if err := b.follow(read); err != nil {
 		return nil, err
 	}

@@ -21,7 +21,13 @@ const bundleFile = "bundle.yaml"
 type Source struct {
 	Path    string
 	Content []byte
+	// Foreign is one that somebody else has made, as a hub's are: it may name no files of
+	// this host.
+	Foreign bool
 }
+
+// maxBundle is how long the text of a bundle may be.
+const maxBundle = 4 << 20
 
 // Is says whether a path names a bundle: a YAML file, a directory with a bundle.yaml,
 // or an archive that is one. Source: docs/spec/juju-clients.md §13.1.
@@ -49,11 +55,17 @@ func As(path, then string) string {
 // Read reads the bundle at path, a file, a directory with a bundle.yaml, or an archive
 // with one, and lays overlays over it, in their order. Errors are NotFound, and NotValid
 // with file, line and key.
-func Read(path string, overlays ...string) (*Bundle, error) {
+func Read(path string, overlays ...string) (*Bundle, error) { return read(path, false, overlays) }
+
+// ReadForeign is Read for a bundle that is of a hub. Its overlays are from here.
+func ReadForeign(path string, overlays ...string) (*Bundle, error) { return read(path, true, overlays) }
+
+func read(path string, foreign bool, overlays []string) (*Bundle, error) {
 	base, err := readSource("bundle", path)
 	if err != nil {
 		return nil, errors.Trace(err)
 	}
+	base.Foreign = foreign
 	var over []Source
 	for _, path := range overlays {
 		source, err := readSource("overlay", path)
@@ -62,7 +74,7 @@ func Read(path string, overlays ...string) (*Bundle, error) {
 		}
 		over = append(over, source)
 	}
-	bundle, err := Parse(base.Path, base.Content, over...)
+	bundle, err := parse(base, over...)
 	return bundle, errors.Trace(err)
 }
 
@@ -70,7 +82,7 @@ func Read(path string, overlays ...string) (*Bundle, error) {
 func readSource(what, path string) (Source, error) {
 	if ext := filepath.Ext(path); ext == ".bundle" || ext == ".zip" {
 		content, err := readArchive(path)
-		return Source{path, content}, errors.Trace(err)
+		return Source{Path: path, Content: content}, errors.Trace(err)
 	}
 	if st, err := os.Stat(path); err == nil && st.IsDir() && what == "bundle" {
 		path = filepath.Join(path, bundleFile)
@@ -79,7 +91,7 @@ func readSource(what, path string) (Source, error) {
 	if os.IsNotExist(err) {
 		return Source{}, errors.NewNotFound(nil, fmt.Sprintf("no %s was found at %q", what, path))
 	}
-	return Source{path, content}, errors.Annotatef(err, "cannot read the %s", what)
+	return Source{Path: path, Content: content}, errors.Annotatef(err, "cannot read the %s", what)
 }
 
 // readArchive is the bundle in an archive.
@@ -97,14 +109,17 @@ func readArchive(path string) ([]byte, error) {
 		return nil, errors.NewNotValid(nil, fmt.Sprintf("cannot read bundle %s: it has no %s", path, bundleFile))
 	}
 	defer f.Close()
-	content, err := io.ReadAll(f)
+	content, err := io.ReadAll(io.LimitReader(f, maxBundle+1))
+	if len(content) > maxBundle {
+		return nil, errors.NewNotValid(nil, fmt.Sprintf("cannot read bundle %s: its %s is longer than %d MiB", path, bundleFile, maxBundle>>20))
+	}
 	return content, errors.Annotatef(err, "cannot read bundle %s", path)
 }
 
 // documents reads the YAML documents of a source; the nodes of each are noted to be
 // from there. One without content is left out.
 func (p *parser) documents(s Source) ([]*yaml.Node, error) {
-	from := &origin{filepath.Base(s.Path), filepath.Dir(s.Path)}
+	from := s.origin()
 	var docs []*yaml.Node
 	for d := yaml.NewDecoder(bytes.NewReader(s.Content)); ; {
 		var doc yaml.Node
@@ -124,7 +139,14 @@ func (p *parser) documents(s Source) ([]*yaml.Node, error) {
 }
 
 // origin is where a text is from: a file, for errors, and a directory, for paths.
-type origin struct{ file, dir string }
+type origin struct {
+	file, dir string
+	foreign   bool
+}
+
+func (s Source) origin() *origin {
+	return &origin{filepath.Base(s.Path), filepath.Dir(s.Path), s.Foreign}
+}
 
 // note notes where a node is from, and all that is in it.
 func (p *parser) note(n *yaml.Node, from *origin) {
@@ -142,12 +164,16 @@ func (p *parser) origin(n *yaml.Node) *origin {
 	return p.base
 }
 
-// path is a path that a node has, from the directory of what says it.
-func (p *parser) path(n *yaml.Node, path string) string {
-	if filepath.IsAbs(path) {
-		return path
+// path is a path that a node has, from the directory of what says it; key is for errors.
+func (p *parser) path(n *yaml.Node, key, path string) (string, error) {
+	from := p.origin(n)
+	switch {
+	case from.foreign:
+		return "", p.errorf(n, key, "%q is a path, but a bundle of a hub names no files", path)
+	case filepath.IsAbs(path):
+		return path, nil
 	}
-	return filepath.Join(p.origin(n).dir, path)
+	return filepath.Join(from.dir, path), nil
 }
 
 func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == "!!null" }

@@ -85,7 +85,7 @@ func (d Download) check() error {
 
 // check is NotValid for a resource that couldn't be had.
 func (r Resource) check() error {
-	if !ValidName(strings.ReplaceAll(r.Name, "_", "-")) || r.Revision < 0 || strings.ContainsAny(r.Filename, "/\x00") {
+	if r.Name == "" || r.Name[0] == '.' || strings.ContainsAny(r.Name, "/\\\x00") || r.Revision < 0 || strings.ContainsAny(r.Filename, "/\x00") {
 		return notValid("the answer has a resource %q, file %q, revision %d", r.Name, r.Filename, r.Revision)
 	}
 	return errors.Annotatef(r.Download.check(), "resource %q", r.Name)
@@ -111,6 +111,17 @@ func (h hashes) writer() io.Writer { return io.MultiWriter(h.sha256, h.sha384) }
 // fit says whether content is that of a download; what is empty isn't asked.
 func (h hashes) fit(d Download) bool {
 	return (d.SHA256 == "" || d.SHA256 == h.sum()) && (d.SHA384 == "" || d.SHA384 == hex.EncodeToString(h.sha384.Sum(nil)))
+}
+
+// key is what the key of that download would be, if it had this content.
+func (h hashes) key(d Download, kind string) string {
+	if d.SHA256 != "" {
+		d.SHA256 = h.sum()
+	}
+	if d.SHA384 != "" {
+		d.SHA384 = hex.EncodeToString(h.sha384.Sum(nil))
+	}
+	return d.key(kind)
 }
 
 func (h hashes) sum() string { return hex.EncodeToString(h.sha256.Sum(nil)) }
@@ -145,7 +156,9 @@ func (c *Cache) use(d Download, kind string) string {
 	}
 	h := newHashes()
 	if _, err := io.Copy(h.writer(), f); err != nil || !h.fit(d) {
-		os.Remove(path)
+		if err == nil && d.key(kind) != h.key(d, kind) {
+			os.Remove(path) // it isn't what its name says; else the answer is wrong
+		}
 		return ""
 	}
 	now := time.Now()

@@ -89,6 +89,11 @@ func TestWhatIsDamagedInTheCacheIsFetchedAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	wrong := r
+	wrong.Download.SHA384 = strings.Repeat("0", 96)
+	if _, err := w.Fetch(t.Context(), wrong); err == nil || !w.Cache.Has("sha256-"+r.Download.SHA256) {
+		t.Errorf("an answer with a wrong hash: %v; what is there has to stay", err)
+	}
 	if again, err := os.ReadFile(path); err != nil || string(again) != string(good) {
 		t.Errorf("it is still damaged: %v", err)
 	}

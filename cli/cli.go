@@ -21,7 +21,7 @@ func Run(ctx context.Context, line []string, s Streams) int {
 	app := newProgram(ctx, filepath.Base(line[0]), s)
 	defer app.close()
 	root := app.root(args)
-	root.SetArgs(asGoTest(withInterval(args)))
+	root.SetArgs(asGoTest(withInterval(root, args)))
 	root.SetIn(s.In)
 	root.SetOut(printer{app.output})
 	root.SetErr(s.Err)

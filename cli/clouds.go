@@ -79,19 +79,22 @@ func (a cloudVerbs) cloudsOf(s sides) (ofController, ofClient []render.Cloud, er
 	return ofController, ofClient, nil
 }
 
-// changeClouds changes the clouds that are recorded on those sides.
-func (a cloudVerbs) changeClouds(s sides, change func(clouds map[string]model.Cloud, where side) error) error {
+// changeClouds changes the clouds that are recorded on those sides, one after the other,
+// and tells of each what change says of it, once that is done.
+func (a cloudVerbs) changeClouds(s sides, change func(clouds map[string]model.Cloud, where side) (said []string, err error)) error {
 	if s.client {
 		records, err := agent.ReadClient()
 		if err != nil {
 			return err
 		}
-		if err := change(records.Clouds, side{}); err != nil {
+		said, err := change(records.Clouds, side{})
+		if err != nil {
 			return err
 		}
 		if err := records.Write(); err != nil {
 			return err
 		}
+		a.tell(said)
 	}
 	if !s.controller {
 		return nil
@@ -100,13 +103,25 @@ func (a cloudVerbs) changeClouds(s sides, change func(clouds map[string]model.Cl
 	if err != nil {
 		return err
 	}
-	_, err = c.ChangeIdentity(a.Context(), func(doc *state.ControllerDoc) error {
+	var said []string
+	_, err = c.ChangeIdentity(a.Context(), func(doc *state.ControllerDoc) (err error) {
 		if doc.Clouds == nil {
 			doc.Clouds = map[string]model.Cloud{}
 		}
-		return change(doc.Clouds, side{c.Name()})
+		said, err = change(doc.Clouds, side{c.Name()}) // of the last time that it is tried
+		return err
 	})
-	return err
+	if err != nil {
+		return err
+	}
+	a.tell(said)
+	return nil
+}
+
+func (a cloudVerbs) tell(said []string) {
+	for _, line := range said {
+		a.Note("%s", line)
+	}
 }
 
 // side is one of sides: a controller, or, without a name, the client.
@@ -129,22 +144,21 @@ func (a cloudVerbs) addCloudCmd() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			var said []string
-			err = a.changeClouds(s, func(clouds map[string]model.Cloud, where side) error {
+			err = a.changeClouds(s, func(clouds map[string]model.Cloud, where side) ([]string, error) {
 				if _, there := clouds[args[0]]; there {
-					return alreadyThere(args[0], where)
+					return nil, alreadyThere(args[0], where)
 				}
 				clouds[args[0]] = cloud
 				if where.controller != "" {
-					said = append(said, fmt.Sprintf("Cloud %q added to controller %q.", args[0], where.controller))
-				} else {
-					said = append(said, fmt.Sprintf("Cloud %q successfully added to your local client.", args[0]),
-						fmt.Sprintf("\"unitd add-credential %s --client -f FILE\" records credentials for it.", args[0]))
+					return []string{fmt.Sprintf("Cloud %q added to controller %q.", args[0], where.controller)}, nil
 				}
-				return nil
+				return []string{
+					fmt.Sprintf("Cloud %q successfully added to your local client.", args[0]),
+					fmt.Sprintf("\"unitd add-credential %s --client -f FILE\" records credentials for it.", args[0]),
+				}, nil
 			})
 			if err == nil {
-				a.tell(said, "clouds")
+				a.records("clouds")
 			}
 			return err
 		},
@@ -154,14 +168,6 @@ func (a cloudVerbs) addCloudCmd() *cobra.Command {
 	cmd.Flags().BoolVar(&force, "force", false, "noted: no cloud is refused")
 	cmd.Flags().StringVar(&credential, "credential", "", "noted")
 	return cmd
-}
-
-// tell says what was done, and that it was recorded.
-func (a cloudVerbs) tell(said []string, what string) {
-	for _, line := range said {
-		a.Note("%s", line)
-	}
-	a.records(what)
 }
 
 // readCloud reads a cloud from its file, for the sides that the command line names.
@@ -216,21 +222,19 @@ func (a cloudVerbs) updateCloudCmd() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			var said []string
-			err = a.changeClouds(s, func(clouds map[string]model.Cloud, where side) error {
+			err = a.changeClouds(s, func(clouds map[string]model.Cloud, where side) ([]string, error) {
 				place := "on this client"
 				if where.controller != "" {
 					place = fmt.Sprintf("on controller %q", where.controller)
 				}
 				if _, there := clouds[name]; !there {
-					return errors.NewNotFound(nil, fmt.Sprintf("no cloud called %q exists %s", name, place))
+					return nil, errors.NewNotFound(nil, fmt.Sprintf("no cloud called %q exists %s", name, place))
 				}
 				clouds[name] = cloud
-				said = append(said, fmt.Sprintf("Cloud %q updated %s using %s.", name, place, how))
-				return nil
+				return []string{fmt.Sprintf("Cloud %q updated %s using %s.", name, place, how)}, nil
 			})
 			if err == nil {
-				a.tell(said, "clouds")
+				a.records("clouds")
 			}
 			return err
 		},
@@ -263,19 +267,17 @@ func (a cloudVerbs) removeCloudCmd() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.changeClouds(s, func(clouds map[string]model.Cloud, where side) error {
+			return a.changeClouds(s, func(clouds map[string]model.Cloud, where side) ([]string, error) {
 				from, on := "this client", "this client"
 				if where.controller != "" {
 					from = fmt.Sprintf("controller %q", where.controller)
 					on = from
 				}
 				if _, there := clouds[args[0]]; !there {
-					a.Note("No cloud called %q exists on %s", args[0], on)
-					return nil
+					return []string{fmt.Sprintf("No cloud called %q exists on %s", args[0], on)}, nil
 				}
 				delete(clouds, args[0])
-				a.Note("Removed details of cloud %q from %s", args[0], from)
-				return nil
+				return []string{fmt.Sprintf("Removed details of cloud %q from %s", args[0], from)}, nil
 			})
 		},
 	}

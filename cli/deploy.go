@@ -106,11 +106,8 @@ func (a charmVerbs) deploy(word, name string, f deployFlags) error {
 	case release != nil:
 		return a.deployRelease(*release, name, f)
 	case bundle.Is(path):
-		if given := f.onBundle(); given != "" {
-			return errors.New("options provided but not supported when deploying a bundle: " + given)
-		}
-		if f.to != "" {
-			return Usagef("%s", bundle.As(path, ": ")+"--to is for a charm: a bundle says itself where its units go")
+		if err := f.forBundle(path); err != nil {
+			return err
 		}
 		return a.deployBundle(path, name, f)
 	}

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -45,6 +44,9 @@ func (a charmVerbs) named(word string, f deployFlags) (path string, r *charmhub.
 func (a charmVerbs) deployRelease(r charmhub.Release, name string, f deployFlags) error {
 	if r.Type == charmhub.TypeBundle {
 		return a.deployHubBundle(r, name, f)
+	}
+	if err := f.bundle.onCharm(); err != nil {
+		return err
 	}
 	if err := f.hub.checkCharm(); err != nil {
 		return err
@@ -97,14 +99,16 @@ func (a charmVerbs) deployHubBundle(r charmhub.Release, name string, f deployFla
 	if err := f.hub.checkBundle(); err != nil {
 		return err
 	}
+	if err := f.forBundle(""); err != nil {
+		return err
+	}
 	return a.deployRead("", name, f, func() (*bundle.Bundle, error) {
 		a.Note("Located bundle %q in charm-hub, revision %d", r.Name, r.Revision)
 		return a.readHubBundle(r, f.bundle.overlays)
 	})
 }
 
-// readHubBundle reads a bundle of a hub. Paths in it would be those of whoever has made
-// it, so it names charms of the hub alone; its overlays are from here.
+// readHubBundle reads a bundle of a hub, and lays overlays over it.
 func (a charmVerbs) readHubBundle(r charmhub.Release, overlays []string) (*bundle.Bundle, error) {
 	hub, err := a.Hub()
 	if err != nil {
@@ -123,16 +127,7 @@ func (a charmVerbs) readHubBundle(r charmhub.Release, overlays []string) (*bundl
 	if err := copyTo(path, kept); err != nil {
 		return nil, errors.Annotate(err, "cannot unpack the bundle")
 	}
-	read, err := bundle.Read(path, overlays...)
-	if err != nil {
-		return nil, err
-	}
-	for _, app := range read.Applications {
-		if rel, err := filepath.Rel(dir, app.Charm.Path); err == nil && filepath.IsLocal(rel) {
-			return nil, errors.NewNotValid(nil, fmt.Sprintf("bundle %q of Charmhub: application %q: its charm is a path, %q, which the bundle doesn't have", r.Name, app.Name, "./"+rel))
-		}
-	}
-	return read, nil
+	return bundle.ReadForeign(path, overlays...)
 }
 
 func copyTo(path, from string) error {

@@ -3,13 +3,16 @@ package cli
 import (
 	"strings"
 
+	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/bundle"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
 )
 
-// onBundle names those flags that were given and that bundles don't take; empty: none.
+// forBundle is the error of flags that bundles don't take; path is that of the bundle.
 // Source: docs/spec/juju-clients.md §10.1.
-func (f deployFlags) onBundle() string {
+func (f deployFlags) forBundle(path string) error {
 	var given []string
 	for _, flag := range []struct {
 		name string
@@ -19,7 +22,13 @@ func (f deployFlags) onBundle() string {
 			given = append(given, flag.name)
 		}
 	}
-	return strings.Join(given, ", ")
+	switch {
+	case len(given) > 0:
+		return errors.New("options provided but not supported when deploying a bundle: " + strings.Join(given, ", "))
+	case f.to != "":
+		return Usagef("%s", bundle.As(path, ": ")+"--to is for a charm: a bundle says itself where its units go")
+	}
+	return nil
 }
 
 // more adds what the flags say of spaces, of storage that is there, and of places.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/juju/errors"
@@ -150,19 +151,19 @@ func (a hubVerbs) keepDownload(kept string, r charmhub.Release, path string) err
 	if path == "" {
 		path = fmt.Sprintf("%s_r%d.%s", r.Name, r.Revision, r.Type)
 	}
-	temp := path + ".part"
-	if err := os.Remove(temp); err != nil && !os.IsNotExist(err) {
+	dir, err := os.MkdirTemp(filepath.Dir(path), ".unitd-download-")
+	if err != nil {
 		return errors.Annotate(err, "cannot write the file")
 	}
-	err := copyTo(temp, kept)
-	if err == nil {
+	defer os.RemoveAll(dir)
+	temp := filepath.Join(dir, "part")
+	if err = copyTo(temp, kept); err == nil {
 		err = os.Chmod(temp, 0o644)
 	}
 	if err == nil {
 		err = os.Rename(temp, path)
 	}
 	if err != nil {
-		_ = os.Remove(temp)
 		return errors.Annotate(err, "cannot write the file")
 	}
 	shown := path

@@ -63,7 +63,8 @@ func (f hubFlags) checkBundle() error {
 	return nil
 }
 
-// followed has charms be found as the model says, if there is one yet.
+// followed has charms be found as the model says, or, before there is one, as the first
+// one will say.
 func (a charmVerbs) followed(f hubFlags) error {
 	a.Offline = f.offline
 	c, err := a.Open()
@@ -71,8 +72,15 @@ func (a charmVerbs) followed(f hubFlags) error {
 		return err
 	}
 	infos, err := c.Models(a.Context())
-	if err != nil || len(infos) == 0 {
+	if err != nil {
 		return err
+	}
+	if len(infos) == 0 {
+		recorded, err := c.Recorded(a.Context())
+		if err != nil {
+			return err
+		}
+		return a.FollowingNew(recorded)
 	}
 	m, err := a.model()
 	if err != nil {

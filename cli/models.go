@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -11,6 +13,7 @@ import (
 	"github.com/juju/errors"
 	"github.com/spf13/cobra"
 
+	"github.com/unitd/unitd/agent"
 	"github.com/unitd/unitd/hooks"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/render"
@@ -37,11 +40,20 @@ cloud (k8s, microk8s…) it takes container charms alone; any other takes both k
 		Example: "  unitd add-model staging\n  unitd add-model web microk8s\n  unitd add-model test --no-switch --config update-status-hook-interval=10s",
 		Args:    Args(1, 2, "no model name specified"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			kind := state.IAAS
-			if len(args) == 2 && kubernetesCloud(args[1]) {
-				kind = state.CAAS
+			kind, here := state.IAAS, true
+			if len(args) == 2 {
+				var err error
+				if kind, here, err = a.cloudOf(args[1]); err != nil {
+					return err
+				}
 			}
-			return a.addModel(args[0], kind, config, noSwitch)
+			if err := a.addModel(args[0], kind, config, noSwitch); err != nil {
+				return err
+			}
+			if !here {
+				a.Note("The model is on this host: %q is recorded only.", args[1])
+			}
+			return nil
 		},
 	}
 	cmd.Flags().BoolVar(&noSwitch, "no-switch", false, "leave the current model the current one")
@@ -50,6 +62,42 @@ cloud (k8s, microk8s…) it takes container charms alone; any other takes both k
 		cmd.Flags().StringVar(&ignored, name, "", "noted: all is on this machine")
 	}
 	return cmd
+}
+
+// cloudOf is the kind of models that a cloud has, "NAME" or "NAME/REGION", and whether it
+// is another name for this host. The error is NotFound for one that nobody knows.
+// Source: docs/spec/juju-clients.md §4.2.
+func (a modelVerbs) cloudOf(word string) (kind state.ModelType, here bool, err error) {
+	name, _, _ := strings.Cut(word, "/")
+	switch {
+	case kubernetesCloud(name):
+		return state.CAAS, true, nil
+	case slices.Contains(hostClouds(), name) || name == render.RegionName:
+		return state.IAAS, true, nil
+	}
+	clouds := model.KnownClouds()
+	records, err := agent.ReadClient()
+	if err != nil {
+		return "", false, err
+	}
+	maps.Copy(clouds, records.Clouds)
+	c, err := a.Open()
+	if err != nil {
+		return "", false, err
+	}
+	doc, err := c.Recorded(a.Context())
+	if err != nil {
+		return "", false, err
+	}
+	maps.Copy(clouds, doc.Clouds)
+	cloud, known := clouds[name]
+	switch {
+	case !known:
+		return "", false, errors.NewNotFound(nil, fmt.Sprintf("cloud %q not found: \"unitd clouds --all\" shows those that there are", name))
+	case cloud.Type == "kubernetes" || cloud.Type == "k8s":
+		return state.CAAS, false, nil
+	}
+	return state.IAAS, false, nil
 }
 
 func (a modelVerbs) addModel(name string, kind state.ModelType, config []string, noSwitch bool) error {

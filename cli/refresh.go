@@ -92,7 +92,7 @@ func (a charmVerbs) refresh(name string, f refreshFlags) error {
 	case state.FromHub(app.Charm) && app.Hub != nil:
 		return a.refreshHub(m, app, f)
 	case f.hub.revision != latest:
-		return a.refreshTo(name, f.hub.revision, f)
+		return a.refreshTo(name, f.hub.revision, nil, f)
 	}
 	return a.refreshAlias(m, app, f)
 }
@@ -182,7 +182,7 @@ func (a charmVerbs) refreshFound(m *state.Model, name string, charm deploy.Charm
 		return err
 	}
 	if err := sameBase(app, old.Charm, charm.Charm.Charm); err != nil && !f.base() {
-		return errors.Errorf("cannot refresh application %q: %v; --force-base keeps its units on their base", name, err)
+		return notOnItsBase(name, err)
 	}
 	if err := a.checkMore(m, name, charm.Charm.Charm, f.more); err != nil {
 		return err
@@ -195,13 +195,8 @@ func (a charmVerbs) refreshFound(m *state.Model, name string, charm deploy.Charm
 	if err != nil {
 		return err
 	}
-	if err := a.beforeRefresh(m, name, charm.Charm.Charm, f.more); err != nil {
-		return err
-	}
-	if err := m.SetCharmFrom(a.Context(), name, url, f.units(), given, deploy.HubOf(charm.Release)); err != nil {
-		return err
-	}
-	if err := a.setConfig(m, name, set); err != nil {
+	err = a.carryOutRefresh(m, name, f, state.Refresh{URL: url, Resources: given, Hub: deploy.HubOf(charm.Release), Config: set})
+	if err != nil {
 		return err
 	}
 	if charm.Release != nil {
@@ -219,16 +214,15 @@ func (a charmVerbs) refreshFound(m *state.Model, name string, charm deploy.Charm
 	return a.added()
 }
 
-// setConfig sets options of an application, if there are any to set.
-func (a charmVerbs) setConfig(m *state.Model, name string, set map[string]string) error {
-	if len(set) == 0 {
-		return nil
-	}
-	return m.SetConfig(a.Context(), name, set, nil)
+// notOnItsBase is the error of a charm that doesn't name the base that units are on; err
+// says so.
+func notOnItsBase(application string, err error) error {
+	return errors.Errorf("cannot refresh application %q: %v; --force-base keeps its units on their base", application, err)
 }
 
-// refreshTo is refresh to a revision that the model has.
-func (a charmVerbs) refreshTo(name string, to int, f refreshFlags) error {
+// refreshTo is refresh to a revision that the model has; hub is what is followed from now
+// on, nil: what was.
+func (a charmVerbs) refreshTo(name string, to int, hub *state.Hub, f refreshFlags) error {
 	m, err := a.model()
 	if err != nil {
 		return err
@@ -259,13 +253,14 @@ func (a charmVerbs) refreshTo(name string, to int, f refreshFlags) error {
 	if err := a.checkMore(m, name, charm.Charm, f.more); err != nil {
 		return err
 	}
-	if err := a.beforeRefresh(m, name, charm.Charm, f.more); err != nil {
-		return err
+	if err := sameBase(app, old.Charm, charm.Charm); err != nil && !f.base() {
+		return notOnItsBase(name, err)
 	}
-	if err := m.SetCharmAndResources(a.Context(), name, url, f.units(), nil); err != nil {
-		return err
+	r := state.Refresh{URL: url, Hub: hub, Config: set}
+	if url == app.Charm && !f.units() {
+		r.URL = "" // its units have it
 	}
-	if err := a.setConfig(m, name, set); err != nil {
+	if err := a.carryOutRefresh(m, name, f, r); err != nil {
 		return err
 	}
 	if err := a.afterRefresh(m, name, app, old.Charm, charm.Charm, f.more); err != nil {

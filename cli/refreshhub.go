@@ -91,16 +91,11 @@ func (a charmVerbs) upToDate(m *state.Model, app state.ApplicationDoc, old state
 	if err != nil {
 		return err
 	}
-	if err := m.SetResources(a.Context(), app.Name, given); err != nil {
+	if err := a.checkMore(m, app.Name, old.Charm, f.more); err != nil {
 		return err
 	}
-	if err := a.setConfig(m, app.Name, set); err != nil {
+	if err := a.carryOutRefresh(m, app.Name, f, state.Refresh{Resources: given, Config: set, Hub: following(app, r.Channel.String())}); err != nil {
 		return err
-	}
-	if channel := r.Channel.String(); channel != app.Hub.Channel {
-		if err := m.Follow(a.Context(), app.Name, channel); err != nil {
-			return err
-		}
 	}
 	if len(given) > 0 {
 		a.Note("charm %q: resources to be upgraded", app.Hub.Name)
@@ -108,7 +103,17 @@ func (a charmVerbs) upToDate(m *state.Model, app state.ApplicationDoc, old state
 		a.Note("charm %q: already up-to-date", app.Hub.Name)
 	}
 	a.noteChannel(app, r.Channel.String())
+	if err := a.afterRefresh(m, app.Name, app, old.Charm, old.Charm, f.more); err != nil {
+		return err
+	}
 	return a.added()
+}
+
+// following is what an application follows in a channel.
+func following(app state.ApplicationDoc, channel string) *state.Hub {
+	hub := *app.Hub
+	hub.Channel = channel
+	return &hub
 }
 
 // noteChannel says that an application follows another channel from now on.
@@ -124,17 +129,13 @@ func (a charmVerbs) refreshHeld(m *state.Model, app state.ApplicationDoc, channe
 	if err != nil || !held || len(f.resources) > 0 {
 		return false, err
 	}
-	if url == app.Charm {
-		a.Note("charm %q: already up-to-date", app.Hub.Name)
-	} else if err := a.refreshTo(app.Name, f.hub.revision, f); err != nil {
+	if err := a.refreshTo(app.Name, f.hub.revision, following(app, channel), f); err != nil {
 		return true, err
 	}
-	if channel != app.Hub.Channel {
-		if err := m.Follow(a.Context(), app.Name, channel); err != nil {
-			return true, err
-		}
-		a.noteChannel(app, channel)
+	if url == app.Charm {
+		a.Note("charm %q: already up-to-date", app.Hub.Name)
 	}
+	a.noteChannel(app, channel)
 	return true, nil
 }
 

@@ -59,27 +59,23 @@ func (a charmVerbs) checkMore(m *state.Model, name string, charm model.Charm, f 
 	return m.CheckRefresh(a.Context(), name, charm, directives, others)
 }
 
-// beforeRefresh does what has to be done before a new charm comes.
-func (a charmVerbs) beforeRefresh(m *state.Model, name string, charm model.Charm, f refreshMore) error {
-	directives, _, err := f.asked()
-	if err != nil || len(directives) == 0 {
+// carryOutRefresh gives an application a charm, with what the flags say beside it.
+func (a charmVerbs) carryOutRefresh(m *state.Model, name string, f refreshFlags, r state.Refresh) error {
+	directives, others, err := f.more.asked()
+	if err != nil {
 		return err
 	}
-	return m.SetStorage(a.Context(), name, charm, directives)
+	r.Force, r.Storage, r.Bindings = f.units(), directives, others
+	if f.more.trust.given {
+		r.Trust = &f.more.trust.trust
+	}
+	return m.Refresh(a.Context(), name, r)
 }
 
-// afterRefresh does the rest, and says what has become of bindings where that is news.
+// afterRefresh says what has become of bindings, where that is news.
 func (a charmVerbs) afterRefresh(m *state.Model, name string, was state.ApplicationDoc, old, charm model.Charm, f refreshMore) error {
-	if f.trust.given {
-		if err := m.SetTrust(a.Context(), name, f.trust.trust); err != nil {
-			return err
-		}
-	}
 	_, others, err := f.asked()
 	if err != nil || len(others) == 0 {
-		return err
-	}
-	if _, err := m.Bind(a.Context(), name, others); err != nil {
 		return err
 	}
 	app, err := m.Application(a.Context(), name)

@@ -26,10 +26,7 @@ func (a modelVerbs) showModelCmd() *cobra.Command {
 				}
 				a.flag = args[0]
 			}
-			m, err := a.model()
-			if errors.Is(err, errors.NotFound) && len(args) == 1 {
-				return errors.NewNotFound(nil, fmt.Sprintf("model %s:%s/%s not found", a.Opened().Name(), render.UserName, args[0]))
-			}
+			m, err := a.modelShown(args)
 			if err != nil {
 				return err
 			}
@@ -48,6 +45,36 @@ func (a modelVerbs) showModelCmd() *cobra.Command {
 	cmd.Flags().StringVarP(&output, "output", "o", "", "write to this file")
 	formats(cmd, "yaml", "json")
 	return cmd
+}
+
+// modelShown is the model that show-model shows: the one in focus, or that which a
+// reference or a UUID names.
+func (a modelVerbs) modelShown(args []string) (*state.Model, error) {
+	if len(args) == 0 {
+		return a.model()
+	}
+	c, err := a.Open()
+	if err != nil {
+		return nil, err
+	}
+	infos, err := c.Models(a.Context())
+	if err != nil {
+		return nil, err
+	}
+	for _, info := range infos {
+		if info.UUID == args[0] {
+			return c.Open(info), nil
+		}
+	}
+	name, err := modelRef(args[0])
+	if err != nil {
+		return nil, err
+	}
+	m, err := c.Model(a.Context(), name)
+	if errors.Is(err, errors.NotFound) {
+		return nil, errors.NewNotFound(nil, fmt.Sprintf("model %s:%s/%s not found", c.Name(), render.UserName, name))
+	}
+	return m, err
 }
 
 // modelFacts are what show-model shows beside the status.

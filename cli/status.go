@@ -3,6 +3,10 @@ package cli
 import (
 	"bytes"
 	"context"
+	"os"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/juju/errors"
 	"github.com/spf13/cobra"
@@ -53,6 +57,8 @@ open port ("8080/tcp", "8000-8100/tcp").`,
 	fs.BoolVar(&f.relations, "integrations", false, "the same as --relations")
 	fs.BoolVar(&f.storage, "storage", false, "show storage too")
 	fs.BoolVar(&f.utc, "utc", false, "show times in UTC")
+	fs.Int("retry-count", 3, "noted: the store is read at once")
+	fs.Duration("retry-delay", 100*time.Millisecond, "noted: the store is read at once")
 	fs.BoolVar(&f.color, "color", false, "use colours even if this is not a terminal")
 	fs.BoolVar(&f.noColor, "no-color", false, "use no colours")
 	fs.Var(&f.watch, "watch", "show it again at each change, until Ctrl-C; with a duration, at least that often")
@@ -65,6 +71,14 @@ func (a statusVerbs) status(selectors []string, f statusFlags) error {
 	if f.color && f.noColor {
 		return Usagef("--color and --no-color exclude each other")
 	}
+	if text := os.Getenv(statusUTC); text != "" {
+		utc, err := strconv.ParseBool(text)
+		if err != nil {
+			return errors.Errorf("invalid %s env var, expected true|false", statusUTC)
+		}
+		f.utc = f.utc || utc
+	}
+	a.noteAlways(f)
 	m, err := a.model()
 	if err != nil {
 		return err
@@ -82,10 +96,31 @@ func (a statusVerbs) status(selectors []string, f statusFlags) error {
 	return nil // Ctrl-C is how it ends
 }
 
+// statusUTC is the variable that stands for --utc.
+const statusUTC = "JUJU_STATUS_ISO_TIME"
+
+// noteAlways says which flags are for the table alone. Source: docs/spec/juju-clients.md §9.
+func (a statusVerbs) noteAlways(f statusFlags) {
+	var given []string
+	if f.relations {
+		given = append(given, "relations")
+	}
+	if f.storage {
+		given = append(given, "storage")
+	}
+	switch {
+	case f.format == "tabular" || len(given) == 0:
+	case len(given) == 1:
+		a.Note("provided %s option is always enabled in non tabular formats", given[0])
+	default:
+		a.Note("provided %s options are always enabled in non tabular formats", strings.Join(given, ", "))
+	}
+}
+
 func (a statusVerbs) showStatus(m *state.Model, s *state.FullStatus, selectors []string, f statusFlags) error {
 	all := len(s.Applications) + len(s.Machines) + len(s.SAAS) + len(s.Offers)
 	render.SelectStatus(s, selectors)
-	if len(s.Applications)+len(s.Machines)+len(s.SAAS)+len(s.Offers) == 0 {
+	if len(s.Applications)+len(s.Machines) == 0 && (len(selectors) > 0 || all == 0) {
 		defer a.noteEmpty(s, selectors, f, all == 0)
 	}
 	if f.format == "json" || f.format == "yaml" {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/juju/errors"
+	"github.com/spf13/cobra"
 
 	"github.com/unitd/unitd/state"
 	"github.com/unitd/unitd/terminal"
@@ -50,9 +51,12 @@ const watchAlways = "at each change"
 
 // withInterval gives --watch of "status" the word behind it as its value, if that
 // is a duration: Juju's has to have one, and unitd's can do without.
-func withInterval(args []string) []string {
-	verb := slices.Index(args, "status")
-	for i := max(verb, 0); verb >= 0 && i+1 < len(args) && args[i] != "--"; i++ {
+func withInterval(root *cobra.Command, args []string) []string {
+	cmd, _, err := root.Find(args)
+	if err != nil || cmd.Name() != "status" {
+		return args
+	}
+	for i := 0; i+1 < len(args) && args[i] != "--"; i++ {
 		if _, err := time.ParseDuration(args[i+1]); err == nil && args[i] == "--watch" {
 			return slices.Concat(args[:i], []string{"--watch=" + args[i+1]}, args[i+2:])
 		}

@@ -35,17 +35,35 @@ func (d *Deployer) Following(m *state.Model) error {
 	if err != nil {
 		return err
 	}
-	d.hubURL, d.aliasFile = "", ""
+	url := ""
 	if set[state.CharmhubURL] {
-		d.hubURL = all[state.CharmhubURL]
+		url = all[state.CharmhubURL]
 	}
-	d.aliasFile = all[state.CharmAliases]
 	base, err := d.BaseOf(m)
 	if err != nil {
 		return err
 	}
-	d.preferred, d.hub, d.aliases = base, nil, nil
+	d.followWhat(url, all[state.CharmAliases], base)
 	return nil
+}
+
+// FollowingNew is Following for the first model of a controller, before that is made.
+func (d *Deployer) FollowingNew(c state.ControllerDoc) error {
+	set := c.ForModels(state.HostRegion)
+	var base model.Base
+	if text := set["default-base"]; text != "" {
+		var err error
+		if base, err = model.ParseBase(text); err != nil {
+			return errors.Trace(err)
+		}
+	}
+	d.followWhat(set[state.CharmhubURL], set[state.CharmAliases], base)
+	return nil
+}
+
+func (d *Deployer) followWhat(url, aliases string, base model.Base) {
+	d.hubURL, d.aliasFile, d.preferred = url, aliases, base
+	d.hub, d.aliases = nil, nil
 }
 
 // Hub is a client of the hub that the model says that is followed, else the environment;

@@ -41,7 +41,7 @@ func ApplicationDetail(app state.ApplicationView) Tree {
 		t["base"] = base.String()
 	}
 	if app.Exposed {
-		t["exposed-endpoints"] = Tree{"": Tree{"expose-to-cidrs": []string{"0.0.0.0/0", "::/0"}}}
+		t["exposed-endpoints"] = exposedTo(app.ExposedEndpoints)
 	}
 	// What an older model has there may be no constraints.
 	if c, err := model.ParseConstraints(app.Constraints); err == nil {
@@ -54,4 +54,24 @@ func ApplicationDetail(app state.ApplicationView) Tree {
 // bindings are the spaces of all that can be bound of an application.
 func bindings(app state.ApplicationView) map[string]string {
 	return app.Bindings.All(app.CharmDoc.Charm.Bindable())
+}
+
+// exposedTo are the endpoints by which an application is exposed, and to whom: all to
+// everybody, where nobody has said otherwise.
+func exposedTo(endpoints map[string]state.ExposedTo) Tree {
+	if len(endpoints) == 0 {
+		return Tree{"": Tree{"expose-to-cidrs": []string{"0.0.0.0/0", "::/0"}}}
+	}
+	all := Tree{}
+	for name, to := range endpoints {
+		one := Tree{}
+		if len(to.Spaces) > 0 {
+			one["expose-to-spaces"] = to.Spaces
+		}
+		if len(to.CIDRs) > 0 {
+			one["expose-to-cidrs"] = to.CIDRs
+		}
+		all[name] = one
+	}
+	return all
 }

@@ -78,7 +78,8 @@ func (s selection) machine(m state.MachineView) bool {
 
 // SelectStatus leaves only what the words match, and what belongs to it: of a
 // machine its units, of a principal its subordinates, of a subordinate its
-// principal; and each time the application and the machine.
+// principal; and each time the application and the machine. SAAS and offers stay.
+// Source: docs/spec/juju-clients.md §9.
 func SelectStatus(s *state.FullStatus, words []string) {
 	if len(words) == 0 {
 		return
@@ -101,8 +102,6 @@ func SelectStatus(s *state.FullStatus, words []string) {
 	s.Relations = slices.DeleteFunc(s.Relations, func(r state.RelationDoc) bool {
 		return !slices.ContainsFunc(r.Endpoints, func(e model.Endpoint) bool { return named[e.Application] })
 	})
-	s.SAAS = slices.DeleteFunc(s.SAAS, func(v state.SAASView) bool { return !slices.Contains(words, v.Name) })
-	s.Offers = slices.DeleteFunc(s.Offers, func(v state.OfferView) bool { return !slices.Contains(words, v.Name) && !named[v.Application] })
 	s.Storage = slices.DeleteFunc(s.Storage, func(v state.StorageView) bool { return !units[v.Unit] })
 }
 

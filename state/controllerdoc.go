@@ -49,15 +49,20 @@ func (d ControllerDoc) ForModels(region string) map[string]string {
 // Identity reads what the store is as a controller. A store that nobody has asked yet
 // gets its UUID then.
 func (c *Controller) Identity(ctx context.Context) (ControllerDoc, error) {
-	var doc ControllerDoc
-	_, err := c.store.View(ctx, func(r store.Reader) (err error) {
-		doc, err = readController(r)
-		return errors.Trace(err)
-	})
+	doc, err := c.Recorded(ctx)
 	if err != nil || doc.UUID != "" {
 		return doc, errors.Trace(err)
 	}
 	return c.ChangeIdentity(ctx, func(*ControllerDoc) error { return nil })
+}
+
+// Recorded is Identity without a change: of a store that nobody has asked yet it is zero.
+func (c *Controller) Recorded(ctx context.Context) (doc ControllerDoc, err error) {
+	_, err = c.store.View(ctx, func(r store.Reader) (err error) {
+		doc, err = readController(r)
+		return errors.Trace(err)
+	})
+	return doc, errors.Trace(err)
 }
 
 // ChangeIdentity changes what the store says of itself, and returns that.

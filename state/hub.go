@@ -91,29 +91,6 @@ func (m *Model) HeldFromHub(ctx context.Context, architecture, name string, revi
 	return url, err == nil, errors.Trace(err)
 }
 
-// SetCharmFrom is SetCharmAndResources for a charm of a hub, which later refreshes
-// follow.
-func (m *Model) SetCharmFrom(ctx context.Context, name, url string, force bool, given map[string]Content, hub *Hub) error {
-	return m.changeApplication(ctx, name, func(tx *txn, app *ApplicationDoc) error {
-		was := app.made()
-		if err := tx.setCharm(app, url, force); err != nil {
-			return errors.Trace(err)
-		}
-		charm, err := tx.charm(url)
-		if err != nil {
-			return errors.Trace(err)
-		}
-		if err := tx.give(app, charm.Charm, given); err != nil {
-			return err
-		}
-		if hub != nil {
-			app.Hub = hub
-		}
-		app.remember(was)
-		return nil
-	})
-}
-
 // Follow has later refreshes of an application follow another channel of its charm.
 func (m *Model) Follow(ctx context.Context, name, channel string) error {
 	return m.changeApplication(ctx, name, func(_ *txn, app *ApplicationDoc) error {

@@ -24,18 +24,7 @@ func (m *Model) SetCharm(ctx context.Context, name, url string, force bool) erro
 // SetCharmAndResources is SetCharm and SetResources as one upgrade; given is by
 // the names of resources of the new charm.
 func (m *Model) SetCharmAndResources(ctx context.Context, name, url string, force bool, given map[string]Content) error {
-	return m.SetCharmFrom(ctx, name, url, force, given, nil)
-}
-
-// SetStorage says what is changed of what deploy was told of an Alive application's
-// storage: it holds for later units, and for storage that only its next charm has. The
-// error is NotValid for what no unit of that charm could have.
-func (m *Model) SetStorage(ctx context.Context, name string, charm model.Charm, directives map[string]model.StorageDirective) error {
-	err := m.changeApplication(ctx, name, func(tx *txn, app *ApplicationDoc) (err error) {
-		app.Storage, err = tx.storageWith(*app, charm, directives)
-		return errors.Trace(err)
-	})
-	return errors.Trace(err)
+	return m.Refresh(ctx, name, Refresh{URL: url, Force: force, Resources: given})
 }
 
 // storageWith are an application's directives with others over them, for a charm.
@@ -53,8 +42,8 @@ func (d docs) storageWith(app ApplicationDoc, charm model.Charm, directives map[
 	return all, errors.Trace(charm.CheckMounts(app.Name, all))
 }
 
-// CheckRefresh is the error that SetStorage and Bind would give with a charm that the
-// application is yet to have.
+// CheckRefresh is the error that Refresh would give for directives of storage and bindings
+// with a charm that the application is yet to have.
 func (m *Model) CheckRefresh(ctx context.Context, name string, charm model.Charm, directives map[string]model.StorageDirective, others model.Bindings) error {
 	_, err := m.view(ctx, func(r docs) error {
 		app, err := r.application(name)

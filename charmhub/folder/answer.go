@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"net/http"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/unitd/unitd/charmhub"
 )
@@ -110,7 +112,8 @@ func (h *Hub) act(a action) (release, charmhub.Channel, *fault) {
 	return inChannel(all, channel, *a.Base)
 }
 
-// track is the default one: "latest", if anything is released to it.
+// track is the default one: "latest", if anything is released to it, else the one of the
+// highest version.
 func track(all []release) string {
 	var tracks []string
 	for _, r := range all {
@@ -121,8 +124,27 @@ func track(all []release) string {
 	if slices.Contains(tracks, latest) {
 		return latest
 	}
-	return slices.Max(tracks)
+	return slices.MaxFunc(tracks, byNumbers)
 }
+
+// byNumbers compares tracks as versions: 9 comes before 14.
+func byNumbers(a, b string) int {
+	as, bs := strings.FieldsFunc(a, notInWord), strings.FieldsFunc(b, notInWord)
+	for i := range min(len(as), len(bs)) {
+		one, err := strconv.Atoi(as[i])
+		other, otherErr := strconv.Atoi(bs[i])
+		by := strings.Compare(as[i], bs[i])
+		if err == nil && otherErr == nil {
+			by = cmp.Compare(one, other)
+		}
+		if by != 0 {
+			return by
+		}
+	}
+	return cmp.Compare(len(as), len(bs))
+}
+
+func notInWord(r rune) bool { return r == '.' || r == '-' || r == '_' }
 
 // inChannel is what a channel has for a base, of the releases of a charm.
 func inChannel(all []release, want charmhub.Channel, base charmhub.Base) (release, charmhub.Channel, *fault) {

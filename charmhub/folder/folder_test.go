@@ -74,6 +74,14 @@ func TestFilesAreReleasedByTheirNames(t *testing.T) {
 			t.Errorf("%q: resources %+v", want.channel, r.Resources)
 		}
 	}
+	for _, file := range []string{"gauge_r1_9-stable.charm", "gauge_r2_14-stable.charm", "gauge_r3_2.10-stable.charm"} {
+		hubtest.Charm(t, filepath.Join(dir, file), map[string]string{"metadata.yaml": "name: gauge\nresources: {jdk-17: {type: file, filename: jdk}}\n"})
+	}
+	write(t, dir, "gauge.jdk-17_r1.tar", "java")
+	tracks, err := client(t, dir).Install(t.Context(), charmhub.Want{Name: "gauge", Revision: charmhub.Latest})
+	if err != nil || tracks.Channel.Track != "14" || len(tracks.Resources) != 1 || tracks.Resources[0].Name != "jdk-17" {
+		t.Errorf("the default track: %+v, %v", tracks, err)
+	}
 	if r, err := c.Install(t.Context(), charmhub.Want{Name: "ledger", Revision: 0}); err != nil || r.Revision != 0 {
 		t.Errorf("without a revision: %d, %v", r.Revision, err)
 	}

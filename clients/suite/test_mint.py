@@ -27,7 +27,13 @@ def message(status: jubilant.Status, unit: str) -> str:
 def test_deploy(juju: jubilant.Juju):
     juju.deploy(CHARMS / "mint")
     juju.deploy(CHARMS / "purse")
-    status = juju.wait(lambda s: jubilant.all_active(s, "mint") and jubilant.all_blocked(s, "purse"))
+    status = juju.wait(
+        lambda s: (
+            jubilant.all_active(s, "mint")
+            and jubilant.all_blocked(s, "purse")
+            and jubilant.all_agents_idle(s)  # the mint is active before its version is known
+        )
+    )
     assert message(status, "purse/0") == "empty: integrate with a mint"
     assert status.apps["mint"].version == "1.0"
 
