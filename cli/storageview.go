@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/juju/errors"
@@ -74,8 +73,15 @@ func (a storageVerbs) eachStorage(words []string, doing string, do func(*state.M
 	return a.Ensure()
 }
 
-// goesWith says, in lines, what becomes of a unit's storage when the unit goes,
-// and sees to it that it is destroyed if that is wanted.
+// fateOf is what --destroy-storage says.
+func fateOf(destroy bool) state.StorageFate {
+	if destroy {
+		return state.StorageDestroyed
+	}
+	return state.StorageStays
+}
+
+// goesWith says, in lines, what becomes of a unit's storage when the unit goes.
 func (a storageVerbs) goesWith(m *state.Model, unit model.UnitName, destroy bool) (string, error) {
 	all, err := m.StorageOf(a.Context(), unit)
 	if errors.Is(err, errors.NotFound) {
@@ -84,18 +90,19 @@ func (a storageVerbs) goesWith(m *state.Model, unit model.UnitName, destroy bool
 	if err != nil || len(all) == 0 {
 		return "", err
 	}
+	fate, err := m.StorageFate(a.Context(), unit)
+	if err != nil {
+		return "", ignore(err, errors.NotFound)
+	}
 	lines := ""
 	for _, v := range all {
 		verb := "detach"
-		if destroy || !render.PersistentStorage(v) || !v.Provided || v.Life != model.Alive {
+		if destroy || fate != state.StorageStays || !render.PersistentStorage(v) || !v.Provided || v.Life != model.Alive {
 			verb = "remove"
 		}
 		lines += fmt.Sprintf("- will %s storage %s\n", verb, v.ID)
 	}
-	if !destroy {
-		return lines, nil
-	}
-	return lines, m.DoomStorageOf(a.Context(), unit)
+	return lines, nil
 }
 
 // goesWithUnitsOf is goesWith for all units of an application.
@@ -121,23 +128,9 @@ func (a storageVerbs) goesWithUnitsOf(m *state.Model, application string, destro
 // destroyWithStorage destroys a model, if somebody has said what is to become
 // of storage that would outlive it.
 func (a storageVerbs) destroyWithStorage(m *state.Model, f destroyFlags) error {
-	info, err := m.Info(a.Context())
-	if err != nil {
-		return err
+	fate := fateOf(f.destroyStorage)
+	if f.releaseStorage {
+		fate = state.StorageReleased
 	}
-	all, err := m.Storage(a.Context())
-	if err != nil {
-		return err
-	}
-	kept := slices.DeleteFunc(all, func(v state.StorageView) bool {
-		return !render.PersistentStorage(v) || !v.Provided || v.Life != model.Alive
-	})
-	if len(kept) > 0 && info.Life == model.Alive && !f.destroyStorage && !f.releaseStorage {
-		return errors.Errorf("cannot destroy model %q: it has storage in it that would outlive it (%s, …): "+
-			"\"--destroy-storage\" removes it, \"--release-storage\" leaves what is in it on this machine", m.Name(), kept[0].ID)
-	}
-	if err := m.Destroy(a.Context(), f.force); err != nil {
-		return err
-	}
-	return m.DoomStorage(a.Context(), f.releaseStorage)
+	return m.DestroyWith(a.Context(), f.force, fate)
 }

@@ -192,7 +192,7 @@ func (a unitVerbs) removeUnit(m *state.Model, name model.UnitName, how state.For
 	if err != nil {
 		return "", err
 	}
-	return storage, a.removing(string(name), how, func(ctx context.Context) error { return m.ForceUnit(ctx, name, how) })
+	return storage, a.removing(string(name), how, func(ctx context.Context) error { return m.ForceUnitWith(ctx, name, how, fateOf(destroyStorage)) })
 }
 
 func unitNames(args []string) ([]model.UnitName, error) {
@@ -276,7 +276,7 @@ func (a unitVerbs) removeApplication(m *state.Model, name string, how state.Forc
 		return gone, "", err
 	}
 	err = a.removing(name, how, func(ctx context.Context) (err error) {
-		gone, err = m.ForceApplication(ctx, name, how, a.tellOf(name))
+		gone, err = m.ForceApplicationWith(ctx, name, how, fateOf(destroyStorage), a.tellOf(name))
 		return err
 	})
 	return gone, storage, err

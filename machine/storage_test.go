@@ -52,10 +52,7 @@ func TestStorageIsMountedWhereTheCharmWantsIt(t *testing.T) {
 			if n := strings.Count(told, "data-storage-attached "+place+"\n"); n != 1 {
 				t.Errorf("told %d times: %s", n, told)
 			}
-			if err := w.model.DoomStorageOf(w.ctx, "app/0"); err != nil {
-				t.Fatal(err)
-			}
-			if err := w.model.DestroyUnit(w.ctx, "app/0"); err != nil {
+			if err := w.model.ForceUnitWith(w.ctx, "app/0", state.Orderly, state.StorageDestroyed); err != nil {
 				t.Fatal(err)
 			}
 			w.settle()

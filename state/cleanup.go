@@ -82,6 +82,8 @@ func (m *Model) cleanUp(ctx context.Context, doc cleanupDoc) (err error) {
 		_, err = m.finishDestroy(ctx, doc.Application, nil)
 	case doc.Unit != nil:
 		err = m.finishUnit(ctx, *doc.Unit)
+	case doc.Model != nil:
+		err = m.finishModel(ctx, *doc.Model)
 	case doc.Relation != nil && doc.Strangers:
 		err = m.loseStrangers(ctx, *doc.Relation)
 	case doc.SAAS != nil:

@@ -214,58 +214,6 @@ func readInfo(r store.Reader, of ModelInfo) (ModelInfo, error) {
 	return info, nil
 }
 
-// Destroy makes the model Dying and destroys its applications. Their units'
-// agents run stop and remove; RemoveIfEmpty takes the model away in the end.
-// With force units are removed without a hook.
-func (m *Model) Destroy(ctx context.Context, force bool) error {
-	_, err := m.store.Update(ctx, func(tx store.Tx) error {
-		info, err := readInfo(tx, m.info)
-		if err != nil || info.Life != model.Alive {
-			return errors.Trace(err)
-		}
-		info.Life = model.Dying
-		return putInfo(tx, info)
-	})
-	if err != nil {
-		return errors.Annotatef(err, "cannot destroy model %s", m.info.Name)
-	}
-	if err := m.endAcross(ctx, force); err != nil {
-		return errors.Annotatef(err, "cannot destroy model %s", m.info.Name)
-	}
-	apps, err := m.Applications(ctx)
-	if err != nil {
-		return errors.Trace(err)
-	}
-	for _, a := range apps {
-		if _, err := m.DestroyApplication(ctx, a.Name); err != nil && !errors.Is(err, errors.NotFound) {
-			return errors.Trace(err)
-		}
-	}
-	if !force {
-		return nil
-	}
-	return errors.Trace(m.forceUnits(ctx))
-}
-
-// forceUnits removes every unit and relation without waiting for an agent.
-func (m *Model) forceUnits(ctx context.Context) error {
-	for {
-		units, err := m.Units(ctx)
-		if err != nil {
-			return errors.Trace(err)
-		}
-		// Principals first: they take their subordinates with them, and see
-		// nothing of it.
-		slices.SortStableFunc(units, func(a, b UnitDoc) int { return strings.Compare(string(a.Principal), string(b.Principal)) })
-		if len(units) == 0 {
-			return nil
-		}
-		if err := m.ForceRemoveUnit(ctx, units[0].Name); err != nil {
-			return errors.Annotatef(err, "cannot remove %s by force", units[0].Name)
-		}
-	}
-}
-
 // goneKey says of a model that it was removed from this store: of one that isn't
 // there nobody else could tell.
 func goneKey(uuid string) string { return "gone/" + uuid }

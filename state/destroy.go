@@ -22,12 +22,19 @@ func (m *Model) DestroyApplication(ctx context.Context, name string) (Removal, e
 	return m.ForceApplication(ctx, name, Orderly, nil)
 }
 
-// ForceApplication removes an application with its units and relations (seed
-// 000, "remove-application"). If nothing refers to it, it is gone at once; else
-// it is Dying until its last unit or relation goes. Of one that is Dying already
-// it says what is left, and sees to it that the rest is going, with more force
-// if that is more than before. progress may be nil.
+// ForceApplication is ForceApplicationWith that detaches the units' storage.
 func (m *Model) ForceApplication(ctx context.Context, name string, how Force, progress Progress) (Removal, error) {
+	gone, err := m.ForceApplicationWith(ctx, name, how, StorageStays, progress)
+	return gone, errors.Trace(err)
+}
+
+// ForceApplicationWith removes an application with its units and relations (seed
+// 000, "remove-application"), and says what becomes of its units' storage. If nothing
+// refers to it, it is gone at once; else it is Dying until its last unit or relation
+// goes. Of one that is Dying already it says what is left, and sees to it that the rest
+// is going, with more force if that is more than before. progress may be nil. Errors:
+// NotFound, NotValid for one with offers; then nothing has been changed.
+func (m *Model) ForceApplicationWith(ctx context.Context, name string, how Force, storage StorageFate, progress Progress) (Removal, error) {
 	// Agents take units away as soon as they may: what goes is told as it was before.
 	before, err := m.leftOf(ctx, name, true)
 	if err != nil {
@@ -40,13 +47,13 @@ func (m *Model) ForceApplication(ctx context.Context, name string, how Force, pr
 	}
 	_, err = m.update(ctx, func(tx *txn) error {
 		app, err := tx.application(name)
-		if err != nil || app.Life != model.Alive && app.Force >= how {
+		if err != nil || app.Life != model.Alive && app.Force >= how && app.StorageFate.or(storage) == app.StorageFate {
 			return errors.Trace(err)
 		}
 		if app.Offers > 0 {
 			return errors.NewNotValid(nil, fmt.Sprintf("cannot destroy application %q: application is used by %s", name, countOf(app.Offers, "offer")))
 		}
-		app.Life, app.Force = model.Dying, max(app.Force, how)
+		app.Life, app.Force, app.StorageFate = model.Dying, max(app.Force, how), app.StorageFate.or(storage)
 		if app.Units+app.Relations > 0 {
 			// Whoever is cut off after this leaves the rest to the agent.
 			if err := tx.queue(cleanupDoc{Application: name}); err != nil {

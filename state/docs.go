@@ -19,6 +19,8 @@ type ModelInfo struct {
 	// Type is CAAS for a model of container charms alone; empty for any other,
 	// which takes both kinds.
 	Type ModelType `json:"type,omitempty"`
+	// StorageFate is what becomes of its storage as it is destroyed.
+	StorageFate StorageFate `json:"storage-fate,omitempty"`
 	// controller is the name of the controller that it was opened by.
 	controller string
 }
@@ -90,8 +92,10 @@ type ApplicationDoc struct {
 	// RecordPebble is RecordsPebble where recordings of hooks have what was asked of
 	// the Pebbles of workload containers; empty: they don't.
 	RecordPebble string `json:"record-pebble,omitempty"`
-	// Force is how the application is being removed.
-	Force Force `json:"force,omitempty"`
+	// Force is how the application is being removed, and StorageFate what becomes of
+	// its units' storage.
+	Force       Force       `json:"force,omitempty"`
+	StorageFate StorageFate `json:"storage-fate,omitempty"`
 	// Units, Relations and Offers count what refers to the application.
 	Units     int `json:"units"`
 	Relations int `json:"relations"`
@@ -134,10 +138,12 @@ type ApplicationDoc struct {
 type UnitDoc struct {
 	Name model.UnitName `json:"name"`
 	// ID tells the unit from former and later ones of the same name: chance.
-	ID      string     `json:"id,omitempty"`
-	Life    model.Life `json:"life"`
-	Force   Force      `json:"force,omitempty"` // how it is being removed
-	Machine string     `json:"machine"`         // a subordinate's is its principal's
+	ID    string     `json:"id,omitempty"`
+	Life  model.Life `json:"life"`
+	Force Force      `json:"force,omitempty"` // how it is being removed
+	// StorageFate is what becomes of its storage, and its subordinates', as it goes.
+	StorageFate StorageFate `json:"storage-fate,omitempty"`
+	Machine     string      `json:"machine"` // a subordinate's is its principal's
 	// Pod: it is a container unit, whose machine is none that people see.
 	Pod bool `json:"pod,omitempty"`
 	// Provider is that of its machine.
@@ -313,6 +319,8 @@ type cleanupDoc struct {
 	Offer *goneOffer `json:"offer,omitempty"`
 	// Blobs: content may be stored that nothing refers to any more.
 	Blobs bool `json:"blobs,omitempty"`
+	// Model: the model itself is being destroyed, and of what is in it some may not be.
+	Model *goingModel `json:"model,omitempty"`
 	// Machine is one whose removal by force has begun.
 	Machine string `json:"machine,omitempty"`
 	// Objects are those of the Kubernetes API that an application has left behind.

@@ -48,12 +48,18 @@ func (c *counter) add(n int) {
 	}
 }
 
-// ForceUnit removes a unit (seed 000, "remove-unit") with that much force. The
-// error is NotFound if there is none, and, but for Abandon, NotValid for a
-// subordinate.
+// ForceUnit is ForceUnitWith that detaches the unit's storage.
 func (m *Model) ForceUnit(ctx context.Context, name model.UnitName, how Force) error {
+	return errors.Trace(m.ForceUnitWith(ctx, name, how, StorageStays))
+}
+
+// ForceUnitWith removes a unit (seed 000, "remove-unit") with that much force, and
+// says what becomes of its storage and of its subordinates'. The error is NotFound if
+// there is none, and, but for Abandon, NotValid for a subordinate; then nothing has
+// been changed.
+func (m *Model) ForceUnitWith(ctx context.Context, name model.UnitName, how Force, storage StorageFate) error {
 	if how == Abandon {
-		return errors.Trace(m.ForceRemoveUnit(ctx, name))
+		return errors.Trace(m.forceRemoveUnit(ctx, name, storage))
 	}
 	_, err := m.update(ctx, func(tx *txn) error {
 		u, err := tx.unit(name)
@@ -68,6 +74,9 @@ func (m *Model) ForceUnit(ctx context.Context, name model.UnitName, how Force) e
 		}
 		if u.Principal != "" {
 			return errors.NewNotValid(nil, fmt.Sprintf("unit %q is a subordinate, to remove use remove-relation. Note: this will remove all relations to %s", name, name.Application()))
+		}
+		if err := tx.takesStorage(&u, storage); err != nil {
+			return errors.Trace(err)
 		}
 		if err := tx.setDying(u, how); err != nil {
 			return errors.Trace(err)

@@ -47,10 +47,15 @@ func (m *Model) RemoveUnit(ctx context.Context, name model.UnitName) error {
 // their hooks. Who is cut off after that leaves the rest to the cleanup queue, and
 // to the unit's agent, for which a Dead unit is one that it takes away.
 func (m *Model) ForceRemoveUnit(ctx context.Context, name model.UnitName) error {
+	return errors.Trace(m.forceRemoveUnit(ctx, name, StorageStays))
+}
+
+// forceRemoveUnit is ForceRemoveUnit that says what becomes of storage.
+func (m *Model) forceRemoveUnit(ctx context.Context, name model.UnitName, storage StorageFate) error {
 	first := true
 	for more := true; more; first = false {
 		_, err := m.update(ctx, func(tx *txn) (err error) {
-			if more, err = tx.kill(name); err != nil || !first {
+			if more, err = tx.kill(name, storage); err != nil || !first {
 				return errors.Trace(err)
 			}
 			return tx.queueDead(name)
@@ -69,9 +74,12 @@ func (m *Model) ForceRemoveUnit(ctx context.Context, name model.UnitName) error 
 
 // kill marks a unit Dead and then its subordinates, and says whether there are
 // more than one transaction can take.
-func (t *txn) kill(name model.UnitName) (more bool, err error) {
+func (t *txn) kill(name model.UnitName, storage StorageFate) (more bool, err error) {
 	u, err := t.unit(name)
 	if err != nil {
+		return false, errors.Trace(err)
+	}
+	if err := t.takesStorage(&u, storage); err != nil {
 		return false, errors.Trace(err)
 	}
 	n := 0

@@ -309,7 +309,7 @@ func (t *txn) detach(unit model.UnitName, id model.StorageID) error {
 	if err := t.put(unitKey(u.Name), u); err != nil {
 		return errors.Trace(err)
 	}
-	if err := t.letGo(s); err != nil {
+	if err := t.letGo(u, s); err != nil {
 		return errors.Trace(err)
 	}
 	return t.keepStorage(u, s.ID)
@@ -326,14 +326,19 @@ func (t *txn) detachLater(u UnitDoc, s StorageDoc) error {
 	return t.put(attachmentKey(u.Name, s.ID), a)
 }
 
-// letGo is detach but for the unit's count. What was never there goes too.
-func (t *txn) letGo(s StorageDoc) error {
+// letGo is detach but for the unit's count. What was never there goes too, and what
+// is to go with its unit.
+func (t *txn) letGo(u UnitDoc, s StorageDoc) error {
+	fate, err := t.fateOfStorageOf(u)
+	if err != nil {
+		return errors.Trace(err)
+	}
 	if err := t.delete(attachmentKey(s.Unit, s.ID)); err != nil {
 		return errors.Trace(err)
 	}
 	s.Unit, s.Since, s.Problem = "", t.now(), ""
-	if p, ok := model.StorageProviderOf(s.Provider); !ok || !p.Persistent || !s.Provided {
-		s.Life = model.Dying
+	if fate != StorageStays || !s.outlives() {
+		s.Life, s.Released = model.Dying, s.Released || fate == StorageReleased
 	}
 	return t.put(storageKey(s.ID), s)
 }
@@ -342,7 +347,7 @@ func (t *txn) letGo(s StorageDoc) error {
 func (t *txn) detachAll(u UnitDoc) error {
 	all, err := t.storageOf(u)
 	for _, v := range all {
-		if err := t.letGo(v.StorageDoc); err != nil {
+		if err := t.letGo(u, v.StorageDoc); err != nil {
 			return errors.Trace(err)
 		}
 		if err := t.keepStorage(u, v.ID); err != nil {

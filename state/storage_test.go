@@ -223,8 +223,7 @@ func TestWhatOutlivesItsUnit(t *testing.T) {
 		w.deployStored(1, "")
 		w.enter("db/0")
 		w.provide("db/0", "data/0")
-		w.ok(w.DoomStorageOf(w.ctx, "db/0"))
-		w.ok(w.ForceRemoveUnit(w.ctx, "db/0"))
+		w.ok(w.ForceUnitWith(w.ctx, "db/0", state.Abandon, state.StorageDestroyed))
 		w.is("storage", w.storage(), "data/0=:destroying")
 		w.ok(w.StorageGone(w.ctx, "data/9"))
 	})
@@ -322,8 +321,7 @@ func TestAModelGoesWhenItsStorageHas(t *testing.T) {
 	w.enter("db/0")
 	w.provide("db/0", "data/0")
 	m := w.Model
-	w.ok(m.Destroy(w.ctx, true))
-	w.ok(m.DoomStorage(w.ctx, true))
+	w.ok(m.DestroyWith(w.ctx, true, state.StorageReleased))
 	gone, err := m.RemoveIfEmpty(w.ctx)
 	if err != nil || gone {
 		t.Fatalf("gone: %v, %v", gone, err)

@@ -155,65 +155,15 @@ func (m *Model) RemoveStorage(ctx context.Context, id model.StorageID, release, 
 	return errors.Trace(err)
 }
 
-// doom has an instance removed once it is detached.
+// doom has an instance removed once it is detached. What is to be left on the host
+// stays so, whatever is said later: it can't be had back.
 func (t *txn) doom(s StorageDoc, release bool) error {
+	release = release || s.Released
 	if s.Life != model.Alive && s.Released == release {
 		return nil
 	}
 	s.Life, s.Released = model.Dying, release
 	return t.put(storageKey(s.ID), s)
-}
-
-// DoomStorageOf has all storage of a unit, and of its subordinates, removed
-// once it is detached: as the unit goes. It is no error if the unit is gone.
-func (m *Model) DoomStorageOf(ctx context.Context, unit model.UnitName) error {
-	u, err := m.Unit(ctx, unit)
-	if errors.Is(err, errors.NotFound) {
-		return nil
-	}
-	if err != nil {
-		return errors.Trace(err)
-	}
-	for _, name := range append([]model.UnitName{unit}, u.Subordinates...) {
-		_, err := m.update(ctx, func(tx *txn) error {
-			u, err := tx.unit(name)
-			if err != nil {
-				return errors.Trace(err)
-			}
-			all, err := tx.storageOf(u)
-			for _, v := range all {
-				if err := tx.doom(v.StorageDoc, false); err != nil {
-					return errors.Trace(err)
-				}
-			}
-			return errors.Trace(err)
-		})
-		if err != nil && !errors.Is(err, errors.NotFound) {
-			return errors.Trace(err)
-		}
-	}
-	return nil
-}
-
-// DoomStorage has all storage of the model removed once it is detached.
-func (m *Model) DoomStorage(ctx context.Context, release bool) error {
-	all, err := m.Storage(ctx)
-	if err != nil {
-		return errors.Trace(err)
-	}
-	for _, v := range all {
-		_, err := m.update(ctx, func(tx *txn) error {
-			s, err := tx.storageDoc(v.ID)
-			if err != nil {
-				return errors.Trace(err)
-			}
-			return tx.doom(s, release)
-		})
-		if err != nil && !errors.Is(err, errors.NotFound) {
-			return errors.Trace(err)
-		}
-	}
-	return nil
 }
 
 // Provided is what an agent says of storage that it has on its host, or what
