@@ -322,6 +322,9 @@ func (t *txn) removeSecret(list string, id model.SecretID) error {
 	if err := t.delete(secretKey(id), secretsOwnedBy(list)+string(id)); err != nil {
 		return errors.Trace(err)
 	}
+	if err := t.endAbroad(id); err != nil {
+		return errors.Trace(err)
+	}
 	if err := t.cleanup(secretContents(id)); err != nil {
 		return errors.Trace(err)
 	}

@@ -2,6 +2,7 @@ package state_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	"github.com/juju/errors"
@@ -144,5 +145,102 @@ func TestAModelThatGoesReadsNoSecretsAnyMore(t *testing.T) {
 	h.rewrite(plain, "dHJl")
 	if left := h.keys("m/" + h.UUID() + "/"); len(left) != 0 {
 		t.Errorf("of the model that is gone there is %v", left)
+	}
+}
+
+// grantedThere is a harbour in which shop/0, which leads, has granted the offered
+// application a secret along the relation.
+func grantedThere(t testing.TB) (h *harbour, here model.RelationID, plain, foreign model.SecretID) {
+	t.Helper()
+	h, here, there := related(t)
+	h.enter("shop/0", here)
+	h.offering.enter("ledger/0", there)
+	h.offering.enter("ledger/1", there)
+	lead(h.world, "shop/0")
+	plain, err := state.NewSecretID()
+	h.ok(err)
+	h.ok(h.Apply(h.ctx, "shop/0", model.Changes{Secrets: []model.SecretChange{{
+		ID: plain, Make: &model.SecretOwner{Kind: model.OwnedByApplication, Name: "shop"}, Content: model.SecretContent{"token": "b25l"},
+		Grant: []model.SecretGrant{{Target: "dbalias", Relation: here}},
+	}}}))
+	return h, here, plain, plain.Of(h.UUID())
+}
+
+func TestASecretOfTheConsumingSideIsReadWhereItsRelationIsOffered(t *testing.T) {
+	t.Parallel()
+	h, here, plain, foreign := grantedThere(t)
+	o := &harbour{world: h.offering, offering: h.world}
+	o.secretIs("the first read", "ledger/0", state.SecretRef{ID: foreign}, "b25l")
+
+	before := h.rev()
+	h.ok(h.Apply(h.ctx, "shop/0", model.Changes{Secrets: []model.SecretChange{{ID: plain, Content: model.SecretContent{"token": "dHdv"}}}}))
+	if !o.pokedSince(before) {
+		t.Error("the offering model isn't told of the new revision")
+	}
+	if obsolete := h.snapshot("shop/0").OwnedSecrets[0].Obsolete; len(obsolete) != 0 {
+		t.Errorf("revisions %v count as unread, which a unit of the other model reads", obsolete)
+	}
+	o.secretIs("refreshed", "ledger/0", state.SecretRef{ID: foreign, Refresh: true}, "dHdv")
+
+	one, all := model.SecretGrant{Target: "dbalias/1", Relation: here}, model.SecretGrant{Target: "dbalias", Relation: here}
+	h.ok(h.Apply(h.ctx, "shop/0", model.Changes{Secrets: []model.SecretChange{{ID: plain, Grant: []model.SecretGrant{one}, Revoke: []model.SecretGrant{all}}}}))
+	o.secretIs("a unit that isn't the one", "ledger/0", state.SecretRef{ID: foreign}, string(state.ErrNotYours))
+	o.secretIs("the one that is", "ledger/1", state.SecretRef{ID: foreign}, "dHdv")
+	h.offering.deploy("dbalias db=provider:kv", 2)
+	h.ok(h.offering.SetDeployed(h.ctx, "dbalias/1"))
+	o.secretIs("an application that is called so in its own model", "dbalias/1", state.SecretRef{ID: foreign}, string(state.ErrNotYours))
+
+	h.ok(h.ForceRelation(h.ctx, here, state.Abandon, nil))
+	o.secretIs("without the relation", "ledger/1", state.SecretRef{ID: foreign}, string(state.ErrNotYours))
+}
+
+func TestOfASecretThatNobodyReadsAbroadNothingIsKeptThere(t *testing.T) {
+	t.Parallel()
+	left := func(h *harbour) string {
+		h.Helper()
+		return fmt.Sprint(len(h.keys("m/"+h.UUID()+"/secret-news/")), len(h.keys("m/"+h.offering.UUID()+"/secret-abroad/")))
+	}
+
+	t.Run("with the last reader", func(t *testing.T) {
+		t.Parallel()
+		h, _, _, foreign := granted(t)
+		h.secretIs("one reader", "shop/0", state.SecretRef{ID: foreign}, "b25l")
+		h.secretIs("another", "shop/1", state.SecretRef{ID: foreign}, "b25l")
+		h.is("read by two", left(h), "1 1")
+		h.ok(h.ForceRemoveUnit(h.ctx, "shop/0"))
+		h.ok(h.RunCleanups(h.ctx))
+		h.is("read by one", left(h), "1 1")
+		h.ok(h.ForceRemoveUnit(h.ctx, "shop/1"))
+		h.ok(h.RunCleanups(h.ctx))
+		h.is("read by nobody", left(h), "0 0")
+	})
+
+	for name, remove := range map[string]func(h *harbour, id model.SecretID){
+		"with the secret": func(h *harbour, id model.SecretID) {
+			h.ok(h.offering.Apply(h.ctx, "ledger/0", model.Changes{Secrets: []model.SecretChange{{ID: id, RemoveAll: true}}}))
+		},
+		"with its owner": func(h *harbour, _ model.SecretID) {
+			_, err := h.offering.ForceApplication(h.ctx, "ledger", state.Abandon, nil)
+			h.ok(err)
+		},
+		"with the owner's model": func(h *harbour, _ model.SecretID) {
+			h.ok(h.offering.Destroy(h.ctx, true))
+			gone, err := h.offering.RemoveIfEmpty(h.ctx)
+			h.ok(err)
+			h.is("the model is gone", fmt.Sprint(gone), "true")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h, _, plain, foreign := granted(t)
+			h.secretIs("the first read", "shop/0", state.SecretRef{ID: foreign}, "b25l")
+			before := h.rev()
+			remove(h, plain)
+			h.ok(h.offering.RunCleanups(h.ctx))
+			if !h.pokedSince(before) {
+				t.Error("the consuming model isn't told")
+			}
+			h.is("what is left", left(h), "0 0")
+		})
 	}
 }

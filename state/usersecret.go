@@ -172,15 +172,13 @@ func (m *Model) removeSecretsOf(ctx context.Context, listed string) error {
 			if err := tx.delete(secretsReadBy(listed) + string(id)); err != nil {
 				return errors.Trace(err)
 			}
-			of := tx
-			uuid, plain := id.Split()
-			if uuid != "" {
-				of = tx.at(uuid, "")
+			if uuid, _ := id.Split(); uuid != "" {
+				return tx.readNoMore(id, listed)
 			}
-			if err := of.delete(secretReaders(plain) + listed); err != nil {
+			if err := tx.delete(secretReaders(id) + listed); err != nil {
 				return errors.Trace(err)
 			}
-			return of.prune(plain)
+			return tx.prune(id)
 		})
 		if err != nil {
 			return errors.Trace(err)
