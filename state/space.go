@@ -113,28 +113,34 @@ func (m *Model) Bind(ctx context.Context, application string, others model.Bindi
 // subordinates: nothing is done about units that are there. Source:
 // docs/spec/juju-clients.md §7.4.
 func (m *Model) SetBase(ctx context.Context, application string, base model.Base) error {
-	var with []string
 	err := m.changeApplication(ctx, application, func(tx *txn, app *ApplicationDoc) error {
-		with = nil
 		rels, err := tx.relationsOf(application)
 		if err != nil {
 			return errors.Trace(err)
 		}
 		for _, r := range rels {
 			if _, other, _ := r.Endpoint(application); r.Scope() == model.Container && !app.Subordinate {
-				with = append(with, other.Application)
+				if err := tx.setBase(other.Application, base); err != nil {
+					return errors.Trace(err)
+				}
 			}
 		}
 		app.Base = base.String()
 		return nil
 	})
-	for _, subordinate := range with {
-		if err == nil {
-			err = m.changeApplication(ctx, subordinate, func(_ *txn, app *ApplicationDoc) error {
-				app.Base = base.String()
-				return nil
-			})
-		}
-	}
 	return errors.Trace(err)
+}
+
+// setBase is SetBase for a subordinate. One that is going keeps its own, as it gets no
+// units any more.
+func (t *txn) setBase(subordinate string, base model.Base) error {
+	app, err := t.application(subordinate)
+	if errors.Is(err, errors.NotFound) || err == nil && app.Life != model.Alive {
+		return nil
+	}
+	if err != nil {
+		return errors.Trace(err)
+	}
+	app.Base = base.String()
+	return t.put(applicationKey(app.Name), app)
 }
