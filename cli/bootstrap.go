@@ -182,7 +182,7 @@ func (a controllerVerbs) bootstrap(cmd *cobra.Command, args []string, f bootstra
 	}
 	if err := a.fill(r, doc, f); err != nil {
 		// Half a controller is none.
-		return cmp.Or(a.RemoveController(r), err)
+		return undone(err, a.RemoveController(r))
 	}
 	for _, what := range slices.Sorted(maps.Keys(doc.Asked)) {
 		a.records("--" + what)
@@ -200,6 +200,14 @@ func (a controllerVerbs) bootstrap(cmd *cobra.Command, args []string, f bootstra
 		a.Note("Now \"%s add-model -c %s MODEL\" makes a model in it", cmd.Root().Name(), r.Name)
 	}
 	return nil
+}
+
+// undone is why bootstrap has failed, and, where what it had made is still there, why.
+func undone(failed, left error) error {
+	if left == nil {
+		return failed
+	}
+	return fmt.Errorf("%w; and what there is of the controller can't be removed: %v", failed, left)
 }
 
 // fill writes what is known of a new controller to its store.
