@@ -54,6 +54,12 @@ type Endpoint struct {
 // String is "application:name".
 func (e Endpoint) String() string { return e.Application + ":" + e.Name }
 
+// Same says whether it is that endpoint of the same application with another charm: what it
+// is to relations. Scope, limit and whether it is optional may differ.
+func (e Endpoint) Same(other Endpoint) bool {
+	return e.Name == other.Name && e.Role == other.Role && e.Interface == other.Interface
+}
+
 // Implicit says whether the endpoint is the one that is there without being
 // declared. No relation-created hook runs for it.
 func (e Endpoint) Implicit() bool {

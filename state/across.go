@@ -108,6 +108,9 @@ func (t *txn) half(r RelationDoc) (*txn, RelationDoc, bool, error) {
 
 // putRelation writes a relation, and what the other half has in common with it.
 func (t *txn) putRelation(r RelationDoc) error {
+	if err := t.nobodyJoined(&r); err != nil {
+		return errors.Trace(err)
+	}
 	if err := t.put(relationKey(r.ID), r); err != nil || r.Across == nil {
 		return errors.Trace(err)
 	}
@@ -120,7 +123,26 @@ func (t *txn) putRelation(r RelationDoc) error {
 	}
 	half.Life, half.Force, half.Units = r.Life, r.Force, r.Units
 	half.Suspended, half.SuspendedMessage = r.Suspended, r.SuspendedMessage
+	if err := other.nobodyJoined(&half); err != nil {
+		return errors.Trace(err)
+	}
 	return other.put(relationKey(half.ID), half)
+}
+
+// nobodyJoined notes that a suspended relation isn't joined where no unit of Own is in it any
+// more, as then its leader, whoever that is by now, has nothing to leave.
+func (t *txn) nobodyJoined(r *RelationDoc) error {
+	if !r.Suspended || r.Across == nil || !r.Across.Joined {
+		return nil
+	}
+	in, err := t.Page(t.m.prefix()+containerScope(r.ID, global)+r.Across.Own+"/", "", 1)
+	if err != nil || len(in) > 0 {
+		return errors.Trace(err)
+	}
+	across := *r.Across
+	across.Joined, across.Since = false, t.now()
+	r.Across = &across
+	return nil
 }
 
 // changeBag is changeSettings for a databag of a relation: that of a unit or, where unit is
@@ -240,11 +262,15 @@ func (t *txn) strangersLeave(r RelationDoc) error {
 	return t.queue(cleanupDoc{Relation: &r.ID, Strangers: true})
 }
 
-// strangersOut has as many strangers leave the scope of a relation as fit in a transaction.
+// strangersOut has as many strangers leave the scope of a relation as fit in a transaction;
+// none if their model has been brought here meanwhile.
 func (t *txn) strangersOut(r RelationDoc) (int, error) {
 	stranger, across := r.Stranger()
 	if !across {
 		return 0, nil
+	}
+	if _, _, there, err := t.half(r); err != nil || there {
+		return 0, errors.Trace(err)
 	}
 	page, err := t.Page(t.m.prefix()+containerScope(r.ID, global)+stranger.Application+"/", "", leavesPerTxn)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/juju/errors"
 
+	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state/store"
 )
 
@@ -99,6 +100,9 @@ func (i *importing) all() error {
 		return errors.NewNotValid(nil, "it isn't whole, or damaged: what was read doesn't add up to what was exported")
 	}
 	if err := i.settle(); err != nil {
+		return errors.Trace(err)
+	}
+	if err := i.leaveBehind(); err != nil {
 		return errors.Trace(err)
 	}
 	_, err = i.store.Update(i.ctx, func(tx store.Tx) error {
@@ -199,6 +203,28 @@ func (i *importing) settle() error {
 		return nil
 	})
 	return errors.Trace(err)
+}
+
+// leaveBehind has those leave the relations across models that are Dying whose model isn't in
+// this store: of their agents none would.
+func (i *importing) leaveBehind() error {
+	var rels []RelationDoc
+	_, err := i.view(i.ctx, func(d docs) (err error) {
+		rels, err = list[RelationDoc](d, "relation/")
+		return errors.Trace(err)
+	})
+	if err != nil {
+		return errors.Trace(err)
+	}
+	for _, r := range rels {
+		if r.Life == model.Alive || r.Across == nil {
+			continue
+		}
+		if _, err := i.update(i.ctx, func(tx *txn) error { return tx.strangersLeave(r) }); err != nil {
+			return errors.Trace(err)
+		}
+	}
+	return nil
 }
 
 // at is the revision here of what had been written up to a revision there; 1,

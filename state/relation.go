@@ -153,10 +153,9 @@ func (d docs) side(arg string) (model.Side, error) {
 	s.Application, s.Endpoint, _ = strings.Cut(arg, ":")
 	app, err := d.application(s.Application)
 	if errors.Is(err, errors.NotFound) {
-		if saas, serr := d.saas(s.Application); serr == nil {
-			s.Offered = saas.Endpoints
-			return s, nil
-		}
+		saas, serr := d.saas(s.Application)
+		s.Offered = saas.Endpoints
+		return s, unless(serr, err)
 	}
 	if err != nil {
 		return s, errors.Trace(err)
@@ -164,6 +163,14 @@ func (d docs) side(arg string) (model.Side, error) {
 	charm, err := d.charm(app.Charm)
 	s.Charm = charm.Charm
 	return s, errors.Trace(err)
+}
+
+// unless is the error of reading a SAAS, or, if there is none, that there is no application.
+func unless(saas, application error) error {
+	if errors.Is(saas, errors.NotFound) {
+		return errors.Trace(application)
+	}
+	return errors.Trace(saas)
 }
 
 // DestroyRelation removes the relation between two applications (seed 000,
@@ -185,10 +192,13 @@ func (m *Model) DestroyRelationID(ctx context.Context, id model.RelationID) erro
 // findRelation finds the one existing relation that the arguments mean.
 func (d docs) findRelation(a, b string) (RelationDoc, error) {
 	name, _, _ := strings.Cut(a, ":")
-	if _, err := d.application(name); err != nil {
-		if _, serr := d.saas(name); serr != nil {
-			return RelationDoc{}, errors.Trace(err)
-		}
+	_, err := d.application(name)
+	if errors.Is(err, errors.NotFound) {
+		_, serr := d.saas(name)
+		err = unless(serr, err)
+	}
+	if err != nil {
+		return RelationDoc{}, errors.Trace(err)
 	}
 	rels, err := d.relationsOf(name)
 	if err != nil {
@@ -220,14 +230,17 @@ func means(arg string, e model.Endpoint) bool {
 
 // destroyRelation makes an Alive relation Dying; if no unit is in its scope it
 // is gone at once. One that isn't Alive, or isn't there, is left, unless there is
-// more force than before.
+// more force than before; but those leave it who can't by themselves any more.
 func (t *txn) destroyRelation(id model.RelationID, how Force) error {
 	r, err := t.relation(id)
 	if errors.Is(err, errors.NotFound) {
 		return nil
 	}
-	if err != nil || r.Life != model.Alive && r.Force >= how {
+	if err != nil {
 		return errors.Trace(err)
+	}
+	if r.Life != model.Alive && r.Force >= how {
+		return t.strangersLeave(r)
 	}
 	r.Life, r.Force = model.Dying, max(r.Force, how)
 	if r.Units == 0 {

@@ -209,7 +209,29 @@ func (t *txn) relatable(saas SAASDoc, own, theirs model.Endpoint) (OfferDoc, err
 	if !slices.ContainsFunc(offer.Endpoints, func(e model.Endpoint) bool { return e.Name == theirs.Name }) {
 		return offer, errors.NewNotFound(nil, fmt.Sprintf("application %q has no %q relation", saas.Name, theirs.Name))
 	}
-	return offer, errors.Trace(t.at(saas.Model, saas.ModelName).alive())
+	other := t.at(saas.Model, saas.ModelName)
+	lacking, err := other.lacking(offer.Application, theirs.Name)
+	if err != nil {
+		return offer, errors.Trace(err)
+	}
+	if lacking {
+		return offer, errors.NewNotFound(nil, fmt.Sprintf("application %q has no %q relation: the charm of the application that is offered has it no more", saas.Name, theirs.Name))
+	}
+	return offer, errors.Trace(other.alive())
+}
+
+// lacking says whether the charm that an application has by now lacks an endpoint that was
+// offered of it.
+func (d docs) lacking(application, endpoint string) (bool, error) {
+	app, err := d.application(application)
+	if err != nil {
+		return false, errors.Trace(err)
+	}
+	charm, err := d.charm(app.Charm)
+	if err != nil {
+		return false, errors.Trace(err)
+	}
+	return !slices.ContainsFunc(charm.Charm.EndpointsOf(application), func(e model.Endpoint) bool { return e.Name == endpoint }), nil
 }
 
 // token is what tells an application of this model from others, and from former and later

@@ -115,7 +115,7 @@ func (m *Model) CheckCharm(ctx context.Context, application string, charm model.
 }
 
 // checkCharm refuses a charm of the other kind, and one that lacks an endpoint
-// with a relation.
+// that has a relation or is offered.
 func (d docs) checkCharm(app ApplicationDoc, charm model.Charm) error {
 	if charm.Subordinate != app.Subordinate {
 		return errors.NewNotValid(nil, fmt.Sprintf("cannot upgrade application %q to charm %q: cannot change an application's subordinacy", app.Name, charm.Name))
@@ -130,13 +130,38 @@ func (d docs) checkCharm(app ApplicationDoc, charm model.Charm) error {
 	have := charm.EndpointsOf(app.Name)
 	for _, r := range rels {
 		own, _, _ := r.Endpoint(app.Name)
-		if !slices.ContainsFunc(have, func(e model.Endpoint) bool {
-			return e.Name == own.Name && e.Role == own.Role && e.Interface == own.Interface
-		}) {
+		if !slices.ContainsFunc(have, own.Same) {
 			return errors.NewNotValid(nil, fmt.Sprintf("cannot upgrade application %q to charm %q: would break relation %q", app.Name, charm.Name, r.Key))
 		}
 	}
+	if err := d.checkOffered(app, charm, have); err != nil {
+		return errors.Trace(err)
+	}
 	return d.checkStorageInUse(app, charm)
+}
+
+// checkOffered refuses a charm that lacks an endpoint of an offer, whether anybody has
+// consumed that or not: they could do so at any time.
+func (d docs) checkOffered(app ApplicationDoc, charm model.Charm, have []model.Endpoint) error {
+	if app.Offers == 0 {
+		return nil
+	}
+	offers, err := list[OfferDoc](d, offerPrefix)
+	if err != nil {
+		return errors.Trace(err)
+	}
+	for _, o := range offers {
+		if o.Application != app.Name {
+			continue
+		}
+		for _, e := range o.Endpoints {
+			if !slices.ContainsFunc(have, e.Same) {
+				return errors.NewNotValid(nil, fmt.Sprintf("cannot upgrade application %q to charm %q: it lacks endpoint %q (%s of %s), which offer %q has: "+
+					"offer others by that name, or remove the offer", app.Name, charm.Name, e.Name, e.Role, e.Interface, o.Name))
+			}
+		}
+	}
+	return nil
 }
 
 // checkContainerCharm refuses to make a machine's application a container's, or the
