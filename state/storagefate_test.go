@@ -19,6 +19,22 @@ func filled(t testing.TB) *world {
 	return w
 }
 
+// filledBelow is a world with a unit of wordpress, whose subordinate of sub has such
+// storage.
+func filledBelow(t testing.TB) *world {
+	t.Helper()
+	w := newWorld(t)
+	sub := stored()
+	sub.Name, sub.Subordinate = "sub", true
+	sub.Endpoints = charm("x info=requirer:juju-info@container").Endpoints
+	w.deploy(wordpress, 1)
+	w.ok(w.deployWith(sub, 0, ""))
+	w.enter("wordpress/0", w.relate("wordpress:juju-info", "sub:info"))
+	w.ok(w.SetDeployed(w.ctx, "sub/0"))
+	w.provide("sub/0", "data/0")
+	return w
+}
+
 // fate is the life of each instance, and whether it is released.
 func (w *world) fate() string {
 	w.Helper()
@@ -133,15 +149,7 @@ func TestARemovalThatIsRefusedLeavesStorageAlone(t *testing.T) {
 
 	t.Run("of a subordinate", func(t *testing.T) {
 		t.Parallel()
-		w := newWorld(t)
-		sub := stored()
-		sub.Name, sub.Subordinate = "sub", true
-		sub.Endpoints = charm("x info=requirer:juju-info@container").Endpoints
-		w.deploy(wordpress, 1)
-		w.ok(w.deployWith(sub, 0, ""))
-		w.enter("wordpress/0", w.relate("wordpress:juju-info", "sub:info"))
-		w.ok(w.SetDeployed(w.ctx, "sub/0"))
-		w.provide("sub/0", "data/0")
+		w := filledBelow(t)
 		w.fails(w.ForceUnitWith(w.ctx, "sub/0", state.Orderly, state.StorageDestroyed),
 			`unit "sub/0" is a subordinate, to remove use remove-relation. Note: this will remove all relations to sub`)
 		w.is("storage", w.fate(), attached)
@@ -187,15 +195,7 @@ func TestStorageGoesWithWhatItWasToGoWith(t *testing.T) {
 
 	t.Run("the principal of its unit", func(t *testing.T) {
 		t.Parallel()
-		w := newWorld(t)
-		sub := stored()
-		sub.Name, sub.Subordinate = "sub", true
-		sub.Endpoints = charm("x info=requirer:juju-info@container").Endpoints
-		w.deploy(wordpress, 1)
-		w.ok(w.deployWith(sub, 0, ""))
-		w.enter("wordpress/0", w.relate("wordpress:juju-info", "sub:info"))
-		w.ok(w.SetDeployed(w.ctx, "sub/0"))
-		w.provide("sub/0", "data/0")
+		w := filledBelow(t)
 		w.ok(w.ForceUnitWith(w.ctx, "wordpress/0", state.Abandon, state.StorageDestroyed))
 		w.is("storage", w.fate(), "data/0 dying\n")
 	})
