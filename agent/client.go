@@ -1,8 +1,10 @@
 package agent
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/juju/errors"
 	"gopkg.in/yaml.v3"
@@ -17,6 +19,8 @@ const (
 	// their owner's alone. Source: docs/spec/juju-clients.md §4.
 	clientClouds      = "clouds.yaml"
 	ClientCredentials = "credentials.yaml"
+	// clientLock is locked by who changes them.
+	clientLock = "client.lock"
 )
 
 // ClientRecords are what is recorded for the client: clouds, and credentials by cloud.
@@ -36,11 +40,15 @@ type (
 
 // ReadClient reads what is recorded for the client.
 func ReadClient() (ClientRecords, error) {
-	clouds, credentials := cloudsFile{map[string]model.Cloud{}}, credentialsFile{map[string]model.CloudCredentials{}}
 	root, err := RootDir()
 	if err != nil {
 		return ClientRecords{}, errors.Trace(err)
 	}
+	return readClient(root)
+}
+
+func readClient(root string) (ClientRecords, error) {
+	clouds, credentials := cloudsFile{map[string]model.Cloud{}}, credentialsFile{map[string]model.CloudCredentials{}}
 	for name, v := range map[string]any{clientClouds: &clouds, ClientCredentials: &credentials} {
 		path := filepath.Join(root, name)
 		if err := checkSecret(path); err != nil {
@@ -60,8 +68,10 @@ func ReadClient() (ClientRecords, error) {
 	return ClientRecords{clouds.Clouds, credentials.Credentials}, nil
 }
 
-// Write records them.
-func (r ClientRecords) Write() error {
+// ChangeClient changes what is recorded for the client, unless change has an error, which it
+// returns then. Of commands that do so at once each finds what those before it have
+// recorded; change is called once.
+func ChangeClient(change func(*ClientRecords) error) error {
 	root, err := RootDir()
 	if err != nil {
 		return errors.Trace(err)
@@ -69,14 +79,68 @@ func (r ClientRecords) Write() error {
 	if err := os.MkdirAll(root, 0o700); err != nil {
 		return errors.Annotate(err, "cannot make the data directory (UNITD_DATA)")
 	}
-	for name, v := range map[string]any{clientClouds: cloudsFile{r.Clouds}, ClientCredentials: credentialsFile{r.Credentials}} {
-		b, err := yaml.Marshal(v)
-		if err == nil {
-			err = durable.Disk{}.ReplaceFile(filepath.Join(root, name), b, 0o600)
+	return changeClient(root, change)
+}
+
+func changeClient(root string, change func(*ClientRecords) error) error {
+	unlock, err := lockClient(root)
+	if err != nil {
+		return errors.Annotate(err, "cannot lock what is recorded for the client")
+	}
+	defer unlock()
+	records, err := readClient(root)
+	if err != nil {
+		return errors.Trace(err)
+	}
+	before, err := records.files()
+	if err != nil {
+		return errors.Trace(err)
+	}
+	if err := change(&records); err != nil {
+		return err
+	}
+	after, err := records.files()
+	if err != nil {
+		return errors.Trace(err)
+	}
+	for _, name := range []string{clientClouds, ClientCredentials} {
+		if bytes.Equal(before[name], after[name]) {
+			continue
 		}
-		if err != nil {
+		if err := (durable.Disk{}).ReplaceFile(filepath.Join(root, name), after[name], 0o600); err != nil {
 			return errors.Annotate(err, "cannot record it for the client")
 		}
 	}
 	return nil
+}
+
+// files is what the files have in them, by their names.
+func (r ClientRecords) files() (map[string][]byte, error) {
+	files := map[string][]byte{}
+	for name, v := range map[string]any{clientClouds: cloudsFile{r.Clouds}, ClientCredentials: credentialsFile{r.Credentials}} {
+		b, err := yaml.Marshal(v)
+		if err != nil {
+			return nil, errors.Annotate(err, "cannot record it for the client")
+		}
+		files[name] = b
+	}
+	return files, nil
+}
+
+// lockClient waits until no other command changes what is recorded.
+func lockClient(root string) (unlock func(), err error) {
+	f, err := os.OpenFile(filepath.Join(root, clientLock), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	for {
+		if err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != syscall.EINTR {
+			break
+		}
+	}
+	if err != nil {
+		f.Close()
+		return nil, errors.Trace(err)
+	}
+	return func() { f.Close() }, nil
 }

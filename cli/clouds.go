@@ -83,15 +83,11 @@ func (a cloudVerbs) cloudsOf(s sides) (ofController, ofClient []render.Cloud, er
 // and tells of each what change says of it, once that is done.
 func (a cloudVerbs) changeClouds(s sides, change func(clouds map[string]model.Cloud, where side) (said []string, err error)) error {
 	if s.client {
-		records, err := agent.ReadClient()
-		if err != nil {
+		var said []string
+		if err := agent.ChangeClient(func(r *agent.ClientRecords) (err error) {
+			said, err = change(r.Clouds, side{})
 			return err
-		}
-		said, err := change(records.Clouds, side{})
-		if err != nil {
-			return err
-		}
-		if err := records.Write(); err != nil {
+		}); err != nil {
 			return err
 		}
 		a.tell(said)

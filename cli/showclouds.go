@@ -187,14 +187,7 @@ func (a cloudVerbs) addCredentials(cloud, file, region string, s sides) error {
 }
 
 func addClientCredentials(cloud string, fresh model.CloudCredentials) error {
-	records, err := agent.ReadClient()
-	if err != nil {
-		return err
-	}
-	if err := addCredentialsTo(records.Credentials, cloud, fresh, "locally"); err != nil {
-		return err
-	}
-	return records.Write()
+	return agent.ChangeClient(func(r *agent.ClientRecords) error { return addCredentialsTo(r.Credentials, cloud, fresh, "locally") })
 }
 
 // addCredentialsTo adds those for a cloud, of which none may be there.
