@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -245,23 +246,48 @@ func (h *Host) RemoveController(r Registered) error {
 	return nil
 }
 
-// notMounted is the error of a directory that something is still mounted in: removing
-// it would remove what is there.
+// notMounted is the error of a directory that something is still mounted in, whichever way it
+// is named: removing it would remove what is there.
 func notMounted(dir string) error {
 	f, err := os.Open("/proc/self/mountinfo")
 	if err != nil {
 		return nil // nothing of that kind here
 	}
 	defer f.Close()
-	var there []string
-	lines := bufio.NewScanner(f)
-	for lines.Scan() {
-		if words := strings.Fields(lines.Text()); len(words) > 4 && strings.HasPrefix(words[4]+"/", dir+"/") {
-			there = append(there, words[4])
-		}
+	real, err := filepath.EvalSymlinks(dir)
+	if os.IsNotExist(err) {
+		return nil
+	}
+	if err == nil {
+		real, err = filepath.Abs(real)
+	}
+	if err != nil {
+		return errors.Annotate(err, "cannot see what is mounted")
+	}
+	there, err := mountedIn(f, real)
+	if err != nil {
+		return errors.Annotate(err, "cannot see what is mounted")
 	}
 	if len(there) > 0 {
 		return errors.Errorf("cannot remove %s: %s is still mounted", dir, slices.Min(there))
 	}
-	return errors.Annotate(lines.Err(), "cannot see what is mounted")
+	return nil
+}
+
+// mountedIn reads in the kernel's list of mounts which of them are in a directory. The list has
+// paths without links, and octal numbers in place of blanks, line ends and backslashes; see
+// proc_pid_mountinfo(5).
+func mountedIn(list io.Reader, dir string) (there []string, err error) {
+	plain := strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
+	lines := bufio.NewScanner(list)
+	for lines.Scan() {
+		words := strings.Fields(lines.Text())
+		if len(words) <= 4 {
+			continue
+		}
+		if at := plain.Replace(words[4]); strings.HasPrefix(at+"/", dir+"/") {
+			there = append(there, at)
+		}
+	}
+	return there, errors.Trace(lines.Err())
 }
