@@ -52,18 +52,9 @@ func (h *Host) Serve(o Options) error {
 	if err := h.RememberStore(c.Dir); err != nil {
 		return err
 	}
-	switch {
-	case joined != nil && o.TakeOver:
-		return Wrongf("--takeover: this agent has joined as machine %s: one with another data directory (UNITD_DATA) can manage the models", joined.Machine)
-	case joined != nil:
-		joined.Configure(&c)
-	case f.Address != "":
-		c.Look = func() machine.Host { return machine.ReachableHost(f.Address) }
+	if err := o.configure(&c, joined); err != nil {
+		return err
 	}
-	if o.AllowReboot {
-		c.Reboot = reboot
-	}
-	c.TakeOver = c.TakeOver || o.TakeOver
 	if o.Debug {
 		end, err := serveDebug(c.Dir)
 		if err != nil {
@@ -88,6 +79,24 @@ func (h *Host) Serve(o Options) error {
 		return joined.machineGone()
 	}
 	return err
+}
+
+// configure has an agent be what was asked for: one of a machine, if it has joined as that, or
+// the one that manages the models.
+func (o Options) configure(c *machine.Config, joined *Joined) error {
+	switch {
+	case joined != nil && o.TakeOver:
+		return Wrongf("--takeover: this agent has joined as machine %s: one with another data directory (UNITD_DATA) can manage the models", joined.Machine)
+	case joined != nil:
+		joined.Configure(c)
+	case o.Join.Address != "":
+		c.Look = func() machine.Host { return machine.ReachableHost(o.Join.Address) }
+	}
+	if o.AllowReboot {
+		c.Reboot = reboot
+	}
+	c.TakeOver = c.TakeOver || o.TakeOver
+	return nil
 }
 
 // Run runs an agent in this process, which becomes the parent of what hooks

@@ -18,6 +18,18 @@ type ExposedTo struct {
 	CIDRs  []string `json:"cidrs,omitempty"`
 }
 
+// SetExposed says whether the application's ports are for the world. If not, none
+// is published any more.
+func (m *Model) SetExposed(ctx context.Context, name string, exposed bool) error {
+	return m.changeApplication(ctx, name, func(_ *txn, app *ApplicationDoc) error {
+		app.Exposed = exposed
+		if !exposed {
+			app.Published, app.ExposedEndpoints = nil, nil
+		}
+		return nil
+	})
+}
+
 // ExposeEndpoints exposes an Alive application by those of its endpoints alone, "" for
 // all of them, and records to whom. NotFound is for an endpoint that its charm
 // doesn't have. Source: docs/spec/juju-clients.md §13.1.

@@ -204,14 +204,8 @@ func (t *txn) deploy(a DeployArgs) (units int, err error) {
 	if err := t.give(&app, charm.Charm, a.Resources); err != nil {
 		return 0, errors.Trace(err)
 	}
-	for _, ep := range charm.Charm.EndpointsOf(app.Name) {
-		if ep.Role != model.Peer {
-			continue
-		}
-		if err := t.addPeers(ep); err != nil {
-			return 0, errors.Trace(err)
-		}
-		app.Relations++
+	if err := t.newPeers(&app, charm); err != nil {
+		return 0, errors.Trace(err)
 	}
 	p, err := t.placing(a.To)
 	if err != nil {
@@ -350,18 +344,6 @@ func (t *txn) addUnit(app *ApplicationDoc, principal model.UnitName, p *placing)
 		return u, errors.Trace(err)
 	}
 	return t.unit(u.Name)
-}
-
-// SetExposed says whether the application's ports are for the world. If not, none
-// is published any more.
-func (m *Model) SetExposed(ctx context.Context, name string, exposed bool) error {
-	return m.changeApplication(ctx, name, func(_ *txn, app *ApplicationDoc) error {
-		app.Exposed = exposed
-		if !exposed {
-			app.Published, app.ExposedEndpoints = nil, nil
-		}
-		return nil
-	})
 }
 
 // SetTrust says whether the application may ask for the cloud's credentials.

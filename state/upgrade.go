@@ -192,7 +192,7 @@ func storageNeeds(charm model.Charm) map[string]model.StorageSpec {
 	return all
 }
 
-// newPeers makes the peer relations that only the new charm has.
+// newPeers makes the peer relations of a charm that aren't there already.
 func (t *txn) newPeers(app *ApplicationDoc, charm CharmDoc) error {
 	for _, ep := range charm.Charm.EndpointsOf(app.Name) {
 		if ep.Role != model.Peer {
