@@ -193,6 +193,10 @@ func (a modelVerbs) destroyModel(ref string, f destroyFlags) error {
 	if err := a.destroyWithStorage(m, f); err != nil {
 		return err
 	}
+	later, err := a.goesLater(m)
+	if err != nil || later {
+		return err
+	}
 	if err := a.waitUntilGone(c, m, f.timeout); err != nil {
 		return err
 	}
@@ -200,6 +204,20 @@ func (a modelVerbs) destroyModel(ref string, f destroyFlags) error {
 		return setCurrentModel("")
 	}
 	return nil
+}
+
+// goesLater says whether the model goes only when this command has ended: in the world of
+// a script, where the agent stands still meanwhile. It stays the current one until then.
+func (a modelVerbs) goesLater(m *state.Model) (bool, error) {
+	if _, inLab, err := agent.LabTime(); err != nil || !inLab {
+		return false, err
+	}
+	gone, err := m.RemoveIfEmpty(a.Context())
+	if err != nil || gone {
+		return false, err
+	}
+	a.Note("model %q goes when the script settles", m.Name())
+	return true, nil
 }
 
 // confirm has a person type the name of a model, or of a controller, that is to be

@@ -34,12 +34,16 @@ func (c *call) settle_() error {
 	if err := c.none(); err != nil {
 		return err
 	}
-	if err := c.let(c.settle); err != nil {
-		return c.explained(err)
-	}
 	m, err := c.model()
 	if err != nil {
 		return err
+	}
+	settled := c.let(c.settle)
+	if gone, err := isGone(c.ctx, m); err != nil || gone {
+		return err
+	}
+	if settled != nil {
+		return c.explained(settled)
 	}
 	failed, err := c.inError(m)
 	if err != nil {

@@ -111,6 +111,9 @@ func (w *world) until(pause bool) error {
 		if ctx.Err() != nil {
 			return w.unsettled(context.DeadlineExceeded, coming)
 		}
+		if err == nil && !done {
+			done, err = isGone(ctx, m)
+		}
 		if err != nil || done {
 			w.troubled = w.troubled && !done
 			return err
@@ -150,6 +153,16 @@ func (w *world) until(pause bool) error {
 			return w.unsettled(context.DeadlineExceeded, coming)
 		}
 	}
+}
+
+// isGone says whether a model that was to be destroyed is gone: nothing is left to do
+// there, and no agent says so.
+func isGone(ctx context.Context, m *state.Model) (bool, error) {
+	_, err := m.Info(ctx)
+	if errors.Is(err, errors.NotFound) {
+		return true, nil
+	}
+	return false, err
 }
 
 // standing is why a settled model can't be had any more, if it can't be.
