@@ -18,6 +18,7 @@ type refreshFlags struct {
 	path, to                     string
 	force, forceUnits, forceBase bool
 	config, resources            []string
+	onto                         baseFlags // for later units
 	hub                          hubFlags
 	more                         refreshMore
 }
@@ -55,6 +56,9 @@ Of a charm by path, --revision is one that the model has already.`,
 			if err := f.hub.check(); err != nil {
 				return err
 			}
+			if _, err := f.onto.parse(a.Note); err != nil {
+				return err
+			}
 			return a.refresh(args[0], f)
 		},
 	}
@@ -67,6 +71,7 @@ Of a charm by path, --revision is one that the model has already.`,
 	fs.BoolVar(&f.forceUnits, "force-units", false, "upgrade units in error too")
 	fs.BoolVar(&f.forceBase, "force-base", false, "take a charm that doesn't name the base that the units are on")
 	fs.BoolVar(&f.forceBase, "force-series", false, "the same as --force-base")
+	fs.StringVar(&f.onto.base, "base", "", "take a charm for this base, on which later units are")
 	f.hub.declare(fs)
 	f.more.declare(fs)
 	return cmd
@@ -181,8 +186,8 @@ func (a charmVerbs) refreshFound(m *state.Model, name string, charm deploy.Charm
 	if err != nil {
 		return err
 	}
-	if err := sameBase(app, old.Charm, charm.Charm.Charm); err != nil && !f.base() {
-		return notOnItsBase(name, err)
+	if err := checkBase(app, old.Charm, charm.Charm.Charm, f); err != nil {
+		return err
 	}
 	if err := a.checkMore(m, name, charm.Charm.Charm, f.more); err != nil {
 		return err
@@ -214,10 +219,25 @@ func (a charmVerbs) refreshFound(m *state.Model, name string, charm deploy.Charm
 	return a.added()
 }
 
-// notOnItsBase is the error of a charm that doesn't name the base that units are on; err
-// says so.
-func notOnItsBase(application string, err error) error {
-	return errors.Errorf("cannot refresh application %q: %v; --force-base keeps its units on their base", application, err)
+// checkBase is the error of a charm that doesn't name the base that units are on, or the
+// one that later units are to be on, unless that is wanted.
+func checkBase(app state.ApplicationDoc, old, charm model.Charm, f refreshFlags) error {
+	onto, err := f.onto.parse(func(string, ...any) {})
+	switch {
+	case err != nil:
+		return err
+	case f.base():
+		return nil
+	case onto != (model.Base{}):
+		if err := charm.CheckBase(onto); err != nil {
+			return errors.Errorf("cannot refresh application %q: %v; --force-base takes it all the same", app.Name, err)
+		}
+		return nil
+	}
+	if err := sameBase(app, old, charm); err != nil {
+		return errors.Errorf("cannot refresh application %q: %v; --force-base keeps its units on their base", app.Name, err)
+	}
+	return nil
 }
 
 // refreshTo is refresh to a revision that the model has; hub is what is followed from now
@@ -253,8 +273,8 @@ func (a charmVerbs) refreshTo(name string, to int, hub *state.Hub, f refreshFlag
 	if err := a.checkMore(m, name, charm.Charm, f.more); err != nil {
 		return err
 	}
-	if err := sameBase(app, old.Charm, charm.Charm); err != nil && !f.base() {
-		return notOnItsBase(name, err)
+	if err := checkBase(app, old.Charm, charm.Charm, f); err != nil {
+		return err
 	}
 	r := state.Refresh{URL: url, Hub: hub, Config: set}
 	if url == app.Charm && !f.units() {

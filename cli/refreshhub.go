@@ -67,7 +67,14 @@ func (a charmVerbs) newer(app state.ApplicationDoc, old state.CharmDoc, channel 
 	}
 	want := charmhub.Want{Name: app.Hub.Name, Channel: channel, Revision: f.hub.revision}
 	runs := charmhub.Runs{ID: app.Hub.ID, Revision: old.Revision}
-	if base, err := model.ParseBase(app.Base); err == nil && !f.base() {
+	onto, err := f.onto.parse(func(string, ...any) {})
+	if err != nil {
+		return charmhub.Release{}, err
+	}
+	if base, err := model.ParseBase(app.Base); onto != (model.Base{}) {
+		runs.Base = charmhub.Base{Name: onto.Name, Channel: onto.Channel}
+		want.Base = runs.Base
+	} else if err == nil && !f.base() {
 		runs.Base = charmhub.Base{Name: base.Name, Channel: base.Channel}
 		want.Prefer = runs.Base
 	}
@@ -89,6 +96,9 @@ func (a charmVerbs) upToDate(m *state.Model, app state.ApplicationDoc, old state
 	}
 	given, err := a.ResourcesFor(m, charm, values, revisions, app.Resources)
 	if err != nil {
+		return err
+	}
+	if err := checkBase(app, old.Charm, old.Charm, f); err != nil {
 		return err
 	}
 	if err := a.checkMore(m, app.Name, old.Charm, f.more); err != nil {
@@ -153,7 +163,10 @@ func (a charmVerbs) switchToHub(name, word string, f refreshFlags) error {
 	if w.Channel == "" && app.Hub != nil && state.FromHub(app.Charm) {
 		w.Channel = app.Hub.Channel
 	}
-	if base, err := model.ParseBase(app.Base); err == nil && !f.base() {
+	if w.Base, err = f.onto.parse(func(string, ...any) {}); err != nil {
+		return err
+	}
+	if base, err := model.ParseBase(app.Base); err == nil && w.Base == (model.Base{}) && !f.base() {
 		w.Base = base
 	}
 	r, err := a.Resolve(w)

@@ -66,6 +66,9 @@ func (a charmVerbs) carryOutRefresh(m *state.Model, name string, f refreshFlags,
 		return err
 	}
 	r.Force, r.Storage, r.Bindings = f.units(), directives, others
+	if r.Base, err = f.onto.parse(func(string, ...any) {}); err != nil {
+		return err
+	}
 	if f.more.trust.given {
 		r.Trust = &f.more.trust.trust
 	}

@@ -25,6 +25,8 @@ type Refresh struct {
 	Storage  map[string]model.StorageDirective
 	Bindings model.Bindings
 	Trust    *bool
+	// Base is that of later units, as SetBase has it.
+	Base model.Base
 }
 
 // Refresh changes what an Alive application is made of, and what is set of it with that,
@@ -60,6 +62,11 @@ func (m *Model) Refresh(ctx context.Context, name string, r Refresh) error {
 		}
 		if len(r.Bindings) > 0 {
 			if app.Bindings, err = tx.bound(app.Bindings, r.Bindings, charm.Charm); err != nil {
+				return errors.Trace(err)
+			}
+		}
+		if r.Base != (model.Base{}) {
+			if err := tx.setBase(app, r.Base); err != nil {
 				return errors.Trace(err)
 			}
 		}

@@ -28,14 +28,14 @@ func TestARefreshIsWhole(t *testing.T) {
 	if now := app(); now.Charm != before.Charm || now.Trust {
 		t.Errorf("a refresh that failed has changed the application: %+v", now)
 	}
-	w.ok(w.Refresh(w.ctx, "mysql", state.Refresh{URL: url, Config: map[string]string{"pages": "3"}, Trust: &trust, Hub: &state.Hub{Name: "mysql", Channel: "edge"}}))
+	w.ok(w.Refresh(w.ctx, "mysql", state.Refresh{URL: url, Config: map[string]string{"pages": "3"}, Trust: &trust, Hub: &state.Hub{Name: "mysql", Channel: "edge"}, Base: model.Base{Name: "ubuntu", Channel: "24.04"}}))
 	config, err := w.Config(w.ctx, "mysql")
 	w.ok(err)
-	if now := app(); now.Charm != url || !now.Trust || now.Hub == nil || now.Hub.Channel != "edge" || config.Values["pages"] != int64(3) {
+	if now := app(); now.Charm != url || !now.Trust || now.Hub == nil || now.Hub.Channel != "edge" || now.Base != "ubuntu@24.04" || config.Values["pages"] != int64(3) {
 		t.Errorf("the application is %+v, its options are %v", now, config.Values)
 	}
 	w.ok(w.Refresh(w.ctx, "mysql", state.Refresh{Config: map[string]string{"pages": "4"}}))
-	if now := app(); now.Charm != url || !now.Trust || now.Hub == nil {
+	if now := app(); now.Charm != url || !now.Trust || now.Hub == nil || now.Base == "" {
 		t.Errorf("what wasn't said has changed: %+v", now)
 	}
 }

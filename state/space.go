@@ -113,27 +113,30 @@ func (m *Model) Bind(ctx context.Context, application string, others model.Bindi
 // subordinates: nothing is done about units that are there. Source:
 // docs/spec/juju-clients.md §7.4.
 func (m *Model) SetBase(ctx context.Context, application string, base model.Base) error {
-	err := m.changeApplication(ctx, application, func(tx *txn, app *ApplicationDoc) error {
-		rels, err := tx.relationsOf(application)
-		if err != nil {
-			return errors.Trace(err)
-		}
-		for _, r := range rels {
-			if _, other, _ := r.Endpoint(application); r.Scope() == model.Container && !app.Subordinate {
-				if err := tx.setBase(other.Application, base); err != nil {
-					return errors.Trace(err)
-				}
-			}
-		}
-		app.Base = base.String()
-		return nil
-	})
+	err := m.changeApplication(ctx, application, func(tx *txn, app *ApplicationDoc) error { return tx.setBase(app, base) })
 	return errors.Trace(err)
 }
 
-// setBase is SetBase for a subordinate. One that is going keeps its own, as it gets no
+// setBase is SetBase within a transaction.
+func (t *txn) setBase(app *ApplicationDoc, base model.Base) error {
+	rels, err := t.relationsOf(app.Name)
+	if err != nil {
+		return errors.Trace(err)
+	}
+	for _, r := range rels {
+		if _, other, _ := r.Endpoint(app.Name); r.Scope() == model.Container && !app.Subordinate {
+			if err := t.setBaseBelow(other.Application, base); err != nil {
+				return errors.Trace(err)
+			}
+		}
+	}
+	app.Base = base.String()
+	return nil
+}
+
+// setBaseBelow is setBase for a subordinate. One that is going keeps its own, as it gets no
 // units any more.
-func (t *txn) setBase(subordinate string, base model.Base) error {
+func (t *txn) setBaseBelow(subordinate string, base model.Base) error {
 	app, err := t.application(subordinate)
 	if errors.Is(err, errors.NotFound) || err == nil && app.Life != model.Alive {
 		return nil

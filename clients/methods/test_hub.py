@@ -33,6 +33,6 @@ def test_a_charm_is_deployed_by_name_and_follows_its_channel(tmp_path):
         juju.cli("wait", "--timeout", "600s")
         gauge = juju.wait(jubilant.all_active, delay=0.1).apps["gauge"]
         assert (gauge.charm_rev, gauge.charm_channel) == (5, "latest/edge")
-        juju.refresh("gauge", revision=4)
+        juju.refresh("gauge", revision=4, base="ubuntu@24.04")
         juju.cli("wait", "--timeout", "600s")
         assert juju.status().apps["gauge"].charm_rev == 4
