@@ -168,8 +168,11 @@ func (h *Host) WorkOn(name string) error {
 	if err := h.CloseStore(); err != nil {
 		return errors.Trace(err)
 	}
-	if to.Name != OwnController {
-		h.StoreFlag = LocalStore
+	switch own := to.Name == OwnController; {
+	case own && h.away:
+		h.StoreFlag, h.away = h.own, false
+	case !own && !h.away:
+		h.own, h.away, h.StoreFlag = h.StoreFlag, true, LocalStore
 	}
 	return errors.Trace(os.Setenv(dataVariable, to.Dir))
 }

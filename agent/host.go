@@ -29,6 +29,9 @@ type Host struct {
 	elsewhere bool // there is no agent here, and need be none
 	silent    bool // it was said that the agent doesn't answer
 
+	away bool   // the command works on another controller than the host's own
+	own  string // StoreFlag for that one, meanwhile
+
 	store      store.Store
 	controller *state.Controller
 	clock      clock.Clock // the store's

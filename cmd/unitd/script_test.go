@@ -115,6 +115,7 @@ var onEtcd = []string{
 	"agent-killed-after-the-commit-runs-nothing-again",
 	"application-removed-leaves-an-empty-model",
 	"commands-at-once-do-not-lose-anything",
+	"controllers-are-made-reached-and-removed",
 	"leader-removed-makes-another-one",
 	"machine-that-nobody-joins-is-passed-over",
 	"model-made-chosen-and-destroyed",
