@@ -138,6 +138,9 @@ func emptyHanded(t *testing.T, page string) *reader {
 	r := &reader{t: t, page: page, dir: t.TempDir(), home: t.TempDir(), bin: t.TempDir(), temp: temp}
 	for _, v := range os.Environ() {
 		name, _, _ := strings.Cut(v, "=")
+		if name == "CI" || name == "BUILD_NUMBER" {
+			continue // pytest shortens nothing there, and a reader's terminal is none
+		}
 		if !strings.HasPrefix(name, "UNITD_") && !strings.HasPrefix(name, "XDG_") && !strings.HasPrefix(name, "JUJU_") {
 			r.env = append(r.env, v)
 		}

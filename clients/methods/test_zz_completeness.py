@@ -61,7 +61,6 @@ EMPTY = {
 NOT_GIVEN = {
     "Juju.add_machine(target)": "a place that isn't refused has no effect here",
     "Juju.add_cloud(target_controller)": "it is for JAAS alone",
-    "Juju.refresh(base)": "refresh keeps the base; set-application-base is what changes it",
 }
 
 
