@@ -16,10 +16,9 @@
 // and Diff are made of a Picture of the model. All but reading, looking and doing is pure.
 //
 // Charms are paths, relative to the file that names them, or names of what a hub has.
-// Units can be placed: on
-// machines that the bundle has, with each other, or alone. What else a bundle may
-// say of a cloud is recorded or noted as not followed; what is unknown is an error that
-// names the line.
+// Units can be placed: on machines that the bundle has, with each other, or alone. What
+// else a bundle may say of a cloud is recorded or noted as not followed; what is unknown
+// is an error that names the line.
 package bundle
 
 import (

@@ -135,7 +135,7 @@ func (d *diff) both(want Application, has state.ApplicationView) yaml.MapSlice {
 func release(want CharmRef, has state.ApplicationView) yaml.MapSlice {
 	var follows string
 	revision := -1
-	if state.FromHub(has.ApplicationDoc.Charm) && has.Hub != nil {
+	if ofHub(has) {
 		follows, revision = has.Hub.Channel, has.CharmDoc.Revision
 	}
 	var all yaml.MapSlice

@@ -72,7 +72,7 @@ func (p Picture) Unsaid() []string {
 			charms = append(charms, app.ApplicationDoc.Charm)
 		}
 		for _, name := range slices.Sorted(maps.Keys(app.Resources)) {
-			if r := app.Resources[name]; r.Image == nil && r.Hub == nil {
+			if r := app.Resources[name]; r.Image == nil && (r.Hub == nil || !ofHub(app)) {
 				files = append(files, fmt.Sprintf("%s of %s", name, app.Name))
 			}
 		}
@@ -156,7 +156,7 @@ type export struct {
 // application is one as bundles have it.
 func (e export) application(app state.ApplicationView) yaml.MapSlice {
 	var out yaml.MapSlice
-	if app.Hub != nil && state.FromHub(app.ApplicationDoc.Charm) {
+	if ofHub(app) {
 		out = add(out, "charm", app.Hub.Name)
 		out = add(out, "channel", app.Hub.Channel)
 		out = add(out, "revision", app.CharmDoc.Revision)
@@ -194,13 +194,18 @@ func machinesOf(app state.ApplicationView) []string {
 	return ids
 }
 
+// ofHub says whether an application's charm is a hub's now, not only was so once.
+func ofHub(app state.ApplicationView) bool {
+	return app.Hub != nil && state.FromHub(app.ApplicationDoc.Charm)
+}
+
 // resources are the revisions of those of a hub that an application has, and references
 // of images that it was given.
 func resources(app state.ApplicationView) yaml.MapSlice {
 	var all yaml.MapSlice
 	for _, name := range slices.Sorted(maps.Keys(app.Resources)) {
 		switch r := app.Resources[name]; {
-		case r.Hub != nil && app.Hub != nil:
+		case r.Hub != nil && ofHub(app):
 			all = append(all, yaml.MapItem{Key: name, Value: *r.Hub})
 		case r.Image != nil:
 			all = append(all, yaml.MapItem{Key: name, Value: r.Image.Reference})

@@ -2,7 +2,6 @@ package bundle
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 
 	"github.com/juju/errors"
@@ -85,8 +84,7 @@ func (w *Work) newer(app PlannedApp, has map[string]state.Resource) ([]charmhub.
 	if app.Release == nil {
 		return nil, nil
 	}
-	named := maps.Clone(app.Revisions)
-	all, err := w.app.HubResources(app.hubCharm(), named, app.given(app.Packed.Charm.Charm), has)
+	all, err := w.app.HubResources(app.hubCharm(), app.Revisions, app.given(app.Packed.Charm.Charm), has)
 	return slices.DeleteFunc(all, func(r charmhub.Resource) bool {
 		old, there := has[r.Name]
 		return there && old.Hub != nil && *old.Hub == r.Revision

@@ -51,7 +51,7 @@ cloud (k8s, microk8s…) it takes container charms alone; any other takes both k
 				return err
 			}
 			if !here {
-				a.Note("The model is on this host: %q is recorded only.", args[1])
+				a.Note("The model is on this host: the cloud %q has no effect here.", args[1])
 			}
 			return nil
 		},
