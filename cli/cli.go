@@ -91,7 +91,7 @@ on this machine alone and with nothing to set up.`,
 		Args: cobra.ArbitraryArgs,
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		if verb := verbOf(cmd, args); cmd == root && verb != "" {
+		if verb := verbOf(root, args); cmd == root && verb != "" {
 			return a.unknown(cmd, verb)
 		}
 		return Usagef("%s", flagError(err))
@@ -100,7 +100,8 @@ on this machine alone and with nothing to set up.`,
 	root.PersistentFlags().StringVar(&a.StoreFlag, "store", "", "the store with the models, like etcd://host:2379/prefix, instead of the one in the data directory")
 	declareGeneral(root)
 	root.Flags().Bool("version", false, "show the version of this program, and the commit that it was built from")
-	Add(root, a.groups())
+	groups := a.groups()
+	Add(root, groups, needed(groups, verbOf(root, args)))
 	help := root.HelpFunc()
 	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
 		if words := cmd.Flags().Args(); cmd == root && len(words) > 0 {
@@ -133,24 +134,32 @@ func (a *program) helpOf(root *cobra.Command, show func(*cobra.Command, []string
 	}
 }
 
-// verbOf is the word among the arguments that should be a verb and is none of
-// the root's; empty: there is no such.
+// verbOf is the word among the arguments that should be a verb: the first that is
+// neither a flag of the root nor its value. Empty: there is none, or a flag before it
+// isn't the root's, so that nobody can tell.
 func verbOf(root *cobra.Command, args []string) string {
+	flags := root.PersistentFlags()
 	for i := 0; i < len(args); i++ {
-		name, dashes := strings.CutPrefix(args[i], "-")
-		switch flag := root.PersistentFlags().Lookup(strings.TrimPrefix(name, "-")); {
-		case args[i] == "--":
-			return ""
-		case flag != nil && dashes, args[i] == "-m":
-			i++ // its value
-		case dashes:
-		case slices.ContainsFunc(root.Commands(), func(c *cobra.Command) bool { return c.Name() == args[i] || c.HasAlias(args[i]) }):
-			return ""
-		default:
+		if len(args[i]) < 2 || args[i][0] != '-' {
 			return args[i]
+		}
+		switch flag, whole := flagOf(flags, args[i]); {
+		case flag == nil:
+			return ""
+		case flag.NoOptDefVal == "" && !whole:
+			i++
 		}
 	}
 	return ""
+}
+
+// flagOf is the flag that an argument names, or nil; whole: it has the value as well.
+func flagOf(flags *pflag.FlagSet, arg string) (flag *pflag.Flag, whole bool) {
+	if text, long := strings.CutPrefix(arg, "--"); long {
+		name, _, whole := strings.Cut(text, "=")
+		return flags.Lookup(name), whole
+	}
+	return flags.ShorthandLookup(arg[1:2]), len(arg) > 2
 }
 
 // unknown is the error of a command that there isn't: why, if Juju has it, or the

@@ -28,7 +28,7 @@ func TestEachVerbIsWhole(t *testing.T) {
 			t.Error("a group has no title")
 		}
 		for _, verb := range g.Verbs {
-			cmd := verb()
+			cmd := verb.Make()
 			if slices.Contains(names, cmd.Name()) {
 				t.Errorf("%s is there twice", cmd.Name())
 			}

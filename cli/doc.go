@@ -17,6 +17,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/juju/errors"
 	"github.com/spf13/cobra"
@@ -89,7 +91,15 @@ func tty(stream any) (*os.File, bool) {
 type Group struct {
 	// Title is what help calls them.
 	Title string
-	Verbs []func() *cobra.Command
+	Verbs []Verb
+}
+
+// Verb is a command that is made when it is needed: most runs need one.
+type Verb struct {
+	// Names are its name and its other names, with spaces between them: those of what
+	// Make makes.
+	Names string
+	Make  func() *cobra.Command
 }
 
 // InsideTitle is the title of the verbs that lead inside of units.
@@ -98,21 +108,43 @@ const InsideTitle = "Inside of units"
 // Groups is the table of all verbs of this package.
 func Groups(inside Inside) []Group {
 	return []Group{
-		{InsideTitle, []func() *cobra.Command{inside.SSH, inside.SCP, inside.Logs}},
+		{InsideTitle, []Verb{{"ssh", inside.SSH}, {"scp", inside.SCP}, {"logs", inside.Logs}}},
 	}
 }
 
 // Add puts verbs into a program: its help has them by groups, in this order.
-// Groups of one title are one.
-func Add(root *cobra.Command, groups []Group) {
+// Groups of one title are one. Only: the one verb that is needed; empty: all are.
+func Add(root *cobra.Command, groups []Group, only string) {
 	for _, g := range groups {
 		if !root.ContainsGroup(g.Title) {
 			root.AddGroup(&cobra.Group{ID: g.Title, Title: g.Title + ":"})
 		}
 		for _, verb := range g.Verbs {
-			cmd := verb()
-			cmd.GroupID = g.Title
-			root.AddCommand(cmd)
+			if only == "" || verb.named(only) {
+				cmd := verb.Make()
+				cmd.GroupID = g.Title
+				root.AddCommand(cmd)
+			}
 		}
 	}
+}
+
+// needed is the verb that the word of a command line names, where it is all that
+// there need be of the groups; empty: more of them may be needed.
+func needed(groups []Group, word string) string {
+	for _, g := range groups {
+		for _, verb := range g.Verbs {
+			if verb.named(word) && !slices.Contains(aboutAll(), word) {
+				return word
+			}
+		}
+	}
+	return ""
+}
+
+// aboutAll are verbs that are about all others.
+func aboutAll() []string { return []string{"completion", "manual"} }
+
+func (v Verb) named(word string) bool {
+	return word != "" && slices.Contains(strings.Fields(v.Names), word)
 }

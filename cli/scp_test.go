@@ -81,7 +81,7 @@ func newWorld(t *testing.T) *world {
 func (w *world) run(args ...string) error {
 	w.out.Reset()
 	verbs := map[string]int{"ssh": 0, "scp": 1, "logs": 2}
-	cmd := cli.Groups(w.inside)[0].Verbs[verbs[args[0]]]()
+	cmd := cli.Groups(w.inside)[0].Verbs[verbs[args[0]]].Make()
 	cmd.SetArgs(args[1:])
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	return cmd.ExecuteContext(w.Context())

@@ -1,9 +1,5 @@
 package cli
 
-import (
-	"github.com/spf13/cobra"
-)
-
 // ofAgent is the group of the verbs that are about the program itself.
 const ofAgent = "Agent and program"
 
@@ -39,62 +35,164 @@ func (a *program) groups() []Group {
 		agent    = agentVerbs{b}
 	)
 	return append([]Group{
-		{Title: "Charms to try and to test", Verbs: []func() *cobra.Command{
-			up.upCmd, watch.watchCmd, test.initCmd, test.testCmd, test.packCmd, test.recordCmd, test.replayCmd, test.worldCmd,
+		{Title: "Charms to try and to test", Verbs: []Verb{
+			{"up", up.upCmd},
+			{"watch", watch.watchCmd},
+			{"init", test.initCmd},
+			{"test", test.testCmd},
+			{"pack", test.packCmd},
+			{"record", test.recordCmd},
+			{"replay", test.replayCmd},
+			{"world", test.worldCmd},
 		}},
-		{Title: "Applications and units", Verbs: []func() *cobra.Command{
-			charm.deployCmd, charm.exportBundleCmd, charm.diffBundleCmd, charm.refreshCmd, charm.setApplicationBaseCmd, charm.rollbackCmd, unit.addUnitCmd, unit.removeUnitCmd, unit.removeApplicationCmd,
-			unit.scaleApplicationCmd, app.configCmd, limits.constraintsCmd, limits.setConstraintsCmd, unit.trustCmd, app.exposeCmd, app.unexposeCmd, unit.resolvedCmd,
-			charm.attachResourceCmd, charm.resourcesCmd, app.payloadsCmd,
+		{Title: "Applications and units", Verbs: []Verb{
+			{"deploy", charm.deployCmd},
+			{"export-bundle", charm.exportBundleCmd},
+			{"diff-bundle", charm.diffBundleCmd},
+			{"refresh", charm.refreshCmd},
+			{"set-application-base", charm.setApplicationBaseCmd},
+			{"rollback", charm.rollbackCmd},
+			{"add-unit", unit.addUnitCmd},
+			{"remove-unit", unit.removeUnitCmd},
+			{"remove-application", unit.removeApplicationCmd},
+			{"scale-application", unit.scaleApplicationCmd},
+			{"config", app.configCmd},
+			{"constraints", limits.constraintsCmd},
+			{"set-constraints", limits.setConstraintsCmd},
+			{"trust", unit.trustCmd},
+			{"expose", app.exposeCmd},
+			{"unexpose", app.unexposeCmd},
+			{"resolved resolve", unit.resolvedCmd},
+			{"attach-resource", charm.attachResourceCmd},
+			{"resources list-resources", charm.resourcesCmd},
+			{"payloads list-payloads", app.payloadsCmd},
 		}},
-		{Title: "Charmhub", Verbs: []func() *cobra.Command{
-			hub.findCmd, hub.infoCmd, hub.downloadCmd, hub.charmResourcesCmd,
+		{Title: "Charmhub", Verbs: []Verb{
+			{"find", hub.findCmd},
+			{"info", hub.infoCmd},
+			{"download", hub.downloadCmd},
+			{"charm-resources list-charm-resources", hub.charmResourcesCmd},
 		}},
-		{Title: "Relations", Verbs: []func() *cobra.Command{
-			relation.integrateCmd, relation.removeRelationCmd, relation.suspendRelationCmd, relation.resumeRelationCmd,
+		{Title: "Relations", Verbs: []Verb{
+			{"integrate relate", relation.integrateCmd},
+			{"remove-relation", relation.removeRelationCmd},
+			{"suspend-relation", relation.suspendRelationCmd},
+			{"resume-relation", relation.resumeRelationCmd},
 		}},
-		{Title: "Relations across models", Verbs: []func() *cobra.Command{
-			offer.offerCmd, offer.offersCmd, offer.showOfferCmd, offer.findOffersCmd, offer.removeOfferCmd,
-			relation.consumeCmd, relation.removeSAASCmd,
+		{Title: "Relations across models", Verbs: []Verb{
+			{"offer", offer.offerCmd},
+			{"offers list-offers", offer.offersCmd},
+			{"show-offer", offer.showOfferCmd},
+			{"find-offers", offer.findOffersCmd},
+			{"remove-offer", offer.removeOfferCmd},
+			{"consume", relation.consumeCmd},
+			{"remove-saas", relation.removeSAASCmd},
 		}},
-		{Title: "Secrets", Verbs: []func() *cobra.Command{
-			secret.addSecretCmd, secret.updateSecretCmd, secret.removeSecretCmd, secret.grantSecretCmd, secret.revokeSecretCmd,
-			secret.secretsCmd, secret.showSecretCmd, secret.rotateSecretKeyCmd,
+		{Title: "Secrets", Verbs: []Verb{
+			{"add-secret", secret.addSecretCmd},
+			{"update-secret", secret.updateSecretCmd},
+			{"remove-secret", secret.removeSecretCmd},
+			{"grant-secret", secret.grantSecretCmd},
+			{"revoke-secret", secret.revokeSecretCmd},
+			{"secrets list-secrets", secret.secretsCmd},
+			{"show-secret", secret.showSecretCmd},
+			{"rotate-secret-key", secret.rotateSecretKeyCmd},
 		}},
-		{Title: "Actions and commands", Verbs: []func() *cobra.Command{
-			task.runCmd, task.execCmd, task.showTaskCmd, task.cancelTaskCmd, task.operationsCmd, task.showOperationCmd,
-			task.actionsCmd, task.showActionCmd,
+		{Title: "Actions and commands", Verbs: []Verb{
+			{"run", task.runCmd},
+			{"exec", task.execCmd},
+			{"show-task", task.showTaskCmd},
+			{"cancel-task", task.cancelTaskCmd},
+			{"operations list-operations", task.operationsCmd},
+			{"show-operation", task.showOperationCmd},
+			{"actions list-actions", task.actionsCmd},
+			{"show-action", task.showActionCmd},
 		}},
-		{Title: InsideTitle, Verbs: []func() *cobra.Command{
-			inside.debugHooksCmd, inside.debugCodeCmd, inside.debugWindowCmd,
+		{Title: InsideTitle, Verbs: []Verb{
+			{"debug-hooks debug-hook", inside.debugHooksCmd},
+			{"debug-code", inside.debugCodeCmd},
+			{"debug-window", inside.debugWindowCmd},
 		}},
-		{Title: "What there is, and why", Verbs: []func() *cobra.Command{
-			status.statusCmd, status.showUnitCmd, status.showApplicationCmd, status.showStatusLogCmd, wait.waitCmd, wait.waitForCmd,
-			status.whyCmd, status.debugLogCmd, status.historyCmd, status.rulesCmd,
+		{Title: "What there is, and why", Verbs: []Verb{
+			{"status", status.statusCmd},
+			{"show-unit", status.showUnitCmd},
+			{"show-application", status.showApplicationCmd},
+			{"show-status-log", status.showStatusLogCmd},
+			{"wait", wait.waitCmd},
+			{"wait-for", wait.waitForCmd},
+			{"why", status.whyCmd},
+			{"debug-log", status.debugLogCmd},
+			{"history", status.historyCmd},
+			{"rules", status.rulesCmd},
 		}},
-		{Title: "Storage", Verbs: []func() *cobra.Command{
-			storage.storageCmd, storage.showStorageCmd, storage.addStorageCmd, storage.attachStorageCmd, storage.detachStorageCmd,
-			storage.removeStorageCmd, storage.storagePoolsCmd, storage.createStoragePoolCmd,
+		{Title: "Storage", Verbs: []Verb{
+			{"storage list-storage", storage.storageCmd},
+			{"show-storage", storage.showStorageCmd},
+			{"add-storage", storage.addStorageCmd},
+			{"attach-storage", storage.attachStorageCmd},
+			{"detach-storage", storage.detachStorageCmd},
+			{"remove-storage", storage.removeStorageCmd},
+			{"storage-pools list-storage-pools", storage.storagePoolsCmd},
+			{"create-storage-pool", storage.createStoragePoolCmd},
 		}},
-		{Title: "Machines", Verbs: []func() *cobra.Command{
-			machine.addMachineCmd, machine.removeMachineCmd, machine.machinesCmd, machine.showMachineCmd,
+		{Title: "Machines", Verbs: []Verb{
+			{"add-machine", machine.addMachineCmd},
+			{"remove-machine", machine.removeMachineCmd},
+			{"machines list-machines", machine.machinesCmd},
+			{"show-machine", machine.showMachineCmd},
 		}},
-		{Title: "Spaces", Verbs: []func() *cobra.Command{
-			space.spacesCmd, space.showSpaceCmd, space.addSpaceCmd, space.reloadSpacesCmd, space.subnetsCmd, space.bindCmd,
+		{Title: "Spaces", Verbs: []Verb{
+			{"spaces list-spaces", space.spacesCmd},
+			{"show-space", space.showSpaceCmd},
+			{"add-space", space.addSpaceCmd},
+			{"reload-spaces", space.reloadSpacesCmd},
+			{"subnets list-subnets", space.subnetsCmd},
+			{"bind", space.bindCmd},
 		}},
-		{Title: "Models and their store", Verbs: []func() *cobra.Command{
-			model.addModelCmd, model.destroyModelCmd, model.modelsCmd, model.modelCmd, model.switchCmd, model.showModelCmd,
-			model.modelConfigCmd, limits.modelConstraintsCmd, limits.setModelConstraintsCmd,
-			keys.addSSHKeyCmd, keys.removeSSHKeyCmd, keys.sshKeysCmd, store.storeCmd, store.storeUserCmd, caches.cacheCmd,
+		{Title: "Models and their store", Verbs: []Verb{
+			{"add-model", model.addModelCmd},
+			{"destroy-model", model.destroyModelCmd},
+			{"models list-models", model.modelsCmd},
+			{"model", model.modelCmd},
+			{"switch", model.switchCmd},
+			{"show-model", model.showModelCmd},
+			{"model-config", model.modelConfigCmd},
+			{"model-constraints", limits.modelConstraintsCmd},
+			{"set-model-constraints", limits.setModelConstraintsCmd},
+			{"add-ssh-key", keys.addSSHKeyCmd},
+			{"remove-ssh-key", keys.removeSSHKeyCmd},
+			{"ssh-keys list-ssh-keys", keys.sshKeysCmd},
+			{"store", store.storeCmd},
+			{"store-user", store.storeUserCmd},
+			{"cache", caches.cacheCmd},
 		}},
-		{Title: "Controllers, clouds and users", Verbs: []func() *cobra.Command{
-			control.controllersCmd, control.showControllerCmd, control.whoamiCmd, control.usersCmd,
-			control.bootstrapCmd, control.destroyControllerCmd, control.killControllerCmd, control.controllerConfigCmd,
-			control.modelDefaultsCmd, clouds.cloudsCmd, clouds.showCloudCmd, clouds.addCloudCmd, clouds.updateCloudCmd,
-			clouds.removeCloudCmd, clouds.credentialsCmd, clouds.addCredentialCmd,
+		{Title: "Controllers, clouds and users", Verbs: []Verb{
+			{"controllers list-controllers", control.controllersCmd},
+			{"show-controller", control.showControllerCmd},
+			{"whoami", control.whoamiCmd},
+			{"users list-users", control.usersCmd},
+			{"bootstrap", control.bootstrapCmd},
+			{"destroy-controller", control.destroyControllerCmd},
+			{"kill-controller", control.killControllerCmd},
+			{"controller-config", control.controllerConfigCmd},
+			{"model-defaults model-default", control.modelDefaultsCmd},
+			{"clouds list-clouds", clouds.cloudsCmd},
+			{"show-cloud", clouds.showCloudCmd},
+			{"add-cloud", clouds.addCloudCmd},
+			{"update-cloud", clouds.updateCloudCmd},
+			{"remove-cloud", clouds.removeCloudCmd},
+			{"credentials list-credentials", clouds.credentialsCmd},
+			{"add-credential", clouds.addCredentialCmd},
 		}},
-		{Title: ofAgent, Verbs: []func() *cobra.Command{
-			agent.agentCmd, agent.debugAgentCmd, agent.shutdownCmd, agent.completionCmd, agent.versionCmd, agent.jujuShimCmd, agent.manualCmd, agent.labCmd,
+		{Title: ofAgent, Verbs: []Verb{
+			{"agent", agent.agentCmd},
+			{"debug-agent", agent.debugAgentCmd},
+			{"shutdown", agent.shutdownCmd},
+			{"completion", agent.completionCmd},
+			{"version", agent.versionCmd},
+			{"juju-shim", agent.jujuShimCmd},
+			{"manual", agent.manualCmd},
+			{"lab", agent.labCmd},
 		}},
 	}, Groups(inside.insideDoors())...)
 }
