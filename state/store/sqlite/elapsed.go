@@ -54,20 +54,24 @@ func (e elapsed) at(t int64) <-chan time.Time {
 	return e.clock.After(time.Duration(t - e.now()))
 }
 
+// ofBoot says whether leases that were made in that boot of the host are those of this
+// one, or nobody can tell.
+func (e elapsed) ofBoot(id string) bool {
+	if e.up == nil {
+		return true
+	}
+	boot, _ := e.up()
+	return boot == "" || boot == id
+}
+
 // endFormerBoot ends all leases if the host was booted since somebody opened the
 // store last.
 func (s *Store) endFormerBoot(ctx context.Context) error {
-	if s.time.up == nil {
-		return nil
-	}
-	boot, _ := s.time.up()
-	if boot == "" {
-		return nil // nobody can tell
-	}
 	was := ""
-	if err := s.write.conn.QueryRowContext(ctx, "SELECT id FROM boot").Scan(&was); err != nil || was == boot {
+	if err := s.write.conn.QueryRowContext(ctx, "SELECT id FROM boot").Scan(&was); err != nil || s.time.ofBoot(was) {
 		return errors.Trace(err)
 	}
+	boot, _ := s.time.up()
 	_, err := s.Update(ctx, func(tx store.Tx) error {
 		t := tx.(*transaction)
 		if err := t.row("SELECT id FROM boot").Scan(&was); err != nil || was == boot {

@@ -33,7 +33,7 @@ func TestAFullDiskIsSaidToBeOne(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.write.conn.ExecContext(t.Context(), "PRAGMA max_page_count = 16"); err != nil {
+	if _, err := s.opened(t).conn.ExecContext(t.Context(), "PRAGMA max_page_count = 16"); err != nil {
 		t.Fatal(err)
 	}
 	put := func() error {
@@ -52,7 +52,7 @@ func TestAFullDiskIsSaidToBeOne(t *testing.T) {
 			t.Errorf("the reserve is still there: %v", err)
 		}
 	}
-	if _, err := s.write.conn.ExecContext(t.Context(), "PRAGMA max_page_count = 1000000"); err != nil {
+	if _, err := s.opened(t).conn.ExecContext(t.Context(), "PRAGMA max_page_count = 1000000"); err != nil {
 		t.Fatal(err)
 	}
 	if err := put(); err != nil {

@@ -60,9 +60,12 @@ type Store struct {
 	time   elapsed
 	former func() error // Options.Former
 	log    *slog.Logger
-	write  *writer
 	read   *readers
 	rev    *os.File // the side file "<path>-rev"
+
+	// writing is held by who opens write, which many programs never need.
+	writing sync.Mutex
+	write   *writer
 
 	mu     sync.Mutex
 	closed bool
@@ -111,13 +114,50 @@ func (s *Store) open() error {
 	if s.rev, err = os.OpenFile(s.path+"-rev", os.O_RDWR|os.O_CREATE, 0o600); err != nil {
 		return errors.Trace(err)
 	}
-	if s.write, err = openWriter(s.ctx, s.path, s.former); err != nil {
-		return errors.Trace(err)
-	}
 	if s.read, err = openReaders(s.path); err != nil {
 		return errors.Trace(err)
 	}
+	if s.settled() {
+		return nil
+	}
+	if _, err := s.writer(); err != nil {
+		return errors.Trace(err)
+	}
 	return errors.Trace(s.endFormerBoot(s.ctx))
+}
+
+// settled says whether there is nothing to be done about the file, nor about leases of
+// a former boot, so that who only reads needs no connection that writes. Whatever
+// speaks against that, the one that writes finds and tells.
+func (s *Store) settled() bool {
+	tx, end, err := s.read.begin(s.ctx)
+	if err != nil {
+		return false
+	}
+	defer end()
+	found := func(query string, into any) bool {
+		return tx.QueryRowContext(context.Background(), query).Scan(into) == nil
+	}
+	var version int
+	var journal, boot string
+	return found("PRAGMA user_version", &version) && version == schemaVersion &&
+		found("PRAGMA journal_mode", &journal) && journal == "wal" &&
+		found("SELECT id FROM boot", &boot) && s.time.ofBoot(boot)
+}
+
+// writer is the connection that writes, which is opened for the first who asks for it.
+func (s *Store) writer() (*writer, error) {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	if s.write != nil {
+		return s.write, nil
+	}
+	w, err := openWriter(s.ctx, s.path, s.former)
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	s.write = w
+	return w, nil
 }
 
 // create makes the file if there is none, so that nobody but its owner can
@@ -227,7 +267,7 @@ func (s *Store) View(ctx context.Context, fn func(store.Reader) error) (int64, e
 		return 0, errors.Annotate(s.orClosed(err), "cannot read the store")
 	}
 	defer end()
-	r := &reader{ctx: ctx, tx: from, now: s.time.now(), alive: s.time.alive}
+	r := &reader{caller: ctx, ctx: context.WithoutCancel(ctx), tx: from, now: s.time.now(), alive: s.time.alive}
 	if err := r.head(); err != nil {
 		return 0, errors.Annotate(s.orClosed(err), "cannot read the store")
 	}
@@ -262,7 +302,11 @@ func (s *Store) Update(ctx context.Context, fn func(store.Tx) error, opts ...sto
 
 // update is Update without the reserve.
 func (s *Store) update(ctx context.Context, relaxed bool, fn func(store.Tx) error) (int64, error) {
-	rev, wrote, err := s.write.update(ctx, s.time, relaxed, fn)
+	w, err := s.writer()
+	if err != nil {
+		return 0, s.orClosed(s.filled(errors.Annotate(err, "cannot write to the store")))
+	}
+	rev, wrote, err := w.update(ctx, s.time, relaxed, fn)
 	if err != nil {
 		return 0, s.noticed(s.filled(err))
 	}

@@ -17,9 +17,12 @@ type querier interface {
 
 // reader is a store.Reader on one snapshot of the database.
 type reader struct {
-	ctx context.Context
-	tx  querier
-	rev int64
+	// ctx is that of statements, which nothing interrupts: each would need goroutines
+	// for that, and take longer to begin than to be carried out. So the caller's is
+	// looked at between them, and between the keys of a list; nil: it isn't.
+	ctx, caller context.Context
+	tx          querier
+	rev         int64
 	// now is by elapsed: keys of leases that are over by then aren't there. alive is
 	// what elapsed has of that.
 	now   int64
@@ -32,6 +35,14 @@ func (r *reader) head() error {
 	return errors.Trace(r.tx.QueryRowContext(r.ctx, "SELECT rev, compacted FROM head").Scan(&r.rev, &r.compacted))
 }
 
+// ended is the error of a caller that doesn't wait for the answer any more.
+func (r *reader) ended() error {
+	if r.caller == nil {
+		return nil
+	}
+	return errors.Trace(r.caller.Err())
+}
+
 // live leaves out keys whose lease has expired and wasn't cleared away yet.
 func (r *reader) live() string {
 	return " AND (lease = 0 OR EXISTS (SELECT 1 FROM lease WHERE id = kv.lease AND " + r.alive + "))"
@@ -40,6 +51,9 @@ func (r *reader) live() string {
 // Get is part of store.Reader.
 func (r *reader) Get(key string) (store.KV, error) {
 	kv := store.KV{Key: key}
+	if err := r.ended(); err != nil {
+		return kv, errors.Annotatef(err, "cannot read key %q", key)
+	}
 	err := r.tx.QueryRowContext(r.ctx, "SELECT value, rev, created, lease FROM kv WHERE key = ?"+r.live(), key, r.now).
 		Scan(&kv.Value, &kv.Rev, &kv.CreateRev, &kv.Lease)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -93,6 +107,9 @@ func (r *reader) list(prefix, query string, args ...any) ([]store.KV, error) {
 	defer rows.Close()
 	var kvs []store.KV
 	for rows.Next() {
+		if err := r.ended(); err != nil {
+			return nil, errors.Annotatef(err, "cannot list keys below %q", prefix)
+		}
 		var kv store.KV
 		if err := rows.Scan(&kv.Key, &kv.Value, &kv.Rev, &kv.CreateRev, &kv.Lease); err != nil {
 			return nil, errors.Annotatef(err, "cannot list keys below %q", prefix)
