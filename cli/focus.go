@@ -48,6 +48,11 @@ func (f *focus) model() (*state.Model, error) {
 		return nil, errors.WithType(
 			errors.New(`No model in focus: choose one with "unitd switch MODEL" or --model; "unitd models" lists them`), errNoModel)
 	}
+	for _, info := range infos {
+		if info.Name == name {
+			return c.Open(info), nil
+		}
+	}
 	m, err := c.Model(f.Context(), name)
 	if errors.Is(err, errors.NotFound) && name != defaultModel && f.modelNamed() == "" {
 		return nil, errors.NewNotFound(nil, err.Error()+`; it is the current one: choose another one with "unitd switch MODEL"`)
@@ -62,7 +67,7 @@ func (f *focus) model() (*state.Model, error) {
 	return m, errors.Trace(err)
 }
 
-// focus is the name of the model that a command is about, of those that there
+// inFocus is the name of the model that a command is about, of those that there
 // are: the one that was chosen, that which this host has joined, the default
 // one, or the only one. It is empty where nobody can tell.
 func (f *focus) inFocus(infos []state.ModelInfo) (string, error) {
@@ -70,6 +75,11 @@ func (f *focus) inFocus(infos []state.ModelInfo) (string, error) {
 	if err != nil || name != "" {
 		return name, errors.Trace(err)
 	}
+	return unchosen(infos)
+}
+
+// unchosen is inFocus where none was chosen.
+func unchosen(infos []state.ModelInfo) (string, error) {
 	dir, err := agent.DataDir()
 	if err != nil {
 		return "", errors.Trace(err)

@@ -28,13 +28,14 @@ type Controller struct {
 	oneHost bool
 	// manager is the agent that has the controller, see ManagedBy; nil: whoever.
 	manager *manager
+	charms  *charmCaches
 }
 
 const modelsPrefix = "models/"
 
 // NewController opens the models in s. The store stays the caller's to close.
 func NewController(s store.Store, c clock.Clock) *Controller {
-	return &Controller{plain: s, store: checked{s}, clock: c, command: "unitd", name: "unitd"}
+	return &Controller{plain: s, store: checked{s}, clock: c, command: "unitd", name: "unitd", charms: &charmCaches{models: map[string]*charmCache{}}}
 }
 
 // WithCommand is the controller for a command line of another name than unitd,
@@ -136,7 +137,7 @@ func putInfo(tx store.Tx, info ModelInfo) error {
 
 func (c *Controller) open(info ModelInfo) *Model {
 	info.controller = c.name
-	return &Model{info: info, store: c.store, clock: c.clock, sealer: c.sealer, command: c.command, oneHost: c.oneHost, managed: c.manager, charms: &charmCache{docs: map[string]CharmDoc{}}}
+	return &Model{info: info, store: c.store, clock: c.clock, sealer: c.sealer, command: c.command, oneHost: c.oneHost, managed: c.manager, charms: c.charms.of(info.UUID)}
 }
 
 // Models are all models by name.
@@ -157,8 +158,12 @@ func (c *Controller) Models(ctx context.Context) ([]ModelInfo, error) {
 		}
 		return nil
 	})
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
 	slices.SortFunc(infos, func(a, b ModelInfo) int { return strings.Compare(a.Name, b.Name) })
-	return infos, errors.Trace(err)
+	c.charms.keep(infos)
+	return infos, nil
 }
 
 // Model opens a model by name; errors.NotFound if there is none.

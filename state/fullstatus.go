@@ -105,7 +105,7 @@ func (m *Model) Status(ctx context.Context) (*FullStatus, error) {
 			return errors.Trace(err)
 		}
 		s.Model = info
-		return s.read(r)
+		return s.read(r.ahead("machine", "presence", "ports", "pod", "app", "service", "leader", "unit", "status", "failure", "containers", "attachment"))
 	})
 	s.Rev = rev
 	return s, errors.Trace(err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -39,6 +40,31 @@ type Model struct {
 type charmCache struct {
 	mu   sync.Mutex
 	docs map[string]CharmDoc
+}
+
+// charmCaches are those of a controller's models, by their UUIDs, which all have that
+// open the same model.
+type charmCaches struct {
+	mu     sync.Mutex
+	models map[string]*charmCache
+}
+
+func (c *charmCaches) of(uuid string) *charmCache {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.models[uuid] == nil {
+		c.models[uuid] = &charmCache{docs: map[string]CharmDoc{}}
+	}
+	return c.models[uuid]
+}
+
+// keep lets go of those of models that aren't among these, which are all that there are.
+func (c *charmCaches) keep(infos []ModelInfo) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	maps.DeleteFunc(c.models, func(uuid string, _ *charmCache) bool {
+		return !slices.ContainsFunc(infos, func(info ModelInfo) bool { return info.UUID == uuid })
+	})
 }
 
 // forget is for a charm that was removed.
