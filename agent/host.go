@@ -9,6 +9,7 @@ import (
 	"github.com/juju/clock"
 	"github.com/juju/errors"
 
+	"github.com/unitd/unitd/machine"
 	"github.com/unitd/unitd/script/lab"
 	"github.com/unitd/unitd/state"
 	"github.com/unitd/unitd/state/store"
@@ -25,6 +26,9 @@ type Host struct {
 
 	// Quiet leaves out what is told beside the result, but for warnings.
 	Quiet bool
+	// Show is how an agent in this process shows models to commands that ask it to, by
+	// Shown; nil: it doesn't.
+	Show machine.Showing
 
 	elsewhere bool // there is no agent here, and need be none
 	silent    bool // it was said that the agent doesn't answer

@@ -161,7 +161,7 @@ func (h *Host) ConfigIn(dir string, controller *state.Controller) (machine.Confi
 	return machine.Config{
 		Cells: machine.NewCells(dir, self), Controller: controller, Dir: dir, Client: client, ToolClient: fast, Clock: clock.WallClock,
 		Log:  NewLog(h.stderr),
-		Look: machine.LocalHost, Version: Version(),
+		Look: machine.LocalHost, Version: Version(), Show: h.Show,
 	}, nil
 }
 

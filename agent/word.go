@@ -31,11 +31,18 @@ func (h *Host) Word(ctx context.Context) (machine.Word, error) {
 		defer cancel()
 	}
 	w, err := machine.Ask(ctx, dir)
-	if errors.Is(err, machine.ErrSilent) && ctx.Err() == nil && !h.silent {
+	if errors.Is(err, machine.ErrSilent) && ctx.Err() == nil {
+		h.noteSilent(pid)
+	}
+	return w, errors.Trace(err)
+}
+
+// noteSilent says, once, that the agent doesn't answer.
+func (h *Host) noteSilent(pid int) {
+	if !h.silent {
 		h.silent = true
 		h.Note("the agent (process %d) doesn't answer: it was stopped, it hangs, or the host is very busy; the store may be behind", pid)
 	}
-	return w, errors.Trace(err)
 }
 
 // See is a model's status, with what an agent on this host couldn't write to the

@@ -27,6 +27,7 @@ type program struct{ deploying }
 // ends.
 func newProgram(ctx context.Context, command string, s Streams) *program {
 	host := agent.New(ctx, s.Err, command)
+	host.Show = answerStatus
 	return &program{deploying{base{&output{Streams: s}, &focus{Host: host}}, deploy.New(host, s.Err)}}
 }
 

@@ -79,6 +79,9 @@ func (a statusVerbs) status(selectors []string, f statusFlags) error {
 		f.utc = f.utc || utc
 	}
 	a.noteAlways(f)
+	if a.shown(selectors, f) {
+		return nil
+	}
 	m, err := a.model()
 	if err != nil {
 		return err

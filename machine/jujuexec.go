@@ -54,6 +54,9 @@ func (a *agent) serveCommands(ctx context.Context) (end func(), err error) {
 		if reply, ok := a.telling.answerWord(req); ok {
 			return reply
 		}
+		if reply, ok := a.answerShow(call, req); ok {
+			return reply
+		}
 		return a.command(ctx, call, req, caller{})
 	})
 	return func() {

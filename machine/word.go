@@ -75,42 +75,51 @@ const ErrSilent = errors.ConstError("the agent doesn't answer")
 // Word where no agent listens there, as before it is ready. Errors: ErrSilent where
 // it doesn't answer within some seconds, or before ctx ends.
 func Ask(ctx context.Context, dir string) (Word, error) {
-	ctx, cancel := context.WithTimeout(ctx, wordTime)
-	defer cancel()
-	w, err := ask(ctx, dir)
-	if err != nil && (errors.Is(err, os.ErrDeadlineExceeded) || ctx.Err() != nil) {
-		return Word{}, errors.Trace(ErrSilent)
+	reply, err := ask(ctx, dir, askWord)
+	switch {
+	case errors.Is(err, errors.NotFound):
+		return Word{}, nil
+	case err != nil:
+		return Word{}, errors.Annotate(err, "cannot ask the agent how it is")
+	case reply.Code != 0:
+		return Word{}, nil // it is of a version that says nothing
 	}
-	return w, err
+	var w Word
+	return w, errors.Annotate(json.Unmarshal(reply.Stdout, &w), "cannot read what the agent says")
 }
 
-func ask(ctx context.Context, dir string) (Word, error) {
+// ask is the reply of the agent that works in dir to words that no command has. Errors:
+// NotFound where no agent listens there; ErrSilent, as Ask has it.
+func ask(ctx context.Context, dir string, words ...string) (wire.Reply, error) {
+	ctx, cancel := context.WithTimeout(ctx, wordTime)
+	defer cancel()
+	reply, err := exchange(ctx, dir, words)
+	if err != nil && (errors.Is(err, os.ErrDeadlineExceeded) || ctx.Err() != nil) {
+		return wire.Reply{}, errors.Trace(ErrSilent)
+	}
+	return reply, errors.Trace(err)
+}
+
+func exchange(ctx context.Context, dir string, words []string) (wire.Reply, error) {
 	path := filepath.Join(dir, runSocket)
 	if to, err := os.Readlink(path); err == nil {
 		path = to // its socket had to be elsewhere
 	}
 	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", path)
 	if err != nil {
-		return Word{}, nil
+		return wire.Reply{}, errors.NewNotFound(err, "no agent listens")
 	}
 	defer conn.Close()
 	if until, ok := ctx.Deadline(); ok {
 		if err := conn.SetDeadline(until); err != nil {
-			return Word{}, errors.Trace(err)
+			return wire.Reply{}, errors.Trace(err)
 		}
 	}
-	if _, err := conn.Write(wire.AppendRequest(nil, wire.Request{Args: []string{askWord}})); err != nil {
-		return Word{}, errors.Annotate(err, "cannot ask the agent how it is")
+	if _, err := conn.Write(wire.AppendRequest(nil, wire.Request{Args: words})); err != nil {
+		return wire.Reply{}, errors.Trace(err)
 	}
 	reply, err := wire.ReadReply(conn)
-	if err != nil {
-		return Word{}, errors.Annotate(err, "the agent doesn't say how it is")
-	}
-	if reply.Code != 0 {
-		return Word{}, nil // it is of a version that says nothing
-	}
-	var w Word
-	return w, errors.Annotate(json.Unmarshal(reply.Stdout, &w), "cannot read what the agent says")
+	return reply, errors.Trace(err)
 }
 
 // Told says whether the store has all that the agent wants to be seen of a

@@ -1,11 +1,16 @@
 package main_test
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"testing"
 	"time"
+
+	"github.com/unitd/unitd/testcharms"
 )
 
 // maxStart is how many times the processor time of a small program of Go a start of
@@ -56,4 +61,101 @@ func leastTime(tb testing.TB, least time.Duration, program string, args ...strin
 		return used
 	}
 	return least
+}
+
+// maxStatus is how many times the time of "unitd version" that of a status may take, for
+// ten applications whose agent runs. It is 1.2 on a quiet machine; other processes slow
+// down the agent, for which the command waits.
+const maxStatus = 2
+
+// TestAStatusTakesLittleMoreThanAStart bounds the whole process by one that does nothing,
+// in one run.
+func TestAStatusTakesLittleMoreThanAStart(t *testing.T) {
+	t.Parallel()
+	m := newMeasured(t, 10, 1)
+	version, status := m.medians(31, []string{"version"}, statusArgs)
+	if status > maxStatus*version {
+		t.Errorf("a status takes %v, and a start %v: that is more than %d times", status, version, maxStatus)
+	}
+}
+
+// BenchmarkStatus measures a status as a whole process, beside "unitd version": medians,
+// by turns.
+func BenchmarkStatus(b *testing.B) {
+	sizes := []int{1, 10} // units of each application
+	if os.Getenv("UNITD_TEST_LONG") != "" {
+		sizes = append(sizes, 100)
+	}
+	for _, units := range sizes {
+		b.Run(fmt.Sprintf("units=%d", 10*units), func(b *testing.B) {
+			m := newMeasured(b, 10, units)
+			for b.Loop() {
+				for _, served := range []string{"by-agent", "alone"} {
+					if served == "alone" {
+						m.run("shutdown")
+					}
+					version, status := m.medians(31, []string{"version"}, statusArgs)
+					b.ReportMetric(float64(status)/float64(version), "x-start-"+served)
+					b.ReportMetric(status.Seconds()*1000, "ms-"+served)
+					b.ReportMetric(version.Seconds()*1000, "ms-start-"+served)
+				}
+			}
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
+
+// measured is a data directory whose agent runs, and has nothing to do.
+type measured struct {
+	testing.TB
+	program string
+	env     []string
+}
+
+// statusArgs are those of what is measured.
+var statusArgs = []string{"status", "--format", "json"}
+
+// newMeasured has so many applications of so many units, whose hooks have run.
+func newMeasured(tb testing.TB, applications, units int) *measured {
+	tb.Helper()
+	bin, err := programs()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	data := filepath.Join(tb.TempDir(), "data")
+	m := &measured{tb, filepath.Join(bin, "unitd"), append(os.Environ(), "UNITD_DATA="+data, "UNITD_ISOLATE=off")}
+	tb.Cleanup(func() { m.run("shutdown") })
+	m.run("model-config", "update-status-hook-interval=0")
+	for i := range applications {
+		m.run("deploy", testcharms.Dir("noop"), fmt.Sprintf("app%d", i), "-n", strconv.Itoa(units))
+	}
+	m.run("wait", "--timeout", "10m")
+	return m
+}
+
+func (m *measured) run(args ...string) {
+	m.Helper()
+	cmd := exec.Command(m.program, args...)
+	cmd.Env = m.env
+	if out, err := cmd.CombinedOutput(); err != nil {
+		m.Fatalf("unitd %v: %v: %s", args, err, out)
+	}
+}
+
+// medians are the median times of two commands, by turns, as other processes slow down
+// both.
+func (m *measured) medians(times int, a, b []string) (time.Duration, time.Duration) {
+	m.Helper()
+	took := make([][]time.Duration, 2)
+	for range times {
+		for i, args := range [][]string{a, b} {
+			start := time.Now()
+			m.run(args...)
+			took[i] = append(took[i], time.Since(start))
+		}
+	}
+	for _, all := range took {
+		slices.Sort(all)
+	}
+	return took[0][times/2], took[1][times/2]
 }
