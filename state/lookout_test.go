@@ -68,10 +68,11 @@ func lookAtRandom(t *testing.T, chance *rand.Rand) {
 	}
 }
 
-// counting is a store that counts the keys with their values that are read.
+// counting is a store that counts the keys with their values that are read, and the
+// questions to it.
 type counting struct {
 	store.Store
-	read int
+	read, asked int
 }
 
 func (c *counting) View(ctx context.Context, fn func(store.Reader) error) (int64, error) {
@@ -85,18 +86,21 @@ type countingReader struct {
 
 func (r *countingReader) Get(key string) (store.KV, error) {
 	r.c.read++
+	r.c.asked++
 	return r.Reader.Get(key)
 }
 
 func (r *countingReader) List(prefix string) ([]store.KV, error) {
 	kvs, err := r.Reader.List(prefix)
 	r.c.read += len(kvs)
+	r.c.asked++
 	return kvs, err
 }
 
 func (r *countingReader) Since(prefix string, rev int64) ([]store.KV, error) {
 	kvs, err := r.Reader.Since(prefix, rev)
 	r.c.read += len(kvs)
+	r.c.asked++
 	return kvs, err
 }
 
