@@ -3,20 +3,16 @@ package machine
 import (
 	"cmp"
 	"context"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"sync"
 	"time"
 
-	"github.com/juju/clock"
 	"github.com/juju/errors"
 	"golang.org/x/sync/semaphore"
 
 	"github.com/unitd/unitd/charmdir"
-	"github.com/unitd/unitd/durable"
 	"github.com/unitd/unitd/hooks/runner"
-	"github.com/unitd/unitd/isolate"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
 	"github.com/unitd/unitd/state/store"
@@ -31,109 +27,6 @@ const leaseTime = time.Minute
 // leaderTime is how long a unit that was told that it leads can rely on it.
 // Source: docs/spec/hook-tools.md §4.
 const leaderTime = 30 * time.Second
-
-// Config says what an agent runs with.
-type Config struct {
-	Controller *state.Controller
-	// Dir has the agent's files: models/<uuid>/agents/unit-x-0, and others.
-	Dir string
-	// Disk is what those files are written to; the zero value is the disk.
-	Disk durable.Disk
-	// Client is the program that hook tool names lead to, by a copy for each unit.
-	Client string
-	// ToolClient, where there is one, takes its place for what hooks call: one that
-	// starts faster, and knows the hook tools alone.
-	ToolClient string
-	Clock      clock.Clock
-	// Rounds, where it is set, says when the agent makes one of its rounds, in
-	// which it looks for what nobody has told it of, and keeps its lease: the
-	// channel gets, d after the call at the earliest, what the agent calls once that
-	// round is over; ctx is over when nobody waits for it any more. nil: a round is
-	// made when its time on Clock has come. Test worlds make by it time pass in
-	// which nothing is due, at no cost.
-	Rounds func(ctx context.Context, d time.Duration) <-chan func()
-	// LeaseTime is how long presence and leadership outlive an agent that was
-	// killed; 0: a minute.
-	LeaseTime time.Duration
-	Log       *slog.Logger
-	Host      Host
-	// Look, where it is set, says how the host is now, instead of Host; the agent
-	// asks at its start and every 20 seconds, so it must be quick. What has
-	// changed is told to the models: units are reached by other addresses, say.
-	Look func() Host
-	// Machine is the machine that this agent has joined a model as; nil: the agent
-	// has the models, and the machines of state.LocalProvider.
-	Machine *Machine
-	// TakeOver: a person says that this agent shall manage the models that another
-	// one has managed, which is gone for good.
-	TakeOver bool
-	// Provisioners see to hosts for machines, by state.MachineDoc.Provider, in an
-	// agent that has the models; nil: those that there are, see Provisioner.
-	Provisioners map[string]Provisioner
-	// Version is unitd's, for recordings.
-	Version string
-	// Reaper is that of this process, if it has one; see runner.Adopt.
-	Reaper *runner.Reaper
-	// Reboot reboots the machine when a charm asks for it; nil: the agent has no
-	// leave to, and such wishes are only logged.
-	Reboot func() error
-	// Room says whether there is room on the disk for what a hook's run has to
-	// write down; while it gives an error no hook begins. nil: RoomOn of Dir.
-	Room func() error
-	// Reserve, where it is set, sees to it that the store has its reserve of room;
-	// see sqlite.Store.Reserve. It is called now and then.
-	Reserve func() error
-	// Cells are the machines of isolated units; nil: those of Dir, for an agent
-	// whose units can't be isolated. See NewCells.
-	Cells *isolate.Cells
-	// Shared are directories that isolated units see at the same path, beside Dir.
-	Shared []string
-	// Environment are more variables, NAME=VALUE, for all hooks and commands.
-	Environment []string
-	// Mounts says whether storage may be mounted; see package storage.
-	Mounts bool
-	// At is called at each Point of each hook run, on the goroutine of the
-	// unit's agent or of a hook tool call, which waits for it; nil: nobody wants
-	// to know. An error at PointHook or PointEnded is the failure of the hook.
-	At func(context.Context, Point) error
-	// Reopen has the agent let go of logs that somebody has renamed or removed, and
-	// begin new ones, each time that it gets something; nil: it finds out by itself.
-	Reopen <-chan struct{}
-	// Ready is called once hooks can run: what keeps an agent from starting has
-	// not happened then; nil: nobody wants to know.
-	Ready func()
-	// StatusPassed, where it is set, says up to when update-status counts as run for
-	// a unit of a model (its UUID) though it wasn't. Test worlds leave out by it those
-	// that would change nothing. nil, or zero: it counts from its runs alone.
-	StatusPassed func(model string, unit model.UnitName) time.Time
-	// Show answers who asks the agent, by AskToShow, to show a model; see Showing.
-	// nil: nobody does.
-	Show Showing
-	// Twice says whether hooks are run a second time, to find those for which
-	// that makes a difference; see TwiceModule. nil: no.
-	Twice func() bool
-	// Still is told when nothing happens any more because units stand still at a
-	// Point, and up to which revision that is so; nil: nobody wants to know.
-	Still func(rev int64)
-	// Gate, where it is set, has hooks run one at a time in an order of its own:
-	// whenever nothing happens by itself any more and units wait to run a hook,
-	// it says which of them does. What is due is decided anew once a unit is let
-	// in. Tests make by it worlds in which nothing is left to chance; nil: units
-	// run side by side.
-	Gate func(waiting []model.UnitName) model.UnitName
-	// Containers, where it is set, has nothing count as settled, and Gate let nobody
-	// in, while something is on its way from workload containers; nil: nobody waits
-	// for those.
-	Containers *Containers
-	// Observer is told of hook runs, log lines and images as they happen; may be nil.
-	// It must be quick, and may be called many times at once.
-	Observer func(Event)
-
-	// cgroups are those of the hooks; nil: there may be none.
-	cgroups *runner.Cgroups
-	// manager is what this agent manages the models as; nil: it has joined one.
-	manager *state.ManagerDoc
-}
 
 // Run hosts the units of all models, or those of Config.Machine, until ctx ends;
 // then hooks that run are stopped, to be run again later, and it returns once

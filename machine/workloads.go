@@ -26,13 +26,6 @@ import (
 	"github.com/unitd/unitd/workload"
 )
 
-// charmContainers is where a container unit's charm finds the scratch directories
-// of its workload containers. Source: docs/spec/containers.md §4.3.
-const charmContainers = "/charm/containers"
-
-// containersDir is the same in the unit's directory on the host.
-const containersDir = "containers"
-
 // pod is what the agent of a container unit has beside that of a machine's.
 type pod struct {
 	containers *workload.Unit
@@ -124,23 +117,6 @@ func (u *unit) watchReady(ctx context.Context) (end func()) {
 		stop()
 		wait.Wait()
 	}
-}
-
-// ImagesDir is where an agent whose directory is dir has the images of containers:
-// with its models, as one that was imported from an archive is nowhere else.
-func ImagesDir(dir string) string { return filepath.Join(dir, "images") }
-
-// ContainerLog is the file with what the Pebble prints in a workload container of the
-// unit whose directory is dir. It isn't in the containers' directory, in which the
-// charm is to find containers alone. Source: docs/spec/containers.md §4.3.
-func ContainerLog(dir, container string) string {
-	return filepath.Join(dir, "container-"+container+".log")
-}
-
-// PebbleSocket is the socket of the Pebble in a workload container of the unit whose
-// directory is dir.
-func PebbleSocket(dir, container string) string {
-	return workload.Container{Dir: filepath.Join(dir, containersDir, container)}.Socket()
 }
 
 func (p *pod) toldOf(container string) time.Time {
@@ -303,25 +279,6 @@ func (u *unit) removeLeft(ctx context.Context) error {
 		}
 		if err != nil {
 			return errors.Trace(err)
-		}
-	}
-	return nil
-}
-
-func (u *unit) containersDir() string { return filepath.Join(u.dir, containersDir) }
-
-func (u *unit) containerLog(name string) string { return ContainerLog(u.dir, name) }
-
-// moveLogs takes the logs of containers away from where the charm sees them, which is
-// where agents had them that were older. A container that runs goes on writing to its.
-func (u *unit) moveLogs(names []string) error {
-	for _, name := range names {
-		old := filepath.Join(u.containersDir(), name+".log")
-		if st, err := os.Lstat(old); err != nil || !st.Mode().IsRegular() {
-			continue
-		}
-		if err := u.disk.Rename(old, u.containerLog(name)); err != nil {
-			return errors.Annotatef(err, "cannot move the log of container %s", name)
 		}
 	}
 	return nil
