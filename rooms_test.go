@@ -49,6 +49,7 @@ type room struct {
 var rooms = []room{
 	{"durable", anything, nil},
 	{"pattern", anything, nil},
+	{"mounts", anything, nil},
 	{"schema", pure, nil},
 	{"model", pure, nil},
 	{"names", pure, []string{"model"}},
@@ -62,8 +63,8 @@ var rooms = []room{
 	{"uniter", anything, []string{"durable", "hooks", "model", "uniter/journal", "uniter/resolver"}},
 	{"pebble", anything, nil},
 	{"pebble/pebbletest", anything, nil},
-	{"hooks/runner", anything, []string{"durable"}},
-	{"isolate", anything, []string{"durable", "hooks/runner", "model"}},
+	{"hooks/runner", anything, []string{"durable", "mounts"}},
+	{"isolate", anything, []string{"durable", "hooks/runner", "model", "mounts"}},
 	{"isolate/isolatetest", anything, nil},
 	{"oci", anything, []string{"durable"}},
 	{"workload", anything, []string{"durable", "isolate", "oci", "pebble"}},
@@ -91,7 +92,7 @@ var rooms = []room{
 	{"state/store/etcd/etcdtest", anything, []string{"state/store", "state/store/etcd", "state/store/sqlite"}},
 	{"state", anything, []string{"model", "schema", "state/store"}},
 	{"state/statetest", anything, []string{"model", "state", "state/store"}},
-	{"storage", anything, []string{"charmdir", "durable", "model"}},
+	{"storage", anything, []string{"charmdir", "durable", "model", "mounts"}},
 	{"kube", anything, nil},
 	{"machine", anything, []string{
 		"charmdir", "context", "debugger", "debuglog", "durable", "history", "hooks", "hooks/runner", "isolate", "kube", "model", "names", "oci", "pebble", "publish", "recording", "recording/tap", "relation",
@@ -107,7 +108,7 @@ var rooms = []room{
 	}},
 	{"terminal", anything, nil},
 	{"agent", anything, []string{
-		"charmbuild", "durable", "hooks", "hooks/runner", "isolate", "machine", "model", "script/lab", "sealed", "state", "state/store", "state/store/etcd", "state/store/sqlite", "storage", "tools", "workload",
+		"charmbuild", "durable", "hooks", "hooks/runner", "isolate", "machine", "model", "mounts", "script/lab", "sealed", "state", "state/store", "state/store/etcd", "state/store/sqlite", "storage", "tools", "workload",
 	}},
 	{"script/labagent", anything, []string{"agent", "machine", "model", "script/lab", "state", "state/store"}},
 	{"debugger/session", anything, []string{"debugger", "durable", "isolate", "machine", "model", "terminal"}},

@@ -1,11 +1,9 @@
 package agent
 
 import (
-	"bufio"
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,6 +13,7 @@ import (
 	"github.com/juju/errors"
 
 	"github.com/unitd/unitd/durable"
+	"github.com/unitd/unitd/mounts"
 	"github.com/unitd/unitd/pattern"
 )
 
@@ -252,11 +251,13 @@ func (h *Host) RemoveController(r Registered) error {
 // notMounted is the error of a directory that something is still mounted in, whichever way it
 // is named: removing it would remove what is there.
 func notMounted(dir string) error {
-	f, err := os.Open("/proc/self/mountinfo")
-	if err != nil {
+	all, err := mounts.Own()
+	if errors.Is(err, os.ErrNotExist) {
 		return nil // nothing of that kind here
 	}
-	defer f.Close()
+	if err != nil {
+		return errors.Annotate(err, "cannot see what is mounted")
+	}
 	real, err := filepath.EvalSymlinks(dir)
 	if os.IsNotExist(err) {
 		return nil
@@ -267,30 +268,19 @@ func notMounted(dir string) error {
 	if err != nil {
 		return errors.Annotate(err, "cannot see what is mounted")
 	}
-	there, err := mountedIn(f, real)
-	if err != nil {
-		return errors.Annotate(err, "cannot see what is mounted")
-	}
+	there := mountedIn(all, real)
 	if len(there) > 0 {
 		return errors.Errorf("cannot remove %s: %s is still mounted", dir, slices.Min(there))
 	}
 	return nil
 }
 
-// mountedIn reads in the kernel's list of mounts which of them are in a directory. The list has
-// paths without links, and octal numbers in place of blanks, line ends and backslashes; see
-// proc_pid_mountinfo(5).
-func mountedIn(list io.Reader, dir string) (there []string, err error) {
-	plain := strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
-	lines := bufio.NewScanner(list)
-	for lines.Scan() {
-		words := strings.Fields(lines.Text())
-		if len(words) <= 4 {
-			continue
-		}
-		if at := plain.Replace(words[4]); strings.HasPrefix(at+"/", dir+"/") {
-			there = append(there, at)
+// mountedIn are the places of mounts that are in a directory, of which the path has no links.
+func mountedIn(all []mounts.Mount, dir string) (there []string) {
+	for _, m := range all {
+		if strings.HasPrefix(m.At+"/", dir+"/") {
+			there = append(there, m.At)
 		}
 	}
-	return there, errors.Trace(lines.Err())
+	return there
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/juju/errors"
 	"golang.org/x/sys/unix"
+
+	"github.com/unitd/unitd/mounts"
 )
 
 // Attach has a directory of the host, with what is mounted in it, inside at to,
@@ -184,20 +186,20 @@ func dataPlaces(s setUp) ([]string, error) {
 		}
 		return places, nil
 	}
-	all, err := readMounts()
+	all, err := mounts.Own()
 	if err != nil {
 		return nil, errors.Trace(err)
 	}
-	var own mounted
+	var own mounts.Mount
 	for _, m := range all { // of those at one place the last one is seen
-		if isBelow(s.Data, m.at) && len(m.at) >= len(own.at) {
+		if isBelow(s.Data, m.At) && len(m.At) >= len(own.At) {
 			own = m
 		}
 	}
-	path := filepath.Join(own.root, below(own.at, s.Data)) // in the file system
+	path := filepath.Join(own.Root, below(own.At, s.Data)) // in the file system
 	for _, m := range all {
-		if m.device == own.device && isBelow(path, m.root) {
-			places = append(places, filepath.Join(m.at, below(m.root, path)))
+		if m.Device == own.Device && isBelow(path, m.Root) {
+			places = append(places, filepath.Join(m.At, below(m.Root, path)))
 		}
 	}
 	return places, nil

@@ -10,6 +10,8 @@ import (
 
 	"github.com/juju/errors"
 	"golang.org/x/sys/unix"
+
+	"github.com/unitd/unitd/mounts"
 )
 
 // The parts of a cell's directory on the host.
@@ -193,53 +195,23 @@ var ownPlaces = []string{"/proc", "/sys", "/dev", "/run", "/tmp"}
 // mountsBelow are the places in the host's root at which file systems are
 // mounted that are to be in the cell, in order.
 func mountsBelow(s setUp, places []string) ([]string, error) {
-	all, err := readMounts()
+	all, err := mounts.Own()
 	if err != nil {
 		return nil, errors.Trace(err)
 	}
 	leave := slices.Concat(ownPlaces, s.Shared, places, []string{s.Dir})
 	var out []string
 	for _, m := range all {
-		if slices.Contains(noLayer, m.kind) || m.at == "/" || slices.Contains(out, m.at) {
+		if slices.Contains(noLayer, m.Kind) || m.At == "/" || slices.Contains(out, m.At) {
 			continue
 		}
-		if !slices.ContainsFunc(leave, func(d string) bool { return isBelow(m.at, d) }) {
-			out = append(out, m.at)
+		if !slices.ContainsFunc(leave, func(d string) bool { return isBelow(m.At, d) }) {
+			out = append(out, m.At)
 		}
 	}
 	slices.Sort(out)
 	return out, nil
 }
-
-// mounted is a file system that is mounted, or a part of one.
-type mounted struct {
-	device string // by which the kernel knows the file system
-	root   string // the part, as a path in the file system
-	at     string
-	kind   string
-}
-
-// readMounts are those of this process.
-func readMounts() ([]mounted, error) {
-	b, err := os.ReadFile("/proc/self/mountinfo")
-	if err != nil {
-		return nil, errors.Trace(err)
-	}
-	var out []mounted
-	for line := range strings.Lines(string(b)) {
-		own, rest, ok := strings.Cut(line, " - ")
-		f := strings.Fields(own)
-		if !ok || len(f) < 5 {
-			continue
-		}
-		kind, _, _ := strings.Cut(rest, " ")
-		out = append(out, mounted{device: f[2], root: unescapeMount(f[3]), at: unescapeMount(f[4]), kind: kind})
-	}
-	return out, nil
-}
-
-// unescapeMount undoes what the kernel does to blanks in paths.
-var unescapeMount = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace
 
 func isBelow(path, dir string) bool {
 	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")

@@ -7,11 +7,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/juju/errors"
 
 	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/mounts"
 )
 
 // record says what is, or is about to be, done to the host for a volume.
@@ -56,23 +58,15 @@ func (k *Keeper) write(id model.StorageID, r record) error {
 
 // mounted says whether something is mounted at the path.
 func mounted(path string) bool {
-	b, err := os.ReadFile("/proc/self/mountinfo")
+	all, err := mounts.Own()
 	if err != nil {
 		return false // not on Linux: nothing was mounted by us
 	}
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real
 	}
-	for _, line := range strings.Split(string(b), "\n") {
-		if f := strings.Fields(line); len(f) > 4 && unescape.Replace(f[4]) == path {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(all, func(m mounts.Mount) bool { return m.At == path })
 }
-
-// unescape undoes what the kernel does to blanks in names.
-var unescape = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
 
 // devicesOf are the loop devices that an image is attached to.
 func devicesOf(ctx context.Context, image string) ([]string, error) {

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+
+	"github.com/unitd/unitd/mounts"
 )
 
 // Cgroups gives each program a control group of its own (version 2), below the
@@ -131,21 +133,24 @@ func ownCgroup(cgroup, mountinfo string) (dir string, ok bool) {
 	if !strings.HasPrefix(path, "/") || strings.HasPrefix(path, "/..") {
 		return "", false // none, or out of sight from here
 	}
-	if b, err = os.ReadFile(mountinfo); err != nil {
+	f, err := os.Open(mountinfo)
+	if err != nil {
 		return "", false
 	}
-	for line := range strings.Lines(string(b)) {
-		// 30 23 0:26 /root /mount/point rw,… shared:4 - cgroup2 cgroup2 rw
-		own, fstype, ok := strings.Cut(line, " - ")
-		f := strings.Fields(own)
-		if !ok || !strings.HasPrefix(fstype, "cgroup2 ") || len(f) < 5 {
+	defer f.Close()
+	all, err := mounts.Read(f)
+	if err != nil {
+		return "", false
+	}
+	for _, m := range all {
+		if m.Kind != "cgroup2" {
 			continue
 		}
-		below, err := filepath.Rel(f[3], path)
+		below, err := filepath.Rel(m.Root, path)
 		if err != nil || strings.HasPrefix(below, "..") {
 			continue // something else is mounted here
 		}
-		return filepath.Join(f[4], below), true
+		return filepath.Join(m.At, below), true
 	}
 	return "", false
 }
