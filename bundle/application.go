@@ -183,9 +183,7 @@ func (p *parser) boolean(path string, v *yaml.Node) (*bool, error) {
 var (
 	// storedCharm is the URL of a charm that a model of this store has.
 	storedCharm = pattern.New(`^local:[a-z][a-z0-9-]*-[0-9]+$`)
-	// charmName is that of a charm in a store of charms.
-	charmName = pattern.New(`^[a-z][a-z0-9]*(-[a-z0-9]*[a-z][a-z0-9]*)*$`)
-	numbered  = pattern.New(`^[a-z][a-z0-9-]*-[0-9]+$`)
+	numbered    = pattern.New(`^[a-z][a-z0-9-]*-[0-9]+$`)
 )
 
 // charm takes the path of a charm, the URL of one that this store has, or the name of
@@ -203,7 +201,7 @@ func (p *parser) charm(app *Application, path string, v *yaml.Node) error {
 		return errors.Annotatef(err, "cannot find charm %q", v.Value)
 	case storedCharm.MatchString(v.Value):
 		app.Charm.URL = v.Value
-	case charmName.MatchString(name):
+	case model.ValidApplication(name):
 		app.Charm.Name = name
 	case numbered.MatchString(name):
 		return p.errorf(v, path, "cannot specify revision in %q, please use revision", "ch:"+name)

@@ -12,10 +12,8 @@ import (
 )
 
 var (
-	validName     = pattern.New(`^[a-z][a-z0-9]*(-[a-z0-9]*[a-z][a-z0-9]*)*$`)
 	validEndpoint = pattern.New(`^[a-zA-Z][a-zA-Z0-9_-]*$`)
 	validAction   = pattern.New(`^[a-z](?:[a-z0-9-_]*[a-z0-9])?$`)
-	validStorage  = pattern.New(`^[a-z][a-z0-9]*(-[a-z0-9]*[a-z][a-z0-9]*)*$`)
 	validSize     = pattern.New(`^[0-9]+(\.[0-9]+)?([MGTPEZY](i?B)?)?$`)
 )
 
@@ -28,7 +26,7 @@ func readMetadata(n node, c *model.Charm) (err error) {
 	if c.Name == "" {
 		return n.get("name").errorf("missing")
 	}
-	if !validName.MatchString(c.Name) {
+	if !model.ValidApplication(c.Name) {
 		return n.get("name").errorf("invalid charm name %q", c.Name)
 	}
 	if c.Summary, err = n.get("summary").text(); err != nil {
@@ -289,7 +287,7 @@ func readStorage(n node, c *model.Charm) error {
 
 func readStore(e entry) (s model.StorageSpec, err error) {
 	s = model.StorageSpec{CountMin: 1, CountMax: 1}
-	if !validStorage.MatchString(e.key) {
+	if !model.ValidApplication(e.key) {
 		return s, e.errorf("invalid storage name %q", e.key)
 	}
 	for _, n := range []node{e.node, e.get("multiple")} {

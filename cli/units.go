@@ -33,58 +33,63 @@ func (a unitVerbs) addUnitCmd() *cobra.Command {
 		Args:              Args(1, 1, "no application specified"),
 		ValidArgsFunction: a.completeApplications(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			if n < 1 {
-				return Usagef("--num-units must be a positive integer")
-			}
-			if n > bundle.MaxUnits {
-				return tooMany(n)
-			}
-			if len(attach) > 0 && n != 1 {
-				return Usagef("--attach-storage cannot be used with -n")
-			}
-			ids, err := storageIDs(attach)
-			if err != nil {
-				return err
-			}
-			places, err := parsePlacements(to, n)
-			if err != nil {
-				return err
-			}
-			m, err := a.model()
-			if err != nil {
-				return err
-			}
-			container, err := a.containerApplication(m, args[0])
-			if err != nil {
-				return err
-			}
-			if container && (to != "" || len(ids) > 0) {
-				return errors.New("k8s models only support --num-units")
-			}
-			add := func() error {
-				if len(ids) > 0 {
-					_, err := m.AddUnitWith(a.Context(), args[0], ids, places.to...)
-					return err
-				}
-				_, err := m.AddUnits(a.Context(), args[0], n, places.to...)
-				return err
-			}
-			if container {
-				err = add() // no machine is passed over for them
-			} else {
-				err = a.Placed(m, n-len(places.to), add)
-			}
-			if err != nil {
-				return addUnitError(err)
-			}
-			a.notePlacements(places)
-			return a.Ensure()
+			return a.addUnits(args[0], n, to, attach)
 		},
 	}
 	cmd.Flags().IntVarP(&n, "num-units", "n", 1, "number of units to add")
 	cmd.Flags().StringVar(&to, "to", "", toFlag)
 	cmd.Flags().StringSliceVar(&attach, "attach-storage", nil, "ids of detached storage for the one unit, with commas between")
 	return cmd
+}
+
+// addUnits adds so many units to an application, placed as to says, the one with the
+// detached storage of those ids.
+func (a unitVerbs) addUnits(application string, n int, to string, attach []string) error {
+	switch {
+	case n < 1:
+		return Usagef("--num-units must be a positive integer")
+	case n > bundle.MaxUnits:
+		return tooMany(n)
+	case len(attach) > 0 && n != 1:
+		return Usagef("--attach-storage cannot be used with -n")
+	}
+	ids, err := storageIDs(attach)
+	if err != nil {
+		return err
+	}
+	places, err := parsePlacements(to, n)
+	if err != nil {
+		return err
+	}
+	m, err := a.model()
+	if err != nil {
+		return err
+	}
+	container, err := a.containerApplication(m, application)
+	if err != nil {
+		return err
+	}
+	if container && (to != "" || len(ids) > 0) {
+		return errors.New("k8s models only support --num-units")
+	}
+	add := func() error {
+		if len(ids) > 0 {
+			_, err := m.AddUnitWith(a.Context(), application, ids, places.to...)
+			return err
+		}
+		_, err := m.AddUnits(a.Context(), application, n, places.to...)
+		return err
+	}
+	if container {
+		err = add() // no machine is passed over for them
+	} else {
+		err = a.Placed(m, n-len(places.to), add)
+	}
+	if err != nil {
+		return addUnitError(err)
+	}
+	a.notePlacements(places)
+	return a.Ensure()
 }
 
 // addUnitError says of an application that isn't there that it isn't found, as

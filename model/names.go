@@ -25,9 +25,9 @@ var (
 	validModel       = pattern.New(`^[a-z0-9]+[a-z0-9-]*$`)
 )
 
-// ValidApplication says whether name can name an application: lower-case
-// letters, digits and single hyphens, beginning with a letter, and no part
-// between hyphens that is all digits (it would look like a unit's tag).
+// ValidApplication says whether name can name an application, a charm, or a charm's
+// storage: lower-case letters, digits and single hyphens, beginning with a letter, and
+// no part between hyphens that is all digits (it would look like a unit's tag).
 func ValidApplication(name string) bool { return validApplication.MatchString(name) }
 
 // ValidModelName says whether name can name a model (docs/spec/cli-juju.md §6).

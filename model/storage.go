@@ -26,8 +26,6 @@ const (
 // one transaction with it.
 const MaxStorage = 32
 
-var validStorage = pattern.New(`^[a-z][a-z0-9]*(-[a-z0-9]*[a-z][a-z0-9]*)*$`)
-
 // NewStorageID is the id of the instance of that name with that number.
 func NewStorageID(name string, number int) StorageID {
 	return StorageID(name + "/" + strconv.Itoa(number))
@@ -37,7 +35,7 @@ func NewStorageID(name string, number int) StorageID {
 // contract's text: `invalid storage ID "x"`.
 func ParseStorageID(s string) (StorageID, error) {
 	name, num, _ := strings.Cut(s, "/")
-	if n, err := strconv.Atoi(num); !validStorage.MatchString(name) || err != nil || n < 0 || strconv.Itoa(n) != num {
+	if n, err := strconv.Atoi(num); !ValidApplication(name) || err != nil || n < 0 || strconv.Itoa(n) != num {
 		return "", errors.NewNotValid(nil, "invalid storage ID "+strconv.Quote(s))
 	}
 	return StorageID(s), nil
