@@ -321,8 +321,8 @@ func removed(err error) error {
 // partAge is how old a part of a download is that nobody goes on with.
 const partAge = 24 * time.Hour
 
-// Sweep removes the answers whose files aren't there any more, and what processes have
-// left that were killed.
+// Sweep removes the answers and notes whose files aren't there any more, and what
+// processes have left that were killed.
 func (c *Cache) Sweep(now time.Time) error {
 	for _, folder := range []string{filesDir, answersDir} {
 		entries, err := os.ReadDir(filepath.Join(c.Dir, folder))
@@ -344,12 +344,17 @@ func (c *Cache) Sweep(now time.Time) error {
 
 // stale says whether a file of a folder of the cache is to go.
 func (c *Cache) stale(folder, path string, now time.Time) bool {
-	if strings.HasPrefix(filepath.Base(path), ".part-") {
+	name := filepath.Base(path)
+	note, noted := strings.CutSuffix(name, ".json")
+	old := func() bool {
 		st, err := os.Stat(path)
 		return err == nil && now.Sub(st.ModTime()) > partAge
 	}
-	if folder != answersDir {
-		return false
+	switch {
+	case strings.HasPrefix(name, ".part-"):
+		return old()
+	case folder != answersDir: // a note is written before its file has its name
+		return noted && !c.Has(note) && old()
 	}
 	b, err := os.ReadFile(path)
 	if err != nil {

@@ -135,3 +135,27 @@ func TestWhatAProcessUsesStaysInTheCache(t *testing.T) {
 		}
 	}
 }
+
+// TestANoteOfAFileThatIsGoneIsSwept, in time: one that is new is written before its file.
+func TestANoteOfAFileThatIsGoneIsSwept(t *testing.T) {
+	t.Parallel()
+	c := &charmhub.Cache{Dir: t.TempDir()}
+	note := filepath.Join(c.Dir, "files", "sha256-0.json")
+	if err := os.Mkdir(filepath.Dir(note), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(note, []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		after time.Duration
+		there bool
+	}{{time.Hour, true}, {48 * time.Hour, false}} {
+		if err := c.Sweep(time.Now().Add(tt.after)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(note); (err == nil) != tt.there {
+			t.Errorf("after %v it is there: %v", tt.after, err)
+		}
+	}
+}
