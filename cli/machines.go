@@ -111,6 +111,7 @@ func (a machineVerbs) sayLeftBehind(m state.MachineDoc) {
 
 func (a machineVerbs) machinesCmd() *cobra.Command {
 	var format, output string
+	var utc bool
 	cmd := &cobra.Command{
 		Use:     "machines",
 		Aliases: []string{"list-machines"},
@@ -123,7 +124,7 @@ func (a machineVerbs) machinesCmd() *cobra.Command {
 				return err
 			}
 			if format != "tabular" {
-				return a.write(format, output, render.MachinesTree(s, thisHost()))
+				return a.write(format, output, render.MachinesTree(s, thisHost(), utc))
 			}
 			if len(s.Machines) == 0 {
 				a.Note("No machines to display.")
@@ -133,12 +134,14 @@ func (a machineVerbs) machinesCmd() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&format, "format", "tabular", "output format: tabular, json or yaml")
 	cmd.Flags().StringVarP(&output, "output", "o", "", "write to this file")
+	cmd.Flags().BoolVar(&utc, "utc", false, "show times in UTC")
 	formats(cmd, "tabular", "json", "yaml")
 	return cmd
 }
 
 func (a machineVerbs) showMachineCmd() *cobra.Command {
 	var format, output string
+	var utc bool
 	cmd := &cobra.Command{
 		Use:               "show-machine MACHINE …",
 		Short:             "Show machines with their units",
@@ -153,11 +156,12 @@ func (a machineVerbs) showMachineCmd() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.write(format, output, render.MachinesTree(s, thisHost()))
+			return a.write(format, output, render.MachinesTree(s, thisHost(), utc))
 		},
 	}
 	cmd.Flags().StringVar(&format, "format", "yaml", "output format: yaml or json")
 	cmd.Flags().StringVarP(&output, "output", "o", "", "write to this file")
+	cmd.Flags().BoolVar(&utc, "utc", false, "show times in UTC")
 	formats(cmd, "yaml", "json")
 	return cmd
 }

@@ -89,11 +89,11 @@ func machineTree(m state.MachineView, on Host, utc bool) Tree {
 	return t
 }
 
-// MachinesTree is what machines and show-machine show as JSON.
-func MachinesTree(s *state.FullStatus, on Host) Tree {
+// MachinesTree is what machines and show-machine show as JSON; utc: with times in UTC.
+func MachinesTree(s *state.FullStatus, on Host, utc bool) Tree {
 	machines := Tree{}
 	for _, m := range s.Machines {
-		t := machineTree(m, on, false)
+		t := machineTree(m, on, utc)
 		units := map[string]string{}
 		for _, app := range s.Applications {
 			for _, u := range app.Units {
