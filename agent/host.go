@@ -31,6 +31,7 @@ type Host struct {
 	Show machine.Showing
 
 	elsewhere bool // there is no agent here, and need be none
+	waited    bool // an answer of the agent was waited for in vain
 	silent    bool // it was said that the agent doesn't answer
 
 	away bool   // the command works on another controller than the host's own

@@ -3,6 +3,9 @@ package agent
 import (
 	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/juju/errors"
 
@@ -18,19 +21,37 @@ func (h *Host) Shown(what string) (out, notes []byte, ok bool) {
 		return nil, nil, false
 	}
 	dir, err := DataDir()
-	if err != nil || CheckPrivate(dir) != nil {
+	if err != nil || CheckPrivate(dir) != nil || !h.worksAsItsAgent(dir) {
 		return nil, nil, false
 	}
 	pid, err := Running()
-	if err != nil || pid == 0 || !isThisProgram(pid) || h.SameStore(dir) != nil {
+	if err != nil || pid == 0 || !isThisProgram(pid) {
 		return nil, nil, false
 	}
 	out, notes, err = machine.AskToShow(h.ctx, dir, what)
-	if errors.Is(err, machine.ErrSilent) && h.ctx.Err() == nil {
-		h.noteSilent(pid)
+	if errors.Is(err, machine.ErrSilent) {
+		h.waited = true // whether it is silent, or its store, its word says
 	}
 	return out, notes, err == nil
 }
+
+// worksAsItsAgent says whether this command would work on the store of the agent of the
+// data directory, as the same user: nobody names another one.
+func (h *Host) worksAsItsAgent(dir string) bool {
+	if h.StoreFlag != "" || slices.ContainsFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, etcdVariables) }) {
+		return false
+	}
+	name, err := h.StoreName()
+	if err != nil {
+		return false
+	}
+	b, err := os.ReadFile(filepath.Join(dir, agentStoreFile))
+	return err == nil && strings.TrimSpace(string(b)) == name
+}
+
+// etcdVariables is what the names of variables begin with that say as whom, and how, to
+// reach a store in etcd.
+const etcdVariables = "UNITD_ETCD_"
 
 // isThisProgram says whether a process runs the same file as this one. After an upgrade
 // an agent does not, and what it shows may differ. Where nobody can tell it doesn't.

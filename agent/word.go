@@ -25,24 +25,17 @@ func (h *Host) Word(ctx context.Context) (machine.Word, error) {
 	if err != nil {
 		return machine.Word{}, errors.Trace(err)
 	}
-	if h.silent {
+	if h.silent || h.waited {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, retryWord)
 		defer cancel()
 	}
 	w, err := machine.Ask(ctx, dir)
-	if errors.Is(err, machine.ErrSilent) && ctx.Err() == nil {
-		h.noteSilent(pid)
-	}
-	return w, errors.Trace(err)
-}
-
-// noteSilent says, once, that the agent doesn't answer.
-func (h *Host) noteSilent(pid int) {
-	if !h.silent {
+	if errors.Is(err, machine.ErrSilent) && h.ctx.Err() == nil && !h.silent {
 		h.silent = true
 		h.Note("the agent (process %d) doesn't answer: it was stopped, it hangs, or the host is very busy; the store may be behind", pid)
 	}
+	return w, errors.Trace(err)
 }
 
 // See is a model's status, with what an agent on this host couldn't write to the

@@ -90,8 +90,9 @@ on this machine alone and with nothing to set up.`,
 		},
 		Args: cobra.ArbitraryArgs,
 	}
+	groups := a.groups()
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		if verb := verbOf(root, args); cmd == root && verb != "" {
+		if verb := verbOf(root, args, false); cmd == root && verb != "" && !has(groups, verb) {
 			return a.unknown(cmd, verb)
 		}
 		return Usagef("%s", flagError(err))
@@ -100,8 +101,7 @@ on this machine alone and with nothing to set up.`,
 	root.PersistentFlags().StringVar(&a.StoreFlag, "store", "", "the store with the models, like etcd://host:2379/prefix, instead of the one in the data directory")
 	declareGeneral(root)
 	root.Flags().Bool("version", false, "show the version of this program, and the commit that it was built from")
-	groups := a.groups()
-	Add(root, groups, needed(groups, verbOf(root, args)))
+	Add(root, groups, needed(groups, verbOf(root, args, true)))
 	help := root.HelpFunc()
 	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
 		if words := cmd.Flags().Args(); cmd == root && len(words) > 0 {
@@ -135,17 +135,18 @@ func (a *program) helpOf(root *cobra.Command, show func(*cobra.Command, []string
 }
 
 // verbOf is the word among the arguments that should be a verb: the first that is
-// neither a flag of the root nor its value. Empty: there is none, or a flag before it
-// isn't the root's, so that nobody can tell.
-func verbOf(root *cobra.Command, args []string) string {
+// neither a flag nor the value of one that all verbs have. Empty: there is none; or, if it
+// has to be sure, another flag is before it, which may have a value.
+func verbOf(root *cobra.Command, args []string, sure bool) string {
 	flags := root.PersistentFlags()
 	for i := 0; i < len(args); i++ {
 		if len(args[i]) < 2 || args[i][0] != '-' {
 			return args[i]
 		}
 		switch flag, whole := flagOf(flags, args[i]); {
-		case flag == nil:
+		case args[i] == "--", flag == nil && sure:
 			return ""
+		case flag == nil:
 		case flag.NoOptDefVal == "" && !whole:
 			i++
 		}

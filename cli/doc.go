@@ -132,14 +132,17 @@ func Add(root *cobra.Command, groups []Group, only string) {
 // needed is the verb that the word of a command line names, where it is all that
 // there need be of the groups; empty: more of them may be needed.
 func needed(groups []Group, word string) string {
-	for _, g := range groups {
-		for _, verb := range g.Verbs {
-			if verb.named(word) && !slices.Contains(aboutAll(), word) {
-				return word
-			}
-		}
+	if slices.Contains(aboutAll(), word) || !has(groups, word) {
+		return ""
 	}
-	return ""
+	return word
+}
+
+// has says whether one of the groups' verbs has that name.
+func has(groups []Group, name string) bool {
+	return slices.ContainsFunc(groups, func(g Group) bool {
+		return slices.ContainsFunc(g.Verbs, func(v Verb) bool { return v.named(name) })
+	})
 }
 
 // aboutAll are verbs that are about all others.

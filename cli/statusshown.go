@@ -4,7 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"os"
+	"fmt"
+	"time"
 
 	"github.com/juju/errors"
 
@@ -18,16 +19,23 @@ import (
 type statusQuestion struct {
 	// Model is the name of the model that was chosen; empty: none was.
 	Model string
-	// Command is what the asking program was called, and Zone the time zone of its
-	// environment.
+	// Command is what the asking program was called, and Zone is by zone.
 	Command, Zone string
 	Format        string
 	UTC, Quiet    bool
 	Selectors     []string
 }
 
-// zone is the variable that says in which time zone times are shown.
-const zone = "TZ"
+// zone tells time zones apart by their names and what they are off UTC, now and half a
+// year ago. An agent keeps the one in which it was started.
+func zone() string {
+	said, now := "", time.Now()
+	for _, t := range []time.Time{now, now.AddDate(0, -6, 0)} {
+		name, off := t.Zone()
+		said += fmt.Sprint(name, off, " ")
+	}
+	return said
+}
 
 // shown shows the status as the agent of this host has it, if it has; false: the
 // command has to look for itself.
@@ -40,7 +48,7 @@ func (a statusVerbs) shown(selectors []string, f statusFlags) bool {
 		return false
 	}
 	what, err := json.Marshal(statusQuestion{
-		Model: name, Command: a.Command(), Zone: os.Getenv(zone), Format: f.format, UTC: f.utc, Quiet: a.Host.Quiet, Selectors: selectors,
+		Model: name, Command: a.Command(), Zone: zone(), Format: f.format, UTC: f.utc, Quiet: a.Host.Quiet, Selectors: selectors,
 	})
 	if err != nil {
 		return false
@@ -54,12 +62,12 @@ func (a statusVerbs) shown(selectors []string, f statusFlags) bool {
 }
 
 // answerStatus is a machine.Showing.
-func answerStatus(ctx context.Context, c *state.Controller, w machine.Word, what string) (out, notes []byte, err error) {
+func answerStatus(ctx context.Context, c *state.Controller, word func() machine.Word, what string) (out, notes []byte, err error) {
 	var q statusQuestion
 	if err := json.Unmarshal([]byte(what), &q); err != nil {
 		return nil, nil, errors.Trace(err)
 	}
-	if q.Zone != os.Getenv(zone) {
+	if !q.UTC && q.Zone != zone() {
 		return nil, nil, errors.NotSupportedf("times of another zone")
 	}
 	m, err := modelOf(ctx, c.WithCommand(q.Command), q.Model)
@@ -70,7 +78,7 @@ func answerStatus(ctx context.Context, c *state.Controller, w machine.Word, what
 	if err != nil {
 		return nil, nil, errors.Trace(err)
 	}
-	w.See(s)
+	word().See(s)
 	var printed, noted bytes.Buffer
 	host := agent.New(ctx, &noted, q.Command)
 	host.Quiet = q.Quiet

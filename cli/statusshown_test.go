@@ -68,7 +68,7 @@ func modelOfUnits(t *testing.T, units int) *state.Controller {
 func leastOf(t *testing.T, least time.Duration, c *state.Controller) time.Duration {
 	t.Helper()
 	start := time.Now()
-	out, _, err := answerStatus(t.Context(), c, machine.Word{}, `{"Model":"default","Format":"json"}`)
+	out, _, err := answerStatus(t.Context(), c, func() machine.Word { return machine.Word{} }, `{"Model":"default","Format":"json","UTC":true}`)
 	took := time.Since(start)
 	if err != nil || !bytes.Contains(out, []byte(`"app9/9"`)) {
 		t.Fatalf("it shows %.100q, %v", out, err)

@@ -54,7 +54,7 @@ func (a *agent) serveCommands(ctx context.Context) (end func(), err error) {
 		if reply, ok := a.telling.answerWord(req); ok {
 			return reply
 		}
-		if reply, ok := a.answerShow(call, req); ok {
+		if reply, ok := a.answerShow(ctx, call, req); ok {
 			return reply
 		}
 		return a.command(ctx, call, req, caller{})

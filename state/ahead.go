@@ -20,8 +20,8 @@ type ahead struct {
 }
 
 // aheadOf is a reader that is ahead in documents of these kinds, which are the first
-// parts of keys, "unit". Of the others, such as charms, which know their whole past,
-// one that is asked for is read alone.
+// parts of keys, "unit". One of the others is read alone when it is asked for: of charms
+// the model may have many that nobody uses any more.
 func aheadOf(r store.Reader, model string, kinds ...string) *ahead {
 	a := &ahead{Reader: r, model: model, kinds: map[string][]store.KV{}}
 	for _, kind := range kinds {

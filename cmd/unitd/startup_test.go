@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"testing"
@@ -53,6 +54,11 @@ func leastTime(tb testing.TB, least time.Duration, program string, args ...strin
 	tb.Helper()
 	cmd := exec.Command(program, args...)
 	cmd.Env = []string{"HOME=" + os.TempDir()}
+	return leastOf(tb, least, cmd)
+}
+
+func leastOf(tb testing.TB, least time.Duration, cmd *exec.Cmd) time.Duration {
+	tb.Helper()
 	if err := cmd.Run(); err != nil && cmd.ProcessState == nil {
 		tb.Fatal(err)
 	}
@@ -63,19 +69,25 @@ func leastTime(tb testing.TB, least time.Duration, program string, args ...strin
 	return least
 }
 
-// maxStatus is how many times the time of "unitd version" that of a status may take, for
-// ten applications whose agent runs. It is 1.2 on a quiet machine; other processes slow
-// down the agent, for which the command waits.
-const maxStatus = 2
+// maxStatus is how many times the processor time of "unitd version" that of a status may
+// take, for ten applications whose agent runs. It is 1.05; one that looks for itself takes
+// 1.5.
+const maxStatus = 1.3
 
 // TestAStatusTakesLittleMoreThanAStart bounds the whole process by one that does nothing,
 // in one run.
 func TestAStatusTakesLittleMoreThanAStart(t *testing.T) {
 	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("skipped: elsewhere an agent isn't asked for the status")
+	}
 	m := newMeasured(t, 10, 1)
-	version, status := m.medians(31, []string{"version"}, statusArgs)
-	if status > maxStatus*version {
-		t.Errorf("a status takes %v, and a start %v: that is more than %d times", status, version, maxStatus)
+	var version, status time.Duration
+	for range 21 { // by turns, as other processes slow down both
+		version, status = m.least(version, "version"), m.least(status, statusArgs...)
+	}
+	if float64(status) > maxStatus*float64(version) {
+		t.Errorf("a status takes %v of the processor, and a start %v: that is more than %v times", status, version, maxStatus)
 	}
 }
 
@@ -89,18 +101,20 @@ func BenchmarkStatus(b *testing.B) {
 	for _, units := range sizes {
 		b.Run(fmt.Sprintf("units=%d", 10*units), func(b *testing.B) {
 			m := newMeasured(b, 10, units)
-			for b.Loop() {
-				for _, served := range []string{"by-agent", "alone"} {
-					if served == "alone" {
+			for _, agent := range []string{"runs", "ended"} {
+				b.Run("agent="+agent, func(b *testing.B) {
+					if agent == "ended" {
 						m.run("shutdown")
 					}
-					version, status := m.medians(31, []string{"version"}, statusArgs)
-					b.ReportMetric(float64(status)/float64(version), "x-start-"+served)
-					b.ReportMetric(status.Seconds()*1000, "ms-"+served)
-					b.ReportMetric(version.Seconds()*1000, "ms-start-"+served)
-				}
+					for b.Loop() {
+						version, status := m.medians(31, []string{"version"}, statusArgs)
+						b.ReportMetric(float64(status)/float64(version), "x-start")
+						b.ReportMetric(status.Seconds()*1000, "ms-status")
+						b.ReportMetric(version.Seconds()*1000, "ms-start")
+					}
+					b.ReportMetric(0, "ns/op")
+				})
 			}
-			b.ReportMetric(0, "ns/op")
 		})
 	}
 }
@@ -140,6 +154,14 @@ func (m *measured) run(args ...string) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		m.Fatalf("unitd %v: %v: %s", args, err, out)
 	}
+}
+
+// least is the processor time of a command, if it is less than what it was.
+func (m *measured) least(least time.Duration, args ...string) time.Duration {
+	m.Helper()
+	cmd := exec.Command(m.program, args...)
+	cmd.Env = m.env
+	return leastOf(m, least, cmd)
 }
 
 // medians are the median times of two commands, by turns, as other processes slow down

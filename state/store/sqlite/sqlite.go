@@ -117,8 +117,8 @@ func (s *Store) open() error {
 	if s.read, err = openReaders(s.path); err != nil {
 		return errors.Trace(err)
 	}
-	if s.settled() {
-		return nil
+	if ok, err := s.settled(); ok || err != nil {
+		return errors.Trace(err)
 	}
 	if _, err := s.writer(); err != nil {
 		return errors.Trace(err)
@@ -128,21 +128,34 @@ func (s *Store) open() error {
 
 // settled says whether there is nothing to be done about the file, nor about leases of
 // a former boot, so that who only reads needs no connection that writes. Whatever
-// speaks against that, the one that writes finds and tells.
-func (s *Store) settled() bool {
+// speaks against that, the one that writes finds and tells. The error is that the file
+// is locked, for as long as anybody waits for that.
+func (s *Store) settled() (bool, error) {
 	tx, end, err := s.read.begin(s.ctx)
 	if err != nil {
-		return false
+		return false, locked(err)
 	}
 	defer end()
 	found := func(query string, into any) bool {
-		return tx.QueryRowContext(context.Background(), query).Scan(into) == nil
+		if err == nil {
+			err = tx.QueryRowContext(context.Background(), query).Scan(into)
+		}
+		return err == nil
 	}
 	var version int
 	var journal, boot string
-	return found("PRAGMA user_version", &version) && version == schemaVersion &&
+	ok := found("PRAGMA user_version", &version) && version == schemaVersion &&
 		found("PRAGMA journal_mode", &journal) && journal == "wal" &&
 		found("SELECT id FROM boot", &boot) && s.time.ofBoot(boot)
+	return ok, locked(err)
+}
+
+// locked is err, if it says that the file is locked.
+func locked(err error) error {
+	if busy(err) {
+		return errors.Trace(err)
+	}
+	return nil
 }
 
 // writer is the connection that writes, which is opened for the first who asks for it.
@@ -268,7 +281,7 @@ func (s *Store) View(ctx context.Context, fn func(store.Reader) error) (int64, e
 	}
 	defer end()
 	r := &reader{caller: ctx, ctx: context.WithoutCancel(ctx), tx: from, now: s.time.now(), alive: s.time.alive}
-	if err := r.head(); err != nil {
+	if err := r.head(ctx); err != nil {
 		return 0, errors.Annotate(s.orClosed(err), "cannot read the store")
 	}
 	if err := fn(r); err != nil {

@@ -17,9 +17,9 @@ type querier interface {
 
 // reader is a store.Reader on one snapshot of the database.
 type reader struct {
-	// ctx is that of statements, which nothing interrupts: each would need goroutines
-	// for that, and take longer to begin than to be carried out. So the caller's is
-	// looked at between them, and between the keys of a list; nil: it isn't.
+	// ctx is that of statements after the first, which nothing interrupts: each would need
+	// goroutines for that, and take longer to begin than to be carried out. So the caller's
+	// is looked at between them, and between the keys of a list; nil: it isn't.
 	ctx, caller context.Context
 	tx          querier
 	rev         int64
@@ -31,12 +31,13 @@ type reader struct {
 	compacted int64
 }
 
-func (r *reader) head() error {
-	return errors.Trace(r.tx.QueryRowContext(r.ctx, "SELECT rev, compacted FROM head").Scan(&r.rev, &r.compacted))
+// head is the first statement, the one that may have to wait for a lock: until ctx ends.
+func (r *reader) head(ctx context.Context) error {
+	return errors.Trace(r.tx.QueryRowContext(ctx, "SELECT rev, compacted FROM head").Scan(&r.rev, &r.compacted))
 }
 
-// ended is the error of a caller that doesn't wait for the answer any more.
-func (r *reader) ended() error {
+// left is the error of a caller that doesn't wait for the answer any more.
+func (r *reader) left() error {
 	if r.caller == nil {
 		return nil
 	}
@@ -51,7 +52,7 @@ func (r *reader) live() string {
 // Get is part of store.Reader.
 func (r *reader) Get(key string) (store.KV, error) {
 	kv := store.KV{Key: key}
-	if err := r.ended(); err != nil {
+	if err := r.left(); err != nil {
 		return kv, errors.Annotatef(err, "cannot read key %q", key)
 	}
 	err := r.tx.QueryRowContext(r.ctx, "SELECT value, rev, created, lease FROM kv WHERE key = ?"+r.live(), key, r.now).
@@ -107,7 +108,7 @@ func (r *reader) list(prefix, query string, args ...any) ([]store.KV, error) {
 	defer rows.Close()
 	var kvs []store.KV
 	for rows.Next() {
-		if err := r.ended(); err != nil {
+		if err := r.left(); err != nil {
 			return nil, errors.Annotatef(err, "cannot list keys below %q", prefix)
 		}
 		var kv store.KV

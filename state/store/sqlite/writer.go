@@ -204,7 +204,7 @@ func (w *writer) update(ctx context.Context, e elapsed, relaxed bool, fn func(st
 	// The time is that of the transaction, not of when its waiting began, lest
 	// a lease be kept alive that others already saw expired.
 	t := &transaction{w: w, touched: map[string]int{}, reader: reader{ctx: context.WithoutCancel(ctx), tx: &w.prepared, now: e.now(), alive: e.alive}}
-	if err := t.head(); err != nil {
+	if err := t.head(t.ctx); err != nil {
 		return 0, false, errors.Annotate(err, "cannot write to the store")
 	}
 	if err := t.expire(); err != nil {
