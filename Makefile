@@ -71,7 +71,7 @@ test: ## all that must pass before a change goes in, on any machine
 test-host: ## what needs root, networks, servers or packages; it skips what it can't do
 	@$(SUITE) stages $(MAKE) $(HOST_STAGES)
 
-test-long: ## both of them and more, in an hour or so: run before a release
+test-long: ## both of them and more, in two hours or so: run before a release
 	@$(SUITE) stages $(MAKE) $(TEST_STAGES) $(HOST_STAGES) $(LONG_STAGES)
 
 TEST_STAGES = format lint venv unit plain sessions

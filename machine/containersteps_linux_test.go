@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/unitd/unitd/durable"
@@ -297,12 +298,14 @@ func TestHostAContainersLifeGoesOnWhoeverIsKilledAtAnyStep(t *testing.T) {
 	}
 	tried := 4 // of each victim one, mostly
 	switch {
-	case os.Getenv("UNITD_TEST_LONG") == "":
-	case etcdtest.OnEtcd():
-		// What is done between the commits is the same as on SQLite, where all are tried.
-		tried = 48
-	default:
+	case os.Getenv("UNITD_TEST_LONG") == "all": // for hours
 		tried = len(deaths)
+	case os.Getenv("UNITD_TEST_LONG") != "":
+		// What is done between the commits is the same on etcd.
+		tried = 48
+		if !etcdtest.OnEtcd() {
+			tried = 200
+		}
 	}
 	from := rand.IntN(len(deaths))
 	sample := make([]point, 0, tried)
@@ -311,14 +314,24 @@ func TestHostAContainersLifeGoesOnWhoeverIsKilledAtAnyStep(t *testing.T) {
 	}
 	deaths = sample
 	t.Logf("%d points, of which %d are tried", len(points), len(deaths))
-	for _, d := range deaths {
-		t.Run(strings.ReplaceAll(d.String(), "/", "|"), func(t *testing.T) {
-			l := newContainerLife(t)
-			kills := l.live(pointVariable + "=" + d.encode())
-			l.check(d.victim)
-			if kills > 1 {
-				t.Errorf("it was killed %d times", kills)
+	var lives sync.WaitGroup
+	for n := range atOnce { // a life is waiting for the most part
+		lives.Go(func() {
+			for i := n; i < len(deaths); i += atOnce {
+				d := deaths[i]
+				t.Run(strings.ReplaceAll(d.String(), "/", "|"), func(t *testing.T) {
+					l := newContainerLife(t)
+					kills := l.live(pointVariable + "=" + d.encode())
+					l.check(d.victim)
+					if kills > 1 {
+						t.Errorf("it was killed %d times", kills)
+					}
+				})
 			}
 		})
 	}
+	lives.Wait()
 }
+
+// atOnce is how many lives there are side by side.
+const atOnce = 4

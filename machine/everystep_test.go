@@ -150,8 +150,12 @@ func TestAnAgentThatIsKilledAtAnyStepLosesNothing(t *testing.T) {
 				t.Errorf("the life has only %d hooks", hooks)
 			}
 			every := len(l.deaths) / 4
-			if os.Getenv("UNITD_TEST_LONG") != "" {
+			switch os.Getenv("UNITD_TEST_LONG") {
+			case "":
+			case "all": // for hours
 				every = workers
+			default:
+				every = max(workers, len(l.deaths)/longDeaths())
 			}
 			from := (seed + worker*every/workers) % every
 			t.Logf("%d points at which to be killed: every %d. from %d", len(l.deaths), every, from)
@@ -167,6 +171,16 @@ func TestAnAgentThatIsKilledAtAnyStepLosesNothing(t *testing.T) {
 			}
 		})
 	}
+}
+
+// longDeaths is how many deaths each world dies in a long run, about; each run begins
+// with another one. On etcd they take longer, and what is done between the commits is the
+// same.
+func longDeaths() int {
+	if etcdtest.OnEtcd() {
+		return 40
+	}
+	return 150
 }
 
 // workers is how many worlds are lived at once. They must not be copies of one:
