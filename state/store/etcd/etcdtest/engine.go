@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -91,6 +92,13 @@ func OpenURL(t TB, url string) *etcd.Store {
 	return s
 }
 
+// checks is the variable that says how often a property is tried, and mostChecks how
+// often on etcd at most, where each try takes ten times as long.
+const (
+	checks     = "RAPID_CHECKS"
+	mostChecks = 25
+)
+
 // Again runs the tests of this package once more, on the engine that is named as
 // in Variable, in a process of their own, without the race detector: the
 // package's own code has been watched by then. The test that calls it isn't run
@@ -106,6 +114,9 @@ func Again(t *testing.T, engine string) {
 	}
 	cmd := exec.CommandContext(t.Context(), "go", args...)
 	cmd.Env = append(os.Environ(), Variable+"="+engine)
+	if n, err := strconv.Atoi(os.Getenv(checks)); err == nil {
+		cmd.Env = append(cmd.Env, checks+"="+strconv.Itoa(min(n, mostChecks)))
+	}
 	var out bytes.Buffer
 	r, w := io.Pipe()
 	cmd.Stdout, cmd.Stderr = w, w
