@@ -48,12 +48,7 @@ func (f *focus) model() (*state.Model, error) {
 		return nil, errors.WithType(
 			errors.New(`No model in focus: choose one with "unitd switch MODEL" or --model; "unitd models" lists them`), errNoModel)
 	}
-	for _, info := range infos {
-		if info.Name == name {
-			return c.Open(info), nil
-		}
-	}
-	m, err := c.Model(f.Context(), name)
+	m, err := c.Among(infos, name)
 	if errors.Is(err, errors.NotFound) && name != defaultModel && f.modelNamed() == "" {
 		return nil, errors.NewNotFound(nil, err.Error()+`; it is the current one: choose another one with "unitd switch MODEL"`)
 	}

@@ -20,9 +20,15 @@ var update = flag.Bool("update", false, "write docs/juju.md anew")
 // tree is the whole command line.
 func tree(t *testing.T) *cobra.Command {
 	t.Helper()
+	return programOf(t).root(nil)
+}
+
+// programOf is a run of the program that nobody hears.
+func programOf(t *testing.T) *program {
+	t.Helper()
 	app := newProgram(t.Context(), "unitd", Streams{In: strings.NewReader(""), Out: &bytes.Buffer{}, Err: &bytes.Buffer{}})
 	t.Cleanup(app.close)
-	return app.root(nil)
+	return app
 }
 
 // verbNamed is the verb of that name, or nil.

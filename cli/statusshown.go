@@ -98,10 +98,5 @@ func modelOf(ctx context.Context, c *state.Controller, name string) (*state.Mode
 			return nil, errors.Trace(err)
 		}
 	}
-	for _, info := range infos {
-		if info.Name == name {
-			return c.Open(info), nil
-		}
-	}
-	return nil, errors.NotFoundf("model %q", name)
+	return c.Among(infos, name)
 }

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"slices"
 	"strings"
 	"testing"
@@ -13,9 +12,7 @@ import (
 // made, and one that lacks a name of its own is unknown by it.
 func TestVerbsAreCalledWhatTheirTableSays(t *testing.T) {
 	t.Parallel()
-	app := newProgram(t.Context(), "unitd", Streams{In: strings.NewReader(""), Out: &bytes.Buffer{}, Err: &bytes.Buffer{}})
-	t.Cleanup(app.close)
-	for _, g := range app.groups() {
+	for _, g := range programOf(t).groups() {
 		for _, verb := range g.Verbs {
 			cmd := verb.Make()
 			if names := append([]string{cmd.Name()}, cmd.Aliases...); !slices.Equal(strings.Fields(verb.Names), names) {
@@ -52,10 +49,8 @@ func TestOneVerbIsMadeForOneCommand(t *testing.T) {
 		"__complete status":             "",
 		cobra.ShellCompNoDescRequestCmd: "",
 	} {
-		app := newProgram(t.Context(), "unitd", Streams{In: strings.NewReader(""), Out: &bytes.Buffer{}, Err: &bytes.Buffer{}})
-		t.Cleanup(app.close)
 		var made []string
-		for _, cmd := range app.root(strings.Fields(line)).Commands() {
+		for _, cmd := range programOf(t).root(strings.Fields(line)).Commands() {
 			if cmd.Name() != "help" {
 				made = append(made, cmd.Name())
 			}

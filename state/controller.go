@@ -172,6 +172,12 @@ func (c *Controller) Model(ctx context.Context, name string) (*Model, error) {
 	if err != nil {
 		return nil, errors.Trace(err)
 	}
+	return c.Among(infos, name)
+}
+
+// Among opens the model of that name among those that Models has listed;
+// errors.NotFound if it isn't there.
+func (c *Controller) Among(infos []ModelInfo, name string) (*Model, error) {
 	for _, info := range infos {
 		if info.Name == name {
 			return c.open(info), nil

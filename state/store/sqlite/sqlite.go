@@ -117,8 +117,8 @@ func (s *Store) open() error {
 	if s.read, err = openReaders(s.path); err != nil {
 		return errors.Trace(err)
 	}
-	if ok, err := s.settled(); ok || err != nil {
-		return errors.Trace(err)
+	if s.settled() {
+		return nil
 	}
 	if _, err := s.writer(); err != nil {
 		return errors.Trace(err)
@@ -128,34 +128,22 @@ func (s *Store) open() error {
 
 // settled says whether there is nothing to be done about the file, nor about leases of
 // a former boot, so that who only reads needs no connection that writes. Whatever
-// speaks against that, the one that writes finds and tells. The error is that the file
-// is locked, for as long as anybody waits for that.
-func (s *Store) settled() (bool, error) {
+// speaks against that, also that another process opens the same new file, the one that
+// writes waits for, or tells.
+func (s *Store) settled() bool {
 	tx, end, err := s.read.begin(s.ctx)
 	if err != nil {
-		return false, locked(err)
+		return false
 	}
 	defer end()
 	found := func(query string, into any) bool {
-		if err == nil {
-			err = tx.QueryRowContext(context.Background(), query).Scan(into)
-		}
-		return err == nil
+		return tx.QueryRowContext(context.Background(), query).Scan(into) == nil
 	}
 	var version int
 	var journal, boot string
-	ok := found("PRAGMA user_version", &version) && version == schemaVersion &&
+	return found("PRAGMA user_version", &version) && version == schemaVersion &&
 		found("PRAGMA journal_mode", &journal) && journal == "wal" &&
 		found("SELECT id FROM boot", &boot) && s.time.ofBoot(boot)
-	return ok, locked(err)
-}
-
-// locked is err, if it says that the file is locked.
-func locked(err error) error {
-	if busy(err) {
-		return errors.Trace(err)
-	}
-	return nil
 }
 
 // writer is the connection that writes, which is opened for the first who asks for it.
