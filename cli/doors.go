@@ -278,7 +278,7 @@ func (a insideVerbs) workload(m *state.Model, unit model.UnitName, container str
 func placeIn(cell *isolate.Cell, dir string) (Place, error) {
 	uid, gid, err := cell.Owner()
 	place := Place{Files: cell, Dir: dir, UID: uid, GID: gid}
-	if cell.IDs().Many() {
+	if cell.IDs().Many() || os.Geteuid() == 0 {
 		place.Chown = cell.Chown
 	}
 	return place, err

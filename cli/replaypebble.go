@@ -10,8 +10,8 @@ import (
 	"github.com/juju/errors"
 
 	"github.com/unitd/unitd/isolate"
+	"github.com/unitd/unitd/peer"
 	"github.com/unitd/unitd/recording"
-	"github.com/unitd/unitd/recording/tap"
 	"github.com/unitd/unitd/render"
 )
 
@@ -49,7 +49,7 @@ func (p *replay) listenForPebbles() error {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return errors.Annotate(err, "cannot stand in for Pebble")
 		}
-		l, err := tap.Listen(filepath.Join(dir, "pebble.socket"))
+		l, err := peer.Listen(filepath.Join(dir, "pebble.socket"))
 		if err != nil {
 			return errors.Annotate(err, "cannot stand in for Pebble")
 		}

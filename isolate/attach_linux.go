@@ -29,7 +29,7 @@ func (c *Cell) Attach(name, from, to string) error {
 // AttachBind is Attach of what may be read-only.
 func (c *Cell) AttachBind(name string, b Bind) error {
 	a, from := attachment{Name: name, To: b.To, ReadOnly: b.ReadOnly}, b.From
-	if c.record.User {
+	if c.record.User && !c.record.Mapped.Many() {
 		real, err := filepath.EvalSymlinks(from)
 		if err != nil {
 			return errors.Annotatef(err, "cannot attach %s to a unit's machine", name)
@@ -40,12 +40,36 @@ func (c *Cell) AttachBind(name string, b Bind) error {
 		}
 		return c.tell(a)
 	}
-	fd, err := unix.OpenTree(unix.AT_FDCWD, from, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_RECURSIVE)
+	fd, err := c.takeFor(taking{Path: from, All: true})
 	if err != nil {
 		return errors.Annotatef(err, "cannot attach %s to a unit's machine: %s", name, from)
 	}
 	defer unix.Close(fd)
 	return c.tell(a, fd)
+}
+
+// takeFor is what root takes of the host for the cell.
+func (c *Cell) takeFor(t taking) (fd int, err error) {
+	if !c.record.Mapped.Many() {
+		return clone(t.Path)
+	}
+	users, err := c.users()
+	if err != nil {
+		return -1, errors.Trace(err)
+	}
+	defer users.Close()
+	return t.take(int(users.Fd()))
+}
+
+// users is the cell's name space of users.
+func (c *Cell) users() (*os.File, error) {
+	pid := c.process()
+	f, err := os.Open("/proc/" + strconv.Itoa(pid) + "/ns/user")
+	if err == nil && c.process() != pid { // and it is another's
+		f.Close()
+		err = unix.ESRCH
+	}
+	return f, errors.Annotate(err, "the unit's cell has ended")
 }
 
 // Detach takes a directory away that Attach has brought; also from those who have
@@ -62,7 +86,7 @@ func (c *Cell) tell(a attachment, fds ...int) error {
 	}
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(patience))
-	if err := send(conn, call{Attach: &a, Files: len(fds)}, fds); err != nil {
+	if err := send(conn, call{Attach: &a}, fds); err != nil {
 		return errors.Trace(err)
 	}
 	var said answer
@@ -159,17 +183,17 @@ func inProc(f *os.File) string { return "/proc/self/fd/" + strconv.Itoa(int(f.Fd
 // keepData opens the agent's directory for an init that takes from it what is
 // attached, and may not be given it. What it is mounted at is covered by agents.
 func keepData(s setUp, agents string) (*os.File, error) {
-	if !s.User || s.Data == "" {
+	if !s.User || s.hands != nil || s.Data == "" {
 		return nil, nil
 	}
-	if err := bind(s.Data, agents); err != nil {
+	if err := s.bind(s.Data, agents); err != nil {
 		return nil, errors.Trace(err)
 	}
 	fd, err := unix.Open(agents, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, errors.Annotatef(err, "cannot open %s", agents)
 	}
-	return os.NewFile(uintptr(fd), agents), errors.Trace(bind(filepath.Join(s.Dir, jujuDir, "agents"), agents))
+	return os.NewFile(uintptr(fd), agents), errors.Trace(s.bind(filepath.Join(s.Dir, jujuDir, "agents"), agents))
 }
 
 // dataPlaces are the paths at which the agent's directory, Spec.Data, is seen in

@@ -49,6 +49,8 @@ type opening struct {
 	Perm  os.FileMode `json:"perm,omitempty"`
 	As    Person      `json:"as,omitzero"`
 	Mkdir bool        `json:"mkdir,omitempty"`
+	// Root: with all rights, though what is made belongs to As. For this process only.
+	Root bool `json:"-"`
 }
 
 // done is its answer; the file comes with it.
@@ -120,7 +122,7 @@ func (b *beyond) start(program string) error {
 		_ = cmd.Wait()
 		close(ended)
 	}()
-	if err := b.ids.begun(cmd, say); err != nil {
+	if err := b.ids.begun(cmd.Process, say); err != nil {
 		ours.Close()
 		<-ended
 		return errors.Trace(err)

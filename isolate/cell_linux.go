@@ -50,6 +50,9 @@ type record struct {
 	User bool    `json:"user,omitempty"`
 	IDs  IDs     `json:"ids,omitzero"`
 	Net  Network `json:"net"`
+	// Mapped: root has given it these ids, anew at each start. Its files have on the host
+	// the numbers that they have inside.
+	Mapped IDs `json:"mapped,omitzero"`
 	// Boots counts how often it was started. Paused: it was ended so that the next
 	// start doesn't count.
 	Boots  int  `json:"boots,omitempty"`
@@ -67,6 +70,9 @@ type record struct {
 	// Unkept are its limits that nothing keeps.
 	Unkept []Unkept `json:"unkept,omitempty"`
 }
+
+// single says whether there is one user inside.
+func (r record) single() bool { return r.User && !r.IDs.Many() && !r.Mapped.Many() }
 
 // layout is how the root of a cell is put together: an init that has another one
 // is ended, and the cell made anew. Those of the first had the directory of all
@@ -169,20 +175,28 @@ func bootID() string {
 
 // began is when a process was started, by the kernel's count; empty: there is none.
 func began(pid int) string {
-	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if err != nil {
-		return ""
-	}
-	f := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
+	f := statFields(pid)
 	if len(f) < 20 || f[0] == "Z" || f[0] == "X" {
 		return ""
 	}
 	return f[19]
 }
 
+// statFields is what the kernel says of a process after its name, from the state on.
+func statFields(pid int) []string {
+	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return nil
+	}
+	return strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
+}
+
 // stop ends the init, and with it all that runs in the cell.
 func (c *Cell) stop() error {
 	defer func() { c.record.Pid, c.record.Ready = 0, false }()
+	if c.record.With == nil { // or they are the unit's machine's
+		defer dropNumbers(c.record.Mapped, c.record.process)
+	}
 	if c.process() < 0 {
 		return nil
 	}
@@ -244,24 +258,14 @@ func (c *Cell) start(ctx context.Context, s Spec) error {
 	if !c.record.Paused {
 		boots++
 	}
-	c.record = record{ID: s.ID, Layout: layout, Furnished: c.record.Furnished, User: c.record.User, IDs: c.record.IDs, Boots: boots, As: c.record.As}
-	ways := []bool{true} // in a user name space
-	switch {
-	case c.record.Furnished:
-		ways = []bool{c.record.User} // its changes are of that kind
-	case s.asRoot && os.Geteuid() != 0:
+	was := c.record
+	c.record = record{ID: s.ID, Layout: layout, Furnished: was.Furnished, Boots: boots, As: was.As}
+	if s.asRoot && os.Geteuid() != 0 {
 		return errNoNetwork
-	case s.asRoot:
-		ways = []bool{false}
-	case os.Geteuid() == 0:
-		ways = []bool{false, true}
 	}
 	var err error
-	for _, user := range ways {
-		if c.record.User = user; !c.record.Furnished {
-			c.record.IDs = c.cells.idsFor(user)
-		}
-		if err = c.startAs(ctx, s); err == nil || !errors.Is(err, ErrNoRights) {
+	for _, w := range c.ways(was, s.asRoot) {
+		if err = c.startBy(ctx, w, was, s); err == nil || !errors.Is(err, ErrNoRights) {
 			break
 		}
 		_ = c.stop()
@@ -283,7 +287,7 @@ func (c *Cell) startAs(ctx context.Context, s Spec) error {
 	if err != nil {
 		return errors.Trace(err)
 	}
-	set := setUp{Spec: s, User: c.record.User, IDs: c.record.IDs, Fresh: !c.record.Furnished}
+	set := setUp{Spec: s, User: c.record.User, IDs: c.record.IDs, Mapped: c.record.Mapped, Fresh: !c.record.Furnished}
 	if set.Dir, err = filepath.EvalSymlinks(c.dir); err != nil {
 		return errors.Trace(err)
 	}
@@ -302,11 +306,18 @@ func (c *Cell) startAs(ctx context.Context, s Spec) error {
 	defer p.release()
 	stop := context.AfterFunc(ctx, p.abort)
 	defer stop()
+	if err := p.serveHands(); err != nil {
+		return errors.Trace(err)
+	}
 	if c.record.Without, err = p.ask(set); err != nil {
 		return errors.Trace(err)
 	}
-	c.record.process, c.record.Net = identify(p.cmd.Process.Pid), set.Network
-	if err := c.save(); err != nil {
+	c.record.process, c.record.Net = identify(p.process.Pid), set.Network
+	err = keepNumbers(c.record.Mapped, c.record.process)
+	if err == nil {
+		err = c.save()
+	}
+	if err != nil {
 		p.abort()
 		return errors.Trace(err)
 	}
@@ -348,7 +359,7 @@ func (c *Cell) network(set *setUp) (*bridge, error) {
 		c.record.Lost = append(c.record.Lost, lostNetwork)
 		return nil, nil
 	}
-	if set.User {
+	if set.User && !set.Mapped.Many() {
 		return without(errNoNetwork)
 	}
 	b, err := openBridge(c.cells.Dir)

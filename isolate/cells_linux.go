@@ -102,7 +102,7 @@ func (c *Cells) recorded(key string) (*Cell, error) {
 	if os.IsNotExist(errors.Cause(err)) {
 		return cell, errors.NotFoundf("cell %s", key)
 	}
-	if p := c.children[key]; p != nil && cell.record.Pid == p.cmd.Process.Pid && cell.record.Began == p.began {
+	if p := c.children[key]; p != nil && cell.record.Pid == p.process.Pid && cell.record.Began == p.began {
 		cell.first = p
 	}
 	return cell, errors.Trace(err)
@@ -289,7 +289,7 @@ const (
 
 // lostIDs is what the cell lacks for want of ids, and why.
 func (c *Cell) lostIDs() []string {
-	if !c.record.User || c.record.IDs.Many() {
+	if !c.record.single() {
 		return nil
 	}
 	lost := lostOwners

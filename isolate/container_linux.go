@@ -71,7 +71,7 @@ func become(s setUp) error {
 	if err := os.Chdir(dir); err != nil {
 		return fail(err)
 	}
-	if !s.User || s.IDs.Many() { // where there is one user nobody may say who else he is
+	if !s.single() { // where there is one user nobody may say who else he is
 		err := unix.Setgroups(f.Groups)
 		if err == nil {
 			err = unix.Setgid(f.GID)
@@ -90,15 +90,19 @@ func become(s setUp) error {
 // the host is taken first, as mounts that are nowhere: so nothing that the image
 // has, such as a link, can lead out of the root while it is furnished.
 func makeContainer(s setUp) (without []string, err error) {
-	if s.Join {
+	switch {
+	case s.Joined:
+	case s.Join:
 		if err := unix.Setns(netFile, unix.CLONE_NEWNET); err != nil {
 			return nil, noRights("cannot join the network of the unit's machine", err)
 		}
 		if err := unix.Setns(utsFile, unix.CLONE_NEWUTS); err != nil {
 			return nil, noRights("cannot join the unit's machine", err)
 		}
-	} else if err := unix.Sethostname([]byte(s.Hostname)); err != nil {
-		return nil, errors.Annotate(err, "cannot set the host name")
+	default:
+		if err := unix.Sethostname([]byte(s.Hostname)); err != nil {
+			return nil, errors.Annotate(err, "cannot set the host name")
+		}
 	}
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return nil, noRights("cannot part the mounts from the host's", err)
@@ -113,11 +117,13 @@ func makeContainer(s setUp) (without []string, err error) {
 	if err != nil {
 		return nil, errors.Trace(err)
 	}
-	root := filepath.Join(s.Dir, rootDir)
-	if without, err = layRoot(s, root, places); err != nil {
+	if err := s.bench(); err != nil {
 		return nil, errors.Trace(err)
 	}
-	if err := changeRoot(root); err != nil {
+	if without, err = layRoot(s, s.root, places); err != nil {
+		return nil, errors.Trace(err)
+	}
+	if err := changeRoot(s.root); err != nil {
 		return nil, errors.Trace(err)
 	}
 	if err := cover(places); err != nil {
@@ -138,9 +144,9 @@ func layRoot(s setUp, root string, places []string) (without []string, err error
 	switch {
 	case !s.onHost():
 		return nil, layOver(s, layers, root)
-	case s.User && last > 0:
+	case s.User && s.hands == nil && last > 0:
 		return nil, errors.WithType(errors.New("only root can have layers over the host's root"), ErrNoRights)
-	case s.User:
+	case s.User && s.hands == nil:
 		without, err = userRoot(s, root)
 	default:
 		var above []string
@@ -157,18 +163,22 @@ func layAbove(s setUp, layers []string) (above []string, err error) {
 	if len(layers) == 0 {
 		return nil, nil
 	}
-	none, at := filepath.Join(s.Dir, layersDir, "none"), filepath.Join(s.Dir, layersDir, "above")
+	none, at := filepath.Join(s.layers, "none"), filepath.Join(s.layers, "above")
 	for _, d := range []string{none, at} {
 		if err := os.MkdirAll(d, 0o755); err != nil {
 			return nil, errors.Trace(err)
 		}
 	}
-	named, done, err := nameLayers(append(slices.Clone(layers), none)) // one alone is no overlay
+	reached, err := s.reachAll(layers)
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	named, done, err := nameLayers(append(reached, none)) // one alone is no overlay
 	if err != nil {
 		return nil, errors.Trace(err)
 	}
 	defer done()
-	return []string{at}, noRights("cannot mount layers", unix.Mount("unitd", at, "overlay", 0, "lowerdir="+strings.Join(named, ":")))
+	return []string{at}, noRights("cannot mount layers", unix.Mount("unitd", at, "overlay", 0, "lowerdir="+strings.Join(named, ":")+s.userOption()))
 }
 
 // nameLayers opens directories and is what names them in the options of a mount,
@@ -195,9 +205,13 @@ func nameLayers(dirs []string) (named []string, done func(), err error) {
 
 // layOver mounts an overlay over directories.
 func layOver(s setUp, layers []string, root string) error {
-	dir := filepath.Join(s.Dir, layersDir, "root")
+	dir := filepath.Join(s.layers, "root")
 	upper, work := filepath.Join(dir, "upper"), filepath.Join(dir, "work")
 	if err := os.MkdirAll(work, 0o755); err != nil {
+		return errors.Trace(err)
+	}
+	layers, err := s.reachAll(layers)
+	if err != nil {
 		return errors.Trace(err)
 	}
 	if err := likeIt(s, layers[0], upper); err != nil {
@@ -210,9 +224,7 @@ func layOver(s setUp, layers []string, root string) error {
 	defer done()
 	n := len(layers)
 	options := "lowerdir=" + strings.Join(named[:n], ":") + ",upperdir=" + named[n] + ",workdir=" + named[n+1]
-	if s.User {
-		options += ",userxattr"
-	}
+	options += s.userOption()
 	// Nothing of it outlives a crash, so nothing need be written for one.
 	err = unix.Mount("unitd", root, "overlay", 0, options+",volatile")
 	if err == unix.EINVAL { // a kernel before 5.10

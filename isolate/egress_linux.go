@@ -98,7 +98,11 @@ func forward(device string, on bool) error {
 		return errors.Trace(err)
 	}
 	if len(all) == 0 {
-		return errors.Trace(os.RemoveAll(forwardDir))
+		if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
+			return errors.Trace(err)
+		}
+		_ = os.Remove(forwardDir) // unless there is more that agents have in common
+		return nil
 	}
 	if err := os.MkdirAll(forwardDir, 0o755); err != nil {
 		return errors.Trace(err)

@@ -6,6 +6,8 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"unsafe"
@@ -34,6 +36,7 @@ const (
 // itself.
 func enterMain(args []string) int {
 	dir, cwd, path := args[0], args[2], args[3]
+	runtime.LockOSThread() // with which the program ends
 	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT)
 	fail := func(code int, err error) int {
 		fmt.Fprintf(os.Stderr, "cannot run %s in the unit's cell: %v\n", filepath.Base(path), err)
@@ -43,52 +46,115 @@ func enterMain(args []string) int {
 	if err != nil {
 		return fail(cannotRun, err)
 	}
-	conn, err := dial(dir)
-	if err != nil {
-		return fail(NoCell, errors.New("the cell has ended: the agent makes it anew"))
+	c := &Cell{dir: dir}
+	ended := errors.New("the cell has ended: the agent makes it anew")
+	if readRecord(c.recordPath(), &c.record) != nil || c.ending() {
+		return fail(NoCell, ended)
 	}
-	defer conn.Close()
-	c := call{Path: path, Args: args[4:], As: as, Dir: cwd, Env: os.Environ(), Files: 3, Terminal: term.IsTerminal(0) && term.IsTerminal(1)}
-	fds := []int{0, 1, 2}
-	if group, err := ownGroup(); err == nil {
-		defer group.Close()
-		fds, c.Cgroup, c.Files = append(fds, int(group.Fd())), true, 4
+	e := entry{
+		path: path, args: append([]string{path}, args[4:]...), env: os.Environ(), dir: cwd,
+		files: []*os.File{os.Stdin, os.Stdout, os.Stderr}, as: as, alone: c.record.single(), tied: true,
 	}
-	if err := send(conn, c, fds); err != nil {
-		return fail(NoCell, err)
+	if e.spaces, err = spacesOf(c.record.Pid); err != nil || c.ending() {
+		return fail(NoCell, ended)
 	}
-	var a answer
-	files, err := receive(conn, &a)
+	defer closeSpaces(e.spaces)
+	if e.group = c.groupOfOthers(); e.group != nil {
+		defer e.group.Close()
+	}
+	var back func()
+	if term.IsTerminal(0) && term.IsTerminal(1) {
+		master, slave, err := c.openTerminal()
+		if err != nil {
+			return fail(cannotRun, errors.Annotate(err, "cannot open a terminal"))
+		}
+		e.files, e.terminal = []*os.File{slave, slave, slave}, true
+		defer slave.Close()
+		back = passOn(master)
+	}
+	pid, err := e.start()
+	for _, f := range e.files[:1] { // of the terminal it has its own by now
+		if e.terminal {
+			f.Close()
+		}
+	}
+	var status syscall.WaitStatus
+	if err == nil {
+		status = reap(pid)
+	}
+	if back != nil {
+		back()
+	}
 	switch {
+	case errors.Is(err, errNotEntered) && c.ending():
+		return fail(NoCell, ended)
+	case err == syscall.ENOENT:
+		return fail(notFound, err)
 	case err != nil:
+		return fail(cannotRun, err)
+	case status.Signaled() && status.Signal() == syscall.SIGKILL && c.ending():
 		return fail(NoCell, errors.New("the cell has ended"))
-	case a.Err == syscall.ENOENT.Error():
-		return fail(notFound, errors.New(a.Err))
-	case a.Err != "":
-		return fail(cannotRun, errors.New(a.Err))
+	case status.Signaled():
+		return dieBy(status.Signal())
 	}
-	if a.Terminal && len(files) == 1 {
-		back := passOn(files[0])
-		defer back()
-	}
-	a = answer{}
-	if _, err := receive(conn, &a); err != nil {
-		return fail(NoCell, errors.New("the cell has ended"))
-	}
-	if a.Signal != 0 {
-		return dieBy(syscall.Signal(a.Signal))
-	}
-	return a.Exit
+	return status.ExitStatus()
 }
 
-// ownGroup is the cgroup of the program that this process stands for, if it was
-// given one of its own.
-func ownGroup() (*os.File, error) {
-	dir, ok := runner.OwnCgroup()
-	if !ok || !strings.Contains(dir, "/unitd-") {
-		return nil, errors.NotFoundf("cgroup")
+// ending says whether the cell's first process has ended, or is about to: then all
+// that runs in there is killed, before it is no more.
+func (c *Cell) ending() bool {
+	if c.process() < 0 {
+		return true
 	}
-	return os.Open(dir)
+	const exiting = 0x4 // PF_EXITING of the kernel's include/linux/sched.h
+	f := statFields(c.record.Pid)
+	if len(f) < 20 {
+		return true
+	}
+	flags, err := strconv.Atoi(f[6])
+	return err == nil && flags&exiting != 0
+}
+
+// groupOfOthers is the list of processes of the cgroup in which the cell's programs are
+// that this process isn't: for one that has no cgroup of its own, as a hook has. nil: it
+// stays where it is.
+func (c *Cell) groupOfOthers() *os.File {
+	if own, ok := runner.OwnCgroup(); !ok || strings.Contains(own, "/unitd-") {
+		return nil
+	}
+	dir, ok := runner.CgroupOf(c.record.Pid)
+	if !ok {
+		return nil
+	}
+	f, err := os.OpenFile(filepath.Join(dir, "cgroup.procs"), os.O_WRONLY, 0)
+	if err != nil {
+		return nil
+	}
+	return f
+}
+
+// openTerminal makes a terminal in the cell.
+func (c *Cell) openTerminal() (master, slave *os.File, err error) {
+	root, err := c.root()
+	if err != nil {
+		return nil, nil, err
+	}
+	defer unix.Close(root)
+	if master, err = (opening{Path: "/dev/pts/ptmx", Flag: unix.O_RDWR | unix.O_NOCTTY}).open(root); err != nil {
+		return nil, nil, err
+	}
+	err = unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0)
+	if err == nil {
+		var fd uintptr
+		var errno syscall.Errno
+		fd, _, errno = syscall.Syscall(syscall.SYS_IOCTL, master.Fd(), unix.TIOCGPTPEER, unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC)
+		if errno == 0 {
+			return master, os.NewFile(fd, "terminal"), nil
+		}
+		err = errno
+	}
+	master.Close()
+	return nil, nil, err
 }
 
 // dieBy ends this process as the program was ended.

@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"syscall"
 
 	"github.com/juju/errors"
 	"golang.org/x/sys/unix"
@@ -76,18 +75,10 @@ func (c *Cell) startFirst(ctx context.Context, s Spec) error {
 	if err := c.endGroup(); err != nil { // of the former one
 		return errors.Trace(err)
 	}
-	ways := []bool{true}
-	if os.Geteuid() == 0 {
-		ways = []bool{false, true}
-	}
 	var refused error // of the first way, which says more of what is wrong
-	for _, user := range ways {
+	for _, w := range c.firstWays(s.With) {
 		c.record = r
-		c.record.User = user
-		if c.record.IDs = c.cells.idsFor(user); s.With != nil && user {
-			c.record.IDs = s.With.record.IDs // or files that both have would be another's
-		}
-		err := c.startFirstAs(ctx, s, lock)
+		err := c.startFirstBy(ctx, w, s, lock)
 		if err == nil {
 			return nil
 		}
@@ -135,11 +126,11 @@ func (c *Cell) settled() error {
 
 // startFirstAs makes the container, in a user name space or not.
 func (c *Cell) startFirstAs(ctx context.Context, s Spec, lock *os.File) error {
-	set := setUp{Spec: s, User: c.record.User, IDs: c.record.IDs, Fresh: !c.record.Furnished}
-	if f := s.First; set.User && !set.IDs.Many() && (f.UID != 0 || f.GID != 0) {
+	set := setUp{Spec: s, User: c.record.User, IDs: c.record.IDs, Mapped: c.record.Mapped, Fresh: !c.record.Furnished}
+	if f := s.First; set.single() && (f.UID != 0 || f.GID != 0) {
 		return errors.WithType(errors.Errorf("the program is to run as %d:%d, but without root there is one user, 0:0, inside", f.UID, f.GID), ErrNoRights)
 	}
-	if set.User && s.With != nil && !s.With.record.User && s.With.record.Net.Address != "" {
+	if set.User && !set.Mapped.Many() && s.With != nil && !s.With.record.User && s.With.record.Net.Address != "" {
 		return errors.WithType(errors.New("only root can give it the network of the unit's machine"), ErrNoRights)
 	}
 	c.record.Lost = c.lostIDs()
@@ -192,7 +183,7 @@ func (c *Cell) firstFiles(set *setUp, lock *os.File) (files []*os.File, err erro
 		return files, errors.Trace(err)
 	}
 	files = append(files, log)
-	if set.With == nil || set.User {
+	if set.With == nil || set.User { // a user name space is joined before
 		return files, nil
 	}
 	with := set.With.record
@@ -234,7 +225,7 @@ func (c *Cell) openLog(first *First) (*os.File, error) {
 // inside. The agent, where it isn't root, goes on to read it by its group.
 func (c *Cell) giveLog(f *os.File, first *First) error {
 	if os.Geteuid() == 0 {
-		return f.Chown(first.UID, first.GID)
+		return f.Chown(c.OfProcess(first.UID, first.GID))
 	}
 	if !c.record.IDs.Many() {
 		return nil
@@ -248,13 +239,14 @@ func (c *Cell) giveLog(f *os.File, first *First) error {
 
 // runFirst starts the process that makes the root and becomes the program.
 func (c *Cell) runFirst(ctx context.Context, set setUp, files []*os.File) error {
-	attr := nameSpaces(set)
-	if set.Join {
-		attr.Cloneflags &^= unix.CLONE_NEWUTS
+	in, err := c.firstSpaces(&set)
+	if err != nil {
+		return errors.Trace(err)
 	}
+	defer closeSpaces(in.joined)
 	var p *child
-	err := c.cells.disk().Do(durable.Step{Do: stepBegin, Path: c.dir}, func() (err error) {
-		p, err = c.beginIn(c.record.Group, &set, attr, files)
+	err = c.cells.disk().Do(durable.Step{Do: stepBegin, Path: c.dir}, func() (err error) {
+		p, err = c.beginIn(c.record.Group, &set, in, files)
 		return err
 	})
 	if err != nil {
@@ -263,12 +255,15 @@ func (c *Cell) runFirst(ctx context.Context, set setUp, files []*os.File) error 
 	defer p.release()
 	stop := context.AfterFunc(ctx, p.abort)
 	defer stop()
+	if err := p.serveHands(); err != nil {
+		return errors.Trace(err)
+	}
 	if c.record.Without, err = p.ask(set); err != nil {
 		return errors.Trace(err)
 	}
 	// Without the go-ahead it ends by itself, so the record may say already what
 	// holds once it has it.
-	c.record.process = identify(p.cmd.Process.Pid)
+	c.record.process = identify(p.process.Pid)
 	c.record.Ready, c.record.Furnished = true, true
 	if err := c.save(); err != nil {
 		p.abort()
@@ -285,20 +280,58 @@ func (c *Cell) runFirst(ctx context.Context, set setUp, files []*os.File) error 
 	return nil
 }
 
-// beginIn starts the process in a cgroup, where it can.
-func (c *Cell) beginIn(group string, set *setUp, attr *syscall.SysProcAttr, files []*os.File) (*child, error) {
-	if group != "" {
-		dir, err := os.Open(group)
-		if err == nil {
-			defer dir.Close()
-			in := *attr
-			in.UseCgroupFD, in.CgroupFD = true, int(dir.Fd())
-			set.Group = true
-			if p, err := c.begin(&in, files...); err == nil {
-				return p, nil
-			}
-		}
-		set.Group = false
+// firstSpaces are the name spaces that the first program has.
+func (c *Cell) firstSpaces(set *setUp) (spaces, error) {
+	in := spaces{attr: nameSpaces(*set), asks: set.Mapped.Many()}
+	if set.Join {
+		in.attr.Cloneflags &^= unix.CLONE_NEWUTS
 	}
-	return c.begin(attr, files...)
+	if !set.Mapped.Many() || set.With == nil {
+		return in, nil
+	}
+	// Those of the unit's machine, of users first: so what it has of its own is that one's
+	// too, and it has rights there.
+	all, err := spacesOf(set.With.record.Pid)
+	if err != nil || !set.With.record.runs() {
+		closeSpaces(all)
+		return in, errors.New("the machine of the unit has ended")
+	}
+	const joins = unix.CLONE_NEWUSER | unix.CLONE_NEWUTS | unix.CLONE_NEWNET
+	for _, s := range all {
+		if s.kind&joins != 0 {
+			in.joined = append(in.joined, s)
+		} else {
+			s.file.Close()
+		}
+	}
+	set.Joined = true
+	in.attr.Cloneflags &^= joins
+	return in, nil
+}
+
+// beginIn starts the process in a cgroup, where it can.
+func (c *Cell) beginIn(group string, set *setUp, in spaces, files []*os.File) (*child, error) {
+	if group == "" {
+		return c.begin(in, files...)
+	}
+	within, grouped := in, false
+	if len(in.joined) > 0 {
+		procs, err := os.OpenFile(filepath.Join(group, "cgroup.procs"), os.O_WRONLY, 0)
+		if err == nil {
+			defer procs.Close()
+			within.group, grouped = procs, true
+		}
+	} else if dir, err := os.Open(group); err == nil {
+		defer dir.Close()
+		attr := *in.attr
+		attr.UseCgroupFD, attr.CgroupFD = true, int(dir.Fd())
+		within.attr, grouped = &attr, true
+	}
+	if set.Group = grouped; grouped {
+		if p, err := c.begin(within, files...); err == nil {
+			return p, nil
+		}
+	}
+	set.Group = false
+	return c.begin(in, files...)
 }

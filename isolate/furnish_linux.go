@@ -37,7 +37,7 @@ func furnish(s setUp) error {
 	for path, text := range osFiles(s.OS) {
 		files[path] = text
 	}
-	single := s.User && !s.IDs.Many()
+	single := s.single()
 	if single {
 		// Nobody else is known in there: whoever would become somebody, can't.
 		files["/etc/apt/apt.conf.d/99unitd-isolate"] = "APT::Sandbox::User \"root\";\n"

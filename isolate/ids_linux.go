@@ -83,16 +83,16 @@ func (i IDs) command(program string, args ...string) *exec.Cmd {
 
 // begun has what command has begun go on as root of its name space; in is the other
 // end of its standard input. What fails is ended.
-func (i IDs) begun(cmd *exec.Cmd, in *os.File) error {
+func (i IDs) begun(p *os.Process, in *os.File) error {
 	if !i.Many() {
 		return nil
 	}
-	err := i.give(cmd.Process.Pid)
+	err := i.give(p.Pid)
 	if err == nil {
 		_, err = in.WriteString("\n")
 	}
 	if err != nil {
-		_ = cmd.Process.Kill()
+		_ = p.Kill()
 	}
 	return errors.Trace(err)
 }
@@ -138,7 +138,7 @@ func (c *Cells) RunInside(ctx context.Context, ids IDs, input []byte, args ...st
 	}
 	stop := context.AfterFunc(ctx, func() { _ = cmd.Process.Kill() })
 	defer stop()
-	begun := ids.begun(cmd, in)
+	begun := ids.begun(cmd.Process, in)
 	if begun == nil {
 		_, _ = in.Write(input)
 	}

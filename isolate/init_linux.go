@@ -3,11 +3,9 @@ package isolate
 import (
 	"bufio"
 	"encoding/json"
-	"io"
 	"net"
 	"os"
 	"os/signal"
-	"strconv"
 	"sync"
 	"syscall"
 
@@ -49,6 +47,12 @@ func initMain() int {
 		return 1
 	}
 	unix.Umask(0o022) // as a machine begins; nobody else's matters in there
+	if s.Mapped.Many() {
+		var err error
+		if s.hands, err = asConn(s.handsFile()); err != nil {
+			return 1
+		}
+	}
 	if s.IDs.Many() {
 		_ = syscall.Setgroups(nil) // those of the agent's user are nobody's in there; unix.Setgroups is for one thread
 	}
@@ -84,8 +88,8 @@ func initMain() int {
 	}
 	given.Close() // its finalizer would close whatever has the number by then
 	letGo()
-	i := &cellInit{waiting: map[int]chan syscall.WaitStatus{}, data: data, attached: map[string]string{}}
-	go i.reap()
+	i := &cellInit{data: data, attached: map[string]string{}}
+	go reapAll()
 	for {
 		conn, err := listener.Accept()
 		if err != nil {
@@ -109,10 +113,6 @@ func letGo() {
 
 // cellInit is the first process of a cell.
 type cellInit struct {
-	mu sync.Mutex
-	// waiting has who waits for the end of a process.
-	waiting map[int]chan syscall.WaitStatus
-
 	// data is what keepData has kept. attached has the names of what was attached,
 	// by place, which one at a time changes.
 	data      *os.File
@@ -120,151 +120,34 @@ type cellInit struct {
 	attached  map[string]string
 }
 
-// reap reaps all that ends in the cell: also what has lost its parent. Signals
-// are taken and not ignored, as the programs of the cell would inherit that.
-func (i *cellInit) reap() {
+// reapAll reaps all that ends in the cell and has lost its parent. Signals are taken:
+// nobody inside can end it.
+func reapAll() {
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, syscall.SIGCHLD, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGPIPE, syscall.SIGQUIT)
 	for {
-		i.mu.Lock()
 		for {
 			var status syscall.WaitStatus
 			pid, err := syscall.Wait4(-1, &status, syscall.WNOHANG, nil)
-			if err == syscall.EINTR {
-				continue
-			}
-			if err != nil || pid <= 0 {
+			if err != syscall.EINTR && (err != nil || pid <= 0) {
 				break
 			}
-			if c, ok := i.waiting[pid]; ok {
-				delete(i.waiting, pid)
-				c <- status
-			}
 		}
-		i.mu.Unlock()
 		<-signals
 	}
 }
 
-// serve runs what one connection asks for, and says how it has ended. If the
-// connection goes before, the program and its group are ended: nobody waits for
-// it any more.
+// serve does what one connection asks for.
 func (i *cellInit) serve(conn *net.UnixConn) {
 	defer conn.Close()
 	var c call
 	files, err := receive(conn, &c)
 	defer closeAll(files)
-	if err != nil {
-		return
-	}
-	if c.Attach != nil {
+	switch {
+	case err != nil:
+	case c.Attach != nil:
 		_ = send(conn, i.attach(*c.Attach, files), nil)
-		return
+	default: // somebody asks whether it lives
+		_ = send(conn, answer{Started: true}, nil)
 	}
-	if c.Files == 0 {
-		_ = send(conn, answer{Started: true}, nil) // somebody asks whether it lives
-		return
-	}
-	pid, ended, terminal, err := i.start(c, files)
-	if err != nil {
-		_ = send(conn, answer{Err: err.Error()}, nil)
-		return
-	}
-	if terminal != nil {
-		err = send(conn, answer{Started: true, Terminal: true}, []int{int(terminal.Fd())})
-		terminal.Close()
-	} else {
-		err = send(conn, answer{Started: true}, nil)
-	}
-	closeAll(files)
-	gone := make(chan struct{})
-	go func() {
-		defer close(gone)
-		_, _ = io.Copy(io.Discard, conn)
-	}()
-	if err != nil {
-		conn.Close()
-	}
-	var status syscall.WaitStatus
-	select {
-	case status = <-ended:
-	case <-gone:
-		_ = syscall.Kill(-pid, syscall.SIGKILL)
-		<-ended
-		return
-	}
-	a := answer{Exit: status.ExitStatus()}
-	if status.Signaled() {
-		a.Signal = int(status.Signal())
-	}
-	_ = send(conn, a, nil)
-}
-
-// start starts a program. It is the first of a session of its own, in its
-// caller's cgroup where it has one.
-func (i *cellInit) start(c call, files []*os.File) (pid int, ended chan syscall.WaitStatus, terminal *os.File, err error) {
-	need := c.Files
-	if len(files) != need || need < 3 || c.Cgroup && need < 4 {
-		return 0, nil, nil, errors.Errorf("%d files came with the call", len(files))
-	}
-	fds := []uintptr{files[0].Fd(), files[1].Fd(), files[2].Fd()}
-	attr := &syscall.ProcAttr{Dir: c.Dir, Env: c.Env, Files: fds, Sys: &syscall.SysProcAttr{Setsid: true}}
-	if c.As.String() != "" {
-		attr.Sys.Credential = c.As.credential()
-	}
-	if c.Terminal {
-		var slave *os.File
-		if terminal, slave, err = openTerminal(); err != nil {
-			return 0, nil, nil, errors.Annotate(err, "cannot open a terminal")
-		}
-		defer slave.Close()
-		if err = slave.Chown(c.As.UID, -1); err != nil { // for who opens it by its name
-			terminal.Close()
-			return 0, nil, nil, err
-		}
-		attr.Files = []uintptr{slave.Fd(), slave.Fd(), slave.Fd()}
-		attr.Sys.Setctty, attr.Sys.Ctty = true, 0
-	}
-	ended = make(chan syscall.WaitStatus, 1)
-	argv := append([]string{c.Path}, c.Args...)
-	i.mu.Lock() // nobody reaps it before it is known
-	defer i.mu.Unlock()
-	err = syscall.EBADF
-	if c.Cgroup {
-		attr.Sys.UseCgroupFD, attr.Sys.CgroupFD = true, int(files[3].Fd())
-		pid, err = syscall.ForkExec(c.Path, argv, attr)
-	}
-	if err != nil {
-		attr.Sys.UseCgroupFD = false
-		pid, err = syscall.ForkExec(c.Path, argv, attr)
-	}
-	if err != nil {
-		if terminal != nil {
-			terminal.Close()
-		}
-		return 0, nil, nil, err
-	}
-	i.waiting[pid] = ended
-	return pid, ended, terminal, nil
-}
-
-// openTerminal makes a terminal in the cell.
-func openTerminal() (master, slave *os.File, err error) {
-	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, nil, err
-	}
-	master = os.NewFile(uintptr(fd), "/dev/ptmx")
-	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
-	if err == nil {
-		err = unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0)
-	}
-	if err == nil {
-		slave, err = os.OpenFile("/dev/pts/"+strconv.Itoa(n), os.O_RDWR|unix.O_NOCTTY, 0)
-	}
-	if err != nil {
-		master.Close()
-		return nil, nil, err
-	}
-	return master, slave, nil
 }

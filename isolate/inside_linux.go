@@ -23,7 +23,24 @@ func (c *Cell) OpenFile(path string, flag int, perm os.FileMode) (*os.File, erro
 		return nil, &os.PathError{Op: "open", Path: path, Err: err}
 	}
 	defer unix.Close(root)
+	if c.record.Mapped.Many() {
+		return c.mapped(o).in(root)
+	}
 	return o.open(root)
+}
+
+// mapped has what is to be opened belong to who is meant inside, where root has given the
+// cell its ids.
+func (c *Cell) mapped(o opening) opening {
+	o.Root = o.As.UID == 0
+	o.As.UID, o.As.GID = c.record.Mapped.OnHost(o.As.UID, o.As.GID)
+	groups := make([]int, 0, len(o.As.Groups))
+	for _, g := range o.As.Groups {
+		_, g = c.record.Mapped.OnHost(0, g)
+		groups = append(groups, g)
+	}
+	o.As.Groups = groups
+	return o
 }
 
 // root opens the cell's root, for paths that begin there.

@@ -158,6 +158,12 @@ func (*Cell) IDs() IDs { return IDs{} }
 // OnHost are the same numbers.
 func (*Cell) OnHost(uid, gid int) (int, int) { return uid, gid }
 
+// OfProcess are the same numbers.
+func (*Cell) OfProcess(uid, gid int) (int, int) { return uid, gid }
+
+// Numbers are none.
+func (*Cell) Numbers() (first, size int) { return 0, 0 }
+
 // Chown is an error.
 func (*Cell) Chown(*os.File, int, int) error { return errNoLinux }
 

@@ -16,12 +16,16 @@ const maskDir = "mask"
 // overlayWithout is overlay, of whose lower directory nothing is there that is
 // below the places, whatever is unmounted inside: the layer right above it has
 // directories there that hide what they are over. What is above goes further up.
-func overlayWithout(s setUp, lower, target, layer string, places []string, above ...string) error {
+func overlayWithout(s setUp, dir, target, layer string, places []string, above ...string) error {
+	lower, err := s.reach(dir)
+	if err != nil {
+		return errors.Trace(err)
+	}
 	if len(places) == 0 {
 		return errors.Trace(overlay(s, lower, target, layer, above...))
 	}
 	// It isn't on the disk, as layers may not be in what other layers are over.
-	mask := filepath.Join(s.Dir, layersDir, maskDir)
+	mask := filepath.Join(s.layers, maskDir)
 	if err := tmpfs(mask, "mode=755"); err != nil {
 		return errors.Trace(err)
 	}
@@ -30,7 +34,7 @@ func overlayWithout(s setUp, lower, target, layer string, places []string, above
 		_ = os.Remove(mask)
 	}()
 	for _, p := range places {
-		if err := hideIn(mask, lower, below(lower, p)); err != nil {
+		if err := s.hideIn(mask, lower, below(dir, p)); err != nil {
 			return errors.Annotate(err, "cannot hide the agent's files")
 		}
 	}
@@ -40,7 +44,7 @@ func overlayWithout(s setUp, lower, target, layer string, places []string, above
 // hideIn has the mask hide what is in a directory, below lower, where there is one.
 // The directories above it are as they are in lower, as it is the mask's that are
 // seen. Where the mask can't hide, cover does alone.
-func hideIn(mask, lower, path string) error {
+func (s setUp) hideIn(mask, lower, path string) error {
 	var dirs []string
 	for dir := path; len(dir) > 1; dir = filepath.Dir(dir) {
 		if st, err := os.Lstat(filepath.Join(lower, dir)); err != nil || !st.IsDir() {
@@ -53,9 +57,20 @@ func hideIn(mask, lower, path string) error {
 			return errors.Trace(err)
 		}
 	}
-	err := unix.Setxattr(filepath.Join(mask, path), "trusted.overlay.opaque", []byte("y"), 0)
+	hides := filepath.Join(mask, path)
+	if s.User {
+		if unix.Setxattr(hides, "user.overlay.opaque", []byte("y"), 0) == nil {
+			return nil
+		}
+		// A kernel before 6.6 has no such attributes in memory: then nothing is there.
+		if err := os.Remove(hides); err != nil {
+			return errors.Trace(err)
+		}
+		return errors.Trace(unix.Mknod(hides, unix.S_IFCHR, 0))
+	}
+	err := unix.Setxattr(hides, "trusted.overlay.opaque", []byte("y"), 0)
 	if err == unix.EOPNOTSUPP {
-		return errors.Trace(os.Remove(filepath.Join(mask, path)))
+		return errors.Trace(os.Remove(hides))
 	}
 	return errors.Trace(err)
 }

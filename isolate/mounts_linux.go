@@ -36,6 +36,9 @@ func makeRoot(s setUp) (data *os.File, without []string, err error) {
 	if err != nil {
 		return nil, nil, errors.Trace(err)
 	}
+	if err := s.bench(); err != nil {
+		return nil, nil, errors.Trace(err)
+	}
 	if without, err = enterRoot(s, places); err != nil {
 		return nil, nil, errors.Trace(err)
 	}
@@ -63,11 +66,11 @@ func makeRoot(s setUp) (data *os.File, without []string, err error) {
 // host's at oldRoot. Nothing is taken that is mounted at, or in, one of the
 // places, nor, by root, what else is there.
 func enterRoot(s setUp, places []string) (without []string, err error) {
-	root := filepath.Join(s.Dir, rootDir)
+	root := s.root
 	switch {
 	case s.Root != "":
 		err = overlayWithout(s, s.Root, root, "", places)
-	case s.User:
+	case s.User && s.hands == nil:
 		without, err = userRoot(s, root)
 	default:
 		without, err = hostRoot(s, root, places)
@@ -100,7 +103,7 @@ func noRights(what string, err error) error {
 // overlay mounts at target what is in lower, with its changes in the cell's
 // layer of that name. Between them may be more.
 func overlay(s setUp, lower, target, layer string, between ...string) error {
-	dir := filepath.Join(s.Dir, layersDir, "root"+url.PathEscape(layer))
+	dir := filepath.Join(s.layers, "root"+url.PathEscape(layer))
 	upper, work := filepath.Join(dir, "upper"), filepath.Join(dir, "work")
 	if err := os.MkdirAll(work, 0o755); err != nil {
 		return errors.Trace(err)
@@ -113,14 +116,21 @@ func overlay(s setUp, lower, target, layer string, between ...string) error {
 		lowers = append(lowers, escapeOption(l))
 	}
 	options := fmt.Sprintf("lowerdir=%s,upperdir=%s,workdir=%s", strings.Join(lowers, ":"), escapeOption(upper), escapeOption(work))
-	if s.User {
-		options += ",userxattr"
-	}
+	options += s.userOption()
 	err := unix.Mount("unitd", target, "overlay", 0, options)
 	if err != nil && onOverlay(upper) {
 		return errOnOverlay
 	}
 	return noRights("cannot mount an overlay over "+lower, err)
+}
+
+// userOption is the option of an overlay whose own attributes who isn't the host's root
+// may write.
+func (s setUp) userOption() string {
+	if s.User {
+		return ",userxattr"
+	}
+	return ""
 }
 
 // errOnOverlay is the refusal where changes can't be kept.
@@ -148,7 +158,7 @@ func likeIt(s setUp, lower, upper string) error {
 	if err := unix.Stat(lower, &st); err != nil {
 		return errors.Trace(err)
 	}
-	if !s.User {
+	if !s.User || s.hands != nil {
 		if err := os.Chown(upper, int(st.Uid), int(st.Gid)); err != nil {
 			return errors.Trace(err)
 		}
@@ -225,7 +235,10 @@ func tmpfs(at, options string) error {
 }
 
 // bind has a directory of the host inside, with what is mounted in it.
-func bind(from, to string) error {
+func (s setUp) bind(from, to string) error {
+	if s.hands != nil {
+		return s.takeTo(taking{Path: from, All: true}, to)
+	}
 	return errors.Annotatef(unix.Mount(filepath.Join(oldRoot, from), to, "", unix.MS_BIND|unix.MS_REC, ""), "cannot bind %s", to)
 }
 
@@ -242,8 +255,8 @@ func mountSystem(s setUp) error {
 	}
 	const flags = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC | unix.MS_RDONLY
 	if err := unix.Mount("sysfs", "/sys", "sysfs", flags, ""); err != nil {
-		if err := bind("/sys", "/sys"); err != nil {
-			return errors.Trace(err)
+		if err := unix.Mount(filepath.Join(oldRoot, "sys"), "/sys", "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
+			return errors.Annotate(err, "cannot bind /sys")
 		}
 	}
 	return nil
@@ -304,7 +317,7 @@ func mountOwn(s setUp) error {
 		if err := os.MkdirAll(b[1], 0o755); err != nil {
 			return errors.Trace(err)
 		}
-		if err := bind(b[0], b[1]); err != nil {
+		if err := s.bind(b[0], b[1]); err != nil {
 			return errors.Trace(err)
 		}
 	}
@@ -317,13 +330,16 @@ func mountJuju(s setUp) (data *os.File, err error) {
 	if err := os.MkdirAll(Juju, 0o755); err != nil {
 		return nil, errors.Trace(err)
 	}
-	if err := bind(filepath.Join(s.Dir, jujuDir), Juju); err != nil {
+	if err := s.bind(filepath.Join(s.Dir, jujuDir), Juju); err != nil {
 		return nil, errors.Trace(err)
 	}
 	if data, err = keepData(s, Juju+"/agents"); err != nil || s.Client == "" {
 		return data, errors.Trace(err)
 	}
 	client := Juju + "/tools/client"
+	if s.hands != nil {
+		return data, s.takeTo(taking{Path: s.Client, ReadOnly: true, Theirs: true}, client)
+	}
 	if err := unix.Mount(filepath.Join(oldRoot, s.Client), client, "", unix.MS_BIND, ""); err != nil {
 		return nil, errors.Annotate(err, "cannot bind the hook tools' program")
 	}

@@ -55,7 +55,7 @@ func takeParts(s setUp) ([]part, error) {
 	}
 	parts = append(parts, own...)
 	for _, b := range s.Binds {
-		p, err := takeBind(b)
+		p, err := s.takeBind(b)
 		if err != nil {
 			return nil, errors.Annotatef(err, "cannot take %s", b.From)
 		}
@@ -119,7 +119,7 @@ func takeOwn(s setUp) ([]part, error) {
 			{to: "/tmp", mount: -1, do: func() error { return nil }},
 		}, nil
 	}
-	tmp, err := clone(filepath.Join(s.Dir, layersDir, tmpDir))
+	tmp, err := s.take(taking{Path: filepath.Join(s.Dir, layersDir, tmpDir)})
 	if err != nil {
 		return nil, errors.Annotate(err, "cannot take /tmp")
 	}
@@ -130,16 +130,14 @@ func takeOwn(s setUp) ([]part, error) {
 }
 
 // takeBind is what is bound, by itself.
-func takeBind(b Bind) (part, error) {
-	st, err := os.Stat(b.From)
+func (s setUp) takeBind(b Bind) (part, error) {
+	fd, err := s.take(taking{Path: b.From, All: true, ReadOnly: b.ReadOnly})
 	if err != nil {
 		return part{}, err
 	}
-	fd, err := clone(b.From)
-	if err == nil && b.ReadOnly {
-		err = readOnly(fd)
-	}
-	return part{to: b.To, mount: fd, file: !st.IsDir()}, err
+	var st unix.Stat_t
+	err = unix.Fstat(fd, &st)
+	return part{to: b.To, mount: fd, file: st.Mode&unix.S_IFMT != unix.S_IFDIR}, err
 }
 
 // readOnly has a mount, and those in it, refuse writes.

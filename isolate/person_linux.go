@@ -15,7 +15,7 @@ import (
 // what runs already goes on. Where there is one user inside the error is
 // ErrNoRights, unless the person is root, who has no further groups then.
 func (c *Cell) RunAs(p Person) error {
-	if c.record.User && !c.record.IDs.Many() {
+	if c.record.single() {
 		if p.UID != 0 || p.GID != 0 {
 			return errors.WithType(errors.Errorf("nothing can run as %d:%d here: without root there is only one user inside, 0:0", p.UID, p.GID), ErrNoRights)
 		}
@@ -52,7 +52,7 @@ func (c *Cell) OpenAsPerson(path string, flag int, perm os.FileMode) (*os.File, 
 	if c.record.IDs.Many() {
 		return c.demandFile(opening{Path: path, Flag: flag, Perm: perm, As: p})
 	}
-	if p.UID == 0 || os.Geteuid() != 0 {
+	if (p.UID == 0 || os.Geteuid() != 0) && !c.record.Mapped.Many() {
 		return c.OpenFile(path, flag, perm)
 	}
 	root, err := c.root()
@@ -60,15 +60,37 @@ func (c *Cell) OpenAsPerson(path string, flag int, perm os.FileMode) (*os.File, 
 		return nil, &os.PathError{Op: "open", Path: path, Err: err}
 	}
 	defer unix.Close(root)
-	return opening{Path: path, Flag: flag, Perm: perm, As: p}.in(root)
+	o := opening{Path: path, Flag: flag, Perm: perm, As: p}
+	if c.record.Mapped.Many() {
+		o = c.mapped(o)
+	}
+	return o.in(root)
+}
+
+// OfProcess are the host's numbers of a user and a group of the cell as processes have
+// them; those of its files, as the host sees them, are OnHost's.
+func (c *Cell) OfProcess(uid, gid int) (int, int) {
+	if c.record.Mapped.Many() {
+		return c.record.Mapped.OnHost(uid, gid)
+	}
+	return c.OnHost(uid, gid)
 }
 
 // OnHost are the host's numbers of a user and a group of the cell.
 func (c *Cell) OnHost(uid, gid int) (int, int) {
-	if c.record.User && !c.record.IDs.Many() {
+	if c.record.single() {
 		return os.Geteuid(), os.Getegid() // all that there is inside
 	}
 	return c.record.IDs.OnHost(uid, gid)
+}
+
+// Numbers is the range of ids of the host that the cell's processes have, and nobody
+// else; none where they aren't its own.
+func (c *Cell) Numbers() (first, size int) {
+	if !c.record.Mapped.Many() {
+		return 0, 0
+	}
+	return c.record.Mapped.UIDs[0].Host, numbersEach
 }
 
 // IDs are those that the cell has.
@@ -77,6 +99,7 @@ func (c *Cell) IDs() IDs { return c.record.IDs }
 // Chown gives an open file of the cell to one of its users, by the cell's own numbers.
 func (c *Cell) Chown(f *os.File, uid, gid int) error {
 	if !c.record.IDs.Many() {
+		uid, gid = c.record.Mapped.OnHost(uid, gid)
 		return f.Chown(uid, gid)
 	}
 	_, err := c.cells.demand(demand{Chown: &owner{UID: uid, GID: gid}}, int(f.Fd()))
@@ -92,11 +115,8 @@ func (c *Cell) Give(path string, uid, gid int) error {
 
 // in opens what is meant below a root, or makes it, with the rights of a person.
 func (o opening) in(root int) (*os.File, error) {
-	if o.Mkdir {
-		return nil, o.mkdir(root)
-	}
 	if o.As.UID == 0 {
-		return o.open(root)
+		return o.perform(root)
 	}
 	type opened struct {
 		f   *os.File
@@ -113,13 +133,38 @@ func (o opening) in(root int) (*os.File, error) {
 			_, err = unix.SetfsuidRetUid(o.As.UID)
 		}
 		var f *os.File
+		if err == nil && o.Root {
+			err = keepRights()
+		}
 		if err == nil {
-			f, err = o.open(root)
+			f, err = o.perform(root)
 		}
 		done <- opened{f, err}
 	}()
 	got := <-done
 	return got.f, got.err
+}
+
+// perform opens or makes it, with the rights of this thread.
+func (o opening) perform(root int) (*os.File, error) {
+	if o.Mkdir {
+		return nil, o.mkdir(root)
+	}
+	return o.open(root)
+}
+
+// keepRights gives a thread that has become another user to files root's rights to them
+// again.
+func keepRights() error {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	if err := unix.Capget(&header, &data[0]); err != nil {
+		return err
+	}
+	for i := range data {
+		data[i].Effective = data[i].Permitted
+	}
+	return unix.Capset(&header, &data[0])
 }
 
 // parsePerson undoes String, but for Home.

@@ -41,7 +41,8 @@ func TestHostProgramsOfACellRunAsAPerson(t *testing.T) {
 	st, err := f.Stat()
 	must(t, err)
 	f.Close()
-	if own := st.Sys().(*syscall.Stat_t); own.Uid != 171 || own.Gid != 171 {
+	uid, gid := c.OfProcess(171, 171)
+	if own := st.Sys().(*syscall.Stat_t); int(own.Uid) != uid || int(own.Gid) != gid {
 		t.Errorf("what is made is %d:%d's", own.Uid, own.Gid)
 	}
 	for _, path := range []string{"/srv/roots/file", "/etc/no"} {

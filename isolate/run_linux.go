@@ -52,8 +52,11 @@ func (c *Cell) Wait(ctx context.Context) (Exit, error) {
 	case <-ctx.Done():
 		return Exit{}, errors.Trace(ctx.Err())
 	}
-	status, ok := c.first.cmd.ProcessState.Sys().(syscall.WaitStatus)
-	e := Exit{Known: ok, Code: c.first.cmd.ProcessState.ExitCode()}
+	if c.first.state == nil { // somebody else was told
+		return Exit{}, nil
+	}
+	status, ok := c.first.state.Sys().(syscall.WaitStatus)
+	e := Exit{Known: ok, Code: c.first.state.ExitCode()}
 	if ok && status.Signaled() {
 		e.Signal = int(status.Signal())
 	}

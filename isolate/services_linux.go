@@ -146,7 +146,7 @@ func (c *Cell) Listen(address string, port int) (l net.Listener, err error) {
 		l, err = net.Listen("tcp4", net.JoinHostPort(address, strconv.Itoa(port)))
 		return errors.Trace(err)
 	}
-	if c.record.User || c.record.Net.Address == "" {
+	if c.record.Net.Address == "" {
 		err = listen()
 		return l, errors.Trace(err)
 	}

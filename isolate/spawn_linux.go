@@ -2,6 +2,7 @@ package isolate
 
 import (
 	"encoding/json"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,11 +15,15 @@ import (
 
 // child is an init that is being started.
 type child struct {
-	cmd  *exec.Cmd
-	in   *json.Encoder
-	out  *json.Decoder
-	ends []*os.File
-	log  string
+	process *os.Process
+	// state is how it has ended, once ended is closed.
+	state *os.ProcessState
+	in    *json.Encoder
+	out   *json.Decoder
+	ends  []*os.File
+	log   string
+	// hands is where the init asks for what of the host it has; nil: it takes it itself.
+	hands *net.UnixConn
 	// began is that of the process's record. Of a workload container's first program
 	// ended is closed when it has ended.
 	began string
@@ -40,11 +45,12 @@ func (c *Cell) spawn(set setUp) (_ *child, err error) {
 		return nil, errors.Trace(err)
 	}
 	defer socket.Close()
-	return c.begin(nameSpaces(set), socket)
+	return c.begin(spaces{attr: nameSpaces(set), asks: set.Mapped.Many()}, socket)
 }
 
-// begin starts this program as an init with those files, from initFiles on.
-func (c *Cell) begin(attr *syscall.SysProcAttr, files ...*os.File) (_ *child, err error) {
+// begin starts this program as an init with those files, from listenerFile on, and after
+// them, if it asks, with what it asks hands by.
+func (c *Cell) begin(s spaces, files ...*os.File) (_ *child, err error) {
 	p := &child{log: filepath.Join(c.dir, initLog), ended: make(chan struct{})}
 	defer func() {
 		if err != nil {
@@ -67,25 +73,70 @@ func (c *Cell) begin(attr *syscall.SysProcAttr, files ...*os.File) (_ *child, er
 		return nil, errors.Trace(err)
 	}
 	defer theirOut.Close()
+	if s.asks {
+		ours, theirs, err := pair()
+		if err != nil {
+			in.Close()
+			out.Close()
+			return nil, errors.Trace(err)
+		}
+		defer theirs.Close()
+		p.hands, files = ours, append(files, theirs)
+	}
 	p.ends, p.in, p.out = []*os.File{in, out}, json.NewEncoder(in), json.NewDecoder(out)
-	ids := c.record.IDs
-	p.cmd = ids.command(c.cells.Program, InitCommand)
-	p.cmd.Dir, p.cmd.Env = "/", []string{"PATH=" + Path}
-	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr, p.cmd.ExtraFiles = theirIn, theirOut, log, files
-	p.cmd.SysProcAttr = attr
-	if err := p.cmd.Start(); err != nil {
-		p.cmd.Process = nil
+	cmd := c.record.IDs.command(c.cells.Program, InitCommand)
+	cmd.Dir, cmd.Env = "/", []string{"PATH=" + Path}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = theirIn, theirOut, log, files
+	cmd.SysProcAttr = s.attr
+	if os.Geteuid() == 0 {
+		program, err := untouchable(c.cells.Program)
+		if err != nil {
+			return nil, errors.Trace(err)
+		}
+		defer program.Close()
+		cmd.Path = inProc(program)
+	}
+	if p.process, err = s.start(cmd); err != nil {
 		return nil, noRights("cannot make name spaces", err)
 	}
 	go func() { // until it has gone, or the agent goes
-		_ = p.cmd.Wait()
+		p.state, _ = p.process.Wait()
 		close(p.ended)
 	}()
-	if err := ids.begun(p.cmd, in); err != nil {
+	if err := c.record.IDs.begun(p.process, in); err != nil {
 		<-p.ended
 		return nil, errors.Trace(err)
 	}
 	return p, nil
+}
+
+// spaces are the name spaces of an init: attr's, which are new ones, and of those that
+// there are joined ones, and the cgroup whose list of processes is group.
+type spaces struct {
+	attr   *syscall.SysProcAttr
+	asks   bool // for what of the host it has
+	joined []space
+	group  *os.File
+}
+
+// start starts the program.
+func (s spaces) start(cmd *exec.Cmd) (*os.Process, error) {
+	if len(s.joined) == 0 {
+		err := cmd.Start()
+		return cmd.Process, err
+	}
+	e := entry{
+		path: cmd.Path, args: cmd.Args, env: cmd.Env, dir: cmd.Dir, spaces: s.joined, more: s.attr.Cloneflags, group: s.group,
+	}
+	for _, f := range []any{cmd.Stdin, cmd.Stdout, cmd.Stderr} {
+		e.files = append(e.files, f.(*os.File))
+	}
+	e.files = append(e.files, cmd.ExtraFiles...)
+	pid, err := e.start()
+	if err != nil {
+		return nil, err
+	}
+	return os.FindProcess(pid)
 }
 
 func nameSpaces(set setUp) *syscall.SysProcAttr {
@@ -98,11 +149,47 @@ func nameSpaces(set setUp) *syscall.SysProcAttr {
 	if set.User {
 		attr.Cloneflags |= unix.CLONE_NEWUSER
 	}
-	if set.User && !set.IDs.Many() {
+	if set.Mapped.Many() {
+		attr.UidMappings, attr.GidMappings, attr.GidMappingsEnableSetgroups = set.Mapped.forProcess(), set.Mapped.forProcess(), true
+		attr.Credential = &syscall.Credential{} // root of the name space
+	}
+	if set.single() {
 		attr.UidMappings = []syscall.SysProcIDMap{{HostID: os.Geteuid(), Size: 1}}
 		attr.GidMappings = []syscall.SysProcIDMap{{HostID: os.Getegid(), Size: 1}}
 	}
 	return attr
+}
+
+// forProcess are ids that are the same for users and groups, as a process is started with
+// them.
+func (i IDs) forProcess() (all []syscall.SysProcIDMap) {
+	for _, r := range i.UIDs {
+		all = append(all, syscall.SysProcIDMap{ContainerID: r.Inside, HostID: r.Host, Size: r.Size})
+	}
+	return all
+}
+
+// untouchable is a program of the host, open by a mount of its own to which nothing can be
+// written: whoever is root in a cell gets to the file that the init runs, by
+// /proc/1/exe, and there is no other way to that. Who can't have such a mount has the file itself.
+func untouchable(program string) (*os.File, error) {
+	fd, err := clone(program)
+	if err == nil && readOnly(fd) != nil {
+		unix.Close(fd)
+		err = unix.EPERM
+	}
+	if err != nil {
+		if fd, err = unix.Open(program, unix.O_PATH|unix.O_CLOEXEC, 0); err != nil {
+			return nil, errors.Annotatef(err, "cannot open %s", program)
+		}
+	}
+	defer unix.Close(fd)
+	// Out of the way of the files that the process is given.
+	high, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, aboveFiles)
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	return os.NewFile(uintptr(high), program), nil
 }
 
 // ask tells the init something and waits for its report.
@@ -144,13 +231,16 @@ func (p *child) goAhead() error {
 
 // abort ends an init that isn't to be.
 func (p *child) abort() {
-	if p.cmd != nil && p.cmd.Process != nil {
-		_ = p.cmd.Process.Kill()
+	if p.process != nil {
+		_ = p.process.Kill()
 	}
 }
 
 func (p *child) release() {
 	for _, f := range p.ends {
 		f.Close()
+	}
+	if p.hands != nil {
+		p.hands.Close()
 	}
 }

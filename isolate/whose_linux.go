@@ -23,7 +23,11 @@ func (c *Cell) Mkdir(path string, perm os.FileMode) error {
 		return &os.PathError{Op: "mkdir", Path: path, Err: err}
 	}
 	defer unix.Close(root)
-	return o.mkdir(root)
+	if c.record.Mapped.Many() {
+		o = c.mapped(o)
+	}
+	_, err = o.in(root)
+	return err
 }
 
 // Owner is whom the first process of the cell runs as, or whom RunAs has said, by the
@@ -49,6 +53,7 @@ func (c *Cell) Owner() (uid, gid int, err error) {
 		}
 	}
 	uid, gid = c.record.IDs.Inside(uid, gid)
+	uid, gid = c.record.Mapped.Inside(uid, gid)
 	return uid, gid, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"io"
+	"net"
 
 	"github.com/juju/errors"
 )
@@ -24,10 +25,23 @@ type setUp struct {
 	Fresh bool `json:"fresh"`
 	// Join: the files of a cell's network and host name come too. Group: it is in a
 	// cgroup of its own. For workload containers only.
-	Join  bool `json:"join,omitempty"`
-	Group bool `json:"group,omitempty"`
+	Join bool `json:"join,omitempty"`
+	// Joined: it has them already.
+	Joined bool `json:"joined,omitempty"`
+	Group  bool `json:"group,omitempty"`
+	// Mapped: the agent is root, and has given it these ids; what of the host it has comes by hands.
+	Mapped IDs `json:"mapped,omitzero"`
 	Network
+
+	// hands is the connection to the agent, see taking; nil: there is none.
+	hands *net.UnixConn
+	// root is where the root is put together, layers has what has changed of it, as
+	// this process gets to them.
+	root, layers string
 }
+
+// single says whether there is one user inside.
+func (s setUp) single() bool { return s.User && !s.IDs.Many() && !s.Mapped.Many() }
 
 // goAhead is the second line that an init reads, once the host has done its
 // part. An init that doesn't get it ends: the agent was killed.
@@ -45,20 +59,11 @@ type report struct {
 	Without []string `json:"without,omitempty"`
 }
 
-// call asks an init to run a program. Its files come with it: standard input,
-// output and error, and the cgroup, where it has one.
+// call asks an init to do something. One that asks for nothing finds out whether it
+// lives.
 type call struct {
-	Path   string   `json:"path"`
-	Args   []string `json:"args"` // without the program's name
-	As     Person   `json:"as,omitzero"`
-	Dir    string   `json:"dir"`
-	Env    []string `json:"env"`
-	Files  int      `json:"files"` // how many there are
-	Cgroup bool     `json:"cgroup,omitempty"`
-	// Terminal: it gets a terminal of its own, whose other end comes back.
-	Terminal bool `json:"terminal,omitempty"`
-	// Attach is what to attach or detach; then there is no program. It comes as a
-	// file where its place isn't told.
+	// Attach is what to attach or detach. It comes as a file where its place isn't
+	// told.
 	Attach *attachment `json:"attach,omitempty"`
 }
 
@@ -77,14 +82,11 @@ type attachment struct {
 	Off bool `json:"off,omitempty"`
 }
 
-// answer is what an init says of a call: first whether it has started.
+// answer is what an init says of a call.
 type answer struct {
-	Err      string `json:"err,omitempty"`
-	Exit     int    `json:"exit,omitempty"`
-	Signal   int    `json:"signal,omitempty"`
-	Started  bool   `json:"started,omitempty"`
-	Terminal bool   `json:"terminal,omitempty"` // a file comes with it
-	Taken    bool   `json:"taken,omitempty"`    // Err is that the place has another attachment
+	Err     string `json:"err,omitempty"`
+	Started bool   `json:"started,omitempty"` // it is done
+	Taken   bool   `json:"taken,omitempty"`   // Err is that the place has another attachment
 }
 
 // maxMessage bounds what is read at once.

@@ -286,6 +286,7 @@ func (u *unit) listen() (*tools.Server, error) {
 		return nil, errors.Trace(err)
 	}
 	s.OpenBy(c.OpenAsPerson)
+	s.ServeRange(c.Numbers())
 	s.GiveBy(func(path string, uid int) error { return u.disk.Lchown(path, uid, -1) })
 	s.ServeOutside(func(call context.Context, req wire.Request) wire.Reply { return u.outside(call, u.cellOf(), req) })
 	return s, nil

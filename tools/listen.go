@@ -33,7 +33,7 @@ func listen(path string, log *slog.Logger, patience time.Duration, near bool) (*
 		path:     path,
 		near:     near,
 		open:     os.OpenFile,
-		user:     os.Geteuid(),
+		callers:  callers{hooks: os.Geteuid()},
 		giveBy:   func(path string, uid int) error { return os.Lchown(path, uid, -1) },
 		socket:   socket,
 		patience: patience,
@@ -64,7 +64,7 @@ func (s *Server) Restore() error {
 	s.socket = socket
 	s.serving.Add(1)
 	go s.accept(socket)
-	return errors.Annotate(socket.give(s.user, s.giveBy), "cannot have hooks find their tools")
+	return errors.Annotate(socket.give(s.callers.hooks, s.giveBy), "cannot have hooks find their tools")
 }
 
 // Addr is where the socket is: JUJU_AGENT_SOCKET_ADDRESS. Restore may change it.

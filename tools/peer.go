@@ -6,9 +6,14 @@ import (
 	"github.com/juju/errors"
 )
 
-// mayCall says who is served: the agent's own user, the one whom hooks run as, and
-// root, who could have it all anyway.
-func mayCall(uid, own, hooks int) bool { return uid == own || uid == hooks || uid == 0 }
+// callers are who is served besides the agent's own user and root, who could have it all
+// anyway: whom hooks run as, and the users of the unit's machine, whose ids follow each
+// other.
+type callers struct{ hooks, first, size int }
+
+func (c callers) may(uid, own int) bool {
+	return uid == own || uid == c.hooks || uid == 0 || uid >= c.first && uid < c.first+c.size
+}
 
 // peerUID is the user of the process that made the connection, as the kernel
 // says.

@@ -49,7 +49,7 @@ type Server struct {
 	relieve func() bool
 	outside func(context.Context, wire.Request) wire.Reply
 	open    Opener
-	user    int // whom hooks run as; see ServeUser
+	callers callers // see ServeUser and ServeRange
 	giveBy  func(path string, uid int) error
 	clients map[net.Conn]bool
 	closed  bool
@@ -96,11 +96,19 @@ func (s *Server) OpenBy(open Opener) {
 func (s *Server) ServeUser(uid int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.user == uid {
+	if s.callers.hooks == uid {
 		return nil
 	}
-	s.user = uid
+	s.callers.hooks = uid
 	return errors.Annotate(s.socket.give(uid, s.giveBy), "cannot have hooks find their tools")
+}
+
+// ServeRange has the processes of users with those ids served as well: of all that
+// there are in the unit's machine, which has them for itself.
+func (s *Server) ServeRange(first, size int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.callers.first, s.callers.size = first, size
 }
 
 // GiveBy has the socket's file given to users by a function from now on: who isn't
@@ -111,10 +119,10 @@ func (s *Server) GiveBy(give func(path string, uid int) error) {
 	s.giveBy = give
 }
 
-func (s *Server) hooksUser() int {
+func (s *Server) mayCall(uid int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.user
+	return s.callers.may(uid, os.Geteuid())
 }
 
 // Relieve has f called where no call can be accepted, for lack of descriptors most
@@ -231,7 +239,7 @@ func (s *Server) answer(conn *net.UnixConn) (wire.Reply, bool) {
 		s.log.Error("cannot tell who calls a hook tool", "err", err)
 		return badRequest("permission denied"), true
 	}
-	if !mayCall(uid, os.Geteuid(), s.hooksUser()) {
+	if !s.mayCall(uid) {
 		s.log.Warn("hook tool call refused", "uid", uid)
 		return badRequest("permission denied"), true
 	}

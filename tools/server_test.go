@@ -298,7 +298,7 @@ func TestOnlyTheOwnUserAndRootAreServed(t *testing.T) {
 		uid, own, hooks int
 		want            bool
 	}{{1000, 1000, 1000, true}, {0, 1000, 1000, true}, {1001, 1000, 1000, false}, {1000, 0, 0, false}, {170, 0, 170, true}, {171, 0, 170, false}} {
-		mustBe(t, fmt.Sprintf("user %d of an agent of %d", c.uid, c.own), mayCall(c.uid, c.own, c.hooks), c.want)
+		mustBe(t, fmt.Sprintf("user %d of an agent of %d", c.uid, c.own), callers{hooks: c.hooks}.may(c.uid, c.own), c.want)
 	}
 }
 

@@ -218,6 +218,11 @@ func condition(etcd bool) func(string) (bool, error) {
 		case "lightkube": // $VENV is a virtual environment with Ops, and lightkube beside it
 			_, err := os.Stat(filepath.Join(venv(), "lightkube"))
 			return err == nil, nil
+		case "system-pebble": // exec:pebble holds for all scripts once one has asked for it, on whatever PATH
+			return slices.ContainsFunc(strings.Split(isolate.Path, ":"), func(dir string) bool {
+				_, err := os.Stat(filepath.Join(dir, "pebble"))
+				return err == nil
+			}), nil
 		case "long":
 			return os.Getenv("UNITD_TEST_LONG") != "", nil
 		case "pip":

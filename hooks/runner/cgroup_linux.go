@@ -317,3 +317,8 @@ func (g *cgroup) leave() {
 // OwnCgroup is the directory of the cgroup that this process is in; false: it is
 // in none, or can't see it.
 func OwnCgroup() (dir string, ok bool) { return ownCgroup("/proc/self/cgroup", "/proc/self/mountinfo") }
+
+// CgroupOf is OwnCgroup for the process with that number.
+func CgroupOf(pid int) (dir string, ok bool) {
+	return ownCgroup("/proc/"+strconv.Itoa(pid)+"/cgroup", "/proc/self/mountinfo")
+}

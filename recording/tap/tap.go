@@ -25,6 +25,7 @@ import (
 
 	"github.com/juju/errors"
 
+	"github.com/unitd/unitd/peer"
 	"github.com/unitd/unitd/recording"
 )
 
@@ -57,7 +58,7 @@ func Open(o Options) (*Tap, error) {
 	if err := os.Remove(o.Path); err != nil && !os.IsNotExist(err) {
 		return nil, errors.Trace(err)
 	}
-	listener, err := Listen(o.Path)
+	listener, err := peer.Listen(o.Path)
 	if err != nil {
 		return nil, errors.Trace(err)
 	}
@@ -80,7 +81,7 @@ func (t *Tap) Path() string { return t.options.Path }
 func (t *Tap) Close() error {
 	t.end()
 	// Who is in the queue comes before this one.
-	last, err := dial(t.options.Path, &net.UnixAddr{Name: t.last(), Net: "unix"})
+	last, err := peer.Dial(t.options.Path, &net.UnixAddr{Name: t.last(), Net: "unix"})
 	if err == nil {
 		t.accepted.Wait()
 		last.Close()
@@ -125,11 +126,11 @@ func (t *Tap) accept() {
 // serve carries one connection. Where Pebble can't be reached, the charm is hung up on.
 func (t *Tap) serve(charm *net.UnixConn) {
 	defer charm.Close()
-	who, err := peerOf(charm)
+	who, err := peer.Of(charm)
 	if err != nil {
 		return
 	}
-	pebble, err := dialAs(t.options.Pebble, who)
+	pebble, err := peer.DialAs(t.options.Pebble, who)
 	if err != nil {
 		return
 	}
@@ -149,8 +150,8 @@ func (t *Tap) serve(charm *net.UnixConn) {
 }
 
 // converse is nil for a connection that isn't recorded.
-func (t *Tap) converse(who peer) *recording.Conversation {
-	if t.options.Others != nil && t.options.Others(who.pid) {
+func (t *Tap) converse(who peer.Who) *recording.Conversation {
+	if t.options.Others != nil && t.options.Others(who.PID) {
 		return nil
 	}
 	t.mu.Lock()

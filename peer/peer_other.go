@@ -1,0 +1,20 @@
+//go:build !linux
+
+package peer
+
+import "net"
+
+// Of is an error here.
+func Of(*net.UnixConn) (Who, error) { return Who{}, errNoLinux }
+
+// Root is an error here.
+func Root(*net.UnixConn) (Who, error) { return Who{}, errNoLinux }
+
+// Listen is an error here.
+func Listen(string) (*net.UnixListener, error) { return nil, errNoLinux }
+
+// Dial is an error here.
+func Dial(string, *net.UnixAddr) (*net.UnixConn, error) { return nil, errNoLinux }
+
+// DialAs is an error here.
+func DialAs(string, Who) (*net.UnixConn, error) { return nil, errNoLinux }
