@@ -1,11 +1,14 @@
 package isolate
 
 import (
+	"cmp"
+	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/juju/errors"
 	"golang.org/x/sys/unix"
@@ -19,33 +22,107 @@ import (
 // by the directory that has its path on the host by now. The error is
 // AlreadyExists where something with another name has the place.
 //
-// Root makes a mount of it that is nowhere in the file system, and gives that to
-// the init, which has no way to any other directory of the host. What isn't a
-// directory is mounted over what is at to. Who isn't root may not: there the init keeps what Spec.Data says open, and out of sight.
+// It is made as a mount that is nowhere in the file system, and put into the cell's
+// mounts from outside: nothing that runs in the cell has a way to any other directory
+// of the host. What isn't a directory is mounted over what is at to.
 func (c *Cell) Attach(name, from, to string) error {
 	return c.AttachBind(name, Bind{From: from, To: to})
 }
 
 // AttachBind is Attach of what may be read-only.
 func (c *Cell) AttachBind(name string, b Bind) error {
-	a, from := attachment{Name: name, To: b.To, ReadOnly: b.ReadOnly}, b.From
-	if c.record.User && !c.record.Mapped.Many() {
-		real, err := filepath.EvalSymlinks(from)
-		if err != nil {
-			return errors.Annotatef(err, "cannot attach %s to a unit's machine", name)
-		}
-		var below bool
-		if a.From, below = strings.CutPrefix(real, c.data+"/"); !below {
-			return errors.NotValidf("%s, which is not in %s,", from, c.data)
-		}
-		return c.tell(a)
-	}
-	fd, err := c.takeFor(taking{Path: from, All: true})
+	from, err := filepath.EvalSymlinks(b.From)
 	if err != nil {
-		return errors.Annotatef(err, "cannot attach %s to a unit's machine: %s", name, from)
+		return errors.Annotatef(err, "cannot attach %s to a unit's machine: %s", name, b.From)
 	}
-	defer unix.Close(fd)
-	return c.tell(a, fd)
+	return c.attachments(func(at map[string]string) error {
+		has := at[b.To]
+		if has != "" && has != name {
+			return errors.NewAlreadyExists(nil, "cannot have "+name+" at "+b.To+": "+has+" is there")
+		}
+		a := attachment{From: from, To: b.To, ReadOnly: b.ReadOnly, Again: has != ""}
+		if err := c.perform(a); err != nil {
+			return errors.Annotatef(err, "cannot have %s at %s", name, b.To)
+		}
+		at[b.To] = name
+		return nil
+	})
+}
+
+// Detach takes a directory away that Attach has brought; also from those who have
+// it open, once they close it. Not to be there is no error.
+func (c *Cell) Detach(name, to string) error {
+	return c.attachments(func(at map[string]string) error {
+		if at[to] != name {
+			return nil
+		}
+		delete(at, to)
+		return c.perform(attachment{To: to, Off: true})
+	})
+}
+
+// attachedName is the record of what was attached, in the cell's directory.
+const attachedName = "attached.json"
+
+// attachedRecord has the names of what was attached, by place, while that process has run.
+type attachedRecord struct {
+	process
+	At map[string]string `json:"at"`
+}
+
+// attachments lets change what is attached, which one at a time does.
+func (c *Cell) attachments(change func(at map[string]string) error) error {
+	ended := errors.New("the unit's cell has ended")
+	dir, err := os.Open(c.dir)
+	if err != nil {
+		return errors.WithType(ended, errors.NotFound)
+	}
+	defer dir.Close()
+	for err = unix.EINTR; err == unix.EINTR; {
+		err = unix.Flock(int(dir.Fd()), unix.LOCK_EX)
+	}
+	if err != nil {
+		return errors.Trace(err)
+	}
+	if c.ending() {
+		return ended
+	}
+	path := filepath.Join(c.dir, attachedName)
+	var r attachedRecord
+	if err := readRecord(path, &r); err != nil && !os.IsNotExist(errors.Cause(err)) {
+		return errors.Trace(err)
+	}
+	if r.process != c.record.process {
+		r = attachedRecord{process: c.record.process}
+	}
+	if r.At == nil {
+		r.At = map[string]string{}
+	}
+	if err := change(r.At); err != nil {
+		return errors.Trace(err)
+	}
+	return errors.Trace(writeRecord(path, r))
+}
+
+// perform has an attachment there.
+func (c *Cell) perform(a attachment) error {
+	mounts, err := os.Open("/proc/" + strconv.Itoa(c.record.Pid) + "/ns/mnt")
+	if err != nil {
+		return errors.Annotate(err, "the unit's cell has ended")
+	}
+	defer mounts.Close()
+	if os.Geteuid() != 0 {
+		return errors.Trace(c.performAsUser(a, mounts))
+	}
+	fd := -1
+	if !a.Off {
+		if fd, err = c.takeFor(taking{Path: a.From, All: true}); err != nil {
+			return errors.Trace(err)
+		}
+		defer unix.Close(fd)
+	}
+	uid, gid := c.record.Mapped.OnHost(0, 0)
+	return a.in(mounts, fd, func() error { return actAs(uid, gid) })
 }
 
 // takeFor is what root takes of the host for the cell.
@@ -72,98 +149,64 @@ func (c *Cell) users() (*os.File, error) {
 	return f, errors.Annotate(err, "the unit's cell has ended")
 }
 
-// Detach takes a directory away that Attach has brought; also from those who have
-// it open, once they close it. Not to be there is no error.
-func (c *Cell) Detach(name, to string) error {
-	return c.tell(attachment{Name: name, To: to, Off: true})
+// attachment is a directory of the host that is to be inside, or no longer.
+type attachment struct {
+	// From is its place on the host, To that inside.
+	From string `json:"from,omitempty"`
+	To   string `json:"to"`
+	// ReadOnly: nothing can be written to it.
+	ReadOnly bool `json:"read-only,omitempty"`
+	// Again: something was attached there by the same name. Off: it is to be taken away.
+	Again bool `json:"again,omitempty"`
+	Off   bool `json:"off,omitempty"`
 }
 
-// tell has the init attach or detach something.
-func (c *Cell) tell(a attachment, fds ...int) error {
-	conn, err := dial(c.dir)
-	if err != nil {
-		return errors.Annotate(err, "the unit's cell has ended")
-	}
-	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(patience))
-	if err := send(conn, call{Attach: &a}, fds); err != nil {
-		return errors.Trace(err)
-	}
-	var said answer
-	files, err := receive(conn, &said)
-	closeAll(files)
-	switch {
-	case err != nil:
-		return errors.Annotate(err, "the unit's cell has ended")
-	case said.Taken:
-		return errors.NewAlreadyExists(nil, said.Err)
-	case said.Err != "":
-		return errors.New(said.Err)
-	}
-	return nil
+// in has it in those mounts; fd is the mount that is attached. become makes the thread that
+// does it whom the cell's files belong to.
+func (a attachment) in(mounts *os.File, fd int, become func() error) error {
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread() // the mounts are the thread's, which ends with this goroutine
+		err := unix.Unshare(unix.CLONE_FS)
+		if err == nil {
+			err = unix.Setns(int(mounts.Fd()), unix.CLONE_NEWNS)
+		}
+		if err == nil {
+			unix.Umask(0o022)
+			err = become()
+		}
+		if err == nil {
+			err = a.put(fd)
+		}
+		done <- err
+	}()
+	return errors.Trace(<-done)
 }
 
-// attach does what a call says. Source is the directory, nil where it is to be
-// found in the init's own.
-func (i *cellInit) attach(a attachment, files []*os.File) answer {
-	i.attaching.Lock()
-	defer i.attaching.Unlock()
-	has := i.attached[a.To]
-	switch {
-	case a.Off && has == a.Name:
+// put has it there, as this thread sees the files.
+func (a attachment) put(fd int) error {
+	if a.Off {
 		_ = unix.Unmount(a.To, unix.MNT_DETACH)
 		_ = unix.Rmdir(a.To) // a directory that has nothing in it
-		delete(i.attached, a.To)
-		return answer{Started: true}
-	case a.Off:
-		return answer{Started: true}
-	case has != "" && has != a.Name:
-		return answer{Err: "cannot have " + a.Name + " at " + a.To + ": " + has + " is there", Taken: true}
+		return nil
 	}
-	if err := i.mount(a, files, has != ""); err != nil {
-		return answer{Err: errors.Annotatef(err, "cannot have %s at %s", a.Name, a.To).Error()}
-	}
-	i.attached[a.To] = a.Name
-	return answer{Started: true}
-}
-
-// mount has the directory at its place; again: it was mounted there before.
-func (i *cellInit) mount(a attachment, files []*os.File, again bool) error {
-	from := ""
-	switch {
-	case len(files) == 1:
-		from = inProc(files[0])
-	case i.data != nil:
-		from = filepath.Join(inProc(i.data), a.From)
-	default:
-		return errors.New("there is nothing to take it from")
-	}
-	is, err := os.Stat(from)
-	if err != nil {
+	var is unix.Stat_t
+	if err := unix.Fstat(fd, &is); err != nil {
 		return errors.Trace(err)
 	}
-	if again {
-		if was, err := os.Stat(a.To); err == nil && os.SameFile(was, is) {
+	if a.Again {
+		var was unix.Stat_t
+		if unix.Stat(a.To, &was) == nil && was.Dev == is.Dev && was.Ino == is.Ino {
 			return nil
 		}
-		delete(i.attached, a.To)
 		if err := unix.Unmount(a.To, unix.MNT_DETACH); err != nil && err != unix.EINVAL {
 			return errors.Trace(err)
 		}
 	}
-	if is.IsDir() {
+	if is.Mode&unix.S_IFMT == unix.S_IFDIR {
 		if err := os.MkdirAll(a.To, 0o755); err != nil {
 			return errors.Trace(err)
 		}
-	}
-	var fd int
-	if len(files) == 1 {
-		fd = int(files[0].Fd())
-	} else {
-		if fd, err = clone(from); err != nil {
-			return errors.Trace(err)
-		}
-		defer unix.Close(fd)
 	}
 	if a.ReadOnly { // before anybody finds it
 		if err := readOnly(fd); err != nil {
@@ -177,23 +220,82 @@ func (i *cellInit) mount(a attachment, files []*os.File, again bool) error {
 	return errors.Trace(unix.Mount("", a.To, "", unix.MS_REC|unix.MS_PRIVATE, ""))
 }
 
-// inProc is a path to an open file.
-func inProc(f *os.File) string { return "/proc/self/fd/" + strconv.Itoa(int(f.Fd())) }
-
-// keepData opens the agent's directory for an init that takes from it what is
-// attached, and may not be given it. What it is mounted at is covered by agents.
-func keepData(s setUp, agents string) (*os.File, error) {
-	if !s.User || s.hands != nil || s.Data == "" {
-		return nil, nil
-	}
-	if err := s.bind(s.Data, agents); err != nil {
-		return nil, errors.Trace(err)
-	}
-	fd, err := unix.Open(agents, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+// performAsUser has it there where this process isn't root: by one that is root of the
+// cell's name space of users, and has the host's mounts.
+func (c *Cell) performAsUser(a attachment, mounts *os.File) error {
+	spaces, err := spacesOf(c.record.Pid)
 	if err != nil {
-		return nil, errors.Annotatef(err, "cannot open %s", agents)
+		return errors.Annotate(err, "the unit's cell has ended")
 	}
-	return os.NewFile(uintptr(fd), agents), errors.Trace(s.bind(filepath.Join(s.Dir, jujuDir, "agents"), agents))
+	defer closeSpaces(spaces)
+	ask, err := json.Marshal(a)
+	if err != nil {
+		return errors.Trace(err)
+	}
+	in, say, err := os.Pipe()
+	if err != nil {
+		return errors.Trace(err)
+	}
+	defer in.Close()
+	defer say.Close()
+	hear, out, err := os.Pipe()
+	if err != nil {
+		return errors.Trace(err)
+	}
+	defer hear.Close()
+	defer out.Close()
+	program := c.cells.program()
+	e := entry{
+		path: program, args: []string{program, AttachCommand}, env: []string{"PATH=" + Path}, dir: "/", files: []*os.File{in, out, out, mounts},
+		alone: c.record.single(), more: unix.CLONE_NEWNS,
+	}
+	for _, s := range spaces {
+		if s.kind == unix.CLONE_NEWUSER {
+			e.spaces = append(e.spaces, s)
+		}
+	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	pid, err := e.start()
+	if err != nil {
+		return errors.Trace(err)
+	}
+	out.Close()
+	_, _ = say.Write(ask)
+	say.Close()
+	said, _ := io.ReadAll(hear)
+	if status := reap(pid); status.ExitStatus() == 0 {
+		return nil
+	}
+	var why done
+	if json.Unmarshal(said, &why) == nil && why.Errno != 0 {
+		return &os.PathError{Op: cmp.Or(why.Op, "attach"), Path: why.Path, Err: why.Errno}
+	}
+	return errors.New(strings.TrimSpace(cmp.Or(why.Err, string(said), "the process that attaches it was killed")))
+}
+
+// AttachCommand is the first argument by which this program, as root of a cell's name space
+// of users, attaches something to the cell; see Main.
+const AttachCommand = "--cell-attach"
+
+// attachMain is that program. Its answer is nothing, or why it couldn't.
+func attachMain() int {
+	var a attachment
+	err := json.NewDecoder(os.Stdin).Decode(&a)
+	fd := -1
+	if err == nil && !a.Off {
+		if fd, err = clone(a.From); err != nil {
+			err = &os.PathError{Op: "attach", Path: a.From, Err: err}
+		}
+	}
+	if err == nil {
+		err = a.in(os.NewFile(firstFile, "mounts"), fd, func() error { return nil })
+	}
+	if err == nil {
+		return 0
+	}
+	_ = json.NewEncoder(os.Stdout).Encode(answerOf(err))
+	return 1
 }
 
 // dataPlaces are the paths at which the agent's directory, Spec.Data, is seen in

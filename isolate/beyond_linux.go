@@ -272,8 +272,8 @@ func (c *Cells) Close() {
 // filesMain is that process.
 func filesMain() int {
 	_ = syscall.Setgroups(nil) // of all threads
-	unix.CloseOnExec(listenerFile)
-	conn, err := asConn(listenerFile)
+	unix.CloseOnExec(firstFile)
+	conn, err := asConn(firstFile)
 	if err != nil {
 		return 1
 	}

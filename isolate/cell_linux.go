@@ -76,8 +76,8 @@ func (r record) single() bool { return r.User && !r.IDs.Many() && !r.Mapped.Many
 
 // layout is how the root of a cell is put together: an init that has another one
 // is ended, and the cell made anew. Those of the first had the directory of all
-// agents, and saw the agent's own.
-const layout = 2
+// agents, and saw the agent's own; those of the second had all rights of the host's root.
+const layout = 3
 
 // Cell is a unit's machine on this host.
 type Cell struct {
@@ -134,27 +134,8 @@ func (c *Cell) CommandAs(p Person, dir, path string, args ...string) (program st
 	return c.cells.Program, append([]string{EnterCommand, c.dir, p.String(), dir, path}, args...)
 }
 
-// alive says whether the init runs and answers, or the first program runs.
-func (c *Cell) alive() bool {
-	if c.process() < 0 {
-		return false
-	}
-	if c.record.First {
-		return true
-	}
-	conn, err := dial(c.dir)
-	if err != nil {
-		return false
-	}
-	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(patience))
-	var a answer
-	if send(conn, call{}, nil) != nil {
-		return false
-	}
-	_, err = receive(conn, &a)
-	return err == nil && a.Started
-}
+// alive says whether the first process is there.
+func (c *Cell) alive() bool { return !c.ending() }
 
 // patience is how long an init, and the kernel, may take for what takes them no
 // time.

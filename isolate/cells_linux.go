@@ -20,6 +20,9 @@ type Cells struct {
 	Dir string
 	// Program is this program, whose main function calls Main.
 	Program string
+	// HostUsers has cells of an agent that is root without users of their own, as where
+	// the kernel or the file system doesn't let them have any: root inside is the host's.
+	HostUsers bool
 	// Disk does what lasts of workload containers, so that a test can stop at each
 	// step.
 	Disk durable.Disk

@@ -16,7 +16,7 @@ import (
 // The numbers of the files that the process has which becomes the first program of
 // a workload container. Those of the name spaces are there by setUp.Join.
 const (
-	lockFile = listenerFile + iota
+	lockFile = firstFile + iota
 	logFile
 	netFile
 	utsFile
@@ -69,6 +69,9 @@ func become(s setUp) error {
 		dir = "/"
 	}
 	if err := os.Chdir(dir); err != nil {
+		return fail(err)
+	}
+	if err := dropRights(withhold(s.User, s.Join || s.Joined)); err != nil {
 		return fail(err)
 	}
 	if !s.single() { // where there is one user nobody may say who else he is
@@ -133,6 +136,9 @@ func makeContainer(s setUp) (without []string, err error) {
 		if err := p.put(); err != nil {
 			return nil, errors.Annotatef(err, "cannot have %s inside", p.to)
 		}
+	}
+	if err := maskKernel(s.User, s.Join); err != nil {
+		return nil, errors.Trace(err)
 	}
 	return without, nil
 }
@@ -226,9 +232,9 @@ func layOver(s setUp, layers []string, root string) error {
 	options := "lowerdir=" + strings.Join(named[:n], ":") + ",upperdir=" + named[n] + ",workdir=" + named[n+1]
 	options += s.userOption()
 	// Nothing of it outlives a crash, so nothing need be written for one.
-	err = unix.Mount("unitd", root, "overlay", 0, options+",volatile")
+	err = unix.Mount("unitd", root, "overlay", unix.MS_NODEV, options+",volatile")
 	if err == unix.EINVAL { // a kernel before 5.10
-		err = unix.Mount("unitd", root, "overlay", 0, options)
+		err = unix.Mount("unitd", root, "overlay", unix.MS_NODEV, options)
 	}
 	if err != nil && onOverlay(upper) {
 		return errOnOverlay

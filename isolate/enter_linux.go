@@ -53,7 +53,7 @@ func enterMain(args []string) int {
 	}
 	e := entry{
 		path: path, args: append([]string{path}, args[4:]...), env: os.Environ(), dir: cwd,
-		files: []*os.File{os.Stdin, os.Stdout, os.Stderr}, as: as, alone: c.record.single(), tied: true,
+		files: []*os.File{os.Stdin, os.Stdout, os.Stderr}, as: as, alone: c.record.single(), tied: true, withhold: c.withhold(),
 	}
 	if e.spaces, err = spacesOf(c.record.Pid); err != nil || c.ending() {
 		return fail(NoCell, ended)

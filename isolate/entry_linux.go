@@ -37,6 +37,8 @@ type entry struct {
 	group *os.File
 	// more are the flags of name spaces of its own.
 	more uintptr
+	// withhold are the capabilities that it doesn't have, a bit each.
+	withhold uint64
 	// tied: it ends with the thread that has started it.
 	tied bool
 }
@@ -176,6 +178,8 @@ type copies struct {
 	alone     bool // groups can't be set
 	tied      bool
 	more      uintptr
+	withhold  uint64
+	caps      caps
 	terminal  bool
 	owner     uintptr
 	procs     uintptr // of the cgroup; noFile
@@ -193,7 +197,7 @@ const noFile = ^uintptr(0)
 // prepare has all there that the copies need. Close it.
 func (e entry) prepare() (_ *copies, err error) {
 	c := &copies{
-		uid: uintptr(e.as.UID), gid: uintptr(e.as.GID), alone: e.alone, terminal: e.terminal, tied: e.tied, more: e.more, owner: uintptr(e.as.UID),
+		uid: uintptr(e.as.UID), gid: uintptr(e.as.GID), alone: e.alone, terminal: e.terminal, tied: e.tied, more: e.more, withhold: e.withhold, owner: uintptr(e.as.UID),
 		all: ^uint64(0), procs: noFile,
 	}
 	defer func() {

@@ -41,6 +41,9 @@ func (c *copies) enter() {
 			c.fail(stepJoin, errno)
 		}
 	}
+	if errno = c.dropRights(); errno != 0 { // before it is seen from inside
+		c.fail(stepJoin, errno)
+	}
 	pid, _, errno = syscall.RawSyscall6(syscall.SYS_CLONE, uintptr(syscall.SIGCHLD)|unix.CLONE_PARENT|c.more, 0, 0, 0, 0, 0)
 	if errno != 0 {
 		c.fail(stepFork, errno)
@@ -50,6 +53,39 @@ func (c *copies) enter() {
 	}
 	c.said[2] = uint32(pid)
 	c.fail(stepNone, 0)
+}
+
+// dropRights is the function of that name, for a copy.
+//
+//go:norace
+//go:nosplit
+func (c *copies) dropRights() (errno syscall.Errno) {
+	if c.withhold == 0 {
+		return 0
+	}
+	for i := uintptr(0); i < 64; i++ {
+		if c.withhold&(1<<i) == 0 {
+			continue
+		}
+		_, _, errno = syscall.RawSyscall6(syscall.SYS_PRCTL, unix.PR_CAPBSET_DROP, i, 0, 0, 0, 0)
+		if errno != 0 && errno != syscall.EINVAL {
+			return errno
+		}
+	}
+	c.caps.header.Version = unix.LINUX_CAPABILITY_VERSION_3
+	_, _, errno = syscall.RawSyscall(syscall.SYS_CAPGET, uintptr(unsafe.Pointer(&c.caps.header)), uintptr(unsafe.Pointer(&c.caps.data)), 0)
+	if errno != 0 {
+		return errno
+	}
+	low, high := ^uint32(c.withhold), ^uint32(c.withhold>>32)
+	c.caps.data[0].Effective &= low
+	c.caps.data[0].Permitted &= low
+	c.caps.data[0].Inheritable &= low
+	c.caps.data[1].Effective &= high
+	c.caps.data[1].Permitted &= high
+	c.caps.data[1].Inheritable &= high
+	_, _, errno = syscall.RawSyscall(syscall.SYS_CAPSET, uintptr(unsafe.Pointer(&c.caps.header)), uintptr(unsafe.Pointer(&c.caps.data)), 0)
+	return errno
 }
 
 // fail reports, and ends the copy.

@@ -3,10 +3,8 @@ package isolate
 import (
 	"bufio"
 	"encoding/json"
-	"net"
 	"os"
 	"os/signal"
-	"sync"
 	"syscall"
 
 	"github.com/juju/errors"
@@ -21,6 +19,11 @@ func Main(args []string) (code int, ok bool) {
 	switch {
 	case len(args) == 2 && args[1] == InitCommand:
 		return initMain(), true
+	case len(args) == 2 && args[1] == ReapCommand:
+		reapAll()
+		return 1, true
+	case len(args) == 2 && args[1] == AttachCommand:
+		return attachMain(), true
 	case len(args) == 2 && args[1] == FilesCommand:
 		return filesMain(), true
 	case len(args) > 2 && args[1] == MappedCommand:
@@ -35,11 +38,12 @@ func Main(args []string) (code int, ok bool) {
 	return 0, false
 }
 
-// listenerFile is the number of the init's file for who wants programs run.
-const listenerFile = 3
+// firstFile is the number of the first file that a process is given besides its standard
+// ones.
+const firstFile = 3
 
 // initMain is a cell's init: it makes the cell's root, says so, waits for the
-// host's part, and then runs programs until somebody kills it.
+// host's part, and then is the parent of what loses its own until somebody kills it.
 func initMain() int {
 	in, out := json.NewDecoder(bufio.NewReader(os.Stdin)), json.NewEncoder(os.Stdout)
 	var s setUp
@@ -59,7 +63,7 @@ func initMain() int {
 	if s.First != nil {
 		return firstMain(s, in)
 	}
-	data, without, err := makeRoot(s)
+	without, err := makeRoot(s)
 	if err != nil {
 		rights := errors.Is(err, ErrNoRights)
 		_ = out.Encode(report{Err: err.Error(), Rights: rights})
@@ -81,22 +85,9 @@ func initMain() int {
 	if out.Encode(report{}) != nil {
 		return 1
 	}
-	given := os.NewFile(listenerFile, "listener")
-	listener, err := net.FileListener(given)
-	if err != nil {
-		return 1
-	}
-	given.Close() // its finalizer would close whatever has the number by then
 	letGo()
-	i := &cellInit{data: data, attached: map[string]string{}}
-	go reapAll()
-	for {
-		conn, err := listener.Accept()
-		if err != nil {
-			return 1
-		}
-		go i.serve(conn.(*net.UnixConn))
-	}
+	_ = reapWithout(withhold(s.User, s.OwnNet)) // the machine can't be with the rights
+	return 1
 }
 
 // letGo leaves the files of whoever has started this process.
@@ -106,18 +97,9 @@ func letGo() {
 		return
 	}
 	defer null.Close()
-	for fd := range 2 {
+	for fd := range 3 {
 		_ = unix.Dup2(int(null.Fd()), fd)
 	}
-}
-
-// cellInit is the first process of a cell.
-type cellInit struct {
-	// data is what keepData has kept. attached has the names of what was attached,
-	// by place, which one at a time changes.
-	data      *os.File
-	attaching sync.Mutex
-	attached  map[string]string
 }
 
 // reapAll reaps all that ends in the cell and has lost its parent. Signals are taken:
@@ -134,20 +116,5 @@ func reapAll() {
 			}
 		}
 		<-signals
-	}
-}
-
-// serve does what one connection asks for.
-func (i *cellInit) serve(conn *net.UnixConn) {
-	defer conn.Close()
-	var c call
-	files, err := receive(conn, &c)
-	defer closeAll(files)
-	switch {
-	case err != nil:
-	case c.Attach != nil:
-		_ = send(conn, i.attach(*c.Attach, files), nil)
-	default: // somebody asks whether it lives
-		_ = send(conn, answer{Started: true}, nil)
 	}
 }

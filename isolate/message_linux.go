@@ -3,7 +3,6 @@ package isolate
 import (
 	"net"
 	"os"
-	"strconv"
 	"syscall"
 
 	"github.com/juju/errors"
@@ -58,47 +57,4 @@ func closeAll(files []*os.File) {
 	for _, f := range files {
 		f.Close()
 	}
-}
-
-// socketName is the socket of a cell's init in the cell's directory.
-const socketName = "init.socket"
-
-// short is a path of the file in dir that fits into a socket's address, however
-// long dir's is, until done is called.
-func short(dir, name string) (path string, done func(), err error) {
-	fd, err := syscall.Open(dir, syscall.O_RDONLY|syscall.O_DIRECTORY|syscall.O_CLOEXEC, 0)
-	if err != nil {
-		return "", nil, errors.Annotatef(err, "cannot open %s", dir)
-	}
-	f := os.NewFile(uintptr(fd), dir)
-	return "/proc/self/fd/" + strconv.Itoa(fd) + "/" + name, func() { f.Close() }, nil
-}
-
-// listen makes the socket of a cell anew.
-func listen(dir string) (*net.UnixListener, error) {
-	path, done, err := short(dir, socketName)
-	if err != nil {
-		return nil, errors.Trace(err)
-	}
-	defer done()
-	if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
-		return nil, errors.Trace(err)
-	}
-	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
-	if err != nil {
-		return nil, errors.Trace(err)
-	}
-	l.SetUnlinkOnClose(false)
-	return l, errors.Trace(os.Chmod(path, 0o600))
-}
-
-// dial connects to the init of a cell.
-func dial(dir string) (*net.UnixConn, error) {
-	path, done, err := short(dir, socketName)
-	if err != nil {
-		return nil, errors.Trace(err)
-	}
-	defer done()
-	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: path, Net: "unix"})
-	return conn, errors.Trace(err)
 }

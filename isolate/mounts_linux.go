@@ -26,40 +26,43 @@ const (
 const oldRoot = "/run/host"
 
 // makeRoot puts the cell's root together and goes there; without are the
-// directories of the host that aren't in it, data is what keepData keeps.
-func makeRoot(s setUp) (data *os.File, without []string, err error) {
+// directories of the host that aren't in it.
+func makeRoot(s setUp) (without []string, err error) {
 	// What is mounted here stays here.
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
-		return nil, nil, noRights("cannot part the mounts from the host's", err)
+		return nil, noRights("cannot part the mounts from the host's", err)
 	}
 	places, err := dataPlaces(s)
 	if err != nil {
-		return nil, nil, errors.Trace(err)
+		return nil, errors.Trace(err)
 	}
 	if err := s.bench(); err != nil {
-		return nil, nil, errors.Trace(err)
+		return nil, errors.Trace(err)
 	}
 	if without, err = enterRoot(s, places); err != nil {
-		return nil, nil, errors.Trace(err)
+		return nil, errors.Trace(err)
 	}
 	for _, step := range []func(setUp) error{mountSystem, mountDevices, mountOwn} {
 		if err := step(s); err != nil {
-			return nil, nil, errors.Trace(err)
+			return nil, errors.Trace(err)
 		}
 	}
 	if err := cover(places); err != nil {
-		return nil, nil, errors.Trace(err)
+		return nil, errors.Trace(err)
 	}
-	if data, err = mountJuju(s); err != nil {
-		return nil, nil, errors.Trace(err)
+	if err := mountJuju(s); err != nil {
+		return nil, errors.Trace(err)
 	}
 	if err := furnish(s); err != nil {
-		return nil, nil, errors.Trace(err)
+		return nil, errors.Trace(err)
+	}
+	if err := maskKernel(s.User, s.OwnNet); err != nil {
+		return nil, errors.Trace(err)
 	}
 	if err := unix.Unmount(oldRoot, unix.MNT_DETACH); err != nil {
-		return nil, nil, errors.Annotate(err, "cannot leave the host's root")
+		return nil, errors.Annotate(err, "cannot leave the host's root")
 	}
-	return data, without, errors.Trace(os.Remove(oldRoot))
+	return without, errors.Trace(os.Remove(oldRoot))
 }
 
 // enterRoot makes the root what there is of the host in the cell, and leaves the
@@ -117,7 +120,7 @@ func overlay(s setUp, lower, target, layer string, between ...string) error {
 	}
 	options := fmt.Sprintf("lowerdir=%s,upperdir=%s,workdir=%s", strings.Join(lowers, ":"), escapeOption(upper), escapeOption(work))
 	options += s.userOption()
-	err := unix.Mount("unitd", target, "overlay", 0, options)
+	err := unix.Mount("unitd", target, "overlay", unix.MS_NODEV, options)
 	if err != nil && onOverlay(upper) {
 		return errOnOverlay
 	}
@@ -326,22 +329,22 @@ func mountOwn(s setUp) error {
 
 // mountJuju has Juju inside, with the program of the hook tools. What is in its
 // agents comes by Attach.
-func mountJuju(s setUp) (data *os.File, err error) {
+func mountJuju(s setUp) error {
 	if err := os.MkdirAll(Juju, 0o755); err != nil {
-		return nil, errors.Trace(err)
+		return errors.Trace(err)
 	}
 	if err := s.bind(filepath.Join(s.Dir, jujuDir), Juju); err != nil {
-		return nil, errors.Trace(err)
+		return errors.Trace(err)
 	}
-	if data, err = keepData(s, Juju+"/agents"); err != nil || s.Client == "" {
-		return data, errors.Trace(err)
+	if s.Client == "" {
+		return nil
 	}
 	client := Juju + "/tools/client"
 	if s.hands != nil {
-		return data, s.takeTo(taking{Path: s.Client, ReadOnly: true, Theirs: true}, client)
+		return s.takeTo(taking{Path: s.Client, ReadOnly: true, Theirs: true}, client)
 	}
 	if err := unix.Mount(filepath.Join(oldRoot, s.Client), client, "", unix.MS_BIND, ""); err != nil {
-		return nil, errors.Annotate(err, "cannot bind the hook tools' program")
+		return errors.Annotate(err, "cannot bind the hook tools' program")
 	}
 	// It is all units' program. Who isn't root may not mount it anew without what the
 	// host's mount is besides, such as nosuid, but may add to that.
@@ -349,5 +352,5 @@ func mountJuju(s setUp) (data *os.File, err error) {
 	if unix.MountSetattr(unix.AT_FDCWD, client, 0, attr) != nil { // a kernel before 5.12
 		_ = unix.Mount("", client, "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY, "")
 	}
-	return data, nil
+	return nil
 }

@@ -153,6 +153,22 @@ func (o opening) perform(root int) (*os.File, error) {
 	return o.open(root)
 }
 
+// actAs makes this thread another user to files, with root's rights. 0 is the host's root,
+// which it is.
+func actAs(uid, gid int) error {
+	if uid == 0 && gid == 0 {
+		return nil
+	}
+	_, err := unix.SetfsgidRetGid(gid)
+	if err == nil {
+		_, err = unix.SetfsuidRetUid(uid)
+	}
+	if err != nil {
+		return err
+	}
+	return keepRights()
+}
+
 // keepRights gives a thread that has become another user to files root's rights to them
 // again.
 func keepRights() error {

@@ -6,7 +6,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/juju/errors"
@@ -33,22 +35,12 @@ type child struct {
 // initLog is what an init has said, in the cell's directory.
 const initLog = "init.log"
 
-// spawn starts the init in its name spaces, with a socket to listen at.
-func (c *Cell) spawn(set setUp) (_ *child, err error) {
-	listener, err := listen(c.dir)
-	if err != nil {
-		return nil, errors.Trace(err)
-	}
-	defer listener.Close()
-	socket, err := listener.File()
-	if err != nil {
-		return nil, errors.Trace(err)
-	}
-	defer socket.Close()
-	return c.begin(spaces{attr: nameSpaces(set), asks: set.Mapped.Many()}, socket)
+// spawn starts the init in its name spaces.
+func (c *Cell) spawn(set setUp) (*child, error) {
+	return c.begin(spaces{attr: nameSpaces(set), asks: set.Mapped.Many()})
 }
 
-// begin starts this program as an init with those files, from listenerFile on, and after
+// begin starts this program as an init with those files, from firstFile on, and after
 // them, if it asks, with what it asks hands by.
 func (c *Cell) begin(s spaces, files ...*os.File) (_ *child, err error) {
 	p := &child{log: filepath.Join(c.dir, initLog), ended: make(chan struct{})}
@@ -57,6 +49,7 @@ func (c *Cell) begin(s spaces, files ...*os.File) (_ *child, err error) {
 			p.release()
 		}
 	}()
+	ownFilesAlone()
 	log, err := os.OpenFile(p.log, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, errors.Trace(err)
@@ -191,6 +184,23 @@ func untouchable(program string) (*os.File, error) {
 	}
 	return os.NewFile(uintptr(high), program), nil
 }
+
+// ownFilesAlone has programs that this process starts not inherit what it has itself
+// inherited, by which they could get to the host.
+var ownFilesAlone = sync.OnceFunc(func() {
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		if fd, err := strconv.Atoi(e.Name()); err == nil && fd >= firstFile {
+			unix.CloseOnExec(fd)
+		}
+	}
+})
+
+// inProc is a path to an open file.
+func inProc(f *os.File) string { return "/proc/self/fd/" + strconv.Itoa(int(f.Fd())) }
 
 // ask tells the init something and waits for its report.
 func (p *child) ask(v any) (without []string, err error) {

@@ -273,7 +273,7 @@ func TestHostAWorkloadContainerOverTheHostsRoot(t *testing.T) {
 	spec.Layers, spec.First.Path = []string{top, isolate.HostRoot}, "/inside"
 	c := w.start("web", spec)
 	c.want("cat /etc/on-top; ls "+mine.Name()+" /run/* 2>/dev/null; ls "+w.dir+"; stat -c %a /tmp; echo mine >/etc/unitd-isolate-test; rm /etc/debian_version; cat /etc/unitd-isolate-test", "on top\n1777\nmine")
-	c.want(uncover(w.dir), "unmounted")
+	c.want(uncover(w.dir), "") // it is the host's root, and may not
 	if _, err := os.Stat("/etc/unitd-isolate-test"); !os.IsNotExist(err) {
 		t.Errorf("the host has it too: %v", err)
 	}

@@ -31,7 +31,7 @@ type taking struct {
 // any case.
 func (s setUp) handsFile() int {
 	if s.First == nil {
-		return listenerFile + 1
+		return firstFile
 	}
 	return logFile + 1 // it has joined what it joins already
 }

@@ -31,6 +31,8 @@ func (c *Cell) ways(was record, only bool) []way {
 		return []way{wayRoot}
 	case os.Geteuid() != 0:
 		return []way{wayUser}
+	case c.cells.HostUsers:
+		return []way{wayRoot}
 	case only:
 		return []way{wayMapped, wayRoot}
 	}

@@ -59,36 +59,6 @@ type report struct {
 	Without []string `json:"without,omitempty"`
 }
 
-// call asks an init to do something. One that asks for nothing finds out whether it
-// lives.
-type call struct {
-	// Attach is what to attach or detach. It comes as a file where its place isn't
-	// told.
-	Attach *attachment `json:"attach,omitempty"`
-}
-
-// attachment is a directory of the host that is to be inside, or no longer.
-type attachment struct {
-	// Name is what it is, for people, and to tell it from others at its place.
-	Name string `json:"name"`
-	// To is its place inside.
-	To string `json:"to"`
-	// From is where it is below setUp.Data, for an init that isn't given it as a
-	// file.
-	From string `json:"from,omitempty"`
-	// ReadOnly: nothing can be written to it.
-	ReadOnly bool `json:"read-only,omitempty"`
-	// Off: it is to be taken away.
-	Off bool `json:"off,omitempty"`
-}
-
-// answer is what an init says of a call.
-type answer struct {
-	Err     string `json:"err,omitempty"`
-	Started bool   `json:"started,omitempty"` // it is done
-	Taken   bool   `json:"taken,omitempty"`   // Err is that the place has another attachment
-}
-
 // maxMessage bounds what is read at once.
 const maxMessage = 8 << 20
 
