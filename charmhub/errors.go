@@ -40,7 +40,7 @@ func (f fault) said() string {
 	}
 	text := strings.Join(strings.Fields(f.Message), " ")
 	if text == "" {
-		text = strings.ReplaceAll(f.Code, "-", " ")
+		text = strings.Join(strings.Fields(strings.ReplaceAll(f.Code, "-", " ")), " ")
 	}
 	return text
 }

@@ -12,6 +12,7 @@ func FuzzAnswer(f *testing.F) {
 		`"download":{"url":"https://x/y","size":1,"hash-sha-256":"` + strings.Repeat("0", 64) + `"},"resources":[{"name":"seed","type":"file","filename":"a","download":{"url":"http://x","hash-sha-384":"` + strings.Repeat("a", 96) + `"}}]}}]}`))
 	f.Add([]byte(`{"results":[{"instance-key":"1","result":"error","error":{"code":"revision-not-found","extra":{"releases":[{"base":{"name":"ubuntu","channel":"24.04"},"channel":"edge"}],"default-bases":[{}]}}}]}`))
 	f.Add([]byte(`{"error-list":[{"code":"api-error","message":"a\nb"}]}`))
+	f.Add([]byte(`{"error-list":[{"code":"an\nerror"}]}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		e, err := parseAction(b, "1")
 		if err != nil {

@@ -106,13 +106,17 @@ func (c *Cell) ending() bool {
 	if c.process() < 0 {
 		return true
 	}
-	const exiting = 0x4 // PF_EXITING of the kernel's include/linux/sched.h
+	const (
+		exiting = 0x4                     // PF_EXITING of the kernel's include/linux/sched.h
+		killed  = 1 << (unix.SIGKILL - 1) // it is told to, and hasn't been run since
+	)
 	f := statFields(c.record.Pid)
-	if len(f) < 20 {
+	if len(f) < 29 {
 		return true
 	}
-	flags, err := strconv.Atoi(f[6])
-	return err == nil && flags&exiting != 0
+	flags, _ := strconv.ParseUint(f[6], 10, 64) // see proc_pid_stat(5)
+	pending, _ := strconv.ParseUint(f[28], 10, 64)
+	return flags&exiting != 0 || pending&killed != 0
 }
 
 // groupOfOthers is the list of processes of the cgroup in which the cell's programs are
