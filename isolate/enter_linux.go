@@ -62,29 +62,24 @@ func enterMain(args []string) int {
 	if e.group = c.groupOfOthers(); e.group != nil {
 		defer e.group.Close()
 	}
-	var back func()
+	back := func() {}
 	if term.IsTerminal(0) && term.IsTerminal(1) {
 		master, slave, err := c.openTerminal()
 		if err != nil {
 			return fail(cannotRun, errors.Annotate(err, "cannot open a terminal"))
 		}
 		e.files, e.terminal = []*os.File{slave, slave, slave}, true
-		defer slave.Close()
 		back = passOn(master)
 	}
 	pid, err := e.start()
-	for _, f := range e.files[:1] { // of the terminal it has its own by now
-		if e.terminal {
-			f.Close()
-		}
+	if e.terminal {
+		e.files[0].Close() // or the other end would never see that nobody is at it
 	}
 	var status syscall.WaitStatus
 	if err == nil {
 		status = reap(pid)
 	}
-	if back != nil {
-		back()
-	}
+	back()
 	switch {
 	case errors.Is(err, errNotEntered) && c.ending():
 		return fail(NoCell, ended)

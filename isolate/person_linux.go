@@ -5,7 +5,6 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"github.com/juju/errors"
 	"golang.org/x/sys/unix"
@@ -34,15 +33,6 @@ func (c *Cell) Home() string {
 		return "/root"
 	}
 	return c.record.As.Home
-}
-
-// credential is the person as who starts a program needs it.
-func (p Person) credential() *syscall.Credential {
-	c := &syscall.Credential{Uid: uint32(p.UID), Gid: uint32(p.GID)}
-	for _, g := range p.Groups {
-		c.Groups = append(c.Groups, uint32(g))
-	}
-	return c
 }
 
 // OpenAsPerson is OpenFile with the rights of whom the cell's programs run as, who

@@ -2,7 +2,13 @@
 
 package peer
 
-import "net"
+import (
+	"net"
+
+	"github.com/juju/errors"
+)
+
+var errNoLinux = errors.NotSupportedf("asking who is at the other end of a socket, on a system that isn't Linux,")
 
 // Of is an error here.
 func Of(*net.UnixConn) (Who, error) { return Who{}, errNoLinux }
