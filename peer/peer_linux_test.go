@@ -11,7 +11,7 @@ import (
 func TestRootIsWhomZeroStandsFor(t *testing.T) {
 	t.Parallel()
 	for mapping, want := range map[string]int{
-		"         0          0 4294967295\n":                     0,
+		"         0          0 4294967295\n":                      0,
 		"         0     524288      65535\n    584792 589823 1\n": 524288,
 		"         1     100000      65536\n         0 1000 1\n":   1000,
 	} {
