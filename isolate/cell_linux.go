@@ -311,6 +311,9 @@ func (c *Cell) startAs(ctx context.Context, s Spec) error {
 	if _, err := p.ask(ahead); err != nil {
 		return errors.Trace(err)
 	}
+	if err := p.settle(); err != nil {
+		return errors.Trace(err)
+	}
 	c.record.Ready, c.record.Furnished = true, true
 	return errors.Trace(c.save())
 }

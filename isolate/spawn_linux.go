@@ -227,16 +227,22 @@ func (p *child) hasEnded() error {
 	return errors.Errorf("the cell's init has ended: %s", line)
 }
 
+// settle waits until the init has become the program that goes on: until then its first
+// thread may seem to end.
+func (p *child) settle() error {
+	var r report
+	if p.out.Decode(&r) == nil {
+		return errors.New(r.Err)
+	}
+	return nil // that program doesn't report
+}
+
 // goAhead has the init become the first program, and is the error of one that can't.
 func (p *child) goAhead() error {
 	if err := p.in.Encode(goAhead{}); err != nil {
 		return p.hasEnded()
 	}
-	var r report
-	if p.out.Decode(&r) == nil {
-		return errors.New(r.Err)
-	}
-	return nil // the program doesn't report
+	return p.settle()
 }
 
 // abort ends an init that isn't to be.
