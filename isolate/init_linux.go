@@ -45,7 +45,7 @@ const firstFile = 3
 // initMain is a cell's init: it makes the cell's root, says so, waits for the
 // host's part, and then is the parent of what loses its own until somebody kills it.
 func initMain() int {
-	in, out := json.NewDecoder(bufio.NewReader(os.Stdin)), json.NewEncoder(os.Stdout)
+	in := json.NewDecoder(bufio.NewReader(os.Stdin))
 	var s setUp
 	if err := in.Decode(&s); err != nil {
 		return 1
@@ -68,7 +68,7 @@ func initMain() int {
 	if err != nil {
 		return 1
 	}
-	out = json.NewEncoder(os.NewFile(uintptr(reports), "reports"))
+	out := json.NewEncoder(os.NewFile(uintptr(reports), "reports"))
 	without, err := makeRoot(s)
 	if err != nil {
 		rights := errors.Is(err, ErrNoRights)
