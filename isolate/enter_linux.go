@@ -71,6 +71,7 @@ func enterMain(args []string) int {
 		e.files, e.terminal = []*os.File{slave, slave, slave}, true
 		back = passOn(master)
 	}
+	c.giveOutput(e)
 	pid, err := e.start()
 	if e.terminal {
 		e.files[0].Close() // or the other end would never see that nobody is at it
@@ -93,6 +94,25 @@ func enterMain(args []string) int {
 		return dieBy(status.Signal())
 	}
 	return status.ExitStatus()
+}
+
+// giveOutput has the pipes and the terminal that a program is given belong to whom it runs
+// as, who may open them by name, as /dev/stderr: inside nobody is whom they belong to here.
+func (c *Cell) giveOutput(e entry) {
+	if os.Geteuid() != 0 {
+		return // they are its own, or it gives them by itself
+	}
+	uid, gid := c.OfProcess(e.as.UID, e.as.GID)
+	for _, f := range e.files {
+		st, err := f.Stat()
+		switch {
+		case err != nil:
+		case e.terminal:
+			_ = f.Chown(uid, -1)
+		case st.Mode()&os.ModeNamedPipe != 0:
+			_ = f.Chown(uid, gid)
+		}
+	}
 }
 
 // ending says whether the cell's first process has ended, or is about to: then all

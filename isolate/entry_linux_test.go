@@ -43,6 +43,16 @@ func TestHostAProgramOfACellHasNothingOfWhoHasStartedIt(t *testing.T) {
 	}
 }
 
+// TestHostAProgramOpensItsOutputByName, as root and as another user.
+func TestHostAProgramOpensItsOutputByName(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.open("app/0", model.IsolateFiles)
+	want(t, c, "echo out >/dev/stdout; echo err >/dev/stderr", "out\nerr")
+	must(t, c.RunAs(isolate.Person{UID: 7, GID: 8}))
+	want(t, c, "id -u; echo out >/dev/stdout; echo err >/dev/stderr", "7\nout\nerr")
+}
+
 // TestHostAProgramOfACellEndsWithWhoWaitsForIt.
 func TestHostAProgramOfACellEndsWithWhoWaitsForIt(t *testing.T) {
 	t.Parallel()

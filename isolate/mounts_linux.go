@@ -97,7 +97,7 @@ func enterRoot(s setUp, places []string) (without []string, err error) {
 func noRights(what string, err error) error {
 	// An overlay that isn't allowed is "no such device" or "invalid", too, and no
 	// more name spaces than there are may be "no space".
-	if slices.ContainsFunc([]error{unix.EPERM, unix.EACCES, unix.ENODEV, unix.EINVAL, unix.ENOSPC}, func(no error) bool { return errors.Is(err, no) }) {
+	if slices.ContainsFunc([]error{unix.EPERM, unix.EACCES, unix.ENODEV, unix.EINVAL, unix.ENOSPC, unix.ENOSYS, unix.EOPNOTSUPP}, func(no error) bool { return errors.Is(err, no) }) {
 		return errors.WithType(errors.Annotate(err, what), ErrNoRights)
 	}
 	return errors.Annotate(err, what)
