@@ -40,7 +40,7 @@ func (c *Cell) AttachBind(name string, b Bind) error {
 		if has != "" && has != name {
 			return errors.NewAlreadyExists(nil, "cannot have "+name+" at "+b.To+": "+has+" is there")
 		}
-		a := attachment{From: from, To: b.To, ReadOnly: b.ReadOnly, Again: has != ""}
+		a := attachment{From: from, To: b.To, ReadOnly: b.ReadOnly, Theirs: b.Theirs, Again: has != ""}
 		if err := c.perform(a); err != nil {
 			return errors.Annotatef(err, "cannot have %s at %s", name, b.To)
 		}
@@ -116,7 +116,7 @@ func (c *Cell) perform(a attachment) error {
 	}
 	fd := -1
 	if !a.Off {
-		if fd, err = c.takeFor(taking{Path: a.From, All: true}); err != nil {
+		if fd, err = c.takeFor(taking{Path: a.From, All: true, Theirs: a.Theirs}); err != nil {
 			return errors.Trace(err)
 		}
 		defer unix.Close(fd)
@@ -156,6 +156,8 @@ type attachment struct {
 	To   string `json:"to"`
 	// ReadOnly: nothing can be written to it.
 	ReadOnly bool `json:"read-only,omitempty"`
+	// Theirs is that of Bind. Root alone has it so: others' files are never their own.
+	Theirs bool `json:"-"`
 	// Again: something was attached there by the same name. Off: it is to be taken away.
 	Again bool `json:"again,omitempty"`
 	Off   bool `json:"off,omitempty"`

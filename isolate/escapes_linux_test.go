@@ -313,6 +313,41 @@ func TestHostRootOfAMachineDoesNotGetOut(t *testing.T) {
 	}
 }
 
+// TestHostTheAgentOpensNoFilesOfTheKernel for who names one inside, by itself or by a link:
+// hook tools read and write files that a hook names.
+func TestHostTheAgentOpensNoFilesOfTheKernel(t *testing.T) {
+	t.Parallel()
+	for _, hostUsers := range []bool{false, true} {
+		w, spec := secretive(t)
+		w.cells.HostUsers = hostUsers
+		c := w.openBy(spec)
+		want(t, c, "ln -s /proc/sys/kernel/core_pattern /etc/link; echo ok", "ok")
+		for _, path := range []string{"/proc/sys/kernel/core_pattern", "/etc/link", "/proc/kcore", "/proc/1/environ", "/sys/kernel/uevent_seqnum"} {
+			for _, flag := range []int{os.O_RDONLY, os.O_WRONLY, os.O_RDWR | os.O_CREATE} {
+				if f, err := c.OpenAsPerson(path, flag, 0o600); err == nil {
+					f.Close()
+					t.Errorf("%s was opened (%#x)", path, flag)
+				}
+			}
+		}
+	}
+}
+
+// TestHostWhatIsOthersTooCannotBeWrittenTo, whatever is done to its mount.
+func TestHostWhatIsOthersTooCannotBeWrittenTo(t *testing.T) {
+	t.Parallel()
+	for _, hostUsers := range []bool{false, true} {
+		w, spec := secretive(t)
+		w.cells.HostUsers = hostUsers
+		c := w.openBy(spec)
+		program := filepath.Join(w.dir, "program")
+		must(t, os.WriteFile(program, []byte("#!/bin/sh\necho mine\n"), 0o755))
+		want(t, c, "touch /opt/program; echo ok", "ok")
+		must(t, c.AttachBind("program", isolate.Bind{From: program, To: "/opt/program", ReadOnly: true, Theirs: true}))
+		want(t, c, "/opt/program; mount -o remount,bind,rw /opt/program 2>/dev/null; chmod 777 /opt/program 2>/dev/null; (echo x >>/opt/program) 2>/dev/null || echo refused", "mine\nrefused")
+	}
+}
+
 // hide has secrets where nobody may find them.
 func hide(t *testing.T, w *world) {
 	t.Helper()

@@ -62,7 +62,26 @@ func (o opening) open(root int) (*os.File, error) {
 	if err != nil {
 		return nil, &os.PathError{Op: "open", Path: o.Path, Err: err}
 	}
+	if ofKernel(fd) {
+		unix.Close(fd)
+		return nil, &os.PathError{Op: "open", Path: o.Path, Err: unix.EPERM}
+	}
 	return os.NewFile(uintptr(fd), o.Path), nil
+}
+
+// ofKernel says whether a file is one by which the kernel is asked or told something: this
+// process may more there than whoever has named the file.
+func ofKernel(fd int) bool {
+	var st unix.Statfs_t
+	if unix.Fstatfs(fd, &st) != nil {
+		return true
+	}
+	switch int64(st.Type) {
+	case unix.PROC_SUPER_MAGIC, unix.SYSFS_MAGIC, unix.CGROUP_SUPER_MAGIC, unix.CGROUP2_SUPER_MAGIC, unix.DEBUGFS_MAGIC, unix.TRACEFS_MAGIC,
+		unix.SECURITYFS_MAGIC, unix.BPF_FS_MAGIC, unix.BINFMTFS_MAGIC, unix.EFIVARFS_MAGIC, unix.NSFS_MAGIC:
+		return true
+	}
+	return false
 }
 
 // mkdir makes it a directory.

@@ -131,7 +131,7 @@ func takeOwn(s setUp) ([]part, error) {
 
 // takeBind is what is bound, by itself.
 func (s setUp) takeBind(b Bind) (part, error) {
-	fd, err := s.take(taking{Path: b.From, All: true, ReadOnly: b.ReadOnly})
+	fd, err := s.take(taking{Path: b.From, All: true, ReadOnly: b.ReadOnly, Theirs: b.Theirs})
 	if err != nil {
 		return part{}, err
 	}

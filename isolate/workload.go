@@ -40,6 +40,9 @@ type Bind struct {
 	// within the container's root.
 	To       string
 	ReadOnly bool
+	// Theirs: it is others' too, and belongs to nobody inside, so that nothing that a
+	// machine does to its own mounts lets it be written to.
+	Theirs bool
 }
 
 // Limits are what all processes of a workload container may use together; zero is

@@ -29,7 +29,7 @@ func (u *unit) lendPebble(c *cell) error {
 	if err := placeFor(c, charmPebble); err != nil {
 		return errors.Annotatef(err, "cannot make %s for unit %q", charmPebble, u.name)
 	}
-	err = c.AttachBind(charmPebbleName, isolate.Bind{From: from, To: charmPebble, ReadOnly: true})
+	err = c.AttachBind(charmPebbleName, isolate.Bind{From: from, To: charmPebble, ReadOnly: true, Theirs: true})
 	if errors.Is(err, errors.NotValid) { // who isn't root can only attach what is the agent's
 		err = copyInto(c, from, charmPebble)
 	}

@@ -25,7 +25,7 @@ func (c Container) spec(image *oci.Image, with *isolate.Cell, program string) (i
 		return isolate.Spec{}, errors.Trace(err)
 	}
 	args := []string{"run", "--create-dirs", "--hold", "--http", ":" + strconv.Itoa(c.Port), "--verbose"}
-	binds := []isolate.Bind{{From: c.Dir, To: Scratch}, {From: program, To: Program, ReadOnly: true}}
+	binds := []isolate.Bind{{From: c.Dir, To: Scratch}, {From: program, To: Program, ReadOnly: true, Theirs: true}}
 	if c.Identities != "" {
 		const at = "/charm/etc/pebble/identities.yaml"
 		args = append(args, "--identities", at)
