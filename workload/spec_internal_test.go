@@ -59,7 +59,7 @@ func TestTheFirstProcessOfAContainer(t *testing.T) {
 	if !reflect.DeepEqual(*s.First, first) {
 		t.Errorf("\n got %+v\nwant %+v", *s.First, first)
 	}
-	binds := []isolate.Bind{{From: c.Dir, To: "/charm/container"}, {From: "/usr/bin/pebble", To: "/charm/bin/pebble", ReadOnly: true}, data}
+	binds := []isolate.Bind{{From: c.Dir, To: "/charm/container"}, {From: "/usr/bin/pebble", To: "/charm/bin/pebble", ReadOnly: true, Theirs: true}, data}
 	if !slices.Equal(s.Binds, binds) || s.Hostname != "app-0" {
 		t.Errorf("host name %s\n got %+v\nwant %+v", s.Hostname, s.Binds, binds)
 	}
