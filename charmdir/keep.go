@@ -92,7 +92,7 @@ func (k *keeper) entry(from, to, name string, e fs.DirEntry) error {
 		return nil
 	}
 	if e.IsDir() {
-		return k.dir(from, to, name)
+		return k.entryDir(from, to, name)
 	}
 	if _, charms := slices.BinarySearch(k.charms, name); charms {
 		return nil
@@ -102,6 +102,17 @@ func (k *keeper) entry(from, to, name string, e fs.DirEntry) error {
 		k.note(name, to)
 	}
 	return k.deployer.step("keep "+name, func() error { return keepFile(k.deployer.disk, from, to, e) })
+}
+
+// entryDir is dir for an entry of one: what runs in a unit's machine can put a link there
+// meanwhile, which leads elsewhere.
+func (k *keeper) entryDir(from, to, name string) error {
+	entered, leave, err := k.deployer.disk.Enter(filepath.Dir(from), 0, filepath.Base(from))
+	if err != nil {
+		return errors.Trace(err)
+	}
+	defer leave()
+	return k.dir(entered, to, name)
 }
 
 // beside is a path beside one that the new charm has, for a hook's of the same

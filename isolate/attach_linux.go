@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/unitd/unitd/mounts"
+	"github.com/unitd/unitd/threads"
 )
 
 // Attach has a directory of the host, with what is mounted in it, inside at to,
@@ -24,14 +25,15 @@ import (
 //
 // It is made as a mount that is nowhere in the file system, and put into the cell's
 // mounts from outside: nothing that runs in the cell has a way to any other directory
-// of the host. What isn't a directory is mounted over what is at to.
+// of the host. What isn't there at to is made.
 func (c *Cell) Attach(name, from, to string) error {
 	return c.AttachBind(name, Bind{From: from, To: to})
 }
 
-// AttachBind is Attach of what may be read-only.
+// AttachBind is Attach of what may be read-only, or others' too. Below the agent's own
+// directory, the one that has Cells.Dir, no link is followed.
 func (c *Cell) AttachBind(name string, b Bind) error {
-	from, err := filepath.EvalSymlinks(b.From)
+	from, err := c.cells.real(b.From)
 	if err != nil {
 		return errors.Annotatef(err, "cannot attach %s to a unit's machine: %s", name, b.From)
 	}
@@ -128,7 +130,7 @@ func (c *Cell) perform(a attachment) error {
 // takeFor is what root takes of the host for the cell.
 func (c *Cell) takeFor(t taking) (fd int, err error) {
 	if !c.record.Mapped.Many() {
-		return clone(t.Path)
+		return t.clone()
 	}
 	users, err := c.users()
 	if err != nil {
@@ -166,30 +168,25 @@ type attachment struct {
 // in has it in those mounts; fd is the mount that is attached. become makes the thread that
 // does it whom the cell's files belong to.
 func (a attachment) in(mounts *os.File, fd int, become func() error) error {
-	done := make(chan error)
-	go func() {
-		runtime.LockOSThread() // the mounts are the thread's, which ends with this goroutine
-		err := unix.Unshare(unix.CLONE_FS)
-		if err == nil {
-			err = unix.Setns(int(mounts.Fd()), unix.CLONE_NEWNS)
+	return errors.Trace(threads.Lost(func() error { // whose mounts these are
+		if err := unix.Unshare(unix.CLONE_FS); err != nil {
+			return errors.Trace(err)
 		}
-		if err == nil {
-			unix.Umask(0o022)
-			err = become()
+		if err := unix.Setns(int(mounts.Fd()), unix.CLONE_NEWNS); err != nil {
+			return errors.Trace(err)
 		}
-		if err == nil {
-			err = a.put(fd)
+		unix.Umask(0o022)
+		if err := become(); err != nil {
+			return errors.Trace(err)
 		}
-		done <- err
-	}()
-	return errors.Trace(<-done)
+		return errors.Trace(a.put(fd))
+	}))
 }
 
 // put has it there, as this thread sees the files.
 func (a attachment) put(fd int) error {
 	if a.Off {
-		_ = unix.Unmount(a.To, unix.MNT_DETACH)
-		_ = unix.Rmdir(a.To) // a directory that has nothing in it
+		a.takeOff()
 		return nil
 	}
 	var is unix.Stat_t
@@ -205,21 +202,35 @@ func (a attachment) put(fd int) error {
 			return errors.Trace(err)
 		}
 	}
-	if is.Mode&unix.S_IFMT == unix.S_IFDIR {
-		if err := os.MkdirAll(a.To, 0o755); err != nil {
-			return errors.Trace(err)
-		}
+	to, err := place(a.To, is.Mode&unix.S_IFMT != unix.S_IFDIR, new(int))
+	if err != nil {
+		return errors.Trace(err)
 	}
 	if a.ReadOnly { // before anybody finds it
 		if err := readOnly(fd); err != nil {
 			return errors.Trace(err)
 		}
 	}
-	if err := unix.MoveMount(fd, "", unix.AT_FDCWD, a.To, unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
+	if err := unix.MoveMount(fd, "", unix.AT_FDCWD, to, unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
 		return errors.Trace(err)
 	}
 	// What the host mounts in it later, or takes away, is the host's.
-	return errors.Trace(unix.Mount("", a.To, "", unix.MS_REC|unix.MS_PRIVATE, ""))
+	return errors.Trace(unix.Mount("", to, "", unix.MS_REC|unix.MS_PRIVATE, ""))
+}
+
+// takeOff takes it away, with the place that was made for it, and with its unit's
+// directory once nothing is left in that.
+func (a attachment) takeOff() {
+	_ = unix.Unmount(a.To, unix.MNT_DETACH)
+	var st unix.Stat_t
+	if unix.Lstat(a.To, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFREG && st.Size == 0 {
+		_ = unix.Unlink(a.To)
+	} else {
+		_ = unix.Rmdir(a.To) // a directory that has nothing in it
+	}
+	if dir := filepath.Dir(a.To); isBelow(dir, Juju+"/agents/") {
+		_ = unix.Rmdir(dir)
+	}
 }
 
 // performAsUser has it there where this process isn't root: by one that is root of the
@@ -286,9 +297,7 @@ func attachMain() int {
 	err := json.NewDecoder(os.Stdin).Decode(&a)
 	fd := -1
 	if err == nil && !a.Off {
-		if fd, err = clone(a.From); err != nil {
-			err = &os.PathError{Op: "attach", Path: a.From, Err: err}
-		}
+		fd, err = taking{Path: a.From, All: true}.clone()
 	}
 	if err == nil {
 		err = a.in(os.NewFile(firstFile, "mounts"), fd, func() error { return nil })

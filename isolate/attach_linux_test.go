@@ -122,7 +122,7 @@ func TestACellOfAFormerLayoutIsMadeAnew(t *testing.T) {
 	b, err := os.ReadFile(path)
 	must(t, err)
 	former := []byte(`{"layout":1,` + string(b[1:]))
-	former = []byte(strings.Replace(string(former), `"layout":3,`, "", 1))
+	former = []byte(strings.Replace(string(former), `"layout":4,`, "", 1))
 	must(t, os.WriteFile(path, former, 0o600))
 	boots := c.Boots()
 	c = w.open("app/0", model.IsolateFiles)

@@ -76,15 +76,15 @@ func (r record) single() bool { return r.User && !r.IDs.Many() && !r.Mapped.Many
 
 // layout is how the root of a cell is put together: an init that has another one
 // is ended, and the cell made anew. Those of the first had the directory of all
-// agents, and saw the agent's own; those of the second had all rights of the host's root.
-const layout = 3
+// agents, and saw the agent's own; those of the second had all rights of the host's root;
+// those of the third could put links where the agent follows them.
+const layout = 4
 
 // Cell is a unit's machine on this host.
 type Cell struct {
 	cells  *Cells
 	key    string
 	dir    string
-	data   string // Spec.Data, without links
 	record record
 	first  *child // the first program, where this process has started it
 }
@@ -119,8 +119,8 @@ func (c *Cell) Dir() string { return c.dir }
 // Tmp is the cell's /tmp as the host sees it.
 func (c *Cell) Tmp() string { return filepath.Join(c.dir, tmpDir) }
 
-// Juju is the cell's Juju as the host sees it; but for the agents' directories.
-func (c *Cell) Juju() string { return filepath.Join(c.dir, jujuDir) }
+// tools is the directory of the hook tools as the host sees it.
+func (c *Cell) tools() string { return filepath.Join(c.dir, jujuDir, "tools") }
 
 // Command is what to run on the host to have a program run in the cell, in a
 // directory of the cell, as whom RunAs has said. Its environment, files and end are
@@ -174,14 +174,17 @@ func statFields(pid int) []string {
 
 // stop ends the init, and with it all that runs in the cell.
 func (c *Cell) stop() error {
+	was := c.record
 	defer func() { c.record.Pid, c.record.Ready = 0, false }()
-	if c.record.With == nil { // or they are the unit's machine's
-		defer dropNumbers(c.record.Mapped, c.record.process)
+	if c.process() >= 0 {
+		if err := c.cells.disk().Do(durable.Step{Do: stepEnd, Path: c.dir}, c.kill); err != nil {
+			return errors.Trace(err)
+		}
 	}
-	if c.process() < 0 {
-		return nil
+	if was.With == nil { // or they are the unit's machine's
+		dropNumbers(was.Mapped, was.process)
 	}
-	return c.cells.disk().Do(durable.Step{Do: stepEnd, Path: c.dir}, c.kill)
+	return nil
 }
 
 // kill kills the first process, and waits until all that runs in the cell has
@@ -218,7 +221,7 @@ func (c *Cell) kill() error {
 // start makes the cell. What an agent that is killed in it leaves is told by the
 // record, or ends by itself.
 func (c *Cell) start(ctx context.Context, s Spec) error {
-	for _, d := range []string{layersDir, rootDir, tmpDir, jujuDir, jujuDir + "/agents", jujuDir + "/tools"} {
+	for _, d := range []string{layersDir, rootDir, tmpDir, jujuDir, jujuDir + "/tools"} {
 		// Others than root get to what charms have there, whatever the agent's umask.
 		if err := makeDir(filepath.Join(c.dir, d), 0o755); err != nil {
 			return errors.Trace(err)
@@ -231,7 +234,7 @@ func (c *Cell) start(ctx context.Context, s Spec) error {
 		return errors.Trace(err)
 	}
 	if s.Client != "" {
-		if err := os.WriteFile(filepath.Join(c.Juju(), "tools", "client"), nil, 0o755); err != nil {
+		if err := os.WriteFile(filepath.Join(c.tools(), "client"), nil, 0o755); err != nil {
 			return errors.Trace(err)
 		}
 	}
@@ -264,7 +267,7 @@ func makeDir(path string, mode os.FileMode) error {
 
 // startAs starts the init, in a user name space or not.
 func (c *Cell) startAs(ctx context.Context, s Spec) error {
-	s, err := s.resolved()
+	s, err := s.resolved(c.cells.real)
 	if err != nil {
 		return errors.Trace(err)
 	}

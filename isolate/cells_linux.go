@@ -64,11 +64,6 @@ func (c *Cells) Open(ctx context.Context, key string, s Spec) (*Cell, error) {
 	if s.First != nil {
 		return cell, errors.Trace(cell.openFirst(ctx, s))
 	}
-	if s.Data != "" {
-		if cell.data, err = filepath.EvalSymlinks(s.Data); err != nil {
-			return nil, errors.Trace(err)
-		}
-	}
 	if cell.record.Ready && cell.record.Layout == layout && cell.alive() {
 		return cell, nil
 	}
@@ -176,8 +171,8 @@ func (c *Cells) remove(key string) error {
 // removeAll is os.RemoveAll also for directories that their owner has closed, as
 // overlays do.
 func removeAll(disk durable.Disk, dir string) error {
-	if disk.RemoveAll(dir) == nil {
-		return nil
+	if err := disk.RemoveAll(dir); err == nil || os.Geteuid() == 0 { // whom no mode keeps out
+		return errors.Trace(err)
 	}
 	_ = filepath.WalkDir(dir, func(path string, d os.DirEntry, _ error) error {
 		if d != nil && d.IsDir() {

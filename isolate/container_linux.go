@@ -132,10 +132,8 @@ func makeContainer(s setUp) (without []string, err error) {
 	if err := cover(places); err != nil {
 		return nil, errors.Trace(err)
 	}
-	for _, p := range parts {
-		if err := p.put(); err != nil {
-			return nil, errors.Annotatef(err, "cannot have %s inside", p.to)
-		}
+	if err := putAll(parts); err != nil {
+		return nil, errors.Trace(err)
 	}
 	if err := maskKernel(s.User, s.Join); err != nil {
 		return nil, errors.Trace(err)

@@ -34,7 +34,6 @@ package isolate
 import (
 	"net"
 	"net/netip"
-	"path/filepath"
 	"slices"
 
 	"github.com/juju/errors"
@@ -107,8 +106,8 @@ type Spec struct {
 }
 
 // resolved has the host's paths without links, which would lead elsewhere once
-// the root is another one.
-func (s Spec) resolved() (Spec, error) {
+// the root is another one; real is such a path.
+func (s Spec) resolved(real func(path string) (string, error)) (Spec, error) {
 	s.Shared, s.Layers, s.Binds = slices.Clone(s.Shared), slices.Clone(s.Layers), slices.Clone(s.Binds)
 	paths := []*string{&s.Root, &s.Data, &s.Client}
 	for i := range s.Shared {
@@ -124,11 +123,11 @@ func (s Spec) resolved() (Spec, error) {
 		if *p == "" {
 			continue
 		}
-		real, err := filepath.EvalSymlinks(*p)
+		path, err := real(*p)
 		if err != nil {
 			return s, errors.Trace(err)
 		}
-		*p = real
+		*p = path
 	}
 	return s, nil
 }

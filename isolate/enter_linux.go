@@ -37,6 +37,7 @@ const (
 func enterMain(args []string) int {
 	dir, cwd, path := args[0], args[2], args[3]
 	runtime.LockOSThread() // with which the program ends
+	ownFilesAlone()
 	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT)
 	fail := func(code int, err error) int {
 		fmt.Fprintf(os.Stderr, "cannot run %s in the unit's cell: %v\n", filepath.Base(path), err)

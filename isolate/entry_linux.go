@@ -181,7 +181,6 @@ type copies struct {
 	withhold  uint64
 	caps      caps
 	terminal  bool
-	owner     uintptr
 	procs     uintptr // of the cgroup; noFile
 	report    uintptr
 	ours      *os.File
@@ -197,7 +196,7 @@ const noFile = ^uintptr(0)
 // prepare has all there that the copies need. Close it.
 func (e entry) prepare() (_ *copies, err error) {
 	c := &copies{
-		uid: uintptr(e.as.UID), gid: uintptr(e.as.GID), alone: e.alone, terminal: e.terminal, tied: e.tied, more: e.more, withhold: e.withhold, owner: uintptr(e.as.UID),
+		uid: uintptr(e.as.UID), gid: uintptr(e.as.GID), alone: e.alone, terminal: e.terminal, tied: e.tied, more: e.more, withhold: e.withhold,
 		all: ^uint64(0), procs: noFile,
 	}
 	defer func() {

@@ -85,8 +85,8 @@ func TestHostUsersOfACellAreNobodysOnTheHost(t *testing.T) {
 	if n != 1<<16 || a < 1<<19 || b < 1<<19 || a < b+n && b < a+n {
 		t.Errorf("the ranges begin at %d and %d, and have %d", a, b, n)
 	}
-	want(t, first, "head -n1 /proc/self/uid_map; id -u; touch /etc/roots; touch /etc/own; chown 33:34 /etc/own; stat -c %u:%g /etc/own /etc/passwd; (exec sleep 100000 >/dev/null 2>&1 & echo $! >/run/pid)",
-		"0     "+strconv.Itoa(a)+"      65535\n0\n33:34\n0:0")
+	want(t, first, "head -n1 /proc/self/uid_map | tr -s ' '; id -u; touch /etc/roots; touch /etc/own; chown 33:34 /etc/own; stat -c %u:%g /etc/own /etc/passwd; (exec sleep 100000 >/dev/null 2>&1 & echo $! >/run/pid)",
+		"0 "+strconv.Itoa(a)+" 65535\n0\n33:34\n0:0")
 	for file, owner := range map[string]uint32{"roots": 0, "own": 33} {
 		var st unix.Stat_t
 		must(t, unix.Stat(filepath.Join(first.Dir(), "layers/root/upper/etc", file), &st))

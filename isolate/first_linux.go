@@ -49,7 +49,7 @@ func (c *Cell) openFirst(ctx context.Context, s Spec) error {
 // startFirst makes the container. What an agent that is killed in it leaves is
 // told by the record, or ends by itself.
 func (c *Cell) startFirst(ctx context.Context, s Spec) error {
-	s, err := s.resolved()
+	s, err := s.resolved(c.cells.real)
 	if err != nil {
 		return errors.Trace(err)
 	}
@@ -206,7 +206,7 @@ func (c *Cell) openLog(first *First) (*os.File, error) {
 	if first.Log == "" {
 		return os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 	}
-	open := durable.Call{Do: durable.Create, Path: first.Log, Flag: os.O_CREATE | os.O_APPEND | os.O_WRONLY, Mode: 0o640}
+	open := durable.Call{Do: durable.Create, Path: first.Log, Flag: os.O_CREATE | os.O_APPEND | os.O_WRONLY | unix.O_NOFOLLOW, Mode: 0o640}
 	f, err := open.Perform()
 	if c.record.IDs.Many() && os.IsPermission(err) {
 		f, err = c.cells.Beyond(open)

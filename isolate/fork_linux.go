@@ -41,6 +41,8 @@ func (c *copies) enter() {
 			c.fail(stepJoin, errno)
 		}
 	}
+	// Who joins a name space of users becomes somebody, which may undo it.
+	_, _, _ = syscall.RawSyscall(syscall.SYS_PRCTL, unix.PR_SET_DUMPABLE, 0, 0)
 	if errno = c.dropRights(); errno != 0 { // before it is seen from inside
 		c.fail(stepJoin, errno)
 	}
@@ -140,7 +142,7 @@ func (c *copies) dress() (errno syscall.Errno) {
 		if _, _, errno = syscall.RawSyscall(syscall.SYS_IOCTL, 0, unix.TIOCSCTTY, 0); errno != 0 {
 			return errno
 		}
-		_, _, _ = syscall.RawSyscall(syscall.SYS_FCHOWN, 0, c.owner, noFile) // for who opens it by its name
+		_, _, _ = syscall.RawSyscall(syscall.SYS_FCHOWN, 0, c.uid, noFile) // for who opens it by its name
 	}
 	if errno = c.identify(); errno != 0 {
 		return errno
@@ -173,5 +175,6 @@ func (c *copies) identify() (errno syscall.Errno) {
 		return errno
 	}
 	_, _, errno = syscall.RawSyscall(syscall.SYS_SETRESUID, c.uid, c.uid, c.uid)
+	_, _, _ = syscall.RawSyscall(syscall.SYS_PRCTL, unix.PR_SET_DUMPABLE, 0, 0)
 	return errno
 }

@@ -15,7 +15,7 @@ func furnish(s setUp) error {
 	if err := unix.Sethostname([]byte(s.Hostname)); err != nil {
 		return errors.Annotate(err, "cannot set the host name")
 	}
-	for _, dir := range []string{"/run/lock", "/usr/bin", "/var/log/juju"} {
+	for _, dir := range []string{"/run/lock", "/usr/bin", "/var/log/juju", Juju + "/agents"} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return errors.Trace(err)
 		}
@@ -31,8 +31,8 @@ func furnish(s setUp) error {
 		"/etc/hostname": s.Hostname + "\n",
 		"/etc/hosts":    fmt.Sprintf("127.0.0.1\tlocalhost\n%s\t%s\n::1\tlocalhost ip6-localhost ip6-loopback\n", address, s.Hostname),
 	}
-	if text, ok := resolversIn(oldRoot, s.OwnNet); ok {
-		files["/etc/resolv.conf"] = text
+	if s.resolvers != nil {
+		files["/etc/resolv.conf"] = *s.resolvers
 	}
 	for path, text := range osFiles(s.OS) {
 		files[path] = text

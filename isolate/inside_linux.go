@@ -111,7 +111,7 @@ func (c *Cell) demandFile(o opening) (*os.File, error) {
 // directory on the host, and inside. Who is outside of hooks finds the tools of
 // the cell's first unit on the PATH.
 func (c *Cell) ToolsFor(unit string) (host, inside string, err error) {
-	tools := filepath.Join(c.Juju(), "tools")
+	tools := c.tools()
 	host = filepath.Join(tools, unit)
 	if err := makeDir(host, 0o755); err != nil {
 		return "", "", errors.Trace(err)
@@ -135,7 +135,7 @@ func (c *Cell) ToolsFor(unit string) (host, inside string, err error) {
 // the system. charm-helpers asks the first jujud in
 // /var/lib/juju/tools/machine-*.
 func (c *Cell) Jujud(machine, version string) error {
-	dir := filepath.Join(c.Juju(), "tools", "machine-"+machine)
+	dir := filepath.Join(c.tools(), "machine-"+machine)
 	if err := makeDir(dir, 0o755); err != nil {
 		return errors.Trace(err)
 	}

@@ -124,9 +124,6 @@ func (*Cell) Dir() string { return "" }
 // Tmp is empty.
 func (*Cell) Tmp() string { return "" }
 
-// Juju is empty.
-func (*Cell) Juju() string { return "" }
-
 // Command is the program itself.
 func (*Cell) Command(_, path string, args ...string) (program string, all []string) {
 	return path, args

@@ -22,11 +22,10 @@ const (
 	jujuDir   = "juju"   // Juju
 )
 
-// oldRoot is where the host's root is in the cell until all is made.
-const oldRoot = "/run/host"
-
 // makeRoot puts the cell's root together and goes there; without are the
-// directories of the host that aren't in it.
+// directories of the host that aren't in it. What it has of the host is taken first, as
+// mounts that are nowhere, and the host is left before the first of them has its place:
+// so no link that the unit has made in its root leads there.
 func makeRoot(s setUp) (without []string, err error) {
 	// What is mounted here stays here.
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
@@ -36,61 +35,69 @@ func makeRoot(s setUp) (without []string, err error) {
 	if err != nil {
 		return nil, errors.Trace(err)
 	}
-	if err := s.bench(); err != nil {
-		return nil, errors.Trace(err)
-	}
-	if without, err = enterRoot(s, places); err != nil {
-		return nil, errors.Trace(err)
-	}
-	for _, step := range []func(setUp) error{mountSystem, mountDevices, mountOwn} {
-		if err := step(s); err != nil {
-			return nil, errors.Trace(err)
-		}
-	}
-	if err := cover(places); err != nil {
-		return nil, errors.Trace(err)
-	}
-	if err := mountJuju(s); err != nil {
-		return nil, errors.Trace(err)
-	}
-	if err := furnish(s); err != nil {
-		return nil, errors.Trace(err)
-	}
-	if err := maskKernel(s.User, s.OwnNet); err != nil {
-		return nil, errors.Trace(err)
-	}
-	if err := unix.Unmount(oldRoot, unix.MNT_DETACH); err != nil {
-		return nil, errors.Annotate(err, "cannot leave the host's root")
-	}
-	return without, errors.Trace(os.Remove(oldRoot))
-}
-
-// enterRoot makes the root what there is of the host in the cell, and leaves the
-// host's at oldRoot. Nothing is taken that is mounted at, or in, one of the
-// places, nor, by root, what else is there.
-func enterRoot(s setUp, places []string) (without []string, err error) {
-	root := s.root
-	switch {
-	case s.Root != "":
-		err = overlayWithout(s, s.Root, root, "", places)
-	case s.User && s.hands == nil:
-		without, err = userRoot(s, root)
-	default:
-		without, err = hostRoot(s, root, places)
-	}
+	parts, juju, err := takeMachine(s)
 	if err != nil {
 		return nil, errors.Trace(err)
 	}
-	if err := tmpfs(filepath.Join(root, "run"), "mode=755"); err != nil {
+	if text, known := Resolvers(s.OwnNet); known {
+		s.resolvers = &text
+	}
+	if err := s.bench(); err != nil {
 		return nil, errors.Trace(err)
 	}
-	if err := os.Mkdir(filepath.Join(root, oldRoot), 0o700); err != nil {
+	if without, err = layMachine(s, places); err != nil {
 		return nil, errors.Trace(err)
 	}
-	if err := unix.PivotRoot(root, filepath.Join(root, oldRoot)); err != nil {
-		return nil, noRights("cannot change the root", err)
+	if err := changeRoot(s.root); err != nil {
+		return nil, errors.Trace(err)
 	}
-	return without, errors.Trace(os.Chdir("/"))
+	for _, step := range []func() error{
+		ownDirs,
+		func() error { return putAll(parts) },
+		func() error { return cover(places) },
+		func() error { return putAll(juju) },
+		func() error { return furnish(s) },
+		func() error { return maskKernel(s.User, s.OwnNet) },
+	} {
+		if err := step(); err != nil {
+			return nil, errors.Trace(err)
+		}
+	}
+	return without, nil
+}
+
+// layMachine mounts what there is of the host in the cell, with its changes. Nothing is
+// taken that is mounted at, or in, one of the places, nor, by root, what else is there.
+func layMachine(s setUp, places []string) (without []string, err error) {
+	switch {
+	case s.Root != "":
+		return nil, errors.Trace(overlayWithout(s, s.Root, s.root, "", places))
+	case s.User && s.hands == nil:
+		without, err = userRoot(s, s.root)
+	default:
+		without, err = hostRoot(s, s.root, places)
+	}
+	return without, errors.Trace(err)
+}
+
+// ownDirs has the places that a cell has of its own be directories, whatever the unit has
+// made of them.
+func ownDirs() error {
+	for _, dir := range ownPlaces {
+		st, err := os.Lstat(dir)
+		if err == nil && !st.IsDir() {
+			err = os.Remove(dir)
+		} else if err == nil {
+			continue
+		}
+		if err != nil && !os.IsNotExist(err) {
+			return errors.Trace(err)
+		}
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			return errors.Trace(err)
+		}
+	}
+	return nil
 }
 
 // noRights is an error that is ErrNoRights where the kernel has refused.
@@ -185,8 +192,15 @@ func hostRoot(s setUp, root string, places []string, above ...string) (without [
 	}
 	for _, m := range mounts {
 		target := filepath.Join(root, m)
-		if st, err := os.Lstat(target); err != nil || !st.IsDir() {
-			continue // a file, or under something that isn't there
+		fd, err := plain(target)
+		if err != nil {
+			continue // under something that isn't there, or a link that the unit has made
+		}
+		var st unix.Stat_t
+		err = unix.Fstat(fd, &st)
+		unix.Close(fd)
+		if err != nil || st.Mode&unix.S_IFMT != unix.S_IFDIR {
+			continue // a file
 		}
 		if err := overlayWithout(s, m, target, m, seenIn(places, m, mounts)); err != nil {
 			without = append(without, m)
@@ -237,52 +251,6 @@ func tmpfs(at, options string) error {
 	return errors.Annotatef(unix.Mount("tmpfs", at, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, options), "cannot mount %s", at)
 }
 
-// bind has a directory of the host inside, with what is mounted in it.
-func (s setUp) bind(from, to string) error {
-	if s.hands != nil {
-		return s.takeTo(taking{Path: from, All: true}, to)
-	}
-	return errors.Annotatef(unix.Mount(filepath.Join(oldRoot, from), to, "", unix.MS_BIND|unix.MS_REC, ""), "cannot bind %s", to)
-}
-
-// mountSystem mounts what the kernel tells of itself.
-func mountSystem(s setUp) error {
-	if err := os.MkdirAll("/proc", 0o555); err != nil {
-		return errors.Trace(err)
-	}
-	if err := unix.Mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
-		return noRights("cannot mount /proc", err)
-	}
-	if err := os.MkdirAll("/sys", 0o555); err != nil {
-		return errors.Trace(err)
-	}
-	const flags = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC | unix.MS_RDONLY
-	if err := unix.Mount("sysfs", "/sys", "sysfs", flags, ""); err != nil {
-		if err := unix.Mount(filepath.Join(oldRoot, "sys"), "/sys", "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
-			return errors.Annotate(err, "cannot bind /sys")
-		}
-	}
-	return nil
-}
-
-// mountDevices makes a /dev with what every program may use.
-func mountDevices(s setUp) error {
-	if err := tmpfs("/dev", "mode=755"); err != nil {
-		return errors.Trace(err)
-	}
-	_ = unix.Mount("", "/dev", "", unix.MS_REMOUNT|unix.MS_NOSUID, "mode=755") // with devices, where that may be
-	for _, name := range hostDevices {
-		path := filepath.Join("/dev", name)
-		if err := os.WriteFile(path, nil, 0o600); err != nil {
-			return errors.Trace(err)
-		}
-		if err := unix.Mount(filepath.Join(oldRoot, path), path, "", unix.MS_BIND, ""); err != nil {
-			return errors.Annotatef(err, "cannot bind %s", path)
-		}
-	}
-	return furnishDevices()
-}
-
 // hostDevices are those that every program may use.
 var hostDevices = []string{"null", "zero", "full", "random", "urandom", "tty"}
 
@@ -306,51 +274,6 @@ func furnishDevices() error {
 		if err := os.Symlink(to, filepath.Join("/dev", name)); err != nil {
 			return errors.Trace(err)
 		}
-	}
-	return nil
-}
-
-// mountOwn has inside what is the cell's own, and what is the host's for all.
-func mountOwn(s setUp) error {
-	binds := [][2]string{{filepath.Join(s.Dir, tmpDir), "/tmp"}}
-	for _, d := range s.Shared {
-		binds = append(binds, [2]string{d, d})
-	}
-	for _, b := range binds {
-		if err := os.MkdirAll(b[1], 0o755); err != nil {
-			return errors.Trace(err)
-		}
-		if err := s.bind(b[0], b[1]); err != nil {
-			return errors.Trace(err)
-		}
-	}
-	return nil
-}
-
-// mountJuju has Juju inside, with the program of the hook tools. What is in its
-// agents comes by Attach.
-func mountJuju(s setUp) error {
-	if err := os.MkdirAll(Juju, 0o755); err != nil {
-		return errors.Trace(err)
-	}
-	if err := s.bind(filepath.Join(s.Dir, jujuDir), Juju); err != nil {
-		return errors.Trace(err)
-	}
-	if s.Client == "" {
-		return nil
-	}
-	client := Juju + "/tools/client"
-	if s.hands != nil {
-		return s.takeTo(taking{Path: s.Client, ReadOnly: true, Theirs: true}, client)
-	}
-	if err := unix.Mount(filepath.Join(oldRoot, s.Client), client, "", unix.MS_BIND, ""); err != nil {
-		return errors.Annotate(err, "cannot bind the hook tools' program")
-	}
-	// It is all units' program. Who isn't root may not mount it anew without what the
-	// host's mount is besides, such as nosuid, but may add to that.
-	attr := &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}
-	if unix.MountSetattr(unix.AT_FDCWD, client, 0, attr) != nil { // a kernel before 5.12
-		_ = unix.Mount("", client, "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY, "")
 	}
 	return nil
 }

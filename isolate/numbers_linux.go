@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -36,7 +37,7 @@ func takeNumbers() (IDs, error) {
 	if err := os.MkdirAll(numbersDir, 0o755); err != nil {
 		return IDs{}, errors.Trace(err)
 	}
-	others := numbersOfOthers()
+	others := append(numbersOfOthers(), numbersOfProcesses()...)
 	for first := firstNumber; first+numbersEach-1 <= lastNumber; first += numbersEach {
 		if others.overlap(first) || isGiven(first) {
 			continue
@@ -149,6 +150,33 @@ func numbersOfOthers() ranges {
 			all = append(all, [2]int{first, first + size - 1})
 		}
 		file.Close()
+	}
+	return all
+}
+
+// numbersOfProcesses are the ids that name spaces of users have in which anybody runs: of
+// containers that others have made, and of those that a machine which has ended has left.
+func numbersOfProcesses() (all ranges) {
+	paths, _ := filepath.Glob("/proc/[0-9]*/[ug]id_map")
+	for _, path := range paths {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			continue // it has ended
+		}
+		for line := range strings.Lines(string(b)) {
+			columns := strings.Fields(line)
+			if len(columns) != 3 {
+				continue
+			}
+			first, err := strconv.Atoi(columns[1])
+			size, bad := strconv.Atoi(columns[2])
+			if err != nil || bad != nil || first == 0 && size > lastNumber { // all that there are
+				continue
+			}
+			if r := [2]int{first, first + size - 1}; !slices.Contains(all, r) {
+				all = append(all, r)
+			}
+		}
 	}
 	return all
 }

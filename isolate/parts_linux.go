@@ -26,6 +26,51 @@ type part struct {
 // takeParts has all that a container needs beside its layers, in the order in
 // which it is to be mounted.
 func takeParts(s setUp) ([]part, error) {
+	parts, err := takeSystem(s)
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	for _, b := range s.Binds {
+		p, err := s.takeBind(b)
+		if err != nil {
+			return nil, errors.Annotatef(err, "cannot take %s", b.From)
+		}
+		parts = append(parts, p)
+	}
+	return parts, nil
+}
+
+// takeMachine has all that a unit's machine needs beside its root: what is its own or
+// the host's, and, once the agent's directory is hidden, what it has of Juju. What is in
+// the units' directories comes by Attach.
+func takeMachine(s setUp) (parts, juju []part, err error) {
+	if parts, err = takeSystem(s); err != nil {
+		return nil, nil, errors.Trace(err)
+	}
+	for _, dir := range s.Shared {
+		p, err := s.takeBind(Bind{From: dir, To: dir})
+		if err != nil {
+			return nil, nil, errors.Annotatef(err, "cannot take %s", dir)
+		}
+		parts = append(parts, p)
+	}
+	// Only the agent writes there, who would follow links.
+	binds := []Bind{{From: filepath.Join(s.Dir, jujuDir, "tools"), To: Juju + "/tools", ReadOnly: true, Theirs: true}}
+	if s.Client != "" {
+		binds = append(binds, Bind{From: s.Client, To: Juju + "/tools/client", ReadOnly: true, Theirs: true})
+	}
+	for _, b := range binds {
+		p, err := s.takeBind(b)
+		if err != nil {
+			return nil, nil, errors.Annotatef(err, "cannot take %s", b.From)
+		}
+		juju = append(juju, p)
+	}
+	return parts, juju, nil
+}
+
+// takeSystem is what a system has beside its files: of the kernel, and of its own.
+func takeSystem(s setUp) ([]part, error) {
 	proc, err := detached("proc", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC)
 	if err != nil {
 		return nil, noRights("cannot mount /proc", err)
@@ -50,18 +95,7 @@ func takeParts(s setUp) ([]part, error) {
 	}
 	parts = append(parts, part{to: "/dev", mount: -1, do: furnishDevices})
 	own, err := takeOwn(s)
-	if err != nil {
-		return nil, errors.Trace(err)
-	}
-	parts = append(parts, own...)
-	for _, b := range s.Binds {
-		p, err := s.takeBind(b)
-		if err != nil {
-			return nil, errors.Annotatef(err, "cannot take %s", b.From)
-		}
-		parts = append(parts, p)
-	}
-	return parts, nil
+	return append(parts, own...), errors.Trace(err)
 }
 
 // detached makes a file system's mount that is nowhere yet. Who isn't root has to
@@ -113,13 +147,17 @@ func takeGroup() []part {
 // takeOwn is what of the root is the container's from the start: an image has its
 // own, the host's is the host's.
 func takeOwn(s setUp) ([]part, error) {
-	if !s.onHost() {
+	if s.First != nil && !s.onHost() {
 		return []part{
 			{to: "/run", mount: -1, do: func() error { return nil }},
 			{to: "/tmp", mount: -1, do: func() error { return nil }},
 		}, nil
 	}
-	tmp, err := s.take(taking{Path: filepath.Join(s.Dir, layersDir, tmpDir)})
+	dir := filepath.Join(s.Dir, tmpDir)
+	if s.First != nil {
+		dir = filepath.Join(s.Dir, layersDir, tmpDir)
+	}
+	tmp, err := s.take(taking{Path: dir})
 	if err != nil {
 		return nil, errors.Annotate(err, "cannot take /tmp")
 	}
@@ -143,6 +181,16 @@ func (s setUp) takeBind(b Bind) (part, error) {
 // readOnly has a mount, and those in it, refuse writes.
 func readOnly(fd int) error {
 	return unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})
+}
+
+// putAll has all of them at their places, in that order.
+func putAll(parts []part) error {
+	for _, p := range parts {
+		if err := p.put(); err != nil {
+			return errors.Annotatef(err, "cannot have %s inside", p.to)
+		}
+	}
+	return nil
 }
 
 // put has the part at its place.

@@ -2,12 +2,13 @@ package isolate
 
 import (
 	"os"
-	"runtime"
 	"strconv"
 	"strings"
 
 	"github.com/juju/errors"
 	"golang.org/x/sys/unix"
+
+	"github.com/unitd/unitd/threads"
 )
 
 // RunAs has the programs that are started from now on, by Command, run as a person;
@@ -108,13 +109,8 @@ func (o opening) in(root int) (*os.File, error) {
 	if o.As.UID == 0 {
 		return o.perform(root)
 	}
-	type opened struct {
-		f   *os.File
-		err error
-	}
-	done := make(chan opened)
-	go func() {
-		runtime.LockOSThread() // the rights are the thread's, which ends with this goroutine
+	var f *os.File
+	err := threads.Lost(func() error { // whose rights these are
 		err := unix.Setgroups(o.As.Groups)
 		if err == nil {
 			_, err = unix.SetfsgidRetGid(o.As.GID)
@@ -122,17 +118,15 @@ func (o opening) in(root int) (*os.File, error) {
 		if err == nil {
 			_, err = unix.SetfsuidRetUid(o.As.UID)
 		}
-		var f *os.File
 		if err == nil && o.Root {
 			err = keepRights()
 		}
 		if err == nil {
 			f, err = o.perform(root)
 		}
-		done <- opened{f, err}
-	}()
-	got := <-done
-	return got.f, got.err
+		return err
+	})
+	return f, err
 }
 
 // perform opens or makes it, with the rights of this thread.

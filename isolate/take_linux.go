@@ -5,9 +5,12 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"github.com/juju/errors"
 	"golang.org/x/sys/unix"
+
+	"github.com/unitd/unitd/mounts"
 )
 
 // An agent that is root has its units' machines in user name spaces in which the host's
@@ -76,46 +79,91 @@ func (p *child) serveHands() error {
 	return nil
 }
 
+// real is a path of the host without links. In the agent's own directory none is
+// followed: in some places there units can make them.
+func (c *Cells) real(path string) (string, error) {
+	own := filepath.Dir(c.Dir)
+	if !isBelow(path, own) || path == own {
+		path, err := filepath.EvalSymlinks(path)
+		return path, errors.Trace(err)
+	}
+	real, err := filepath.EvalSymlinks(own)
+	return filepath.Join(real, below(own, path)), errors.Trace(err)
+}
+
+// plain opens what is at a path that has no links, or had none: one that is there
+// now was made to lead elsewhere.
+func plain(path string) (int, error) {
+	fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS})
+	if err != nil {
+		return -1, &os.PathError{Op: "take", Path: path, Err: err}
+	}
+	return fd, nil
+}
+
 // take makes the mount for that name space of users.
 func (t taking) take(users int) (fd int, err error) {
-	fd, err = t.open(t.All, users)
-	if err == unix.EINVAL && t.All { // a file system in it can't be had so, such as /proc
-		fd, err = t.open(false, users)
+	if fd, err = t.clone(); err != nil {
+		return -1, errors.Trace(err)
 	}
+	if err = t.prepare(fd, users); err != nil {
+		unix.Close(fd)
+		return -1, &os.PathError{Op: "take", Path: t.Path, Err: err}
+	}
+	return fd, nil
+}
+
+// clone makes the mount as the host has it.
+func (t taking) clone() (int, error) {
+	at, err := plain(t.Path)
+	if err != nil {
+		return -1, err
+	}
+	defer unix.Close(at)
+	flags := uint(unix.OPEN_TREE_CLONE | unix.OPEN_TREE_CLOEXEC | unix.AT_EMPTY_PATH)
+	if t.All {
+		flags |= unix.AT_RECURSIVE
+	}
+	fd, err := unix.OpenTree(at, "", flags)
 	if err != nil {
 		return -1, &os.PathError{Op: "take", Path: t.Path, Err: err}
 	}
 	return fd, nil
 }
 
-func (t taking) open(all bool, users int) (fd int, err error) {
-	flags := 0
-	if all {
-		flags = unix.AT_RECURSIVE
-	}
-	fd, err = unix.OpenTree(unix.AT_FDCWD, t.Path, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|uint(flags))
-	if err != nil {
-		return -1, err
-	}
+// prepare has the mount be as it is to be. What is mounted in it and can't belong to
+// whom it does on the host, such as /proc, belongs to nobody.
+func (t taking) prepare(fd, users int) error {
 	attr := unix.MountAttr{Propagation: unix.MS_PRIVATE}
-	if !t.Theirs {
-		attr.Attr_set |= unix.MOUNT_ATTR_IDMAP
-		attr.Userns_fd = uint64(users)
-	}
 	if t.ReadOnly {
-		attr.Attr_set |= unix.MOUNT_ATTR_RDONLY
+		attr.Attr_set = unix.MOUNT_ATTR_RDONLY
 	}
-	if err = unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH|uint(flags), &attr); err != nil {
-		unix.Close(fd)
-		return -1, err
+	if err := unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &attr); err != nil || t.Theirs {
+		return err
 	}
-	return fd, nil
+	mapped := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_IDMAP, Userns_fd: uint64(users)}
+	if t.All && unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &mapped) == nil {
+		return nil
+	}
+	if err := unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH, &mapped); err != nil || !t.All {
+		return err
+	}
+	all, err := mounts.Own()
+	if err != nil {
+		return err
+	}
+	for _, m := range all {
+		if in := strings.TrimPrefix(below(t.Path, m.At), "/"); in != "" && isBelow(m.At, t.Path) {
+			_ = unix.MountSetattr(fd, in, unix.AT_SYMLINK_NOFOLLOW, &mapped)
+		}
+	}
+	return nil
 }
 
 // take is what the host has at a path, as a mount that is nowhere yet.
 func (s setUp) take(t taking) (fd int, err error) {
 	if s.hands == nil {
-		if fd, err = clone(t.Path); err == nil && t.ReadOnly {
+		if fd, err = t.clone(); err == nil && t.ReadOnly {
 			err = readOnly(fd)
 		}
 		return fd, err
@@ -182,8 +230,8 @@ func (s setUp) reachAll(dirs []string) (all []string, err error) {
 	return all, nil
 }
 
-// reach is where this process gets to a directory of the host, without what is mounted
-// in it.
+// reach is where this process gets to a directory of the host to read it, without what is
+// mounted in it.
 func (s setUp) reach(dir string) (string, error) {
 	if s.hands == nil {
 		return dir, nil
@@ -196,5 +244,5 @@ func (s setUp) reach(dir string) (string, error) {
 	if err := os.Mkdir(at, 0o755); err != nil {
 		return "", errors.Trace(err)
 	}
-	return at, s.takeTo(taking{Path: dir}, at)
+	return at, s.takeTo(taking{Path: dir, ReadOnly: true}, at)
 }

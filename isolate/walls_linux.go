@@ -141,15 +141,11 @@ func maskKernel(user, ownNet bool) error {
 
 // overItself mounts what is at a path over it, read-only.
 func overItself(path string) error {
-	fd, err := clone(path)
-	if err != nil {
+	if err := unix.Mount(path, path, "", unix.MS_BIND, ""); err != nil {
 		return err
 	}
-	defer unix.Close(fd)
-	if err := readOnly(fd); err != nil {
-		return err
-	}
-	return unix.MoveMount(fd, "", unix.AT_FDCWD, path, unix.MOVE_MOUNT_F_EMPTY_PATH)
+	const flags = unix.MS_BIND | unix.MS_REMOUNT | unix.MS_RDONLY | unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC
+	return unix.Mount("", path, "", flags, "")
 }
 
 // hideOfKernel has a file be empty, and a directory have nothing.

@@ -38,6 +38,8 @@ type setUp struct {
 	// root is where the root is put together, layers has what has changed of it, as
 	// this process gets to them.
 	root, layers string
+	// resolvers is what /etc/resolv.conf of a machine that is new says; nil: what it has.
+	resolvers *string
 }
 
 // single says whether there is one user inside.

@@ -19,6 +19,7 @@ import (
 	"github.com/juju/errors"
 
 	"github.com/unitd/unitd/debuglog"
+	"github.com/unitd/unitd/isolate"
 	"github.com/unitd/unitd/kube"
 )
 
@@ -78,7 +79,7 @@ func (u *unit) seeAccount(ctx context.Context, trusted bool) error {
 		if err := u.keepAccount(map[string][]byte{"namespace": []byte(u.model.Name())}); err != nil {
 			return errors.Trace(err)
 		}
-		if err := c.Attach("serviceaccount", u.accountDir(), kube.AccountDir); err != nil {
+		if err := c.AttachBind("serviceaccount", isolate.Bind{From: u.accountDir(), To: kube.AccountDir, ReadOnly: true, Theirs: true}); err != nil {
 			return errors.Trace(err)
 		}
 		a.attached = true

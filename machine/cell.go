@@ -147,14 +147,20 @@ func (u *unit) isolate(ctx context.Context) error {
 	return u.tellMachine(ctx)
 }
 
-// moveIn has the unit's directory and tools in its cell.
+// moveIn has in its cell what the unit has beside its charm. Of the unit's directory the
+// cell has what the charm is to find, each by itself: the rest is the agent's alone, and
+// who could write there could have the agent follow links.
 func (u *unit) moveIn(c *cell) error {
-	// What charms run under other users reads there, whom the directories above
-	// keep out on the host. Source: docs/spec/uniter-facts.md.
-	if err := u.disk.Chmod(u.dir, 0o755); err != nil {
+	resources := u.resourcesDir()
+	if err := u.disk.MkdirAll(resources, 0o755); err != nil {
 		return errors.Trace(err)
 	}
-	if err := c.Attach(u.name.Tag(), u.dir, c.inside(u.dir)); err != nil {
+	// What charms run under other users reads there, whom the directories above
+	// keep out on the host. Source: docs/spec/uniter-facts.md.
+	if err := u.letAllRead(resources); err != nil {
+		return errors.Trace(err)
+	}
+	if err := c.Attach(resourcesName+u.name.Tag(), resources, c.inside(resources)); err != nil {
 		return errors.Trace(err)
 	}
 	if err := c.Jujud(u.machine, hooks.Version); err != nil {
@@ -170,6 +176,26 @@ func (u *unit) moveIn(c *cell) error {
 	return nil
 }
 
+// seeCharm has the charm in the unit's cell that is deployed by now, if one is.
+func (u *unit) seeCharm() error {
+	c := u.cell.Load()
+	if c == nil {
+		return nil
+	}
+	path := u.charm.Path()
+	if _, err := os.Lstat(path); os.IsNotExist(err) {
+		return nil
+	}
+	return errors.Trace(c.Attach(u.name.Tag(), path, c.inside(path)))
+}
+
+// The names by which a unit's things are attached, before its own; its charm has that
+// alone.
+const (
+	resourcesName = "resources of "
+	socketName    = "socket of "
+)
+
 // leaveCell takes what is a subordinate's out of the cell of its principal, when it
 // is gone.
 func (u *unit) leaveCell() {
@@ -177,7 +203,12 @@ func (u *unit) leaveCell() {
 	if c == nil || u.principal == "" {
 		return // all of the cell goes
 	}
-	failed := []error{c.Detach(u.name.Tag(), c.inside(u.dir)), charmdir.RemoveTree(u.disk, u.toolsDir.Path())}
+	failed := []error{charmdir.RemoveTree(u.disk, u.toolsDir.Path())}
+	for name, at := range map[string]string{
+		u.name.Tag(): charmdir.NewDeployer(u.disk, u.dir).Path(), resourcesName + u.name.Tag(): u.resourcesDir(), socketName + u.name.Tag(): u.socketPath(),
+	} {
+		failed = append(failed, c.Detach(name, c.inside(at)))
+	}
 	for id, at := range c.storage {
 		failed = append(failed, c.Detach(string(id), at))
 	}
@@ -276,7 +307,7 @@ func (a *modelAgent) hostOf(machine string) (h Host, known bool) {
 
 // listen opens the unit's socket for hook tools, also for those in its cell.
 func (u *unit) listen() (*tools.Server, error) {
-	path := filepath.Join(u.dir, "agent.socket")
+	path := u.socketPath()
 	c := u.cell.Load()
 	if c == nil {
 		return tools.Listen(path, u.log)
@@ -287,10 +318,28 @@ func (u *unit) listen() (*tools.Server, error) {
 	}
 	s.OpenBy(c.OpenAsPerson)
 	s.ServeRange(c.Numbers())
-	s.GiveBy(func(path string, uid int) error { return u.disk.Lchown(path, uid, -1) })
+	err = s.GiveBy(func(path string, uid int) error { return u.disk.Lchown(path, c.caller(uid), -1) })
+	if err == nil {
+		err = c.AttachBind(socketName+u.name.Tag(), isolate.Bind{From: path, To: c.inside(path), Theirs: true})
+	}
+	if err != nil {
+		return nil, stderrors.Join(err, s.Close())
+	}
 	s.ServeOutside(func(call context.Context, req wire.Request) wire.Reply { return u.outside(call, u.cellOf(), req) })
 	return s, nil
 }
+
+// caller is the number of a user of the cell as the owner of a socket that the cell has
+// as the host does: that of the user's processes.
+func (c *cell) caller(uid int) int {
+	if _, own := c.Numbers(); own > 0 {
+		uid, _ = c.OfProcess(uid, 0)
+	}
+	return uid
+}
+
+// socketPath is the socket for the unit's hook tools.
+func (u *unit) socketPath() string { return filepath.Join(u.dir, "agent.socket") }
 
 // command is a program of the charm as it is to be run: in the unit's cell, if it
 // has one.

@@ -36,15 +36,18 @@ func (v liveView) Resource(name string) (string, error) {
 	v.u.fetching.Lock()
 	defer v.u.fetching.Unlock()
 	if given.Image != nil {
-		path := filepath.Join(v.u.dir, "resources", name, imageFile)
+		path := filepath.Join(v.u.resourcesDir(), name, imageFile)
 		return v.u.seenAt(path), errors.Trace(v.u.writeImage(v.ctx, app.Name, name, path))
 	}
-	path := filepath.Join(v.u.dir, "resources", name, filepath.Base(spec.Filename))
+	path := filepath.Join(v.u.resourcesDir(), name, filepath.Base(spec.Filename))
 	if sum, err := fileSum(path); err == nil && sum == given.SHA256 {
 		return v.u.seenAt(path), nil
 	}
 	return v.u.seenAt(path), errors.Trace(v.u.fetch(v.ctx, given.File, path))
 }
+
+// resourcesDir has the resources that the charm has asked for.
+func (u *unit) resourcesDir() string { return filepath.Join(u.dir, "resources") }
 
 // imageFile is what resource-get prints the path of for an image.
 const imageFile = "content.yaml"
@@ -77,10 +80,13 @@ func (u *unit) fetch(ctx context.Context, from state.File, path string) error {
 
 // putFile puts what write writes at path, whole or not at all.
 func (u *unit) putFile(path string, mode os.FileMode, write func(io.Writer) error) error {
-	if err := u.disk.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+	all, of := filepath.Split(filepath.Dir(path))
+	dir, leave, err := u.disk.Enter(all, 0o755, of)
+	if err != nil {
 		return errors.Trace(err)
 	}
-	f, err := u.disk.CreateTemp(filepath.Dir(path), ".fetch-*")
+	defer leave()
+	f, err := u.disk.CreateTemp(dir, ".fetch-*")
 	if err != nil {
 		return errors.Trace(err)
 	}
@@ -98,7 +104,7 @@ func (u *unit) putFile(path string, mode os.FileMode, write func(io.Writer) erro
 	if err := u.give(f.Name()); err != nil {
 		return errors.Trace(err)
 	}
-	return errors.Trace(u.disk.Rename(f.Name(), path))
+	return errors.Trace(u.disk.Rename(f.Name(), filepath.Join(dir, filepath.Base(path))))
 }
 
 // fileSum is the hash of a file's content.

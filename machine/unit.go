@@ -253,6 +253,9 @@ func (u *unit) live(ctx context.Context) (lost bool, err error) {
 	if err := u.recoverCharm(ctx); err != nil {
 		return false, errors.Trace(err)
 	}
+	if err := u.seeCharm(); err != nil {
+		return false, errors.Trace(err)
+	}
 	defer u.recordingKept()
 	u.oweReboot(ctx)
 	err = u.work(ctx)

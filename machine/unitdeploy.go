@@ -29,6 +29,9 @@ func (u *unit) deploy(ctx context.Context, url string) error {
 	if err := u.charm.Deploy(ctx, f.Name(), url); err != nil {
 		return errors.Trace(err)
 	}
+	if err := u.seeCharm(); err != nil {
+		return errors.Trace(err)
+	}
 	u.noteKept()
 	return u.model.SetUnitCharm(ctx, u.name, url)
 }

@@ -2,25 +2,18 @@ package pebble
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"net"
 	"os"
-	"path/filepath"
-	"runtime"
 
 	"github.com/unitd/unitd/peer"
 )
 
-// maxSocket is how long the path of a socket may be everywhere, in bytes; the
-// kernels' own limits are a little above.
-const maxSocket = 100
-
 // dialSocket connects to a socket, however long its path is: that of a container's
-// is below the agent's directory, which may be anywhere. One that is too long for
-// the kernel is reached from its directory. Pebble takes orders from root alone: where
-// it runs in a user name space, from the one in there.
+// is below the agent's directory, which may be anywhere. Pebble takes orders from root
+// alone: where it runs in a user name space, from the one in there.
 func dialSocket(ctx context.Context, path string) (net.Conn, error) {
-	conn, err := dialAsOneself(ctx, path)
+	conn, err := dialPlain(ctx, path)
 	is, ok := conn.(*net.UnixConn)
 	if err != nil || !ok || os.Geteuid() != 0 {
 		return conn, err
@@ -33,22 +26,24 @@ func dialSocket(ctx context.Context, path string) (net.Conn, error) {
 	return peer.DialAs(path, root)
 }
 
-func dialAsOneself(ctx context.Context, path string) (net.Conn, error) {
-	var d net.Dialer
-	if len(path) <= maxSocket || runtime.GOOS != "linux" {
-		return d.DialContext(ctx, "unix", path)
-	}
-	dir, err := os.Open(filepath.Dir(path))
+func dialPlain(ctx context.Context, path string) (net.Conn, error) {
+	short, leave, err := peer.Plain(path)
 	if err != nil {
 		return nil, err
 	}
-	defer dir.Close()
-	return d.DialContext(ctx, "unix", fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), filepath.Base(path)))
+	defer leave()
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, "unix", short)
+	var failed *net.OpError
+	if errors.As(err, &failed) {
+		failed.Addr = &net.UnixAddr{Name: path, Net: "unix"}
+	}
+	return conn, err
 }
 
 // Listens says whether somebody listens at a socket now.
 func Listens(path string) bool {
-	conn, err := dialAsOneself(context.Background(), path)
+	conn, err := dialPlain(context.Background(), path)
 	if err != nil {
 		return false
 	}

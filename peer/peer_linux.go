@@ -1,16 +1,18 @@
 package peer
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"syscall"
 
 	"github.com/juju/errors"
 	"golang.org/x/sys/unix"
+
+	"github.com/unitd/unitd/threads"
 )
 
 // Of is who made a connection, or listens for it.
@@ -70,15 +72,33 @@ func Dial(path string, from *net.UnixAddr) (*net.UnixConn, error) {
 	})
 }
 
-// inProc calls do with a short path of what is at path: those of sockets must be
-// short, and the agent's directory may be anywhere.
+// Plain is a short path of the socket at path until leave is called: those of sockets must be
+// short, and the agent's directory may be anywhere. Neither the socket nor the directory
+// that it is in may be a link, which whoever can write there could have made to
+// somebody else's socket. The error is the operating system's, ELOOP where there is one.
+func Plain(path string) (short string, leave func(), err error) {
+	dir, name := filepath.Split(path)
+	above, of := filepath.Split(filepath.Clean(dir))
+	at, err := unix.Open(cmp.Or(above, "."), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return "", nil, &os.PathError{Op: "open", Path: above, Err: err}
+	}
+	defer unix.Close(at)
+	fd, err := unix.Openat2(at, filepath.Join(of, name), &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS})
+	if err != nil {
+		return "", nil, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	return fmt.Sprintf("/proc/self/fd/%d", fd), func() { unix.Close(fd) }, nil
+}
+
+// inProc calls do with a path that Plain has found.
 func inProc(path string, do func(path string) (*net.UnixConn, error)) (*net.UnixConn, error) {
-	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
+	short, leave, err := Plain(path)
 	if err != nil {
 		return nil, errors.Trace(err)
 	}
-	defer unix.Close(fd)
-	return do(fmt.Sprintf("/proc/self/fd/%d", fd))
+	defer leave()
+	return do(short)
 }
 
 // Listen makes a Unix socket, however long its path is.
@@ -98,18 +118,12 @@ func DialAs(path string, who Who) (*net.UnixConn, error) {
 		return Dial(path, nil)
 	}
 	return inProc(path, func(path string) (*net.UnixConn, error) {
-		type dialed struct {
-			conn *net.UnixConn
-			err  error
-		}
-		done := make(chan dialed)
-		go func() {
-			runtime.LockOSThread() // the rights are the thread's, which ends with this goroutine
-			conn, err := dialWith(path, who)
-			done <- dialed{conn, err}
-		}()
-		d := <-done
-		return d.conn, d.err
+		var conn *net.UnixConn
+		err := threads.Lost(func() (err error) { // whose rights are given up
+			conn, err = dialWith(path, who)
+			return err
+		})
+		return conn, err
 	})
 }
 

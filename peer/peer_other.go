@@ -19,6 +19,9 @@ func Root(*net.UnixConn) (Who, error) { return Who{}, errNoLinux }
 // Listen is an error here.
 func Listen(string) (*net.UnixListener, error) { return nil, errNoLinux }
 
+// Plain is the path itself: units share the host here.
+func Plain(path string) (short string, leave func(), err error) { return path, func() {}, nil }
+
 // Dial is an error here.
 func Dial(string, *net.UnixAddr) (*net.UnixConn, error) { return nil, errNoLinux }
 

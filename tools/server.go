@@ -111,12 +111,13 @@ func (s *Server) ServeRange(first, size int) {
 	s.callers.first, s.callers.size = first, size
 }
 
-// GiveBy has the socket's file given to users by a function from now on: who isn't
-// root may have it done.
-func (s *Server) GiveBy(give func(path string, uid int) error) {
+// GiveBy has the socket's file given to whom hooks run as by a function, at once and from
+// now on: who isn't root may have it done.
+func (s *Server) GiveBy(give func(path string, uid int) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.giveBy = give
+	return errors.Annotate(s.socket.give(s.callers.hooks, give), "cannot have hooks find their tools")
 }
 
 func (s *Server) mayCall(uid int) bool {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -251,13 +252,16 @@ func (c *container) makeScratch(f *isolate.First) error {
 	if len(f.Groups) > 0 {
 		gid, mode = f.Groups[0], 0o775|os.ModeSetgid
 	}
-	if err := disk.MkdirAll(c.Dir, 0o755); err != nil {
+	// The charm can write to the directory above.
+	dir, leave, err := disk.Enter(filepath.Dir(c.Dir), 0o755, filepath.Base(c.Dir))
+	if err != nil {
 		return errors.Trace(err)
 	}
-	if err := c.own(c.Dir, f.UID, gid); err != nil {
+	defer leave()
+	if err := c.own(dir, f.UID, gid); err != nil {
 		return errors.Trace(err)
 	}
-	return errors.Trace(disk.Chmod(c.Dir, mode))
+	return errors.Trace(disk.Chmod(dir, mode))
 }
 
 // live waits until a container has ended, and says how; false: it is left.

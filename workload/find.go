@@ -16,14 +16,17 @@ const PebbleVariable = "UNITD_PEBBLE"
 // inImages are where images have a Pebble of their own, as rocks do.
 var inImages = []string{"usr/bin/pebble", "bin/pebble", "charm/bin/pebble"}
 
-// FindPebble is the path of the host's Pebble: what UNITD_PEBBLE says, or what the
-// PATH has. The error is NotFound where there is none, or NotValid where what
+// FindPebble is the path, without links, of the host's Pebble: what UNITD_PEBBLE says, or
+// what the PATH has. The error is NotFound where there is none, or NotValid where what
 // UNITD_PEBBLE says isn't a program.
 func FindPebble() (string, error) {
 	if path := os.Getenv(PebbleVariable); path != "" {
 		abs, err := filepath.Abs(path)
 		if err == nil {
 			_, err = exec.LookPath(abs)
+		}
+		if err == nil {
+			abs, err = filepath.EvalSymlinks(abs)
 		}
 		if err != nil {
 			return "", errors.NewNotValid(err, PebbleVariable+"="+path)
@@ -33,6 +36,9 @@ func FindPebble() (string, error) {
 	path, err := exec.LookPath("pebble")
 	if err == nil {
 		path, err = filepath.Abs(path)
+	}
+	if err == nil {
+		path, err = filepath.EvalSymlinks(path)
 	}
 	if err != nil {
 		return "", errors.NewNotFound(nil, "there is no Pebble on this host")

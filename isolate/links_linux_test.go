@@ -1,0 +1,117 @@
+package isolate_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/juju/errors"
+	"golang.org/x/sys/unix"
+
+	"github.com/unitd/unitd/isolate"
+	"github.com/unitd/unitd/model"
+)
+
+// usersOf are the kinds of users that root gives to machines: true is the host's.
+var usersOf = map[string]bool{"users of its own": false, "the host's users": true}
+
+// TestHostLinksOfAMachineLeadNowhereAtItsNextStart: what a unit has put in the places of
+// what a machine has of its own isn't followed to the host.
+func TestHostLinksOfAMachineLeadNowhereAtItsNextStart(t *testing.T) {
+	t.Parallel()
+	for name, host := range usersOf {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.cells.HostUsers = host
+			prey, err := os.MkdirTemp("/var/tmp", "unitd-prey-")
+			must(t, err)
+			t.Cleanup(func() { os.RemoveAll(prey) })
+			must(t, os.Chmod(prey, 0o777))
+			c := w.open("app/0", model.IsolateFiles)
+			endInit(t, c)
+			upper := filepath.Join(c.Dir(), "layers/root/upper")
+			for _, at := range []string{"run", "tmp", "dev", "proc", "sys", "var/lib/juju"} {
+				path := filepath.Join(upper, at)
+				must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+				must(t, os.RemoveAll(path))
+				must(t, os.Symlink(prey, path))
+			}
+			c = w.open("app/0", model.IsolateFiles)
+			want(t, c, "for d in /run /tmp /dev /proc /sys; do test -d $d -a ! -L $d || echo $d; done; echo >/tmp/of-own; ls /dev/null /proc/self/status; ls "+isolate.Juju,
+				"/dev/null\n/proc/self/status\nagents\ntools")
+			left, err := os.ReadDir(prey)
+			must(t, err)
+			if len(left) > 0 {
+				t.Errorf("the host has got %v", left)
+			}
+			mounts, err := os.ReadFile("/proc/self/mountinfo")
+			if err != nil || strings.Contains(string(mounts), prey) {
+				t.Errorf("something is mounted on the host: %v", err)
+			}
+		})
+	}
+}
+
+// TestHostNobodyInsideWritesWhereTheAgentDoes: the agent writes the directory of the hook
+// tools as the host's root, and would follow links there.
+func TestHostNobodyInsideWritesWhereTheAgentDoes(t *testing.T) {
+	t.Parallel()
+	for name, host := range usersOf {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.cells.HostUsers = host
+			c := w.open("app/0", model.IsolateFiles)
+			must(t, c.Jujud("0", "3.6.0"))
+			want(t, c, isolate.Juju+"/tools/machine-0/jujud version | cut -d- -f1", "3.6.0")
+			want(t, c, `cd `+isolate.Juju+`/tools
+mount -o remount,bind,rw . 2>/dev/null
+touch new 2>/dev/null && echo written
+rm -r machine-0 2>/dev/null
+ln -s /etc machine-1 2>/dev/null
+ls`, "client\nmachine-0")
+		})
+	}
+}
+
+// TestHostNoLinkIsFollowedInTheAgentsDirectory: a unit can have put it there since.
+func TestHostNoLinkIsFollowedInTheAgentsDirectory(t *testing.T) {
+	t.Parallel()
+	w, spec := secretive(t)
+	must(t, os.Symlink("/etc", filepath.Join(w.dir, "agents/unit-app-0/link")))
+	c := w.openBy(spec)
+	for _, path := range []string{"link", "link/apt"} {
+		if err := c.Attach(path, filepath.Join(w.dir, "agents/unit-app-0", path), "/srv/etc"); !errors.Is(err, unix.ELOOP) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	// The directory itself may be anywhere.
+	must(t, os.Symlink(w.dir, filepath.Join(filepath.Dir(w.dir), "named")))
+	w.cells.Dir = filepath.Join(filepath.Dir(w.dir), "named/cells")
+	c = w.openBy(spec)
+	must(t, c.Attach("unit-app-1", filepath.Join(filepath.Dir(w.dir), "named/agents/unit-app-1"), "/srv/one"))
+	want(t, c, "cat /srv/one/theirs", "theirs")
+}
+
+// TestHostWhatCannotBeMappedIsSeenAllTheSame: file systems such as /proc belong to whom
+// they do on the host, who is nobody inside.
+func TestHostWhatCannotBeMappedIsSeenAllTheSame(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.open("app/0", model.IsolateFiles)
+	dir := filepath.Join(w.dir, "bound")
+	for _, d := range []string{"kernel", "own"} {
+		must(t, os.MkdirAll(filepath.Join(dir, d), 0o755))
+	}
+	for at, kind := range map[string]string{"kernel": "proc", "own": "tmpfs"} {
+		path := filepath.Join(dir, at)
+		if err := unix.Mount(kind, path, kind, unix.MS_NOSUID, ""); err != nil {
+			t.Skipf("not here: %v", err)
+		}
+		t.Cleanup(func() { _ = unix.Unmount(path, unix.MNT_DETACH) })
+	}
+	must(t, c.Attach("bound", dir, "/srv/bound"))
+	want(t, c, "head -c1 /srv/bound/kernel/uptime >/dev/null && echo there; stat -c %u /srv/bound; touch /srv/bound/own/new; stat -c %u /srv/bound/own/new", "there\n0\n0")
+}
