@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 
 	"github.com/juju/errors"
 
@@ -20,27 +19,8 @@ func RemoveTree(disk durable.Disk, path string) error {
 		return errors.Trace(err)
 	}
 	// What can't be changed, or read, is what the second try fails at.
-	open(disk, path)
+	_ = disk.FreeTree(path)
 	return errors.Trace(disk.RemoveAll(path))
-}
-
-// open has its owner get to all that is in a tree. Who still runs in there may put links in
-// it meanwhile, which nothing out of the tree is changed by.
-func open(disk durable.Disk, path string) {
-	if st, err := os.Lstat(path); err != nil || !st.IsDir() || disk.Chmod(path, 0o700) != nil {
-		return
-	}
-	root, err := os.OpenRoot(path)
-	if err != nil {
-		return
-	}
-	defer root.Close()
-	_ = fs.WalkDir(root.FS(), ".", func(p string, d fs.DirEntry, err error) error {
-		if err == nil && d.IsDir() {
-			_ = disk.Do(durable.Step{Do: durable.Own, Path: filepath.Join(path, p)}, func() error { return root.Chmod(p, 0o700) })
-		}
-		return nil
-	})
 }
 
 // Aside is in the name of what was set aside.

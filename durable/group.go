@@ -56,6 +56,30 @@ func shareOne(root *os.Root, path string, gid int, d fs.DirEntry) error {
 	return nil
 }
 
+// FreeTree has its owner get to all that is in a tree. Who still runs in there may put links
+// in it meanwhile: nothing out of the tree is changed by them. It is one step.
+func (d Disk) FreeTree(path string) error {
+	if st, err := os.Lstat(path); err != nil || !st.IsDir() {
+		return err
+	}
+	return d.step(Own, path, nil, func() error {
+		if err := os.Chmod(path, 0o700); err != nil {
+			return err
+		}
+		root, err := os.OpenRoot(path)
+		if err != nil {
+			return err
+		}
+		defer root.Close()
+		return fs.WalkDir(root.FS(), ".", func(path string, d fs.DirEntry, err error) error {
+			if err == nil && d.IsDir() {
+				_ = root.Chmod(path, 0o700) // others may still be freed
+			}
+			return nil
+		})
+	})
+}
+
 // OfGroup says whether a file is of that group.
 func OfGroup(st fs.FileInfo, gid int) bool {
 	own, ok := st.Sys().(*syscall.Stat_t)

@@ -3,9 +3,9 @@
 // A cell is a root directory whose changes stay in the cell (an overlay over
 // the host's root, or over a prepared one), process ids of its own below a small
 // init, a host name, and a network with an address that the host and the other
-// cells reach. Hooks, and whoever looks at the unit, are run inside through
-// the cell's init, so that nobody has to enter name spaces: its init is a
-// server, and each program in the cell is its child.
+// cells reach. Hooks, and whoever looks at the unit, run inside by joining the
+// cell's name spaces: each such program is a child of whoever has started it, and its
+// init only reaps.
 //
 // What is there of a cell on the host is one directory, its init, and a cable to
 // a bridge. All mounts are in the cell's own mount name space: the kernel takes
@@ -13,8 +13,9 @@
 // record in the directory says which process is the init, and Open finds the
 // cell again, or makes it anew over the changes that are there.
 //
-// Of the agent's own directory a cell sees what Attach brings: its unit's, those
-// of the subordinates that live there, and their storage.
+// Of the agent's own directory a cell sees what Attach brings: what is its unit's and
+// that of the subordinates that live there, and their storage. In some of that its
+// programs can make links, which nothing here follows.
 //
 // A workload container is a cell without an init: Spec.First is its first process
 // itself, and nothing of this program stays in it. It has the network of the unit's
@@ -27,8 +28,8 @@
 // many users inside, and else one. What those ids own is out of the agent's own
 // reach, and done by Cells.Beyond.
 //
-// A cell keeps apart what doesn't know of it. It is no prison: programs in it
-// are root's, as they are outside.
+// What root inside may do is in walls_linux.go; what remains possible is in
+// docs/isolation.md, "Walls".
 package isolate
 
 import (

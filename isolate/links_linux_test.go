@@ -102,16 +102,12 @@ func TestHostWhatCannotBeMappedIsSeenAllTheSame(t *testing.T) {
 	w := newWorld(t)
 	c := w.open("app/0", model.IsolateFiles)
 	dir := filepath.Join(w.dir, "bound")
-	for _, d := range []string{"kernel", "own"} {
-		must(t, os.MkdirAll(filepath.Join(dir, d), 0o755))
+	kernel := filepath.Join(dir, "kernel")
+	must(t, os.MkdirAll(kernel, 0o755))
+	if err := unix.Mount("proc", kernel, "proc", unix.MS_NOSUID, ""); err != nil {
+		t.Skipf("not here: %v", err)
 	}
-	for at, kind := range map[string]string{"kernel": "proc", "own": "tmpfs"} {
-		path := filepath.Join(dir, at)
-		if err := unix.Mount(kind, path, kind, unix.MS_NOSUID, ""); err != nil {
-			t.Skipf("not here: %v", err)
-		}
-		t.Cleanup(func() { _ = unix.Unmount(path, unix.MNT_DETACH) })
-	}
+	t.Cleanup(func() { _ = unix.Unmount(kernel, unix.MNT_DETACH) })
 	must(t, c.Attach("bound", dir, "/srv/bound"))
-	want(t, c, "head -c1 /srv/bound/kernel/uptime >/dev/null && echo there; stat -c %u /srv/bound; touch /srv/bound/own/new; stat -c %u /srv/bound/own/new", "there\n0\n0")
+	want(t, c, "head -c1 /srv/bound/kernel/uptime >/dev/null && echo there; stat -c %u /srv/bound", "there\n0")
 }

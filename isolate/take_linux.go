@@ -5,12 +5,9 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 
 	"github.com/juju/errors"
 	"golang.org/x/sys/unix"
-
-	"github.com/unitd/unitd/mounts"
 )
 
 // An agent that is root has its units' machines in user name spaces in which the host's
@@ -131,8 +128,9 @@ func (t taking) clone() (int, error) {
 	return fd, nil
 }
 
-// prepare has the mount be as it is to be. What is mounted in it and can't belong to
-// whom it does on the host, such as /proc, belongs to nobody.
+// prepare has the mount be as it is to be. If something is mounted in it that can't
+// belong to whom it does on the host, such as /proc, then all that is belongs to nobody:
+// the kernel maps a mount by itself only while it is in no other.
 func (t taking) prepare(fd, users int) error {
 	attr := unix.MountAttr{Propagation: unix.MS_PRIVATE}
 	if t.ReadOnly {
@@ -145,19 +143,7 @@ func (t taking) prepare(fd, users int) error {
 	if t.All && unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, &mapped) == nil {
 		return nil
 	}
-	if err := unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH, &mapped); err != nil || !t.All {
-		return err
-	}
-	all, err := mounts.Own()
-	if err != nil {
-		return err
-	}
-	for _, m := range all {
-		if in := strings.TrimPrefix(below(t.Path, m.At), "/"); in != "" && isBelow(m.At, t.Path) {
-			_ = unix.MountSetattr(fd, in, unix.AT_SYMLINK_NOFOLLOW, &mapped)
-		}
-	}
-	return nil
+	return unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH, &mapped)
 }
 
 // take is what the host has at a path, as a mount that is nowhere yet.
