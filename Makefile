@@ -18,7 +18,7 @@ export RAPID_CHECKS := $(or $(RAPID_CHECKS),25)
 random long stores: export RAPID_CHECKS = 200
 random long stores: export UNITD_TEST_LONG = 1
 
-.PHONY: build picture c-client pebble test test-host test-long format lint vet staticcheck random programs unit plain sessions bench venv host raced cross long stores fuzz install clean
+.PHONY: build picture c-client pebble base test test-host test-long format lint vet staticcheck random programs unit plain sessions bench venv host raced cross long stores fuzz install clean
 
 # What is built is called by its tag, without the v, else by its commit.
 VERSION = $(or $(patsubst v%,%,$(shell git describe --tags --exact-match --match 'v[0-9]*' 2>/dev/null)),0.0.0-dev$(addprefix +,$(shell git rev-parse --short=12 HEAD 2>/dev/null)))
@@ -75,7 +75,7 @@ test-long: ## both of them and more, in two hours or so: run before a release
 	@$(SUITE) stages $(MAKE) $(TEST_STAGES) $(HOST_STAGES) $(LONG_STAGES)
 
 TEST_STAGES = format lint venv unit plain sessions
-HOST_STAGES = venv host raced bench cross
+HOST_STAGES = venv base host raced bench cross
 LONG_STAGES = vet staticcheck random long stores fuzz
 
 # Tests whose names begin with TestHost are for test-host; so are those that start
@@ -145,6 +145,20 @@ programs:
 	@cd $(PROGRAMS) && for p in $$(ls new); do cmp -s new/$$p $$p || mv new/$$p $$p; done && rm -rf new
 unit plain sessions raced host long stores bench: programs
 unit plain sessions raced host long stores bench: export UNITD_TEST_PROGRAMS = $(PROGRAMS)
+
+# A root with systemd, for the tests of machines: where root has debootstrap. It is made
+# once, in a folder of the user's that clones share, and put there whole.
+BASE = $(VENVS)/base-debian-12
+BASE_PACKAGES = systemd,systemd-sysv,dbus,python3-minimal,sudo,lsb-release,iproute2,netbase,ca-certificates,procps
+base: ## a root with systemd, for the tests of machines
+	@if [ -d $(BASE) ]; then :; \
+	elif [ "$$(id -u)" != 0 ] || ! command -v debootstrap >/dev/null; then echo 'no root with systemd is made here, which takes root and debootstrap: the tests with it will be skipped'; \
+	else mkdir -p $(VENVS) && rm -rf $(BASE).new && \
+		if debootstrap --variant=minbase --include=$(BASE_PACKAGES) bookworm $(BASE).new >$(BASE).log 2>&1; then mv $(BASE).new $(BASE); \
+		else tail -n 3 $(BASE).log; echo 'no root with systemd could be made: the tests with it will be skipped'; fi; \
+	fi
+host raced long: base
+host raced long: export UNITD_TEST_BASE = $(shell test -d $(BASE) && echo $(BASE))
 
 unit:
 	@if [ -z "$(RACE)" ]; then \

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -46,6 +47,10 @@ func TestPackagesAreListedWithTheirUses(t *testing.T) {
 		t.Fatal(err)
 	}
 	all, err := List(dir)
+	for len(all) > 0 && all[0].Held { // by a program that another test starts, until it runs
+		runtime.Gosched()
+		all, err = List(dir)
+	}
 	if err != nil || len(all) != 2 || all[0].Key != "bb" || all[0].Held || all[0].Charm != "" || all[0].Size != 1000 {
 		t.Fatalf("got %+v, %v", all, err)
 	}

@@ -64,7 +64,7 @@ test --commands" lists the commands.`,
 	fs.BoolVar(&f.json, "json", false, "print one JSON object for each script")
 	fs.BoolVar(&f.update, "update", false, "rewrite the files in scripts that cmp finds different")
 	fs.BoolVar(&f.keep, "keep", false, "leave the scripts' directories where they are")
-	fs.StringVar(&f.isolate, "isolate", "", "isolate units, as deploy does, where a script doesn't say otherwise: "+strings.Join(model.IsolationModes(), ", ")+" (on where the rights allow it)")
+	fs.StringVar(&f.isolate, "isolate", "", "isolate units, as deploy does, where a script doesn't say otherwise: "+strings.Join(model.SharedRootModes(), ", ")+" (on where the rights allow it)")
 	fs.Lookup("isolate").NoOptDefVal = model.IsolateAuto
 	fs.StringVar(&f.junit, "junit", "", "write a JUnit XML file, for CI")
 	fs.BoolVar(&f.commands, "commands", false, "list the commands of scripts")

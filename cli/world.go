@@ -39,7 +39,7 @@ world is gone when there is no more to read.`,
 	}
 	fs := cmd.Flags()
 	fs.BoolVar(&real, "real-time", false, "have time go on as the host's does")
-	fs.StringVar(&isolate, "isolate", model.IsolateOff, "isolate units, as deploy does: "+strings.Join(model.IsolationModes(), ", "))
+	fs.StringVar(&isolate, "isolate", model.IsolateOff, "isolate units, as deploy does: "+strings.Join(model.SharedRootModes(), ", "))
 	fs.Lookup("isolate").NoOptDefVal = model.IsolateAuto
 	return cmd
 }

@@ -77,6 +77,9 @@ func (f Isolate) ForContainers(i model.Isolation, charm model.Charm) model.Isola
 // Source: docs/spec/juju-clients.md §10.2.
 func OnBase(i model.Isolation, charm model.Charm, given, ofModel model.Base) (model.Isolation, string) {
 	base := charm.ChooseBase(given, ofModel)
+	if i.Mode == model.IsolateMachine && i.OS == "" {
+		i.OS = isolate.HostOS // its root is that system
+	}
 	if !i.On() || i.OS == isolate.HostOS {
 		return i, base.String()
 	}

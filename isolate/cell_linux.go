@@ -67,6 +67,8 @@ type record struct {
 	First bool     `json:"first,omitempty"`
 	With  *process `json:"with,omitempty"`
 	Group string   `json:"group,omitempty"`
+	// System: its first process is systemd, in the cgroup Group.
+	System bool `json:"system,omitempty"`
 	// Unkept are its limits that nothing keeps.
 	Unkept []Unkept `json:"unkept,omitempty"`
 }
@@ -176,8 +178,18 @@ func statFields(pid int) []string {
 func (c *Cell) stop() error {
 	was := c.record
 	defer func() { c.record.Pid, c.record.Ready = 0, false }()
+	if was.System {
+		if err := c.haltSystem(); err != nil {
+			return errors.Trace(err)
+		}
+	}
 	if c.process() >= 0 {
 		if err := c.cells.disk().Do(durable.Step{Do: stepEnd, Path: c.dir}, c.kill); err != nil {
+			return errors.Trace(err)
+		}
+	}
+	if was.System {
+		if err := c.endGroup(); err != nil {
 			return errors.Trace(err)
 		}
 	}
@@ -248,7 +260,14 @@ func (c *Cell) start(ctx context.Context, s Spec) error {
 		return errNoNetwork
 	}
 	var err error
-	for _, w := range c.ways(was, s.asRoot) {
+	ways := c.ways(was, s.asRoot)
+	if s.isSystem() {
+		if !slices.Contains(ways, wayMapped) {
+			return errNoSystem
+		}
+		ways = []way{wayMapped}
+	}
+	for _, w := range ways {
 		if err = c.startBy(ctx, w, was, s); err == nil || !errors.Is(err, ErrNoRights) {
 			break
 		}
@@ -280,8 +299,22 @@ func (c *Cell) startAs(ctx context.Context, s Spec) error {
 	if err != nil {
 		return errors.Trace(err)
 	}
+	group := ""
+	if c.record.System = set.isSystem(); c.record.System {
+		if err := set.checkSystem(); err != nil {
+			return errors.Trace(err)
+		}
+		group = c.group(Limits{})
+	}
 	if err := c.save(); err != nil {
 		return errors.Trace(err)
+	}
+	notify, err := c.prepareSystem(group)
+	if err != nil {
+		return errors.Trace(err)
+	}
+	if notify != nil {
+		defer notify.Close()
 	}
 	p, err := c.spawn(set)
 	if err != nil {
@@ -317,6 +350,11 @@ func (c *Cell) startAs(ctx context.Context, s Spec) error {
 	if err := p.settle(); err != nil {
 		return errors.Trace(err)
 	}
+	if notify != nil {
+		if err := c.booted(ctx, p, notify); err != nil {
+			return errors.Trace(err)
+		}
+	}
 	c.record.Ready, c.record.Furnished = true, true
 	return errors.Trace(c.save())
 }
@@ -340,7 +378,7 @@ func (c *Cell) network(set *setUp) (*bridge, error) {
 		return nil, nil
 	}
 	without := func(err error) (*bridge, error) {
-		if set.Mode == model.IsolateOn {
+		if set.Mode == model.IsolateOn || set.isSystem() {
 			return nil, errors.Trace(err)
 		}
 		c.record.Lost = append(c.record.Lost, lostNetwork)

@@ -143,6 +143,9 @@ func (c *Cells) remove(key string) error {
 		return errors.Trace(err)
 	}
 	if err == nil {
+		if cell.record.System { // whose services have nothing left to do
+			_ = cell.kill()
+		}
 		if err := cell.stop(); err != nil {
 			return errors.Trace(err)
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"os/signal"
+	"runtime"
 	"syscall"
 
 	"github.com/juju/errors"
@@ -63,6 +64,9 @@ func initMain() int {
 	if s.First != nil {
 		return firstMain(s, in)
 	}
+	if s.isSystem() {
+		runtime.LockOSThread() // whose name space of cgroups is systemd's
+	}
 	// The agent knows by the end of the reports that this is the program that goes on.
 	reports, err := unix.FcntlInt(1, unix.F_DUPFD_CLOEXEC, aboveFiles)
 	if err != nil {
@@ -92,6 +96,10 @@ func initMain() int {
 		return 1
 	}
 	letGo()
+	if s.isSystem() {
+		_ = out.Encode(report{Err: becomeSystem(s).Error()})
+		return 1
+	}
 	_ = out.Encode(report{Err: reapWithout(withhold(s.User, s.OwnNet)).Error()}) // it can't be with the rights
 	return 1
 }

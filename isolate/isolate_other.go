@@ -97,6 +97,12 @@ func (*Cell) Network() Network { return Network{} }
 // Boots is 0.
 func (*Cell) Boots() int { return 0 }
 
+// System is false.
+func (*Cell) System() bool { return false }
+
+// Reboot is an error.
+func (*Cell) Reboot(context.Context) error { return errNoLinux }
+
 // Running is false.
 func (*Cell) Running() bool { return false }
 

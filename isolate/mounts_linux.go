@@ -57,6 +57,7 @@ func makeRoot(s setUp) (without []string, err error) {
 		func() error { return cover(places) },
 		func() error { return putAll(juju) },
 		func() error { return furnish(s) },
+		func() error { return furnishSystem(s) },
 		func() error { return maskKernel(s.User, s.OwnNet) },
 	} {
 		if err := step(); err != nil {

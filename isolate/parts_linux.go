@@ -59,6 +59,14 @@ func takeMachine(s setUp) (parts, juju []part, err error) {
 	if s.Client != "" {
 		binds = append(binds, Bind{From: s.Client, To: Juju + "/tools/client", ReadOnly: true, Theirs: true})
 	}
+	if s.isSystem() {
+		group, err := takeSystemGroup()
+		if err != nil {
+			return nil, nil, errors.Trace(err)
+		}
+		parts = append(parts, group)
+		binds = append(binds, Bind{From: filepath.Join(s.Dir, notifyName), To: notifySocket, Theirs: true})
+	}
 	for _, b := range binds {
 		p, err := s.takeBind(b)
 		if err != nil {

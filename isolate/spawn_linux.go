@@ -37,7 +37,17 @@ const initLog = "init.log"
 
 // spawn starts the init in its name spaces.
 func (c *Cell) spawn(set setUp) (*child, error) {
-	return c.begin(spaces{attr: nameSpaces(set), asks: set.Mapped.Many()})
+	in := spaces{attr: nameSpaces(set), asks: set.Mapped.Many()}
+	if !set.isSystem() {
+		return c.begin(in)
+	}
+	dir, err := os.Open(c.record.Group)
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	defer dir.Close()
+	in.attr.UseCgroupFD, in.attr.CgroupFD = true, int(dir.Fd())
+	return c.begin(in)
 }
 
 // begin starts this program as an init with those files, from firstFile on, and after

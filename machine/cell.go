@@ -27,6 +27,8 @@ import (
 type cell struct {
 	*isolate.Cell
 	system string
+	// root is the directory that is under the cell's changes; empty: the host's root.
+	root string
 	// agents is the directory on the host that has those of the model's units;
 	// toolsDir is that of this unit's hook tools, inside.
 	agents, toolsDir string
@@ -67,6 +69,9 @@ func (u *unit) seenAt(path string) string {
 // host is the host as the unit in the cell sees it.
 func (c *cell) host(h Host) Host {
 	h.Path = isolate.Path
+	if c.system == isolate.HostOS && c.root != "" {
+		h.readOSRelease(filepath.Join(c.root, "etc/os-release"))
+	}
 	if c.system != isolate.HostOS {
 		h.BaseName, h.BaseChannel, _ = strings.Cut(c.system, "@")
 		h.Ubuntu, h.Debian = h.BaseName == "ubuntu", true
@@ -133,7 +138,7 @@ func (u *unit) isolate(ctx context.Context) error {
 	if lost := c.Lost(); lost != "" {
 		u.log.Warn("the unit is not isolated in all respects", "unit", u.name, "lost", lost)
 	}
-	own := &cell{Cell: c, system: system, agents: agents, storage: map[model.StorageID]string{}}
+	own := &cell{Cell: c, system: system, root: app.Isolation.Root, agents: agents, storage: map[model.StorageID]string{}}
 	if err := u.found(ctx, own, app); err != nil {
 		return errors.Trace(err)
 	}
@@ -141,6 +146,7 @@ func (u *unit) isolate(ctx context.Context) error {
 		return errors.Trace(err)
 	}
 	u.cell.Store(own)
+	u.rebootsItself(ctx, own)
 	if u.principal == "" {
 		u.wiring.enter(u.name.Tag(), u.name, own.Network().Address, own.sidecar, filepath.Join(u.dir, resolverRecord), own.EditFile)
 	}

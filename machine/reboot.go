@@ -75,7 +75,23 @@ func (u *unit) bootToLeave() string {
 	if u.pod || u.rebooter.carryOut == nil {
 		return ""
 	}
+	return u.bootOfReboot()
+}
+
+// bootOfReboot names the time since what juju-reboot reboots was last booted: the unit's own
+// machine, if systemd is in it, or the host.
+func (u *unit) bootOfReboot() string {
+	if c := u.cell.Load(); c != nil && c.System() {
+		return u.boot()
+	}
 	return u.host.Boot
+}
+
+// rebootsItself has juju-reboot reboot the unit's own machine. Nobody's leave is needed.
+func (u *unit) rebootsItself(ctx context.Context, c *cell) {
+	if c.System() {
+		u.rebooter = &rebooter{carryOut: func() error { return c.Reboot(ctx) }, log: u.log}
+	}
 }
 
 // failedByReboot is how a run has ended that has asked for a reboot where none can
@@ -125,8 +141,12 @@ func (u *unit) committedReboot(ctx context.Context, c state.HookCommit) {
 		u.log.Warn("the charm asks for a reboot of its machine; it is noted, not carried out (see unitd agent --allow-reboot)",
 			"unit", u.name, "when", string(c.Changes.Reboot))
 	default:
+		u.reboot = u.bootToLeave() // which an own machine's next boot finds
 		u.rebooter.want()
 		u.rebooter.reboot(ctx, u)
+		if c := u.cell.Load(); c != nil && c.System() {
+			<-ctx.Done() // for errCellLost: until then the unit has something to do
+		}
 	}
 }
 
@@ -135,7 +155,7 @@ func (u *unit) committedReboot(ctx context.Context, c state.HookCommit) {
 func (u *unit) oweReboot(ctx context.Context) {
 	switch {
 	case u.reboot == "":
-	case u.reboot == u.host.Boot && u.rebooter.carryOut != nil:
+	case u.reboot == u.bootOfReboot() && u.rebooter.carryOut != nil:
 		u.rebooter.want()
 		u.rebooter.reboot(ctx, u)
 	default:
@@ -145,6 +165,7 @@ func (u *unit) oweReboot(ctx context.Context) {
 
 // rebooted takes note that the charm's wish is no longer to be met.
 func (u *unit) rebooted(ctx context.Context) {
+	u.reboot = ""
 	if err := u.model.SetRebooted(ctx, u.name); err != nil {
 		u.log.Error("cannot take note of a reboot", "unit", u.name, "err", err)
 	}

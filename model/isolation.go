@@ -27,6 +27,8 @@ const (
 	IsolateOff = "off"
 	// IsolateOn: units have all of it, or don't run.
 	IsolateOn = "on"
+	// IsolateMachine: units have all of it, and systemd, on a root of their own.
+	IsolateMachine = "machine"
 	// IsolateAuto: units have what the rights of their agent allow.
 	IsolateAuto = "auto"
 	// IsolateFiles: units have all but a network of their own.
@@ -35,8 +37,11 @@ const (
 
 // IsolationModes are all of them.
 func IsolationModes() []string {
-	return []string{IsolateOn, IsolateAuto, IsolateFiles, IsolateOff}
+	return []string{IsolateMachine, IsolateOn, IsolateAuto, IsolateFiles, IsolateOff}
 }
+
+// SharedRootModes are those that need no root to be named.
+func SharedRootModes() []string { return IsolationModes()[1:] }
 
 // On says whether units are isolated at all.
 func (i Isolation) On() bool { return i.Mode != "" && i.Mode != IsolateOff }
@@ -53,6 +58,8 @@ func (i Isolation) Validate() error {
 		return errors.NewNotValid(nil, fmt.Sprintf("isolation %q is not known: it can be %s", i.Mode, strings.Join(IsolationModes(), ", ")))
 	case !i.On() && i.Root+i.OS != "":
 		return errors.NewNotValid(nil, "a root or a system is for isolated units only")
+	case i.Mode == IsolateMachine && i.Root == "":
+		return errors.NewNotValid(nil, "isolation \"machine\" needs a root with systemd (--isolate-root DIR)")
 	case i.Root != "" && !strings.HasPrefix(i.Root, "/"):
 		return errors.NewNotValid(nil, fmt.Sprintf("the root %q is not an absolute path", i.Root))
 	}

@@ -223,6 +223,8 @@ func condition(etcd bool) func(string) (bool, error) {
 				_, err := os.Stat(filepath.Join(dir, "pebble"))
 				return err == nil
 			}), nil
+		case "base": // $BASE is a root with systemd, which "make base" makes
+			return os.Getenv("UNITD_TEST_BASE") != "", nil
 		case "long":
 			return os.Getenv("UNITD_TEST_LONG") != "", nil
 		case "pip":
@@ -302,6 +304,7 @@ func setUp(e *testscript.Env, bin string) error {
 	}
 	e.Setenv("CHARMS", charms)
 	e.Setenv("VENV", venv())
+	e.Setenv("BASE", os.Getenv("UNITD_TEST_BASE"))
 	t, ok := e.T().(testing.TB)
 	if !ok {
 		return os.ErrInvalid
