@@ -74,6 +74,9 @@ func (w *world) clearContainers() {
 // Pebble ends, sends a notice, and it is removed.
 type containerLife struct {
 	*world
+	stages   []lifeStage
+	alone    bool     // the unit has no container
+	groups   []string // the cgroups that there were
 	gateway  string
 	notified bool
 }
@@ -90,7 +93,7 @@ func newContainerLife(t *testing.T) *containerLife {
 		t.Fatal(err)
 	}
 	t.Cleanup(w.clearContainers)
-	return &containerLife{world: w}
+	return &containerLife{world: w, stages: containerStages}
 }
 
 // boot is the boot id of the Pebble that answers; empty: none does.
@@ -118,13 +121,16 @@ func (l *containerLife) told() bool {
 	return s["start"] != "" && boot != "" && s["boot-"+boot] != ""
 }
 
-// containerStages are its parts. Each ends when what was done has become known to
-// the charm.
-var containerStages = []struct {
+// lifeStage is a part of a life. It ends when what was done has become known to the charm;
+// the last, without done, when the application is gone.
+type lifeStage struct {
 	name string
 	act  func(*containerLife)
 	done func(*containerLife) bool
-}{
+}
+
+// containerStages are those of a container's life.
+var containerStages = []lifeStage{
 	{"deploy", func(l *containerLife) { l.deployContainer() }, (*containerLife).told},
 	{"notice", func(*containerLife) {}, func(l *containerLife) bool {
 		if !l.notified {
@@ -146,7 +152,7 @@ var containerStages = []struct {
 func (l *containerLife) live(variable string) (kills int) {
 	l.t.Helper()
 	k := l.keep(variable)
-	for _, stage := range containerStages {
+	for _, stage := range l.stages {
 		stage.act(l)
 		if stage.done != nil {
 			l.until(stage.name, func(*state.FullStatus) bool { return stage.done(l) && l.oneOfEach() })
@@ -175,15 +181,22 @@ func (l *containerLife) oneOfEach() bool {
 		if f.Net.Gateway != "" {
 			l.gateway = f.Net.Gateway
 		}
+		if f.Group != "" && !slices.Contains(l.groups, f.Group) {
+			l.groups = append(l.groups, f.Group)
+		}
 		if f.runs() {
 			pids = append(pids, f.Pid)
 		}
 	}
 	found := l.insiders(true)
-	if len(pids) > 2 || len(found) > 1 {
-		l.t.Errorf("first processes %v and Pebbles %q run, want two and one", pids, found)
+	containers := 1
+	if l.alone {
+		containers = 0
 	}
-	return len(pids) == 2 && len(found) == 1
+	if len(pids) > 1+containers || len(found) > containers {
+		l.t.Errorf("first processes %v and Pebbles %q run, want %d and %d", pids, found, 1+containers, containers)
+	}
+	return len(pids) == 1+containers && len(found) == containers
 }
 
 // insiders are the processes that have something of the world mounted; only those
@@ -280,12 +293,42 @@ func TestHostAContainersLifeGoesOnWhoeverIsKilledAtAnyStep(t *testing.T) {
 	steps := filepath.Join(recorded.dir, "steps")
 	recorded.live(stepsVariable + "=" + steps)
 	recorded.check(agents)
+	dieAtEach(t, steps, []victim{agents, pebbles, inits, alls}, newContainerLife, (*containerLife).check)
+}
+
+// dieAtEach lives a life again for a sample of the points at which each of the victims can
+// die.
+func dieAtEach(t *testing.T, steps string, victims []victim, begin func(*testing.T) *containerLife, check func(*containerLife, victim)) {
+	t.Helper()
 	points, err := readPoints(steps)
 	if err != nil {
 		t.Fatal(err)
 	}
+	deaths := sample(points, victims)
+	t.Logf("%d points, of which %d are tried", len(points), len(deaths))
+	var lives sync.WaitGroup
+	for n := range atOnce { // a life is waiting for the most part
+		lives.Go(func() {
+			for i := n; i < len(deaths); i += atOnce {
+				d := deaths[i]
+				t.Run(strings.ReplaceAll(d.String(), "/", "|"), func(t *testing.T) {
+					l := begin(t)
+					kills := l.live(pointVariable + "=" + d.encode())
+					check(l, d.victim)
+					if kills > 1 {
+						t.Errorf("it was killed %d times", kills)
+					}
+				})
+			}
+		})
+	}
+	lives.Wait()
+}
+
+// sample is some of the deaths, another at each run: of each victim one, mostly.
+func sample(points []point, victims []victim) (some []point) {
 	var deaths []point
-	for i, v := range []victim{agents, pebbles, inits, alls} {
+	for i, v := range victims {
 		every := 1
 		if v != agents {
 			every = 4
@@ -296,7 +339,7 @@ func TestHostAContainersLifeGoesOnWhoeverIsKilledAtAnyStep(t *testing.T) {
 			deaths = append(deaths, p)
 		}
 	}
-	tried := 4 // of each victim one, mostly
+	tried := 4
 	switch {
 	case os.Getenv("UNITD_TEST_LONG") == "all": // for hours
 		tried = len(deaths)
@@ -308,29 +351,10 @@ func TestHostAContainersLifeGoesOnWhoeverIsKilledAtAnyStep(t *testing.T) {
 		}
 	}
 	from := rand.IntN(len(deaths))
-	sample := make([]point, 0, tried)
 	for i := range tried {
-		sample = append(sample, deaths[(from+i*len(deaths)/tried)%len(deaths)])
+		some = append(some, deaths[(from+i*len(deaths)/tried)%len(deaths)])
 	}
-	deaths = sample
-	t.Logf("%d points, of which %d are tried", len(points), len(deaths))
-	var lives sync.WaitGroup
-	for n := range atOnce { // a life is waiting for the most part
-		lives.Go(func() {
-			for i := n; i < len(deaths); i += atOnce {
-				d := deaths[i]
-				t.Run(strings.ReplaceAll(d.String(), "/", "|"), func(t *testing.T) {
-					l := newContainerLife(t)
-					kills := l.live(pointVariable + "=" + d.encode())
-					l.check(d.victim)
-					if kills > 1 {
-						t.Errorf("it was killed %d times", kills)
-					}
-				})
-			}
-		})
-	}
-	lives.Wait()
+	return some
 }
 
 // atOnce is how many lives there are side by side.

@@ -14,6 +14,7 @@ type first struct {
 	Pid   int
 	Began string
 	Net   struct{ Gateway string }
+	Group string
 
 	container bool
 }

@@ -145,7 +145,7 @@ func (u *unit) committedReboot(ctx context.Context, c state.HookCommit) {
 		u.rebooter.want()
 		u.rebooter.reboot(ctx, u)
 		if c := u.cell.Load(); c != nil && c.System() {
-			<-ctx.Done() // for errCellLost: until then the unit has something to do
+			<-u.lost // until then the unit has something to do
 		}
 	}
 }

@@ -77,9 +77,11 @@ type unit struct {
 	runTwice    func() bool
 	changed     chan struct{} // has room for one
 	rebooter    *rebooter
-	observer    func(Event)
-	atPoint     func(context.Context, Point) error
-	passed      func(model string, unit model.UnitName) time.Time
+	// lost is closed when the unit's cell has ended, or its agent is to.
+	lost     <-chan struct{}
+	observer func(Event)
+	atPoint  func(context.Context, Point) error
+	passed   func(model string, unit model.UnitName) time.Time
 
 	// pokes counts the pokes; idleAt is how many of them the agent had heard
 	// of when it last found nothing to do. idle is told then.
@@ -229,6 +231,7 @@ func (u *unit) live(ctx context.Context) (lost bool, err error) {
 	}
 	ctx, done := u.whileCellRuns(ctx)
 	defer done()
+	u.lost = ctx.Done()
 	if u.ready != nil && u.cell.Load() != nil {
 		pod, err := u.newPod(ctx)
 		if err != nil {
