@@ -140,6 +140,7 @@ func (a *program) groups() []Group {
 			{"remove-machine", machine.removeMachineCmd},
 			{"machines list-machines", machine.machinesCmd},
 			{"show-machine", machine.showMachineCmd},
+			{"base", baseVerbs{machine.base}.baseCmd},
 		}},
 		{Title: "Spaces", Verbs: []Verb{
 			{"spaces list-spaces", space.spacesCmd},

@@ -11,6 +11,7 @@ import (
 	"github.com/juju/errors"
 
 	"github.com/unitd/unitd/agent"
+	"github.com/unitd/unitd/bases"
 	"github.com/unitd/unitd/isolate"
 	"github.com/unitd/unitd/machine"
 	"github.com/unitd/unitd/model"
@@ -30,12 +31,8 @@ func (f Isolate) Told() bool { return cmp.Or(f.Mode, os.Getenv(isolateVariable))
 // Isolation is what the flags ask for, with what isn't said as it is mostly.
 func (f Isolate) Isolation() (model.Isolation, error) {
 	i := model.Isolation{Mode: cmp.Or(f.Mode, os.Getenv(isolateVariable)), Root: f.Root, OS: f.OS}
-	if i.Root != "" {
-		abs, err := filepath.Abs(i.Root)
-		if err != nil {
-			return i, errors.Trace(err)
-		}
-		i.Root = abs
+	if err := named(&i); err != nil {
+		return i, err
 	}
 	if err := i.Validate(); err != nil {
 		return i, agent.Wrongf("%v", err)
@@ -54,6 +51,27 @@ func (f Isolate) Isolation() (model.Isolation, error) {
 		return i, agent.Wrongf("--isolate-os: %v", err)
 	}
 	return i, nil
+}
+
+// named has the root be a directory, which may have been named as a base of this host.
+func named(i *model.Isolation) (err error) {
+	if i.Root == "" {
+		return nil
+	}
+	if _, err := model.ParseBase(i.Root); err != nil {
+		i.Root, err = filepath.Abs(i.Root)
+		return errors.Trace(err)
+	}
+	dir, err := agent.DataDirPath()
+	if err != nil {
+		return errors.Trace(err)
+	}
+	b, err := bases.Of(dir).Find(i.Root)
+	if errors.Is(err, errors.NotFound) {
+		return agent.Wrongf("%v", err)
+	}
+	i.Root = b.Root
+	return errors.Trace(err)
 }
 
 // ForContainers is how units of a charm are isolated: as i says, but where that is not

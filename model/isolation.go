@@ -59,7 +59,7 @@ func (i Isolation) Validate() error {
 	case !i.On() && i.Root+i.OS != "":
 		return errors.NewNotValid(nil, "a root or a system is for isolated units only")
 	case i.Mode == IsolateMachine && i.Root == "":
-		return errors.NewNotValid(nil, "isolation \"machine\" needs a root with systemd (--isolate-root DIR)")
+		return errors.NewNotValid(nil, "isolation \"machine\" needs a root with systemd: --isolate-root DIR, or --isolate-root BASE after \"unitd base fetch BASE\"")
 	case i.Root != "" && !strings.HasPrefix(i.Root, "/"):
 		return errors.NewNotValid(nil, fmt.Sprintf("the root %q is not an absolute path", i.Root))
 	}
