@@ -141,6 +141,7 @@ func (a *program) groups() []Group {
 			{"machines list-machines", machine.machinesCmd},
 			{"show-machine", machine.showMachineCmd},
 			{"base", baseVerbs{machine.base}.baseCmd},
+			{"doctor", caches.doctorCmd},
 		}},
 		{Title: "Spaces", Verbs: []Verb{
 			{"spaces list-spaces", space.spacesCmd},

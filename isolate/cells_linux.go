@@ -248,9 +248,15 @@ func (c *Cells) halt(paused bool) error {
 // lack, in a line; it makes one, with its network, and removes it. The error is
 // ErrNoRights if not.
 func (c *Cells) Try(ctx context.Context, s Spec) (lost string, err error) {
+	a, err := c.Attempt(ctx, s)
+	return a.Lost, errors.Trace(err)
+}
+
+// Attempt is Try, which says more of what it has made.
+func (c *Cells) Attempt(ctx context.Context, s Spec) (Attempt, error) {
 	dir, err := os.MkdirTemp(filepath.Dir(c.Dir), "try-isolate-")
 	if err != nil {
-		return "", errors.Trace(err)
+		return Attempt{}, errors.Trace(err)
 	}
 	trial := &Cells{Dir: filepath.Join(dir, "cells"), Program: c.Program}
 	defer trial.Close()
@@ -258,13 +264,13 @@ func (c *Cells) Try(ctx context.Context, s Spec) (lost string, err error) {
 	s.asRoot = s.Mode == model.IsolateOn // who isn't has no network of its own
 	if s.Root == "" && os.Geteuid() != 0 {
 		if err := mayHold(dir); err != nil {
-			return "", errors.Annotate(err, "cannot isolate units")
+			return Attempt{}, errors.Annotate(err, "cannot isolate units")
 		}
 		// What can be had over one directory can be over the host's, too, which take
 		// seconds to look through.
 		s.Root = filepath.Join(dir, "root")
 		if err := os.Mkdir(s.Root, 0o755); err != nil {
-			return "", errors.Trace(err)
+			return Attempt{}, errors.Trace(err)
 		}
 	}
 	s.Data, s.Client = "", ""
@@ -274,9 +280,9 @@ func (c *Cells) Try(ctx context.Context, s Spec) (lost string, err error) {
 		err = removed
 	}
 	if err != nil {
-		return "", errors.Trace(err)
+		return Attempt{}, errors.Trace(err)
 	}
-	return strings.Join(cell.record.Lost, "; "), nil
+	return Attempt{Lost: strings.Join(cell.record.Lost, "; "), OwnUsers: cell.record.Mapped.Many()}, nil
 }
 
 // errNoNetwork is the refusal of what only root can have.

@@ -70,6 +70,14 @@ func (*Cells) Pause() error { return nil }
 // Try is an error, ErrNoRights.
 func (*Cells) Try(context.Context, Spec) (lost string, err error) { return "", errNoLinux }
 
+// Attempt is an error, ErrNoRights.
+func (*Cells) Attempt(context.Context, Spec) (Attempt, error) { return Attempt{}, errNoLinux }
+
+// Facts are that this isn't Linux.
+func (*Cells) Facts() []Fact {
+	return []Fact{{Name: "system", Value: "not Linux", Do: "units share the host here: machines of their own need Linux"}}
+}
+
 // Host is zero.
 func (*Cells) Host() (HostEnd, error) { return HostEnd{}, nil }
 
