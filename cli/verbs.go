@@ -140,7 +140,7 @@ func (a *program) groups() []Group {
 			{"remove-machine", machine.removeMachineCmd},
 			{"machines list-machines", machine.machinesCmd},
 			{"show-machine", machine.showMachineCmd},
-			{"base", baseVerbs{machine.base}.baseCmd},
+			{"base", baseVerbs(machine).baseCmd},
 			{"doctor", caches.doctorCmd},
 		}},
 		{Title: "Spaces", Verbs: []Verb{
