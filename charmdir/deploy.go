@@ -133,10 +133,12 @@ func (d *Deployer) bare(m marker) bool {
 	return false
 }
 
+// maxMarker bounds what is read of a marker, in bytes: each file of a charm has a line.
+const maxMarker = 64 << 20
+
 func (d *Deployer) marker() (marker, error) {
 	var m marker
-	path := filepath.Join(d.Path(), markerName)
-	b, err := os.ReadFile(path)
+	b, err := durable.ReadRegular(d.Path(), markerName, maxMarker)
 	if os.IsNotExist(err) {
 		return m, nil
 	}

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 )
 
 // File is an open file whose writes are steps.
@@ -66,7 +67,7 @@ func (d Disk) WriteFile(path string, b []byte, perm fs.FileMode) error {
 // whenever the machine loses its power. A file beside it, path and ".new", may be
 // left behind, which the next one to replace it writes over.
 func (d Disk) ReplaceFile(path string, b []byte, perm fs.FileMode) error {
-	f, err := d.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, perm)
+	f, err := d.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC|syscall.O_NOFOLLOW, perm)
 	if err != nil {
 		return err
 	}
@@ -115,6 +116,16 @@ func (f *File) ReadAt(b []byte, off int64) (int, error) { return f.file.ReadAt(b
 
 // Stat is that of os.File.
 func (f *File) Stat() (fs.FileInfo, error) { return f.file.Stat() }
+
+// Chmod is that of os.File: it changes what was opened, whatever has its name by now.
+func (f *File) Chmod(mode fs.FileMode) error {
+	return f.disk.step(Own, f.Name(), nil, func() error { return f.file.Chmod(mode) })
+}
+
+// Chown is that of os.File.
+func (f *File) Chown(uid, gid int) error {
+	return f.disk.step(Own, f.Name(), nil, func() error { return f.file.Chown(uid, gid) })
+}
 
 // Name is the path that the file was opened by.
 func (f *File) Name() string { return f.file.Name() }

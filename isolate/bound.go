@@ -30,6 +30,13 @@ func EditBound(path string, edit func(string) string) error {
 
 // edited is what a file has, and what edit makes of it. path is for the error.
 func edited(f *os.File, path string, edit func(string) string) (was, now string, err error) {
+	st, err := f.Stat()
+	if err != nil {
+		return "", "", errors.Trace(err)
+	}
+	if !st.Mode().IsRegular() { // a pipe would be waited for
+		return "", "", errors.Errorf("%s is no regular file, and can't be kept current", path)
+	}
 	b, err := io.ReadAll(io.LimitReader(f, maxEdited+1))
 	if err != nil {
 		return "", "", errors.Trace(err)

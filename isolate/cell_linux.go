@@ -233,6 +233,11 @@ func (c *Cell) kill() error {
 // start makes the cell. What an agent that is killed in it leaves is told by the
 // record, or ends by itself.
 func (c *Cell) start(ctx context.Context, s Spec) error {
+	if c.record.Layout != layout { // of a layout in which programs could make links there
+		if err := removeAll(c.cells.disk(), filepath.Join(c.dir, jujuDir)); err != nil {
+			return errors.Trace(err)
+		}
+	}
 	for _, d := range []string{layersDir, rootDir, tmpDir, jujuDir, jujuDir + "/tools"} {
 		// Others than root get to what charms have there, whatever the agent's umask.
 		if err := makeDir(filepath.Join(c.dir, d), 0o755); err != nil {

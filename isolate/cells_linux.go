@@ -2,6 +2,7 @@ package isolate
 
 import (
 	"context"
+	stderrors "errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -221,27 +222,30 @@ func (c *Cells) halt(paused bool) error {
 	if err != nil || len(keys) == 0 {
 		return errors.Trace(err)
 	}
+	var failed []error // one that can't be ended leaves the others no reason to run
 	for _, key := range keys {
-		cell, err := c.recorded(key)
-		if errors.Is(err, errors.NotFound) {
-			continue // nothing of it has ever run
-		}
-		if err != nil {
-			return errors.Trace(err)
-		}
-		if err := cell.stop(); err != nil {
-			return errors.Trace(err)
-		}
-		cell.record.Paused = paused
-		if err := cell.save(); err != nil {
-			return errors.Trace(err)
-		}
+		failed = append(failed, c.haltOne(key, paused))
 	}
 	b, err := openBridge(c.Dir)
+	if err == nil {
+		err = b.takeDown()
+	}
+	return stderrors.Join(append(failed, errors.Trace(err))...)
+}
+
+func (c *Cells) haltOne(key string, paused bool) error {
+	cell, err := c.recorded(key)
+	if errors.Is(err, errors.NotFound) {
+		return nil // nothing of it has ever run
+	}
 	if err != nil {
 		return errors.Trace(err)
 	}
-	return errors.Trace(b.takeDown())
+	if err := cell.stop(); err != nil {
+		return errors.Trace(err)
+	}
+	cell.record.Paused = paused
+	return errors.Trace(cell.save())
 }
 
 // Try says whether this user could have a cell of that mode, and what it would

@@ -54,7 +54,11 @@ func (c *Cell) root() (int, error) {
 
 // open is the file, with the rights of this thread.
 func (o opening) open(root int) (*os.File, error) {
-	how := &unix.OpenHow{Flags: uint64(o.Flag | unix.O_CLOEXEC), Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
+	flags := o.Flag | unix.O_CLOEXEC
+	if flags&unix.O_PATH == 0 {
+		flags |= unix.O_NOCTTY // a terminal isn't to become the agent's
+	}
+	how := &unix.OpenHow{Flags: uint64(flags), Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
 	if o.Flag&os.O_CREATE != 0 {
 		how.Mode = uint64(o.Perm.Perm())
 	}

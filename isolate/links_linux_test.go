@@ -95,6 +95,18 @@ func TestHostNoLinkIsFollowedInTheAgentsDirectory(t *testing.T) {
 	want(t, c, "cat /srv/one/theirs", "theirs")
 }
 
+// TestHostNobodyWaitsForAPipeOfAUnit: the agent keeps files of machines current that a
+// unit can make pipes of, which are waited for when they are read.
+func TestHostNobodyWaitsForAPipeOfAUnit(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.open("app/0", model.IsolateFiles)
+	want(t, c, "rm /etc/hosts; mkfifo /etc/hosts && echo made", "made")
+	if err := c.EditFile("/etc/hosts", func(was string) string { return was + "x" }); err == nil || !strings.Contains(err.Error(), "is no regular file") {
+		t.Error(err)
+	}
+}
+
 // TestHostWhatCannotBeMappedIsSeenAllTheSame: file systems such as /proc belong to whom
 // they do on the host, who is nobody inside.
 func TestHostWhatCannotBeMappedIsSeenAllTheSame(t *testing.T) {

@@ -151,6 +151,13 @@ func machineID(unit string) string {
 	return fmt.Sprintf("%s-%s-%s-%s-%s", h[:8], h[8:12], h[12:16], h[16:20], h[20:])
 }
 
+// How deep a machine may nest cgroups, so that the path of each is short enough to remove
+// it, and how many it may have, each of which takes memory of the kernel's.
+const (
+	maxDepth       = "12"
+	maxDescendants = "4096"
+)
+
 // delegated are the files of a cgroup that belong to who may divide it.
 var delegated = []string{"", "cgroup.procs", "cgroup.threads", "cgroup.subtree_control", "memory.oom.group", "memory.reclaim"}
 
@@ -166,6 +173,11 @@ func (c *Cell) prepareSystem(above string) (*net.UnixConn, error) {
 	c.makeGroup(above, Limits{})
 	if c.record.Group == "" {
 		return nil, errors.WithType(errors.New("a machine with systemd needs a cgroup of version 2"), ErrNoRights)
+	}
+	for name, most := range map[string]string{"cgroup.max.depth": maxDepth, "cgroup.max.descendants": maxDescendants} {
+		if err := os.WriteFile(filepath.Join(c.record.Group, name), []byte(most), 0o644); err != nil {
+			return nil, errors.Annotate(err, "cannot limit the cgroups of a unit's machine")
+		}
 	}
 	uid, gid := c.OfProcess(0, 0)
 	for _, name := range delegated {

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/juju/errors"
 
@@ -373,7 +374,7 @@ func (u *unit) startable(path string) error {
 	if err != nil || !script {
 		return nil
 	}
-	f, err := c.OpenFile(interpreter, os.O_RDONLY, 0)
+	f, err := c.OpenFile(interpreter, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if os.IsNotExist(err) {
 		return errors.New(StartError(path, os.ErrNotExist))
 	}

@@ -4,6 +4,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/juju/errors"
 
@@ -31,6 +32,12 @@ func (u *unit) nameBinds() []isolate.Bind {
 	return binds
 }
 
+// isRegular says whether reading a file waits for nobody.
+func isRegular(f *os.File) bool {
+	st, err := f.Stat()
+	return err == nil && st.Mode().IsRegular()
+}
+
 // enterNames has the names of a unit in its workload containers, and keeps them
 // current. A file that is there stays the one that it is, as containers have it open
 // that were started by a former agent.
@@ -42,9 +49,11 @@ func (u *unit) enterNames(c *cell) error {
 		"hosts":    "127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n",
 		"hostname": names.Host(u.name) + "\n",
 	}
-	f, err := c.OpenFile("/etc/resolv.conf", os.O_RDONLY, 0) // the host's may lead to nowhere from there
+	f, err := c.OpenFile("/etc/resolv.conf", os.O_RDONLY|syscall.O_NONBLOCK, 0) // the host's may lead to nowhere from there
 	if err == nil {
 		defer f.Close()
+	}
+	if err == nil && isRegular(f) {
 		b, err := io.ReadAll(io.LimitReader(f, 1<<20))
 		if err != nil {
 			return errors.Trace(err)

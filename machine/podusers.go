@@ -9,6 +9,7 @@ import (
 
 	"github.com/juju/errors"
 
+	"github.com/unitd/unitd/durable"
 	"github.com/unitd/unitd/isolate"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
@@ -136,13 +137,16 @@ func (c *cell) podGroup() int {
 
 // give has a file that the agent makes for the charm belong to whom its hooks run
 // as.
-func (u *unit) give(path string) error {
+func (u *unit) give(f *durable.File) error {
 	c := u.cell.Load()
 	if c == nil || c.Person().UID == 0 {
 		return nil
 	}
 	uid, gid := ownerOnHost(c)
-	return errors.Trace(u.disk.Lchown(path, uid, gid))
+	if os.Geteuid() == 0 {
+		return errors.Trace(f.Chown(uid, gid))
+	}
+	return errors.Trace(u.disk.Lchown(f.Name(), uid, gid)) // which may have to be done by another process
 }
 
 // identitiesPath is the file by which Pebbles know the charm that isn't root; empty:

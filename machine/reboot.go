@@ -144,7 +144,7 @@ func (u *unit) committedReboot(ctx context.Context, c state.HookCommit) {
 		u.reboot = u.bootToLeave() // which an own machine's next boot finds
 		u.rebooter.want()
 		u.rebooter.reboot(ctx, u)
-		if c := u.cell.Load(); c != nil && c.System() {
+		if c := u.cell.Load(); c != nil && c.System() && u.reboot != "" { // or it couldn't be
 			<-u.lost // until then the unit has something to do
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/juju/errors"
 	"gopkg.in/yaml.v3"
 
+	"github.com/unitd/unitd/durable"
 	"github.com/unitd/unitd/state"
 )
 
@@ -40,7 +41,7 @@ func (v liveView) Resource(name string) (string, error) {
 		return v.u.seenAt(path), errors.Trace(v.u.writeImage(v.ctx, app.Name, name, path))
 	}
 	path := filepath.Join(v.u.resourcesDir(), name, filepath.Base(spec.Filename))
-	if sum, err := fileSum(path); err == nil && sum == given.SHA256 {
+	if sum, err := v.u.resourceSum(path); err == nil && sum == given.SHA256 {
 		return v.u.seenAt(path), nil
 	}
 	return v.u.seenAt(path), errors.Trace(v.u.fetch(v.ctx, given.File, path))
@@ -95,21 +96,26 @@ func (u *unit) putFile(path string, mode os.FileMode, write func(io.Writer) erro
 	if err := write(f); err != nil {
 		return errors.Trace(err)
 	}
+	// Not by its name, which the charm could have given to a link.
+	if err := f.Chmod(mode); err != nil {
+		return errors.Trace(err)
+	}
+	if err := u.give(f); err != nil {
+		return errors.Trace(err)
+	}
 	if err := f.Close(); err != nil {
-		return errors.Trace(err)
-	}
-	if err := u.disk.Chmod(f.Name(), mode); err != nil {
-		return errors.Trace(err)
-	}
-	if err := u.give(f.Name()); err != nil {
 		return errors.Trace(err)
 	}
 	return errors.Trace(u.disk.Rename(f.Name(), filepath.Join(dir, filepath.Base(path))))
 }
 
-// fileSum is the hash of a file's content.
-func fileSum(path string) (string, error) {
-	f, err := os.Open(path)
+// resourceSum is the hash of a resource's content, as the charm has it by now.
+func (u *unit) resourceSum(path string) (string, error) {
+	name, err := filepath.Rel(u.resourcesDir(), path)
+	if err != nil {
+		return "", errors.Trace(err)
+	}
+	f, err := durable.OpenRegular(u.resourcesDir(), name)
 	if err != nil {
 		return "", errors.Trace(err)
 	}

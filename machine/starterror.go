@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/juju/errors"
+	"github.com/unitd/unitd/durable"
 )
 
 // StartError says why a hook's executable could not be started; the system's
@@ -59,7 +60,7 @@ func interpreterOf(line string) (string, bool) {
 
 // firstLine is the first line of a file, as much of it as the system looks at.
 func firstLine(path string) (string, error) {
-	f, err := os.Open(path)
+	f, err := durable.OpenRegular("", path)
 	if err != nil {
 		return "", errors.Trace(err)
 	}

@@ -1,10 +1,7 @@
 package machine
 
 import (
-	"os"
 	"path/filepath"
-
-	"github.com/juju/errors"
 
 	"github.com/unitd/unitd/workload"
 )
@@ -36,18 +33,3 @@ func PebbleSocket(dir, container string) string {
 func (u *unit) containersDir() string { return filepath.Join(u.dir, containersDir) }
 
 func (u *unit) containerLog(name string) string { return ContainerLog(u.dir, name) }
-
-// moveLogs takes the logs of containers away from where the charm sees them, which is
-// where agents had them that were older. A container that runs goes on writing to its.
-func (u *unit) moveLogs(names []string) error {
-	for _, name := range names {
-		old := filepath.Join(u.containersDir(), name+".log")
-		if st, err := os.Lstat(old); err != nil || !st.Mode().IsRegular() {
-			continue
-		}
-		if err := u.disk.Rename(old, u.containerLog(name)); err != nil {
-			return errors.Annotatef(err, "cannot move the log of container %s", name)
-		}
-	}
-	return nil
-}

@@ -204,9 +204,6 @@ func (u *unit) makePod(ctx context.Context, s *state.Snapshot, l resolver.Local)
 	if err := u.furnishPod(c, s); err != nil {
 		return errors.Trace(err)
 	}
-	if err := u.moveLogs(doc.Charm.ContainerNames()); err != nil {
-		return errors.Trace(err)
-	}
 	if err := c.Attach(containersDir, u.containersDir(), charmContainers); err != nil {
 		return errors.Trace(err)
 	}
@@ -305,7 +302,7 @@ func (u *unit) containersOf(ctx context.Context, s *state.Snapshot, charm model.
 			Image: oci.Source{Reference: reference, Username: image.Username, Password: image.Password}, Digest: image.Digest,
 			Port: workload.FirstPort + i, User: userOf(charm, spec), Dir: dir, Log: u.containerLog(name), Data: u.dataDir,
 			Identities: u.identitiesPath(),
-			Binds:      append(append(u.mountsOf(s, spec), u.nameBinds()...), isolate.Bind{From: u.accountDir(), To: kube.AccountDir, ReadOnly: true}),
+			Binds:      append(append(u.mountsOf(s, spec), u.nameBinds()...), isolate.Bind{From: u.accountDir(), To: kube.AccountDir, ReadOnly: true, Theirs: true}),
 		}
 		template.apply(&one)
 		all = append(all, one)

@@ -138,6 +138,9 @@ func dialWith(path string, who Who) (*net.UnixConn, error) {
 	}
 	f := os.NewFile(uintptr(fd), "unix socket")
 	defer f.Close()
+	if err := unix.Setgroups(nil); err != nil { // of this thread
+		return nil, errors.Trace(err)
+	}
 	const same = ^uintptr(0)
 	for _, set := range []struct {
 		call uintptr

@@ -29,7 +29,7 @@ func (c Container) spec(image *oci.Image, with *isolate.Cell, program string) (i
 	if c.Identities != "" {
 		const at = "/charm/etc/pebble/identities.yaml"
 		args = append(args, "--identities", at)
-		binds = append(binds, isolate.Bind{From: c.Identities, To: at, ReadOnly: true})
+		binds = append(binds, isolate.Bind{From: c.Identities, To: at, ReadOnly: true, Theirs: true})
 	}
 	return isolate.Spec{
 		Name: fmt.Sprintf("container %s", c.Name), Hostname: c.Hostname, ID: c.ID, Layers: image.Layers, Data: c.Data,

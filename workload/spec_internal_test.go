@@ -72,7 +72,7 @@ func TestTheFirstProcessOfAContainer(t *testing.T) {
 	if args := append(first.Args, "--identities", at); !slices.Equal(s.First.Args, args) {
 		t.Errorf("with identities: %q", s.First.Args)
 	}
-	if !slices.Contains(s.Binds, isolate.Bind{From: c.Identities, To: at, ReadOnly: true}) {
+	if !slices.Contains(s.Binds, isolate.Bind{From: c.Identities, To: at, ReadOnly: true, Theirs: true}) {
 		t.Errorf("with identities: %+v", s.Binds)
 	}
 }
