@@ -37,16 +37,25 @@ func (c *Cell) AttachBind(name string, b Bind) error {
 	if err != nil {
 		return errors.Annotatef(err, "cannot attach %s to a unit's machine: %s", name, b.From)
 	}
-	return c.attachments(func(at map[string]string) error {
+	return c.attachments(func(at map[string]string, save func() error) error {
 		has := at[b.To]
 		if has != "" && has != name {
 			return errors.NewAlreadyExists(nil, "cannot have "+name+" at "+b.To+": "+has+" is there")
 		}
 		a := attachment{From: from, To: b.To, ReadOnly: b.ReadOnly, Theirs: b.Theirs, Again: has != ""}
+		// An agent that is killed after it has mounted it, and hasn't noted it yet, would
+		// leave what the next one can't mount over: a socket that is removed by then.
+		at[b.To] = name
+		if err := save(); err != nil {
+			return errors.Trace(err)
+		}
 		if err := c.perform(a); err != nil {
+			if has == "" {
+				delete(at, b.To)
+				_ = save() // else it is found to be no mount
+			}
 			return errors.Annotatef(err, "cannot have %s at %s", name, b.To)
 		}
-		at[b.To] = name
 		return nil
 	})
 }
@@ -54,12 +63,15 @@ func (c *Cell) AttachBind(name string, b Bind) error {
 // Detach takes a directory away that Attach has brought; also from those who have
 // it open, once they close it. Not to be there is no error.
 func (c *Cell) Detach(name, to string) error {
-	return c.attachments(func(at map[string]string) error {
+	return c.attachments(func(at map[string]string, save func() error) error {
 		if at[to] != name {
 			return nil
 		}
+		if err := c.perform(attachment{To: to, Off: true}); err != nil {
+			return errors.Trace(err)
+		}
 		delete(at, to)
-		return c.perform(attachment{To: to, Off: true})
+		return save()
 	})
 }
 
@@ -72,8 +84,9 @@ type attachedRecord struct {
 	At map[string]string `json:"at"`
 }
 
-// attachments lets change what is attached, which one at a time does.
-func (c *Cell) attachments(change func(at map[string]string) error) error {
+// attachments lets change what is attached, which one at a time does, and records it by
+// save.
+func (c *Cell) attachments(change func(at map[string]string, save func() error) error) error {
 	ended := errors.New("the unit's cell has ended")
 	dir, err := os.Open(c.dir)
 	if err != nil {
@@ -100,10 +113,7 @@ func (c *Cell) attachments(change func(at map[string]string) error) error {
 	if r.At == nil {
 		r.At = map[string]string{}
 	}
-	if err := change(r.At); err != nil {
-		return errors.Trace(err)
-	}
-	return errors.Trace(writeRecord(path, r))
+	return errors.Trace(change(r.At, func() error { return errors.Trace(writeRecord(path, r)) }))
 }
 
 // perform has an attachment there.
@@ -198,7 +208,7 @@ func (a attachment) put(fd int) error {
 		if unix.Stat(a.To, &was) == nil && was.Dev == is.Dev && was.Ino == is.Ino {
 			return nil
 		}
-		if err := unix.Unmount(a.To, unix.MNT_DETACH); err != nil && err != unix.EINVAL {
+		if err := unix.Unmount(a.To, unix.MNT_DETACH); err != nil && err != unix.EINVAL && err != unix.ENOENT {
 			return errors.Trace(err)
 		}
 	}

@@ -123,3 +123,21 @@ func TestHostWhatCannotBeMappedIsSeenAllTheSame(t *testing.T) {
 	must(t, c.Attach("bound", dir, "/srv/bound"))
 	want(t, c, "head -c1 /srv/bound/kernel/uptime >/dev/null && echo there; stat -c %u /srv/bound", "there\n0")
 }
+
+// TestHostWhatIsNotedAndNotAttachedIsAttachedAgain, as after an agent that was killed
+// between the two.
+func TestHostWhatIsNotedAndNotAttachedIsAttachedAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.open("app/0", model.IsolateFiles)
+	if _, own := c.Numbers(); own == 0 {
+		t.Skip("nothing can be unmounted inside here")
+	}
+	dir := filepath.Join(w.dir, "bound")
+	must(t, os.Mkdir(dir, 0o755))
+	must(t, os.WriteFile(filepath.Join(dir, "file"), nil, 0o644))
+	must(t, c.Attach("bound", dir, "/srv/bound"))
+	want(t, c, "umount /srv/bound && rmdir /srv/bound && ls /srv", "")
+	must(t, c.Attach("bound", dir, "/srv/bound"))
+	want(t, c, "ls /srv/bound", "file")
+}
