@@ -175,15 +175,10 @@ func (c *Cells) remove(key string) error {
 // removeAll is os.RemoveAll also for directories that their owner has closed, as
 // overlays do.
 func removeAll(disk durable.Disk, dir string) error {
-	if err := disk.RemoveAll(dir); err == nil || os.Geteuid() == 0 { // whom no mode keeps out
-		return errors.Trace(err)
-	}
-	_ = filepath.WalkDir(dir, func(path string, d os.DirEntry, _ error) error {
-		if d != nil && d.IsDir() {
-			_ = os.Chmod(path, 0o700)
-		}
+	if disk.RemoveAll(dir) == nil {
 		return nil
-	})
+	}
+	_ = disk.FreeTree(dir) // what can't be freed is what the second try fails at
 	return errors.Trace(disk.RemoveAll(dir))
 }
 

@@ -91,6 +91,16 @@ func awaitEnd(ctx context.Context, pidfd *os.File) error {
 // runs after the grace period is killed. Where the context ends before, that is the
 // error, and nothing is killed. Not to run is no error.
 func (c *Cell) Stop(ctx context.Context, grace time.Duration) error {
+	// A first process that has no handler for it isn't even told.
+	if err := c.tell(ctx, unix.SIGTERM, grace); err != nil {
+		return errors.Trace(err)
+	}
+	return errors.Trace(c.kill())
+}
+
+// tell sends the first process a signal by which it ends, and waits so long for that. It
+// may still run then. The error is that of the context.
+func (c *Cell) tell(ctx context.Context, signal syscall.Signal, patience time.Duration) error {
 	pid := c.process()
 	if pid < 0 {
 		return nil
@@ -104,17 +114,16 @@ func (c *Cell) Stop(ctx context.Context, grace time.Duration) error {
 	if c.process() != pid {
 		return nil
 	}
-	// A first process that has no handler for it isn't even told.
-	err = c.cells.disk().Do(durable.Step{Do: stepEnd, Path: c.dir}, func() error { return unix.PidfdSendSignal(fd, unix.SIGTERM, nil, 0) })
+	err = c.cells.disk().Do(durable.Step{Do: stepEnd, Path: c.dir}, func() error { return unix.PidfdSendSignal(fd, signal, nil, 0) })
 	if err != nil && err != unix.ESRCH {
-		return errors.Annotate(err, "cannot end a workload container")
+		return errors.Annotate(err, "cannot have the first process end")
 	}
-	patient, cancel := context.WithTimeout(ctx, grace)
+	patient, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	if err := awaitEnd(patient, f); err == nil || ctx.Err() != nil {
+	if err := awaitEnd(patient, f); err == nil || patient.Err() == nil {
 		return errors.Trace(err)
 	}
-	return errors.Trace(c.kill())
+	return errors.Trace(ctx.Err())
 }
 
 // removeFirst takes away what there is of a workload container beside its files.

@@ -16,7 +16,6 @@ import (
 	"github.com/juju/errors"
 	"golang.org/x/sys/unix"
 
-	"github.com/unitd/unitd/durable"
 	"github.com/unitd/unitd/model"
 )
 
@@ -250,7 +249,7 @@ const (
 // agent opens the cell again. One that doesn't end is killed. The error is that of the
 // context, or the kernel's.
 func (c *Cell) Reboot(ctx context.Context) error {
-	if err := c.signalSystem(ctx, rebootSignal, rebootPatience); err != nil {
+	if err := c.tell(ctx, rebootSignal, rebootPatience); err != nil {
 		return errors.Trace(err)
 	}
 	return errors.Trace(c.kill())
@@ -258,32 +257,5 @@ func (c *Cell) Reboot(ctx context.Context) error {
 
 // haltSystem has systemd shut the machine down, if it will.
 func (c *Cell) haltSystem() error {
-	return errors.Trace(c.signalSystem(context.Background(), haltSignal, haltPatience))
-}
-
-// signalSystem sends systemd a signal, and waits so long for its end.
-func (c *Cell) signalSystem(ctx context.Context, signal syscall.Signal, patience time.Duration) error {
-	pid := c.process()
-	if pid < 0 {
-		return nil
-	}
-	fd, err := unix.PidfdOpen(pid, 0)
-	if err != nil {
-		return nil // it has ended just now
-	}
-	f := pollable(fd)
-	defer f.Close()
-	if c.process() != pid {
-		return nil
-	}
-	err = c.cells.disk().Do(durable.Step{Do: stepEnd, Path: c.dir}, func() error { return unix.PidfdSendSignal(fd, signal, nil, 0) })
-	if err != nil && err != unix.ESRCH {
-		return errors.Annotate(err, "cannot have a unit's machine shut down")
-	}
-	patient, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	if awaitEnd(patient, f) == nil {
-		return nil
-	}
-	return errors.Trace(ctx.Err()) // what hasn't ended by itself is killed
+	return errors.Trace(c.tell(context.Background(), haltSignal, haltPatience))
 }
