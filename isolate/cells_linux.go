@@ -11,6 +11,7 @@ import (
 	"github.com/juju/errors"
 
 	"github.com/unitd/unitd/durable"
+	"github.com/unitd/unitd/hooks/runner"
 	"github.com/unitd/unitd/model"
 )
 
@@ -66,6 +67,9 @@ func (c *Cells) Open(ctx context.Context, key string, s Spec) (*Cell, error) {
 		return cell, errors.Trace(cell.openFirst(ctx, s))
 	}
 	if cell.record.Ready && cell.record.Layout == layout && cell.alive() {
+		if groups := cell.Groups(); groups != "" {
+			runner.SweepWithin(groups) // of programs that a former agent has run
+		}
 		return cell, nil
 	}
 	if err := cell.stop(); err != nil {

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
-	"strings"
 	"syscall"
 	"unsafe"
 
@@ -16,7 +15,6 @@ import (
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 
-	"github.com/unitd/unitd/hooks/runner"
 )
 
 // enterArgs is how many arguments an EnterCommand has at least: the program's
@@ -60,9 +58,9 @@ func enterMain(args []string) int {
 		return fail(NoCell, ended)
 	}
 	defer closeSpaces(e.spaces)
-	if e.group = c.groupOfOthers(); e.group != nil {
-		defer e.group.Close()
-	}
+	group := c.groupFor(os.Environ())
+	defer group.leave()
+	e.group = group.procs
 	back := func() {}
 	if term.IsTerminal(0) && term.IsTerminal(1) {
 		master, slave, err := c.openTerminal()
@@ -133,24 +131,6 @@ func (c *Cell) ending() bool {
 	flags, _ := strconv.ParseUint(f[6], 10, 64) // see proc_pid_stat(5)
 	pending, _ := strconv.ParseUint(f[28], 10, 64)
 	return flags&exiting != 0 || pending&killed != 0
-}
-
-// groupOfOthers is the list of processes of the cgroup in which the cell's programs are
-// that this process isn't: for one that has no cgroup of its own, as a hook has. nil: it
-// stays where it is.
-func (c *Cell) groupOfOthers() *os.File {
-	if own, ok := runner.OwnCgroup(); !ok || strings.Contains(own, "/unitd-") {
-		return nil
-	}
-	dir, ok := runner.CgroupOf(c.record.Pid)
-	if !ok {
-		return nil
-	}
-	f, err := os.OpenFile(filepath.Join(dir, "cgroup.procs"), os.O_WRONLY, 0)
-	if err != nil {
-		return nil
-	}
-	return f
 }
 
 // openTerminal makes a terminal in the cell.

@@ -105,6 +105,9 @@ func (*Cell) Network() Network { return Network{} }
 // Boots is 0.
 func (*Cell) Boots() int { return 0 }
 
+// Groups are none.
+func (*Cell) Groups() string { return "" }
+
 // System is false.
 func (*Cell) System() bool { return false }
 

@@ -243,7 +243,7 @@ func (u *unit) command(path string, args []string, env []string) runner.Cmd {
 		return runner.Cmd{Path: path, Args: args, Dir: u.charm.Path(), Env: env}
 	}
 	path, args = c.Command(c.inside(u.charm.Path()), c.inside(path), args...)
-	return runner.Cmd{Path: path, Args: args, Dir: "/", Env: env}
+	return runner.Cmd{Path: path, Args: args, Dir: "/", Env: env, Within: c.Groups()}
 }
 
 // startable is the error of a program that can't be started in the unit's cell,

@@ -188,7 +188,7 @@ func (c *commands) next(ctx context.Context, machine string) error {
 	t := tasks[0]
 	if t.Begun {
 		// By an agent that was killed in it.
-		runner.EndRun(ctx, c.cgroups, c.mark(t))
+		runner.EndRun(ctx, c.cgroups, c.mark(t), "")
 		return errors.Trace(c.model.AbortMachineTask(ctx, t.ID))
 	}
 	give, _, err := c.turns.take(ctx, place{machine: machine}, nil, func(*turn) {})

@@ -37,7 +37,7 @@ func (f former) endIn(ctx context.Context, dir string) {
 	if last, err := history.Last(HistoryDir(f.dir, f.uuid), l.Unit); err == nil && last.ID == l.ID && last.Run >= run {
 		return
 	}
-	found, left := runner.EndRun(ctx, f.cgroups, RunMark(f.uuid, l.Unit, l.ID, run))
+	found, left := runner.EndRun(ctx, f.cgroups, RunMark(f.uuid, l.Unit, l.ID, run), "") // its machine ends whole
 	tellEnded(f.log, l.Unit, hook.Name(), found, left)
 }
 

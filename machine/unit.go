@@ -374,7 +374,11 @@ func (u *unit) observe(ctx context.Context, l resolver.Local) (resolver.Remote, 
 
 // endLeftover ends the processes of a run in which an agent was killed.
 func (u *unit) endLeftover(ctx context.Context, run uniter.Run) {
-	found, left := runner.EndRun(ctx, u.runner.Cgroups, u.runMark(run))
+	within := ""
+	if c := u.cell.Load(); c != nil {
+		within = c.Groups()
+	}
+	found, left := runner.EndRun(ctx, u.runner.Cgroups, u.runMark(run), within)
 	tellEnded(u.log, u.name, run.Hook.Name(), found, left)
 }
 

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -169,8 +170,17 @@ func (c *Cgroups) giveUp() {
 	c.off = true
 }
 
-// enter makes the group of the program with that mark; nil: it gets none.
-func (c *Cgroups) enter(mark string) *cgroup {
+// Within is the group that a program with that mark has below dir, which it makes by itself
+// (Cmd.Within).
+func Within(dir, mark string) string { return filepath.Join(dir, "run-"+digest(mark)) }
+
+// SweepWithin removes the groups of Within in which nobody is. A program that is about to
+// enter one makes it again.
+func SweepWithin(dir string) { sweepDir(dir) }
+
+// enter makes the group of the program with that mark, which may have one more within that
+// directory; nil: it gets none.
+func (c *Cgroups) enter(mark, within string) *cgroup {
 	if c == nil {
 		return nil
 	}
@@ -185,7 +195,11 @@ func (c *Cgroups) enter(mark string) *cgroup {
 		name = digest(mark)
 	}
 	g := &cgroup{all: c, path: filepath.Join(c.dir, name)}
+	if within != "" && mark != "" {
+		g.within = Within(within, mark)
+	}
 	delete(c.kept, g.path) // the same program is run twice
+	delete(c.kept, g.within)
 	if err := os.Mkdir(g.path, 0o755); err != nil && !os.IsExist(err) {
 		return nil
 	}
@@ -198,15 +212,20 @@ func (c *Cgroups) enter(mark string) *cgroup {
 }
 
 // former is the group of a program of a former agent; nil: there is none.
-func (c *Cgroups) former(mark string) *cgroup {
+func (c *Cgroups) former(mark, within string) *cgroup {
 	if c == nil {
 		return nil
 	}
 	g := &cgroup{all: c, path: filepath.Join(c.dir, digest(mark))}
-	if _, err := os.Stat(g.path); err != nil {
-		return nil
+	if within != "" {
+		g.within = Within(within, mark)
 	}
-	return g
+	for _, path := range g.paths() {
+		if _, err := os.Stat(path); err == nil {
+			return g
+		}
+	}
+	return nil
 }
 
 // sweep removes the groups in which nobody is, while none is in use.
@@ -254,7 +273,17 @@ func groupsIn(path string) []string {
 type cgroup struct {
 	all  *Cgroups
 	path string
-	file *os.File
+	// within is the one that it has moved to, or may have; empty: none.
+	within string
+	file   *os.File
+}
+
+// paths are those of both.
+func (g *cgroup) paths() []string {
+	if g.within == "" {
+		return []string{g.path}
+	}
+	return []string{g.path, g.within}
 }
 
 // hold has a program begin in the group.
@@ -270,7 +299,11 @@ func (g *cgroup) procs() map[int]bool {
 		return nil
 	}
 	in := map[int]bool{}
-	for _, dir := range groupsIn(g.path) {
+	var dirs []string
+	for _, path := range g.paths() {
+		dirs = append(dirs, groupsIn(path)...)
+	}
+	for _, dir := range dirs {
 		b, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
 		if err != nil {
 			continue
@@ -286,8 +319,11 @@ func (g *cgroup) procs() map[int]bool {
 
 // kill ends all that are in it at once; kernels before 5.14 don't.
 func (g *cgroup) kill() {
-	if g != nil {
-		_ = os.WriteFile(filepath.Join(g.path, "cgroup.kill"), []byte("1"), 0)
+	if g == nil {
+		return
+	}
+	for _, path := range g.paths() {
+		_ = os.WriteFile(filepath.Join(path, "cgroup.kill"), []byte("1"), 0)
 	}
 }
 
@@ -300,7 +336,8 @@ func (g *cgroup) leave() {
 		g.file.Close()
 		g.file = nil
 	}
-	if removeGroup(g.path) {
+	left := slices.DeleteFunc(g.paths(), removeGroup)
+	if len(left) == 0 {
 		return
 	}
 	// When one more is left, those before may be empty.
@@ -311,7 +348,9 @@ func (g *cgroup) leave() {
 			delete(g.all.kept, path)
 		}
 	}
-	g.all.kept[g.path] = true
+	for _, path := range left {
+		g.all.kept[path] = true
+	}
 }
 
 // OwnCgroup is the directory of the cgroup that this process is in; false: it is

@@ -194,7 +194,7 @@ func TestADaemonKeepsItsCgroup(t *testing.T) {
 		t.Error("the daemon was ended")
 	}
 	// It is a killed agent's left-over now, which can be found by its group.
-	if n, left := runner.EndRun(context.Background(), again, mark); n == 0 || left != 0 {
+	if n, left := runner.EndRun(context.Background(), again, mark, ""); n == 0 || left != 0 {
 		t.Errorf("ended %d, %d are left", n, left)
 	}
 	again.Close()

@@ -57,6 +57,9 @@ type Cmd struct {
 	Dir string
 	// Env is the whole environment.
 	Env []string
+	// Within is a directory of cgroups: the program moves to the one that the function of
+	// that name says, or stays where it is. Empty: it stays.
+	Within string
 	// Output gets each line without its newline. Calls for one stream come one
 	// after the other; the two streams' may come at once, and after Run has
 	// returned where a grandchild holds on to the pipe.
@@ -138,7 +141,7 @@ func (r *Runner) Run(ctx context.Context, c Cmd) Outcome {
 	if c.Linger <= 0 {
 		c.Linger = defaultLinger
 	}
-	group := r.Cgroups.enter(mark(c.Env))
+	group := r.Cgroups.enter(mark(c.Env), c.Within)
 	defer group.leave()
 	cmd, streams, err := r.start(c, group)
 	if err != nil && group != nil {

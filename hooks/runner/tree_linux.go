@@ -231,9 +231,9 @@ func EndLeftover(ctx context.Context, vars ...string) (found, left int) {
 }
 
 // EndRun is EndLeftover for what is left of a program that had the mark
-// ("UNITD_RUN=…"), also where it is found by its cgroup alone.
-func EndRun(ctx context.Context, groups *Cgroups, mark string) (found, left int) {
-	group := groups.former(mark)
+// ("UNITD_RUN=…") and that Cmd.Within, also where it is found by its cgroup alone.
+func EndRun(ctx context.Context, groups *Cgroups, mark, within string) (found, left int) {
+	group := groups.former(mark, within)
 	defer group.leave()
 	t := tree{marks: []string{mark}, group: group, whole: true}
 	return t.kill(ctx, killTime)

@@ -46,4 +46,4 @@ func (t *tree) end(grace time.Duration) (left int) {
 func EndLeftover(context.Context, ...string) (found, left int) { return 0, 0 }
 
 // EndRun does nothing here, see EndLeftover.
-func EndRun(context.Context, *Cgroups, string) (found, left int) { return 0, 0 }
+func EndRun(context.Context, *Cgroups, string, string) (found, left int) { return 0, 0 }
