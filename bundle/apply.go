@@ -55,7 +55,7 @@ func (w *Work) deploy(app PlannedApp) error {
 
 // args are those of Deploy but for the charm's URL.
 func (p *Plan) args(app PlannedApp) state.DeployArgs {
-	isolation, base := p.onBase(app)
+	isolation, base := app.settled.Isolation, app.settled.Base
 	return app.settings.Of(state.DeployArgs{
 		Application: app.Application.Name, Config: app.values, Units: app.Wanted, Storage: app.Application.Storage,
 		Trust: app.Trust != nil && *app.Trust, Constraints: app.Constraints, Isolation: isolation, Base: base,

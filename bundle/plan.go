@@ -27,7 +27,8 @@ type Applier struct {
 // applied: it is known then how their units are isolated.
 type Plan struct {
 	Isolation model.Isolation
-	Asked     deploy.Isolate // for charms with containers, see isolationOf
+	Best      bool           // units have systemd if they can; see Isolate
+	Asked     deploy.Isolate // for charms with containers, see settleIsolation
 	Dir       string         // where what units change is tried to be kept; empty: the data directory
 	Map       Mapping        // of the bundle's machines
 	base      model.Base     // the model's
@@ -45,7 +46,8 @@ type PlannedApp struct {
 	values   map[string]any
 	settings deploy.Settings
 	Wanted   int
-	stored   *storedCopy // of a charm that this store has; nil: it is from elsewhere
+	settled  deploy.Settled // how the units are isolated, once it is prepared
+	stored   *storedCopy    // of a charm that this store has; nil: it is from elsewhere
 }
 
 // given are the values for resources of the charm that the application is to have:

@@ -53,7 +53,7 @@ func (b *Applier) Prepare(m *state.Model, p *Plan) (*Work, error) {
 	if w.seen.machines, err = p.machines(status); err != nil {
 		return nil, err
 	}
-	if err := b.checkIsolationFor(p, w.seen.apps); err != nil {
+	if err := b.settleIsolation(p, w.seen.apps); err != nil {
 		return nil, err
 	}
 	if err := b.packAll(p, w.seen.apps); err != nil {
@@ -160,7 +160,7 @@ func sumOf(path string) (string, error) {
 // packAll packs the plan's charms.
 func (b *Applier) packAll(p *Plan, there map[string]standing) error {
 	for i, app := range p.Apps {
-		isolation := p.isolationOf(app)
+		isolation := app.settled.Isolation
 		doc, ok := there[app.Application.Name]
 		if ok {
 			isolation = doc.Isolation

@@ -33,7 +33,7 @@ share it. What they change is kept apart.`,
 // bases are those of this host.
 func (a baseVerbs) bases() (bases.Store, error) {
 	dir, err := agent.DataDir()
-	return bases.Of(dir), err
+	return bases.Here(dir), err
 }
 
 func (a baseVerbs) baseListCmd() *cobra.Command {

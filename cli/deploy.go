@@ -6,6 +6,7 @@ import (
 	"github.com/juju/errors"
 	"github.com/spf13/cobra"
 
+	"github.com/unitd/unitd/agent"
 	"github.com/unitd/unitd/bundle"
 	"github.com/unitd/unitd/deploy"
 	"github.com/unitd/unitd/model"
@@ -150,7 +151,9 @@ func (a charmVerbs) deployCharm(charm deploy.Charm, name string, f deployFlags) 
 	if err != nil {
 		return err
 	}
-	todo.Isolation, todo.Base = deploy.OnBase(todo.Isolation, charm.Charm.Charm, given, ofModel)
+	if err := a.chooseRoot(&todo, charm.Charm.Charm, given, ofModel); err != nil {
+		return err
+	}
 	if err := a.checkDeploy(m, charm.Charm.Charm, todo, f.isolate); err != nil {
 		return err
 	}
@@ -176,6 +179,27 @@ func (a charmVerbs) deployCharm(charm deploy.Charm, name string, f deployFlags) 
 	}
 	a.noteDeployed(todo, f)
 	return a.added()
+}
+
+// chooseRoot chooses what the units are on, and says what they lack of it.
+func (a charmVerbs) chooseRoot(todo *state.DeployArgs, charm model.Charm, given, ofModel model.Base) error {
+	dir, err := agent.DataDir()
+	if err != nil {
+		return err
+	}
+	roots, err := a.Roots(dir)
+	if err != nil {
+		return err
+	}
+	s, err := roots.Settle(todo.Isolation, charm, given, ofModel, false)
+	if err != nil {
+		return err
+	}
+	if s.Lacks != "" {
+		a.Note("the units have no systemd: %s", s.Lacks)
+	}
+	todo.Isolation, todo.Base = s.Isolation, s.Base
+	return nil
 }
 
 // givenBase is the base that the flags say; zero: none.

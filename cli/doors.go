@@ -82,6 +82,7 @@ func (a insideVerbs) inside(_ context.Context, target string) (Unit, error) {
 	u.Shell = func(user string, arguments ...string) (*exec.Cmd, error) {
 		return a.shellIn(cell, "JUJU_UNIT_NAME="+string(doc.Name), filepath.Join(dir, "charm"), user, arguments)
 	}
+	u.Journal = func(arguments ...string) (*exec.Cmd, error) { return journalIn(cell, name, arguments) }
 	u.Files = func() (Place, error) { return a.filesIn(cell, filepath.Join(dir, "charm")) }
 	u.Workload = func(container string) (Place, error) { return a.workload(m, name, container) }
 	return u, nil

@@ -58,6 +58,8 @@ type Unit struct {
 	// Printed is the end of what that Pebble itself has printed, of so many lines;
 	// negative: all that is kept.
 	Printed func(container string, lines int) (string, error)
+	// Journal reads the journal of the unit's machine, with arguments of journalctl.
+	Journal func(arguments ...string) (*exec.Cmd, error)
 }
 
 // defaultUser is whom Juju logs in as on machines.

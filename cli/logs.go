@@ -18,6 +18,7 @@ import (
 type logsFlags struct {
 	follow bool
 	pebble bool
+	system bool
 	lines  string
 	format string
 }
@@ -26,16 +27,19 @@ type logsFlags struct {
 func (d Inside) Logs() *cobra.Command {
 	var f logsFlags
 	cmd := &cobra.Command{
-		Use:   "logs UNIT [CONTAINER [SERVICE …]]",
-		Short: "Show what the services of a workload container have printed",
+		Use:   "logs UNIT [CONTAINER [SERVICE …]] | logs UNIT --system [SERVICE …]",
+		Short: "Show what the services of a workload container, or of a machine with systemd, have printed",
 		Long: `Show the last lines that the services of a workload container have printed. Its
 Pebble keeps some 100 KB for each service, as long as the container runs. If the unit
 has only one container, you can leave out its name. With --follow, new lines are
 shown until Ctrl-C, or until the container ends.
 
 With --pebble you see what Pebble itself printed, even if the container isn't up,
-including what it printed before it was started again.`,
-		Example:           "  unitd logs webby/0\n  unitd logs webby/0 web --follow\n  unitd logs webby/0 web httpd -n all --format json\n  unitd logs webby/0 web --pebble",
+including what it printed before it was started again.
+
+With --system you see the journal of a machine with systemd (deploy
+--isolate=machine): all of it, or that of the services that you name.`,
+		Example:           "  unitd logs webby/0\n  unitd logs webby/0 web --follow\n  unitd logs webby/0 web httpd -n all --format json\n  unitd logs webby/0 web --pebble\n  unitd logs site/0 --system nginx",
 		Args:              Args(1, -1, "no unit name specified"),
 		ValidArgsFunction: d.completeLogs,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -44,6 +48,7 @@ including what it printed before it was started again.`,
 	}
 	cmd.Flags().BoolVarP(&f.follow, "follow", "f", false, "show new lines as they come")
 	cmd.Flags().BoolVar(&f.pebble, "pebble", false, "show what Pebble itself printed, including earlier starts")
+	cmd.Flags().BoolVar(&f.system, "system", false, "show the journal of a machine with systemd")
 	cmd.Flags().StringVarP(&f.lines, "lines", "n", "30", "how many of the last lines to show; all: all that there are")
 	cmd.Flags().StringVar(&f.format, "format", "text", "text, or json: one line of JSON for each line")
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"text", "json"}, cobra.ShellCompDirectiveNoFileComp))
@@ -83,6 +88,9 @@ func (d Inside) logs(ctx context.Context, args []string, f logsFlags) error {
 	if len(args) > 1 {
 		container, services = args[1], args[2:]
 	}
+	if f.pebble && f.system {
+		return Usagef("--pebble is about containers, --system about machines")
+	}
 	if f.pebble && (f.follow || f.format != "text" || len(services) > 0) {
 		return Usagef("--pebble takes no service, --follow or --format: it shows what Pebble printed, as it is")
 	}
@@ -93,6 +101,9 @@ func (d Inside) logs(ctx context.Context, args []string, f logsFlags) error {
 	u, err := d.Unit(ctx, args[0])
 	if err != nil {
 		return errors.Trace(err)
+	}
+	if f.system {
+		return d.systemLogs(ctx, u, query, args[1:], f)
 	}
 	if container, err = u.withServices(container); err != nil {
 		return errors.Trace(err)

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/unitd/unitd/agent"
+	"github.com/unitd/unitd/bases"
 	"github.com/unitd/unitd/deploy"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/script"
@@ -133,8 +134,22 @@ func (a testVerbs) suite(args []string, f testFlags) (*script.Suite, error) {
 	if s.Unitd, err = agent.StableSelf(dir); err != nil {
 		return nil, fmt.Errorf("cannot run scripts: %w", err)
 	}
+	s.Bases = bases.Here(dir).Dir
 	s.Isolate, err = a.isolateScripts(dir, f)
 	return s, err
+}
+
+// checkScripts says whether the units of scripts can be isolated so. The charms of a script
+// say which base each machine is on; one that does is enough here.
+func (a testVerbs) checkScripts(dir string, i model.Isolation) error {
+	if i.Mode != model.IsolateMachine {
+		return a.CheckIsolationIn(dir, os.TempDir(), i, false)
+	}
+	roots, err := a.Roots(os.TempDir())
+	if err != nil {
+		return err
+	}
+	return errors.Annotate(roots.Any(), "units can't have systemd here")
 }
 
 // isolateScripts is the mode in which scripts isolate that don't say it
@@ -145,7 +160,7 @@ func (a testVerbs) isolateScripts(dir string, f testFlags) (string, error) {
 		return "", err
 	}
 	if (deploy.Isolate{Mode: f.isolate}).Told() {
-		return cmp.Or(i.Mode, model.IsolateOff), a.CheckIsolationIn(dir, os.TempDir(), i, false)
+		return cmp.Or(i.Mode, model.IsolateOff), a.checkScripts(dir, i)
 	}
 	i, why := a.WhereAllowed(dir, os.TempDir())
 	if f.verbose && why != "" {

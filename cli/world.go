@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/unitd/unitd/agent"
+	"github.com/unitd/unitd/bases"
 	"github.com/unitd/unitd/deploy"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/script"
@@ -53,6 +54,7 @@ func (a testVerbs) furnish(p *script.Params, isolate string) error {
 	if p.Unitd, err = agent.StableSelf(dir); err != nil {
 		return fmt.Errorf("cannot open a world: %w", err)
 	}
+	p.Bases = bases.Here(dir).Dir
 	if p.Here, err = os.Getwd(); err != nil {
 		return errors.Trace(err)
 	}
@@ -66,5 +68,5 @@ func (a testVerbs) furnish(p *script.Params, isolate string) error {
 		p.Isolate = cmp.Or(i.Mode, model.IsolateOff)
 		return errors.Trace(a.Context().Err())
 	}
-	return a.CheckIsolationIn(dir, os.TempDir(), i, false)
+	return a.checkScripts(dir, i)
 }

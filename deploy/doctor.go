@@ -48,7 +48,7 @@ func (d *Deployer) Doctor() (Diagnosis, error) {
 		a, err := cells.Attempt(d.Context(), isolate.Spec{Name: "units", Hostname: "try", ID: "try", Mode: i.Mode, Root: i.Root, OS: i.OS})
 		return diagnosed(i.Mode, a, err)
 	}
-	what := Diagnosis{Modes: []ModeHere{machineHere(bases.Of(dir), try)}}
+	what := Diagnosis{Modes: []ModeHere{machineHere(bases.Here(dir), try)}}
 	for _, mode := range []string{model.IsolateOn, model.IsolateFiles} {
 		what.Modes = append(what.Modes, try(model.Isolation{Mode: mode}))
 	}

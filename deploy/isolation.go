@@ -34,7 +34,11 @@ func (f Isolate) Isolation() (model.Isolation, error) {
 	if err := named(&i); err != nil {
 		return i, err
 	}
-	if err := i.Validate(); err != nil {
+	asked := i
+	if asked.Mode == model.IsolateMachine && asked.Root == "" {
+		asked.Root = "/" // see Roots.Settle
+	}
+	if err := asked.Validate(); err != nil {
 		return i, agent.Wrongf("%v", err)
 	}
 	if i.Mode == model.IsolateOff {
@@ -66,7 +70,7 @@ func named(i *model.Isolation) (err error) {
 	if err != nil {
 		return errors.Trace(err)
 	}
-	b, err := bases.Of(dir).Find(i.Root)
+	b, err := bases.Here(dir).Find(i.Root)
 	if errors.Is(err, errors.NotFound) {
 		return agent.Wrongf("%v", err)
 	}
@@ -170,8 +174,8 @@ func CheckUsers(single func() error, i model.Isolation, charm model.Charm) error
 
 // CheckIsolationIn is CheckIsolation for units whose changes are in dir.
 func (d *Deployer) CheckIsolationIn(dataDir, dir string, i model.Isolation, containers bool) error {
-	if !i.On() {
-		return nil
+	if !i.On() || i.Mode == model.IsolateMachine && i.Root == "" {
+		return nil // of a base that isn't chosen yet, see Roots.Settle
 	}
 	lost, err := d.tryIsolation(dataDir, dir, i)
 	switch {

@@ -14,7 +14,6 @@ import (
 	"github.com/juju/errors"
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
-
 )
 
 // enterArgs is how many arguments an EnterCommand has at least: the program's

@@ -2,6 +2,7 @@ package isolate
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -156,4 +157,15 @@ func (c *Cell) Jujud(machine, version string) error {
 		return errors.Trace(err)
 	}
 	return errors.Trace(os.Chmod(path, 0o755))
+}
+
+// Connect connects to a socket of the cell's, a path as its programs see it.
+func (c *Cell) Connect(path string) (*net.UnixConn, error) {
+	f, err := c.OpenFile(path, unix.O_PATH, 0)
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	defer f.Close()
+	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: inProc(f), Net: "unix"})
+	return conn, errors.Trace(err)
 }

@@ -105,6 +105,9 @@ func (*Cell) Network() Network { return Network{} }
 // Boots is 0.
 func (*Cell) Boots() int { return 0 }
 
+// Connect is an error.
+func (*Cell) Connect(string) (*net.UnixConn, error) { return nil, errNoLinux }
+
 // Groups are none.
 func (*Cell) Groups() string { return "" }
 

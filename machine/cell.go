@@ -164,7 +164,7 @@ func (u *unit) hostNow() Host {
 	h := u.present.now()
 	if c := u.cell.Load(); c != nil {
 		h = c.host(h)
-		h.Hostname = strings.TrimPrefix(u.cellOf().Tag(), "unit-")
+		h.Hostname, h.System = strings.TrimPrefix(u.cellOf().Tag(), "unit-"), u.system.Load()
 	} else if end := u.facing.Load(); end != nil && end.Address != "" && h.local() {
 		h = h.facing(*end)
 	}

@@ -30,6 +30,10 @@ func (u *unit) whileCellRuns(ctx context.Context) (_ context.Context, done func(
 	ctx, end := context.WithCancelCause(ctx)
 	var watch sync.WaitGroup
 	if c := u.cell.Load(); c != nil {
+		if c.System() && u.principal == "" {
+			watch.Go(func() { u.listenToSystem(ctx, c) })
+		}
+		u.inCell.Store(true)
 		watch.Go(func() {
 			if _, err := c.Wait(ctx); err == nil {
 				end(errCellLost)
@@ -37,6 +41,10 @@ func (u *unit) whileCellRuns(ctx context.Context) (_ context.Context, done func(
 		})
 	}
 	return ctx, func() {
+		if errors.Is(context.Cause(ctx), errCellLost) {
+			u.poke() // in the next one it has to look before it has nothing to do
+		}
+		u.inCell.Store(false)
 		end(nil)
 		watch.Wait()
 	}
@@ -47,6 +55,9 @@ func (u *unit) cellEnded() bool {
 	c := u.cell.Load()
 	return c != nil && !c.Running()
 }
+
+// cellEnds says whether the unit's cell has ended, and the agent hasn't done yet what follows.
+func (u *unit) cellEnds() bool { return u.inCell.Load() && u.cellEnded() }
 
 // endedWithCell says whether a hook was ended with the unit's cell: it has ended badly,
 // and the cell has ended. What stands for the hook may know of that a moment before the

@@ -28,6 +28,8 @@ type Host struct {
 	Debian, Ubuntu bool
 	// Base is the host's operating system: "ubuntu" and "24.04".
 	BaseName, BaseChannel string
+	// System is what systemd says of an isolated unit's machine; nil: nothing.
+	System *model.System
 	// Arch is the host's architecture as constraints name it; empty: whichever units
 	// ask for.
 	Arch string
@@ -35,7 +37,7 @@ type Host struct {
 
 // machine is what the model is told of the machine with that id.
 func (h Host) machine(id string) state.MachineDoc {
-	return state.MachineDoc{ID: id, Hostname: h.Hostname, Addresses: h.Addresses, BaseName: h.BaseName, BaseChannel: h.BaseChannel}
+	return state.MachineDoc{ID: id, Hostname: h.Hostname, Addresses: h.Addresses, BaseName: h.BaseName, BaseChannel: h.BaseChannel, System: h.System}
 }
 
 // LocalHost describes this host. All units of a local model are on it, so the

@@ -60,6 +60,8 @@ type unit struct {
 	wiring      *wiring
 	cluster     *cluster
 	cell        atomic.Pointer[cell]
+	system      atomic.Pointer[model.System]    // see listenToSystem
+	inCell      atomic.Bool                     // see whileCellRuns
 	facing      atomic.Pointer[isolate.HostEnd] // see face
 	client      string
 	dataDir     string
@@ -192,7 +194,7 @@ func (u *unit) settled() bool { return !u.held.Load() && u.waits() }
 // waits says whether the agent does nothing before its time has come, or somebody
 // pokes it, as a container does that comes up.
 func (u *unit) waits() bool {
-	return !u.coming.Load() && u.idleAt.Load() == u.pokes.Load() && !u.due.over(u.clock.Now()) && (u.ready == nil || u.ready.settled())
+	return !u.coming.Load() && !u.cellEnds() && u.idleAt.Load() == u.pokes.Load() && !u.due.over(u.clock.Now()) && (u.ready == nil || u.ready.settled())
 }
 
 // run is the unit's agent until the unit is gone or Dead, or ctx ends.

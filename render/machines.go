@@ -19,7 +19,7 @@ func MachineRows(machines []state.MachineView) [][]Cell {
 		status := MachineStatus(m)
 		address, text := "", ""
 		if len(m.Addresses) > 0 {
-			address, text = m.Addresses[0], "Running"
+			address, text = m.Addresses[0], hostMessage(m)
 		}
 		text = cmp.Or(status.Message, text)
 		if m.Life != model.Alive {
@@ -31,6 +31,14 @@ func MachineRows(machines []state.MachineView) [][]Cell {
 		})
 	}
 	return rows
+}
+
+// hostMessage is "Running", or what systemd says of the machine if that isn't all.
+func hostMessage(m state.MachineView) string {
+	if m.System == nil || m.System.State == "" || m.System.State == model.SystemRunning {
+		return "Running"
+	}
+	return m.System.String()
 }
 
 // instanceID is what people know the machine's host by; empty: it has none yet.
@@ -60,7 +68,7 @@ func (h Host) hardware() string {
 
 // machineTree is a machine as "status --format json" shows it.
 func machineTree(m state.MachineView, on Host, utc bool) Tree {
-	host := model.Status{Status: "running", Message: "Running", Since: m.Started}
+	host := model.Status{Status: "running", Message: hostMessage(m), Since: m.Started}
 	if m.Started.IsZero() && m.Provider == state.ManualProvider {
 		host = MachineStatus(m)
 	}

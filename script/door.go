@@ -14,6 +14,7 @@ import (
 	"github.com/juju/errors"
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/unitd/unitd/bases"
 	"github.com/unitd/unitd/script/lab"
 	"github.com/unitd/unitd/workload"
 )
@@ -194,7 +195,7 @@ func asks(ctx context.Context, in io.Reader) <-chan *Asked {
 func (v *visit) opened() *Opened {
 	env := map[string]string{
 		"UNITD_DATA": v.world.dir, nowVariable: lab.TimeFile + v.timeFile(),
-		isolateVariable: v.engine.Isolate, lab.StoreVariable: v.world.url,
+		isolateVariable: v.engine.Isolate, lab.StoreVariable: v.world.url, bases.Variable: v.engine.Bases,
 	}
 	if v.engine.Pebble != "" {
 		env[workload.PebbleVariable] = v.engine.Pebble

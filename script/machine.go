@@ -12,7 +12,7 @@ import (
 // machineCommands are what happens to the machine that the agent runs on.
 func machineCommands() []Cmd {
 	return []Cmd{
-		{Name: "reboot", Summary: "reboot the machine: the agent ends in good order, and another one starts on another boot", run: (*call).reboot},
+		{Name: "reboot", Args: "[UNIT]", Summary: "reboot the machine: the agent ends in good order, and another one starts on another boot; with an isolated unit, the machine of that unit alone", run: (*call).reboot},
 		{Name: "address", Args: "ADDRESS", Summary: "give the machine another IP address, which the agent sees when it looks again, 20 seconds later at most", run: (*call).address},
 	}
 }
@@ -30,6 +30,9 @@ func (b box) env() []string {
 }
 
 func (c *call) reboot() error {
+	if len(c.args) == 1 {
+		return c.rebootUnit()
+	}
 	if err := c.none(); err != nil {
 		return err
 	}

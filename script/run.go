@@ -16,6 +16,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/unitd/unitd/bases"
 	"github.com/unitd/unitd/model"
 )
 
@@ -31,6 +32,9 @@ type Params struct {
 	// model.IsolationModes; empty: as $UNITD_ISOLATE says, else they aren't. That it
 	// can be had isn't checked.
 	Isolate string
+	// Bases is the directory of the bases that machines with systemd are on; empty: what
+	// $UNITD_BASES says.
+	Bases string
 	// Pebble is the program for workload containers; empty: what $UNITD_PEBBLE or
 	// the PATH has, else that of each image.
 	Pebble string
@@ -83,6 +87,7 @@ func RunT(ctx context.Context, t testscript.T, p Params) {
 			t.Fatal(err)
 		}
 	}
+	p.Bases = cmp.Or(p.Bases, os.Getenv(bases.Variable))
 	p.Isolate = cmp.Or(p.Isolate, os.Getenv(isolateVariable), model.IsolateOff)
 	e := &engine{Params: p, ctx: ctx, files: named(p.Files)}
 	testscript.RunT(watched{T: t, engine: e}, testscript.Params{
@@ -104,12 +109,21 @@ func (e *engine) condition(name string) (bool, error) {
 	switch name {
 	case "isolated":
 		return e.Isolate != model.IsolateOff, nil
+	case "machine":
+		return e.machinesRun(), nil
 	case "containers":
 		return e.containersRun(), nil
 	case "pebble":
 		return e.pebbleIsHere()
 	}
 	return false, errors.NotFoundf("condition %q", name)
+}
+
+// machinesRun says whether units can have machines with systemd, so far as their charms are
+// for a base that is there.
+func (e *engine) machinesRun() bool {
+	all, err := bases.Store{Dir: e.Bases}.List()
+	return err == nil && len(all) > 0 && os.Geteuid() == 0 && e.Isolate != model.IsolateOff
 }
 
 // readable says whether a file can be read as a txtar archive. The package that

@@ -100,6 +100,9 @@ func (c *call) keep(k *kept) error {
 	if err := file.CopyTo(c.ctx, filepath.Join(k.dir, lab.StoreName)); err != nil {
 		return err
 	}
+	for _, line := range c.endedByPause(c.ctx) {
+		c.printf("%s\n", line)
+	}
 	c.stop(syscall.SIGTERM)
 	if err := machine.NewCells(c.dir, "").Pause(); err != nil {
 		return err

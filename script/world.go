@@ -16,6 +16,7 @@ import (
 	"github.com/juju/errors"
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/unitd/unitd/bases"
 	"github.com/unitd/unitd/hooks/runner"
 	"github.com/unitd/unitd/machine"
 	"github.com/unitd/unitd/model"
@@ -121,6 +122,7 @@ func (e *engine) setUp(env *testscript.Env) error {
 	env.Setenv("TZ", "UTC")
 	setUpBuilds(env)
 	env.Setenv(isolateVariable, e.Isolate)
+	env.Setenv(bases.Variable, e.Bases)
 	env.Setenv("SCRIPT_DIR", here)
 	env.Setenv(lab.StoreVariable, w.url)
 	env.Setenv("PATH", filepath.Dir(w.unitd)+string(os.PathListSeparator)+env.Getenv("PATH"))

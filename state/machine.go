@@ -1,6 +1,7 @@
 package state
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -332,12 +333,14 @@ func (m *Model) SetMachine(ctx context.Context, told MachineDoc) error {
 		}
 		provided := doc.Instance == "" && told.Instance != ""
 		same := !provided && doc.Hostname == told.Hostname && slices.Equal(doc.Addresses, told.Addresses) &&
-			doc.BaseName == told.BaseName && doc.BaseChannel == told.BaseChannel
+			doc.BaseName == told.BaseName && doc.BaseChannel == told.BaseChannel &&
+			(told.System == nil || doc.System != nil && doc.System.Equal(*told.System))
 		if same && !doc.Started.IsZero() {
 			return nil
 		}
 		doc.Hostname, doc.Addresses = told.Hostname, told.Addresses
 		doc.BaseName, doc.BaseChannel = told.BaseName, told.BaseChannel
+		doc.System = cmp.Or(told.System, doc.System)
 		if doc.Started.IsZero() {
 			doc.Started = tx.now()
 		}

@@ -16,6 +16,9 @@ type MachineDoc struct {
 	// BaseName and BaseChannel are its operating system, "ubuntu" and "24.04".
 	BaseName    string `json:"base-name,omitempty"`
 	BaseChannel string `json:"base-channel,omitempty"`
+	// System is what its systemd says of it, where an isolated unit is the machine; nil:
+	// it has none.
+	System *model.System `json:"system,omitempty"`
 	// Constraints are the text of model.Constraints that it was made with. AskedBase, as
 	// "ubuntu@24.04", and Disks are what else was asked for; only people are told.
 	Constraints string   `json:"constraints,omitempty"`

@@ -174,6 +174,9 @@ func (t *txn) unassignFromMachine(u UnitDoc) error {
 		return errors.Trace(err)
 	}
 	m.Units = slices.DeleteFunc(m.Units, func(n model.UnitName) bool { return n == u.Name })
+	if len(m.Units) == 0 {
+		m.System = nil // it was the unit's own
+	}
 	if m.ForUnit && len(m.Units) == 0 {
 		return t.deleteMachine(m.ID)
 	}

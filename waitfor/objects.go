@@ -14,7 +14,7 @@ import (
 func MachineSchema() Schema {
 	return Schema{"a machine", map[string]typ{
 		"id": {is: words}, "life": {is: words}, "status": {is: words}, "instance-status": {is: words}, "base": {is: words},
-		"container-type": {is: words}, "config": {is: entries}, "supported-containers": {is: entries},
+		"container-type": {is: words}, "config": {is: entries}, "supported-containers": {is: entries}, "system": {is: words},
 	}}
 }
 
@@ -114,8 +114,12 @@ func machine(m state.MachineView) Object {
 	if m.Started.IsZero() {
 		instance = "pending"
 	}
+	system := ""
+	if m.System != nil {
+		system = m.System.String()
+	}
 	return Object{
-		"id": m.ID, "life": m.Life.String(), "status": render.MachineStatus(m).Status, "instance-status": instance, "base": m.Base.String(),
+		"id": m.ID, "life": m.Life.String(), "status": render.MachineStatus(m).Status, "instance-status": instance, "base": m.Base.String(), "system": system,
 		"container-type": "", "config": Entries{}, "supported-containers": Entries{},
 	}
 }

@@ -100,7 +100,7 @@ func TestWhatIsWrongIsSaidWithItsPlace(t *testing.T) {
 		`units["x"].`:              `query, at its end: expected the name of a field`,
 		`lief=="alive"`:            `query, character 1, at "lief==\"alive\"": there is no "lief": there are charm-url, exposed, life, machines, min-units, name, status, subordinate, units, workload-version`,
 		`"ä" == lief`:              `query, character 8, at "lief": there is no "lief": there are charm-url, exposed, life, machines, min-units, name, status, subordinate, units, workload-version`,
-		`machines["0"].x == "a"`:   `query, character 15, at "x == \"a\"": a machine has no "x": it has base, config, container-type, id, instance-status, life, status, supported-containers`,
+		`machines["0"].x == "a"`:   `query, character 15, at "x == \"a\"": a machine has no "x": it has base, config, container-type, id, instance-status, life, status, supported-containers, system`,
 		`life.x == "a"`:            `query, character 6, at "x == \"a\"": text has no fields`,
 		`life["x"] == "a"`:         `query, character 5, at "[\"x\"] == \"a\"": text has no entries`,
 		`units[1].life == "a"`:     `query, character 7, at "1].life == \"a\"": entries are named by text, and this is a number`,

@@ -27,6 +27,10 @@ type Facts struct {
 	// Hosted: the unit's agent runs on this host. Present: the model knows of one
 	// for the unit's machine.
 	Hosted, Present bool
+	// System is what the systemd of the unit's machine says; zero: it has none.
+	System model.System
+	// Workload is the status that the charm has set.
+	Workload model.Status
 	// Arch is the architecture of this host, as constraints name it.
 	Arch string
 	// Elsewhere: its machine is another host.
@@ -83,6 +87,7 @@ func Look(ctx context.Context, m *state.Model, dir string, unit model.UnitName, 
 			found = found || u.Name == unit
 			if u.Name == unit {
 				f.Unit, f.Containers, f.Next, f.After, group = u.UnitDoc, u.Containers.Containers, u.Containers.Next, u.After, app.LockGroup
+				f.Workload = u.Workload
 			}
 		}
 	}
@@ -91,6 +96,9 @@ func Look(ctx context.Context, m *state.Model, dir string, unit model.UnitName, 
 	}
 	for _, host := range s.Machines {
 		f.Present = f.Present || host.Present && host.ID == f.Unit.Machine
+		if host.ID == f.Unit.Machine && host.System != nil {
+			f.System = *host.System
+		}
 	}
 	if f.Agent, err = m.StatusOf(ctx, state.AgentStatus, string(unit)); err != nil {
 		return f, errors.Trace(err)

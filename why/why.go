@@ -2,6 +2,7 @@ package why
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,6 +32,7 @@ const (
 	Reboot   State = "reboot"   // its machine is to be rebooted
 	NoAgent  State = "no-agent" // nobody runs its hooks
 	Machine  State = "machine"  // there is no machine as it needs it
+	Service  State = "service"  // nothing, but services of its machine have failed
 )
 
 // Answer is what holds a unit.
@@ -46,6 +48,8 @@ type Answer struct {
 	Until time.Time `json:"until,omitzero"`
 	// Free is what frees the unit.
 	Free string `json:"free,omitempty"`
+	// Services are those of its machine that have failed, of which its status says nothing.
+	Services []string `json:"services,omitempty"`
 }
 
 // reason is one line of the table: what is said of a unit if it applies.
@@ -69,10 +73,25 @@ func (f Facts) finish(a Answer) Answer {
 	if !a.Since.IsZero() {
 		a.Sentence += " since " + f.at(a.Since)
 	}
+	if a.Services = f.unexplained(); len(a.Services) > 0 {
+		a.Sentence += fmt.Sprintf(`; on its machine %s ("unitd logs %s --system %s")`, model.NameFailed(a.Services), f.Unit.Name, a.Services[0])
+		if a.State == Settled {
+			a.State = Service
+		}
+	}
 	if a.Free != "" {
 		a.Sentence += "; " + a.Free
 	}
 	return a
+}
+
+// unexplained are the failed services of the unit's machine that the charm's status, or the
+// failure of its hook, doesn't name.
+func (f Facts) unexplained() []string {
+	return slices.DeleteFunc(slices.Clone(f.System.Failed), func(service string) bool {
+		name := strings.TrimSuffix(service, ".service")
+		return strings.Contains(f.Workload.Message, name) || strings.Contains(f.Agent.Message, name)
+	})
 }
 
 // at is a time for people, with the date where that isn't today's.
