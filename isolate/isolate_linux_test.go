@@ -134,6 +134,30 @@ func want(t *testing.T, c *isolate.Cell, commands, out string) {
 	}
 }
 
+// TestHostSnapIsRefusedInALine, whether or not the root has one, and the root keeps its own.
+func TestHostSnapIsRefusedInALine(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	root := t.TempDir()
+	prepareRoot(t, root)
+	had := filepath.Join(root, "usr/bin/snap")
+	must(t, os.MkdirAll(filepath.Dir(had), 0o755))
+	must(t, os.WriteFile(had, []byte("#!/bin/sh\necho real\n"), 0o755))
+	for unit, at := range map[string]string{"app/0": "", "app/1": root} {
+		spec := w.spec(unit, model.IsolateFiles)
+		spec.Root = at
+		c := w.openBy(spec)
+		for _, verb := range []string{"install lxd", "list", "version"} {
+			// By the shell alone, as the small root has nothing else.
+			want(t, c, "snap "+verb+" 2>/tmp/said >/tmp/out; echo $?; while read -r line; do echo \"$line\"; done </tmp/said; read -r line </tmp/out || echo nothing",
+				"1\nsnap: snaps don't work in unitd's machines: install a deb instead, or deploy the charm with a Juju controller\nnothing")
+		}
+	}
+	if b, err := os.ReadFile(had); err != nil || string(b) != "#!/bin/sh\necho real\n" {
+		t.Errorf("the root's own is %q, %v", b, err)
+	}
+}
+
 func TestHostACellIsAMachineOfItsOwn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
