@@ -158,6 +158,32 @@ func TestHostSnapIsRefusedInALine(t *testing.T) {
 	}
 }
 
+// TestHostARootIsHeldWhileACellIsOnIt, so that it isn't removed, and no cell begins on one
+// that is being removed.
+func TestHostARootIsHeldWhileACellIsOnIt(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	root := t.TempDir()
+	prepareRoot(t, root)
+	lock, err := os.Open(root)
+	must(t, err)
+	defer lock.Close()
+	lone := func() error { return syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) }
+	must(t, lone())
+	spec := w.spec("app/0", model.IsolateFiles)
+	spec.Root = root
+	if _, err := w.cells.Open(t.Context(), key("app/0"), spec); err == nil || !strings.Contains(err.Error(), "is being removed") {
+		t.Errorf("on a root that is being removed: %v", err)
+	}
+	must(t, syscall.Flock(int(lock.Fd()), syscall.LOCK_UN))
+	w.openBy(spec)
+	if err := lone(); err != syscall.EWOULDBLOCK {
+		t.Errorf("a root that a cell is on can be removed: %v", err)
+	}
+	must(t, w.cells.Remove(key("app/0")))
+	must(t, lone())
+}
+
 func TestHostACellIsAMachineOfItsOwn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
