@@ -139,7 +139,7 @@ type entry struct {
 }
 
 // entries are those of a file with archives of packages; ext is the end of its name.
-// Source: sources.list(5).
+// sources.list(5) says how.
 func entries(ext, text string) []entry {
 	switch ext {
 	case ".list":
