@@ -64,9 +64,7 @@ func proxies(config string, getenv func(string) string) (forHTTP, forHTTPS strin
 	if forHTTP+forHTTPS == "" {
 		return "", "", nil
 	}
-	for _, host := range strings.FieldsFunc(firstOf(getenv("no_proxy"), getenv("NO_PROXY")), func(r rune) bool { return r == ',' || r == ' ' }) {
-		direct = append(direct, host)
-	}
+	direct = strings.FieldsFunc(firstOf(getenv("no_proxy"), getenv("NO_PROXY")), func(r rune) bool { return r == ',' || r == ' ' })
 	return forHTTP, forHTTPS, direct
 }
 
