@@ -1,6 +1,8 @@
 package bases_test
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -56,6 +58,9 @@ func TestABaseIsMadeWholeOnceAndOfNoOtherMachine(t *testing.T) {
 		b, err := s.Add(t.Context(), "debian@12", from, bases.How{})
 		if err != nil || b.Name != "debian@12" || b.Source != from || b.Made == "" {
 			t.Fatalf("%+v, %v", b, err)
+		}
+		if text, _ := os.ReadFile(from); b.Digest != "" && b.Digest != fmt.Sprintf("sha256:%x", sha256.Sum256(text)) || (b.Digest == "") != (from == root) {
+			t.Errorf("the digest is %q", b.Digest) // a root without a list of packages has none
 		}
 		for _, name := range []string{"var/lib/dbus/machine-id", "usr/sbin/policy-rc.d", "var/cache/apt/archives/a.deb", "../../.new-debian@11"} {
 			if _, err := os.Lstat(filepath.Join(b.Root, name)); !os.IsNotExist(err) {

@@ -148,3 +148,11 @@ func TestWhatABaseIsAddedFrom(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+func TestWhatAnImageLacks(t *testing.T) {
+	t.Parallel()
+	status := "Package: systemd\nStatus: install ok installed\nPriority: important\n\nPackage: sudo\nStatus: deinstall ok config-files\nPriority: optional\n"
+	if got := strings.Join(missing(status), " "); got != "systemd-sysv dbus python3 sudo lsb-release iproute2 netbase ca-certificates procps" {
+		t.Errorf("it lacks %s", got)
+	}
+}
