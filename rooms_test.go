@@ -114,7 +114,7 @@ var rooms = []room{
 	}},
 	{"script/labagent", anything, []string{"agent", "machine", "model", "script/lab", "state", "state/store"}},
 	{"debugger/session", anything, []string{"debugger", "durable", "isolate", "machine", "model", "terminal"}},
-	{"bases", anything, []string{"model"}},
+	{"bases", anything, []string{"isolate", "model", "oci"}},
 	{"deploy", anything, []string{"agent", "bases", "charmbuild", "charmdir", "charmhub", "charmhub/folder", "hooks", "isolate", "kube", "machine", "model", "oci", "render", "state", "terminal", "workload"}},
 	{"bundle", anything, []string{"agent", "charmdir", "charmhub", "deploy", "model", "render", "state", "state/store/etcd"}},
 	{"cli", anything, []string{

@@ -1,31 +1,42 @@
 // Package bases keeps the systems that machines with systemd are on: each is a directory
 // with a root, by the name of a base, "debian@12", made once and shared by all units on it.
 //
-// A base is made in a directory of its own and put in its place whole, so one that is there
-// is complete. One command at a time makes or removes bases; what a killed one has left goes
-// with the next.
+//	NAME/N/root       the N-th version of a base; the newest is the one with the highest number
+//	NAME/N/base.json  its record: where it is from, and how it was made
+//	NAME/root, NAME/base.json  the only version, of a base that an earlier unitd has made
+//	.new-NAME         what is being made, or removed
+//
+// A version is made in a directory of its own and put in its place whole, by one rename: so
+// one that is there is complete, and a kill leaves the former one or the new one. It never
+// changes, as machines have it as the lower layer of their roots: an update makes another
+// one, and the former stays until nobody uses it. One command at a time makes or removes
+// bases; what a killed one has left goes with the next.
 package bases
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
-	"syscall"
-	"time"
 
 	"github.com/juju/errors"
 
 	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/oci"
 )
 
 // Store has the bases of a host.
 type Store struct {
 	// Dir has a directory for each. It needn't be there.
 	Dir string
+	// Images has the images that bases are made of; nil: none can be.
+	Images *oci.Cache
+	// Program is unitd, which runs others in a base that is being made; empty: nothing
+	// can be run there.
+	Program string
 }
 
 // Of is the store of the agent whose directory is dir.
@@ -39,151 +50,151 @@ type Base struct {
 	// Source says where it is from, Made when it was made, in RFC 3339.
 	Source string `json:"source" yaml:"source"`
 	Made   string `json:"made" yaml:"made"`
+	// Digest tells what it is made of, as "sha256:…": the manifest of an image, the file
+	// of a tarball, else the list of its packages. Empty: nobody knows.
+	Digest string `json:"digest,omitempty" yaml:"digest,omitempty"`
+	// Version is its number, from 1; 0: an earlier unitd has made it. Former is how many
+	// versions before it are still there.
+	Version int `json:"version" yaml:"version"`
+	Former  int `json:"former,omitempty" yaml:"former,omitempty"`
 }
 
-// The parts of a base's directory, and the beginning of one that is being made.
+// The parts of a version's directory, and the beginning of one that is being made.
 const (
 	rootName   = "root"
 	recordName = "base.json"
 	newPrefix  = ".new-"
 )
 
-// List are all that there are, by name.
+// record is what is kept of a version.
+type record struct {
+	Base
+	Recipe Recipe `json:"recipe,omitzero"`
+}
+
+// List are all that there are, in their newest versions, by name.
 func (s Store) List() ([]Base, error) {
-	entries, err := os.ReadDir(s.Dir)
-	if err != nil && !os.IsNotExist(err) {
+	names, err := s.names()
+	if err != nil {
 		return nil, errors.Trace(err)
 	}
 	all := []Base{}
-	for _, e := range entries {
-		if !e.IsDir() || strings.HasPrefix(e.Name(), newPrefix) {
-			continue
+	for _, name := range names {
+		b, err := s.Find(name)
+		if errors.Is(err, errors.NotFound) {
+			continue // a command was killed between making its place and filling it
 		}
-		b, err := s.Find(e.Name())
 		if err != nil {
 			return nil, errors.Trace(err)
 		}
 		all = append(all, b)
 	}
-	slices.SortFunc(all, func(a, b Base) int { return strings.Compare(a.Name, b.Name) })
 	return all, nil
 }
 
-// Find is the base of that name. The error is NotFound, with what to do, where there is
-// none; NotValid for what is no name of a base.
+// names are those that have a directory, in order.
+func (s Store) names() ([]string, error) {
+	entries, err := os.ReadDir(s.Dir)
+	if err != nil && !os.IsNotExist(err) {
+		return nil, errors.Trace(err)
+	}
+	var names []string
+	for _, e := range entries {
+		if e.IsDir() && !strings.HasPrefix(e.Name(), newPrefix) {
+			names = append(names, e.Name())
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// Find is the newest version of the base of that name. The error is NotFound, with what to
+// do, where there is none; NotValid for what is no name of a base.
 func (s Store) Find(name string) (Base, error) {
+	r, err := s.newest(name)
+	return r.Base, errors.Trace(err)
+}
+
+// newest is the record of the newest version.
+func (s Store) newest(name string) (record, error) {
 	if _, err := model.ParseBase(name); err != nil {
-		return Base{}, errors.Trace(err)
+		return record{}, errors.Trace(err)
 	}
-	dir := filepath.Join(s.Dir, name)
+	versions, err := s.versions(name)
+	if err != nil {
+		return record{}, errors.Trace(err)
+	}
+	if len(versions) == 0 {
+		return record{}, errors.NewNotFound(nil, fmt.Sprintf("there is no base %s on this host: unitd base fetch %s", name, name))
+	}
+	r, err := s.read(name, versions[len(versions)-1])
+	r.Former = len(versions) - 1
+	return r, errors.Trace(err)
+}
+
+// Versions are all that there are of a base, the newest last. There are none of one that
+// isn't there.
+func (s Store) Versions(name string) ([]Base, error) {
+	if _, err := model.ParseBase(name); err != nil {
+		return nil, errors.Trace(err)
+	}
+	versions, err := s.versions(name)
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	var all []Base
+	for _, v := range versions {
+		r, err := s.read(name, v)
+		if err != nil { // its root is what matters to who looks whether it is used
+			r.Base = Base{Name: name, Version: v, Root: filepath.Join(s.place(name, v), rootName)}
+		}
+		all = append(all, r.Base)
+	}
+	return all, nil
+}
+
+// versions are the numbers of a base's versions, in order.
+func (s Store) versions(name string) ([]int, error) {
+	entries, err := os.ReadDir(filepath.Join(s.Dir, name))
+	if err != nil && !os.IsNotExist(err) {
+		return nil, errors.Trace(err)
+	}
+	var all []int
+	for _, e := range entries {
+		n, err := strconv.Atoi(e.Name())
+		switch {
+		case err == nil && n > 0:
+			all = append(all, n)
+		case e.Name() == rootName:
+			all = append(all, 0)
+		}
+	}
+	slices.Sort(all)
+	return all, nil
+}
+
+// place is the directory of a version.
+func (s Store) place(name string, version int) string {
+	if version == 0 {
+		return filepath.Join(s.Dir, name)
+	}
+	return filepath.Join(s.Dir, name, strconv.Itoa(version))
+}
+
+// read is the record of a version.
+func (s Store) read(name string, version int) (record, error) {
+	dir := s.place(name, version)
+	var r record
 	text, err := os.ReadFile(filepath.Join(dir, recordName))
-	if os.IsNotExist(err) {
-		return Base{}, errors.NewNotFound(nil, fmt.Sprintf("there is no base %s on this host: unitd base fetch %s", name, name))
+	if err == nil {
+		err = json.Unmarshal(text, &r)
 	}
 	if err != nil {
-		return Base{}, errors.Trace(err)
+		return record{}, errors.Annotatef(err, "the record of base %s is damaged: unitd base remove %s", name, name)
 	}
-	var b Base
-	if err := json.Unmarshal(text, &b); err != nil {
-		return Base{}, errors.Annotatef(err, "the record of base %s is damaged: unitd base remove %s", name, name)
+	r.Name, r.Root, r.Version, r.Former = name, filepath.Join(dir, rootName), version, 0
+	if r.Recipe.Kind == "" {
+		r.Recipe = recipeOf(r.Source)
 	}
-	b.Name, b.Root = name, filepath.Join(dir, rootName)
-	return b, nil
-}
-
-// make makes a base by a function that fills an empty directory.
-func (s Store) make(ctx context.Context, name, source string, fill func(root string) error) (Base, error) {
-	base, err := model.ParseBase(name)
-	if err != nil {
-		return Base{}, errors.Trace(err)
-	}
-	name = base.String()
-	if os.Geteuid() != 0 {
-		return Base{}, errors.NewForbidden(nil, "only root can make a base, whose files belong to users of its own")
-	}
-	unlock, err := s.lock()
-	if err != nil {
-		return Base{}, errors.Trace(err)
-	}
-	defer unlock()
-	if _, err := s.Find(name); err == nil {
-		return Base{}, errors.NewAlreadyExists(nil, fmt.Sprintf("there is a base %s already: unitd base remove %s", name, name))
-	}
-	dir := filepath.Join(s.Dir, newPrefix+name)
-	defer os.RemoveAll(dir)
-	root := filepath.Join(dir, rootName)
-	if err := os.MkdirAll(root, 0o755); err != nil {
-		return Base{}, errors.Trace(err)
-	}
-	if err := fill(root); err != nil {
-		return Base{}, errors.Annotatef(err, "cannot make base %s", name)
-	}
-	if err := normalise(root); err != nil {
-		return Base{}, errors.Annotatef(err, "cannot make base %s", name)
-	}
-	if err := ctx.Err(); err != nil {
-		return Base{}, errors.Trace(err)
-	}
-	text, err := json.Marshal(Base{Name: name, Source: source, Made: time.Now().UTC().Format(time.RFC3339)})
-	if err != nil {
-		return Base{}, errors.Trace(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, recordName), append(text, '\n'), 0o644); err != nil {
-		return Base{}, errors.Trace(err)
-	}
-	// A damaged one that was there has to give way.
-	if err := os.RemoveAll(filepath.Join(s.Dir, name)); err != nil {
-		return Base{}, errors.Trace(err)
-	}
-	if err := os.Rename(dir, filepath.Join(s.Dir, name)); err != nil {
-		return Base{}, errors.Trace(err)
-	}
-	return s.Find(name)
-}
-
-// Remove takes a base away. Machines that run on it must not: that is the caller's matter.
-// The error is NotFound where there is none.
-func (s Store) Remove(name string) error {
-	if _, err := model.ParseBase(name); err != nil {
-		return errors.Trace(err)
-	}
-	unlock, err := s.lock()
-	if err != nil {
-		return errors.Trace(err)
-	}
-	defer unlock()
-	dir, gone := filepath.Join(s.Dir, name), filepath.Join(s.Dir, newPrefix+name)
-	if err := os.Rename(dir, gone); err != nil {
-		if os.IsNotExist(err) {
-			return errors.NewNotFound(nil, fmt.Sprintf("there is no base %s on this host", name))
-		}
-		return errors.Trace(err)
-	}
-	return errors.Annotatef(os.RemoveAll(gone), "cannot remove base %s", name)
-}
-
-// lock waits until nobody else makes or removes bases, and clears away what was left.
-func (s Store) lock() (unlock func(), err error) {
-	if err := os.MkdirAll(s.Dir, 0o755); err != nil {
-		return nil, errors.Trace(err)
-	}
-	f, err := os.Open(s.Dir)
-	if err != nil {
-		return nil, errors.Trace(err)
-	}
-	for err = syscall.EINTR; err == syscall.EINTR; {
-		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX)
-	}
-	if err != nil {
-		f.Close()
-		return nil, errors.Annotate(err, "cannot lock the bases")
-	}
-	left, _ := filepath.Glob(filepath.Join(s.Dir, newPrefix+"*"))
-	for _, path := range left {
-		if err := os.RemoveAll(path); err != nil {
-			f.Close()
-			return nil, errors.Trace(err)
-		}
-	}
-	return func() { f.Close() }, nil
+	return r, nil
 }

@@ -1,6 +1,8 @@
 package bases_test
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -53,9 +55,12 @@ func TestABaseIsMadeWholeOnceAndOfNoOtherMachine(t *testing.T) {
 		if err := os.MkdirAll(filepath.Join(s.Dir, ".new-debian@11/root"), 0o755); err != nil { // of one that was killed
 			t.Fatal(err)
 		}
-		b, err := s.Add(t.Context(), "debian@12", from)
+		b, err := s.Add(t.Context(), "debian@12", from, bases.How{})
 		if err != nil || b.Name != "debian@12" || b.Source != from || b.Made == "" {
 			t.Fatalf("%+v, %v", b, err)
+		}
+		if text, _ := os.ReadFile(from); b.Digest != "" && b.Digest != fmt.Sprintf("sha256:%x", sha256.Sum256(text)) || (b.Digest == "") != (from == root) {
+			t.Errorf("the digest is %q", b.Digest) // a root without a list of packages has none
 		}
 		for _, name := range []string{"var/lib/dbus/machine-id", "usr/sbin/policy-rc.d", "var/cache/apt/archives/a.deb", "../../.new-debian@11"} {
 			if _, err := os.Lstat(filepath.Join(b.Root, name)); !os.IsNotExist(err) {
@@ -70,7 +75,7 @@ func TestABaseIsMadeWholeOnceAndOfNoOtherMachine(t *testing.T) {
 		if st, err := os.Stat(filepath.Join(b.Root, "usr/bin/www")); err != nil || st.Sys().(*syscall.Stat_t).Uid != 33 {
 			t.Errorf("what belonged to another user: %v, %v", st, err)
 		}
-		if _, err := s.Add(t.Context(), "debian@12", from); !errors.Is(err, errors.AlreadyExists) {
+		if _, err := s.Add(t.Context(), "debian@12", from, bases.How{}); !errors.Is(err, errors.AlreadyExists) {
 			t.Errorf("a second one: %v", err)
 		}
 		all, err := s.List()
@@ -105,7 +110,7 @@ func TestWhatIsNoBaseIsRefused(t *testing.T) {
 		{"debian", root, `base "debian" is not valid`},
 		{"../x@1", root, "is not valid"},
 	} {
-		if _, err := s.Add(t.Context(), c.name, c.from); err == nil || !strings.Contains(err.Error(), c.why) {
+		if _, err := s.Add(t.Context(), c.name, c.from, bases.How{}); err == nil || !strings.Contains(err.Error(), c.why) {
 			t.Errorf("%s from %s: %v, want %q", c.name, c.from, err, c.why)
 		}
 	}
@@ -120,7 +125,7 @@ func TestWhatIsNoBaseIsRefused(t *testing.T) {
 	if err := s.Remove("debian@12"); !errors.Is(err, errors.NotFound) {
 		t.Error(err)
 	}
-	if _, err := s.Fetch(t.Context(), "debian@1", bases.Fetched{}); !errors.Is(err, errors.NotSupported) {
+	if _, err := s.Fetch(t.Context(), "debian@1", bases.How{}); !errors.Is(err, errors.NotSupported) {
 		t.Error(err)
 	}
 }
@@ -138,7 +143,7 @@ func TestABaseIsFetchedByDebootstrap(t *testing.T) {
 	}
 	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
 	s := bases.Of(t.TempDir())
-	b, err := s.Fetch(t.Context(), "debian@12", bases.Fetched{Mirror: "http://m.example.com", Proxy: "http://p.example.com:1"})
+	b, err := s.Fetch(t.Context(), "debian@12", bases.How{Asked: bases.Asked{Mirror: "http://m.example.com", Proxy: "http://p.example.com:1"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +152,7 @@ func TestABaseIsFetchedByDebootstrap(t *testing.T) {
 	if !strings.HasPrefix(string(asked), "http://p.example.com:1 --variant=minbase ") || !strings.HasSuffix(string(asked), " http://m.example.com\n") || string(proxy) != "Acquire::http::Proxy \"http://p.example.com:1\";\n" {
 		t.Errorf("debootstrap was asked %q, the base has the proxy %q", asked, proxy)
 	}
-	if _, err := s.Fetch(t.Context(), "debian@13", bases.Fetched{}); err == nil || !strings.Contains(err.Error(), `debootstrap says "E: no such suite"`) {
+	if _, err := s.Fetch(t.Context(), "debian@13", bases.How{}); err == nil || !strings.Contains(err.Error(), `debootstrap says "E: no such suite"`) {
 		t.Error(err)
 	}
 }

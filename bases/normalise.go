@@ -20,8 +20,11 @@ func normalise(path string) error {
 	if err := whole(root); err != nil {
 		return errors.Trace(err)
 	}
+	if err := uncontain(root); err != nil {
+		return errors.Trace(err)
+	}
 	gone := []string{
-		"usr/sbin/policy-rc.d", // packages start services
+		policy, // packages start services
 		"var/lib/dbus/machine-id", "etc/hostname",
 	}
 	if debs, err := fs.Glob(root.FS(), "var/cache/apt/archives/*.deb"); err == nil {
@@ -40,6 +43,25 @@ func normalise(path string) error {
 	}
 	if _, err := root.Lstat("usr/bin/cloud-init"); os.IsNotExist(err) {
 		return errors.Trace(root.WriteFile("usr/bin/cloud-init", []byte(cloudInit), 0o755))
+	}
+	return nil
+}
+
+// policy keeps packages from starting services.
+const policy = "usr/sbin/policy-rc.d"
+
+// uncontain takes away what images of containers tell apt and dpkg, to be small.
+func uncontain(root *os.Root) error {
+	for _, pattern := range []string{"etc/apt/apt.conf.d/docker-*", "etc/dpkg/dpkg.cfg.d/docker*", "etc/dpkg/dpkg.cfg.d/excludes", ".dockerenv"} {
+		names, err := fs.Glob(root.FS(), pattern)
+		if err != nil {
+			return errors.Trace(err)
+		}
+		for _, name := range names {
+			if err := root.Remove(name); err != nil {
+				return errors.Trace(err)
+			}
+		}
 	}
 	return nil
 }
@@ -73,9 +95,22 @@ const (
 // makeUbuntu has that user there, who may become root without a password.
 func makeUbuntu(root *os.Root) error {
 	has, err := root.ReadFile("etc/passwd")
-	if err != nil || strings.Contains("\n"+string(has), "\n"+ubuntu+":") {
+	if err != nil {
 		return errors.Trace(err)
 	}
+	if !strings.Contains("\n"+string(has), "\n"+ubuntu+":") { // some images of containers have it
+		if err := addUbuntu(root); err != nil {
+			return errors.Trace(err)
+		}
+	}
+	if err := root.MkdirAll("etc/sudoers.d", 0o750); err != nil {
+		return errors.Trace(err)
+	}
+	return errors.Trace(root.WriteFile("etc/sudoers.d/90-unitd-ubuntu", []byte(ubuntu+" ALL=(ALL) NOPASSWD:ALL\n"), 0o440))
+}
+
+// addUbuntu has the user be known.
+func addUbuntu(root *os.Root) error {
 	for path, line := range map[string]string{
 		"etc/passwd":  fmt.Sprintf("%s:x:%d:%d::/home/%s:/bin/bash\n", ubuntu, ubuntuID, ubuntuID, ubuntu),
 		"etc/group":   fmt.Sprintf("%s:x:%d:\n", ubuntu, ubuntuID),
@@ -100,11 +135,5 @@ func makeUbuntu(root *os.Root) error {
 	if err := root.MkdirAll("home/"+ubuntu, 0o755); err != nil {
 		return errors.Trace(err)
 	}
-	if err := root.Chown("home/"+ubuntu, ubuntuID, ubuntuID); err != nil {
-		return errors.Trace(err)
-	}
-	if err := root.MkdirAll("etc/sudoers.d", 0o750); err != nil {
-		return errors.Trace(err)
-	}
-	return errors.Trace(root.WriteFile("etc/sudoers.d/90-unitd-ubuntu", []byte(ubuntu+" ALL=(ALL) NOPASSWD:ALL\n"), 0o440))
+	return errors.Trace(root.Chown("home/"+ubuntu, ubuntuID, ubuntuID))
 }

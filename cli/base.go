@@ -2,6 +2,8 @@ package cli
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/juju/errors"
@@ -18,15 +20,18 @@ type baseVerbs struct{ base }
 func (a baseVerbs) baseCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "base",
-		Short: "List, fetch, add and remove the systems that machines with systemd are on",
+		Short: "Look after the systems that machines with systemd are on",
 		Long: `Look after the bases of this host: root directories with a system in them, such as
 debian@12, for units that are deployed with --isolate=machine. All units on a base
-share it. What they change is kept apart.`,
+share it. What they change is kept apart.
+
+An update makes a new version of a base. Applications that are there stay on the
+version that they were deployed on, and later ones get the new version.`,
 		Example: "  unitd base fetch debian@12\n  unitd deploy ./site --isolate=machine --isolate-root debian@12",
 		Args:    Args(0, 0, ""),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(a.baseListCmd(), a.baseFetchCmd(), a.baseAddCmd(), a.baseRemoveCmd())
+	cmd.AddCommand(a.baseListCmd(), a.baseFetchCmd(), a.baseAddCmd(), a.baseUpdateCmd(), a.baseRemoveCmd(), a.basePruneCmd())
 	return cmd
 }
 
@@ -39,8 +44,11 @@ func (a baseVerbs) bases() (bases.Store, error) {
 func (a baseVerbs) baseListCmd() *cobra.Command {
 	var format, output string
 	cmd := &cobra.Command{
-		Use:     "list",
-		Short:   "List the bases of this host",
+		Use:   "list",
+		Short: "List the bases of this host",
+		Long: `List the bases of this host, in their newest versions. The digest tells what a base
+was made from: an image's manifest, a tarball, or else the list of its packages.
+Former is how many earlier versions are still there.`,
 		Example: "  unitd base list\n  unitd base list --format json",
 		Args:    Args(0, 0, ""),
 		RunE: func(*cobra.Command, []string) error {
@@ -55,9 +63,9 @@ func (a baseVerbs) baseListCmd() *cobra.Command {
 			if format != "tabular" {
 				return a.write(format, output, all)
 			}
-			rows := [][]render.Cell{render.Heads("Base", "Made", "Source", "Root")}
+			rows := [][]render.Cell{render.Heads("Base", "Made", "Digest", "Former", "Source", "Root")}
 			for _, b := range all {
-				rows = append(rows, []render.Cell{{Text: b.Name}, {Text: b.Made}, {Text: b.Source}, {Text: b.Root}})
+				rows = append(rows, []render.Cell{{Text: b.Name}, {Text: b.Made}, {Text: shortDigest(b.Digest)}, {Text: strconv.Itoa(b.Former)}, {Text: b.Source}, {Text: b.Root}})
 			}
 			return a.table(output, rows)
 		},
@@ -66,66 +74,6 @@ func (a baseVerbs) baseListCmd() *cobra.Command {
 	cmd.Flags().StringVarP(&output, "output", "o", "", "write to a file")
 	formats(cmd, "tabular", "json", "yaml")
 	return cmd
-}
-
-func (a baseVerbs) baseFetchCmd() *cobra.Command {
-	var from bases.Fetched
-	var verbose bool
-	cmd := &cobra.Command{
-		Use:   "fetch BASE",
-		Short: "Make a base from a distribution's archive",
-		Long: `Make a base with debootstrap, which must be installed: debian@11 to debian@13, and
-ubuntu@20.04 to ubuntu@24.04. It needs root. The base has systemd, python3, sudo, and
-a user "ubuntu" who may become root, as images of clouds do.`,
-		Example: "  unitd base fetch debian@12\n  unitd base fetch ubuntu@24.04 --apt-mirror http://archive.example.com/ubuntu",
-		Args:    Args(1, 1, "name the base: unitd base fetch debian@12"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			s, err := a.bases()
-			if err != nil {
-				return err
-			}
-			if verbose {
-				from.Progress = a.Err
-			}
-			b, err := s.Fetch(a.Context(), args[0], from)
-			return a.madeBase(b, err)
-		},
-	}
-	cmd.Flags().StringVar(&from.Mirror, "apt-mirror", "", "the archive to fetch from, and that the base uses")
-	cmd.Flags().StringVar(&from.Proxy, "proxy", "", "the proxy for HTTP, now and in the base")
-	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "show what debootstrap prints")
-	return cmd
-}
-
-func (a baseVerbs) baseAddCmd() *cobra.Command {
-	return &cobra.Command{
-		Use:   "add BASE FILE",
-		Short: "Make a base from a directory or a tarball",
-		Long: `Make a base from a directory, which is copied, or from a tarball, such as a cloud
-image's root. It must have systemd. It needs root.`,
-		Example: "  unitd base add ubuntu@24.04 noble-server-cloudimg-amd64-root.tar.xz\n  unitd base add debian@12 /srv/debian-12",
-		Args:    Args(2, 2, "name the base and what it is made from: unitd base add debian@12 DIR"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			s, err := a.bases()
-			if err != nil {
-				return err
-			}
-			b, err := s.Add(a.Context(), args[0], args[1])
-			return a.madeBase(b, err)
-		},
-	}
-}
-
-// madeBase says so, or why not.
-func (a baseVerbs) madeBase(b bases.Base, err error) error {
-	if errors.Is(err, errors.NotValid) && b.Name == "" {
-		return agent.Wrongf("%v", err)
-	}
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(a.Out, "base %s is there\n", b.Name)
-	return errors.Trace(err)
 }
 
 func (a baseVerbs) baseRemoveCmd() *cobra.Command {
@@ -140,11 +88,7 @@ func (a baseVerbs) baseRemoveCmd() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			b, err := s.Find(args[0])
-			if err == nil {
-				err = a.unusedBase(b)
-			}
-			if err != nil && !errors.Is(err, errors.NotFound) {
+			if err := a.unusedBase(s, args[0]); err != nil {
 				return err
 			}
 			if err := s.Remove(args[0]); err != nil {
@@ -156,30 +100,89 @@ func (a baseVerbs) baseRemoveCmd() *cobra.Command {
 	}
 }
 
-// unusedBase says who uses a base.
-func (a baseVerbs) unusedBase(b bases.Base) error {
-	c, err := a.Open()
+// shortDigest is the beginning of a digest, as people compare it.
+func shortDigest(digest string) string {
+	const most = len("sha256:") + 12
+	return digest[:min(len(digest), most)]
+}
+
+func (a baseVerbs) basePruneCmd() *cobra.Command {
+	return &cobra.Command{
+		Use:   "prune",
+		Short: "Remove versions of bases that no application uses",
+		Long: `Remove the versions of bases that are neither the newest nor used by an application
+of any model on this host. "unitd base update" does so too.`,
+		Example: "  unitd base prune",
+		Args:    Args(0, 0, ""),
+		RunE: func(*cobra.Command, []string) error {
+			s, err := a.bases()
+			if err != nil {
+				return err
+			}
+			gone, err := a.pruneBases(s)
+			if err == nil && gone == 0 {
+				_, err = fmt.Fprintln(a.Out, "there is nothing to remove")
+			}
+			return errors.Trace(err)
+		},
+	}
+}
+
+// pruneBases removes versions that nobody uses, says which, and is how many.
+func (a baseVerbs) pruneBases(s bases.Store) (int, error) {
+	by, err := a.baseUsers()
+	if err != nil {
+		return 0, err
+	}
+	gone, err := s.Prune(func(root string) bool { return len(by[root]) > 0 })
+	for _, b := range gone {
+		if _, err := fmt.Fprintf(a.Out, "a former version of base %s, made %s, is removed\n", b.Name, b.Made); err != nil {
+			return 0, errors.Trace(err)
+		}
+	}
+	return len(gone), err
+}
+
+// unusedBase says who uses a base, in any of its versions.
+func (a baseVerbs) unusedBase(s bases.Store, name string) error {
+	all, err := s.Versions(name)
+	if err != nil || len(all) == 0 {
+		return err
+	}
+	by, err := a.baseUsers()
 	if err != nil {
 		return err
+	}
+	var users []string
+	for _, b := range all {
+		users = append(users, by[b.Root]...)
+	}
+	if len(users) > 0 {
+		slices.Sort(users)
+		return fmt.Errorf("base %s is used by %s: remove them first", name, strings.Join(users, ", "))
+	}
+	return nil
+}
+
+// baseUsers are the applications of all models, by the roots that they are on.
+func (a baseVerbs) baseUsers() (map[string][]string, error) {
+	c, err := a.Open()
+	if err != nil {
+		return nil, err
 	}
 	infos, err := c.Models(a.Context())
 	if err != nil {
-		return err
+		return nil, err
 	}
-	var by []string
+	by := map[string][]string{}
 	for _, info := range infos {
 		s, err := c.Open(info).Status(a.Context())
 		if err != nil {
-			return err
+			return nil, err
 		}
 		for _, app := range s.Applications {
-			if app.Isolation.Root == b.Root {
-				by = append(by, info.Name+"/"+app.Name)
-			}
+			by[app.Isolation.Root] = append(by[app.Isolation.Root], info.Name+"/"+app.Name)
 		}
 	}
-	if len(by) > 0 {
-		return fmt.Errorf("base %s is used by %s: remove them first", b.Name, strings.Join(by, ", "))
-	}
-	return nil
+	return by, nil
 }

@@ -34,7 +34,9 @@ type Cells struct {
 	// children are the first programs that this process has started, by the key of
 	// their container: how they end is told to no other.
 	children map[string]*child
-	beyond   beyond
+	// roots are the directories below the overlays of cells, by their keys; see holdRoot.
+	roots  map[string]*os.File
+	beyond beyond
 }
 
 // idsFor are those of a new cell that is in a user name space, or isn't.
@@ -65,6 +67,9 @@ func (c *Cells) Open(ctx context.Context, key string, s Spec) (*Cell, error) {
 	}
 	if s.First != nil {
 		return cell, errors.Trace(cell.openFirst(ctx, s))
+	}
+	if err := c.holdRoot(key, s.Root); err != nil {
+		return nil, errors.Annotatef(err, "cannot isolate %s", s.Name)
 	}
 	if cell.record.Ready && cell.record.Layout == layout && cell.alive() {
 		if groups := cell.Groups(); groups != "" {
@@ -161,6 +166,7 @@ func (c *Cells) remove(key string) error {
 		}
 		delete(c.children, key)
 	}
+	c.letRoot(key)
 	b, err := openBridge(c.Dir)
 	if err != nil {
 		return errors.Trace(err)

@@ -52,6 +52,9 @@ func furnish(s setUp) error {
 			return errors.Trace(err)
 		}
 	}
+	if err := furnishSnap(); err != nil {
+		return errors.Trace(err)
+	}
 	for _, name := range []string{"juju-exec", "juju-run"} {
 		path := filepath.Join("/usr/bin", name)
 		if _, err := os.Lstat(path); err == nil {
@@ -73,4 +76,22 @@ func replace(path, text string) error {
 		return errors.Trace(err)
 	}
 	return errors.Trace(os.WriteFile(path, []byte(text), 0o644))
+}
+
+// noSnap is the snap of all machines: snapd runs in none of them, and one that the root has
+// would only wait for it.
+const (
+	snapPath = "/usr/bin/snap"
+	noSnap   = `#!/bin/sh
+echo "snap: snaps don't work in unitd's machines: install a deb instead, or deploy the charm with a Juju controller" >&2
+exit 1
+`
+)
+
+// furnishSnap has the refusal in the place of a snap that couldn't do anything.
+func furnishSnap() error {
+	if err := replace(snapPath, noSnap); err != nil {
+		return errors.Trace(err)
+	}
+	return errors.Trace(os.Chmod(snapPath, 0o755))
 }

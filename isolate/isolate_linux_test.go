@@ -134,6 +134,56 @@ func want(t *testing.T, c *isolate.Cell, commands, out string) {
 	}
 }
 
+// TestHostSnapIsRefusedInALine, whether or not the root has one, and the root keeps its own.
+func TestHostSnapIsRefusedInALine(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	root := t.TempDir()
+	prepareRoot(t, root)
+	had := filepath.Join(root, "usr/bin/snap")
+	must(t, os.MkdirAll(filepath.Dir(had), 0o755))
+	must(t, os.WriteFile(had, []byte("#!/bin/sh\necho real\n"), 0o755))
+	for unit, at := range map[string]string{"app/0": "", "app/1": root} {
+		spec := w.spec(unit, model.IsolateFiles)
+		spec.Root = at
+		c := w.openBy(spec)
+		for _, verb := range []string{"install lxd", "list", "version"} {
+			// By the shell alone, as the small root has nothing else.
+			want(t, c, "snap "+verb+" 2>/tmp/said >/tmp/out; echo $?; while read -r line; do echo \"$line\"; done </tmp/said; read -r line </tmp/out || echo nothing",
+				"1\nsnap: snaps don't work in unitd's machines: install a deb instead, or deploy the charm with a Juju controller\nnothing")
+		}
+	}
+	if b, err := os.ReadFile(had); err != nil || string(b) != "#!/bin/sh\necho real\n" {
+		t.Errorf("the root's own is %q, %v", b, err)
+	}
+}
+
+// TestHostARootIsHeldWhileACellIsOnIt, so that it isn't removed, and no cell begins on one
+// that is being removed.
+func TestHostARootIsHeldWhileACellIsOnIt(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	root := t.TempDir()
+	prepareRoot(t, root)
+	lock, err := os.Open(root)
+	must(t, err)
+	defer lock.Close()
+	lone := func() error { return syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) }
+	must(t, lone())
+	spec := w.spec("app/0", model.IsolateFiles)
+	spec.Root = root
+	if _, err := w.cells.Open(t.Context(), key("app/0"), spec); err == nil || !strings.Contains(err.Error(), "is being removed") {
+		t.Errorf("on a root that is being removed: %v", err)
+	}
+	must(t, syscall.Flock(int(lock.Fd()), syscall.LOCK_UN))
+	w.openBy(spec)
+	if err := lone(); err != syscall.EWOULDBLOCK {
+		t.Errorf("a root that a cell is on can be removed: %v", err)
+	}
+	must(t, w.cells.Remove(key("app/0")))
+	must(t, lone())
+}
+
 func TestHostACellIsAMachineOfItsOwn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -3,6 +3,7 @@ package oci
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"path/filepath"
 	"strings"
 
@@ -23,6 +24,8 @@ type Cache struct {
 	// unpacked there, as this process can't give files away. Those are removed by
 	// Disk.Beyond.
 	Inside func(ctx context.Context, input []byte, args ...string) ([]byte, error)
+	// Transport asks registries; nil: as the environment says.
+	Transport http.RoundTripper
 	// Disk is that of package durable.
 	Disk durable.Disk
 	// Progress is told, if it isn't nil, how far Resolve and Fetch are; by one
@@ -116,7 +119,7 @@ func (c *Cache) Resolve(ctx context.Context, s Source) (_ Resolved, err error) {
 		return Resolved{}, errors.Trace(err)
 	}
 	defer busy.release()
-	o, ref, err := openOrigin(ctx, s, c.path(workDir))
+	o, ref, err := openOrigin(ctx, s, c.path(workDir), c.Transport)
 	if err != nil {
 		return Resolved{}, errors.Trace(err)
 	}

@@ -86,7 +86,7 @@ func (w *work) openOrigin(ctx context.Context) error {
 	if w.origin != nil {
 		return nil
 	}
-	o, ref, err := openOrigin(ctx, w.source, w.path(workDir))
+	o, ref, err := openOrigin(ctx, w.source, w.path(workDir), w.Transport)
 	if errors.Is(err, errors.NotFound) && ref.Kind != Registry {
 		err = errors.NewNotFound(nil, oneLine(err)+", and this host's cache doesn't have it: it was deployed on another host, or was removed")
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -37,8 +38,8 @@ type manifest struct {
 // openOrigin opens what a source says, and tells its reference in full: with the
 // kind of a file, and paths that don't depend on where the process is. Errors
 // are NotFound and NotValid, or a registry's. work is for what isn't read as
-// it is.
-func openOrigin(ctx context.Context, s Source, work string) (origin, Reference, error) {
+// it is, and via asks registries; nil: as the environment says.
+func openOrigin(ctx context.Context, s Source, work string, via http.RoundTripper) (origin, Reference, error) {
 	ref := s.Reference
 	if ref.Path != "" {
 		path, err := filepath.Abs(ref.Path)
@@ -51,7 +52,7 @@ func openOrigin(ctx context.Context, s Source, work string) (origin, Reference, 
 	var err error
 	switch ref.Kind {
 	case Registry:
-		o, err = openRegistry(ctx, s)
+		o, err = openRegistry(ctx, s, via)
 	case DockerDaemon:
 		o, err = openDaemon(ctx, ref.Name, work)
 	case OCILayout:

@@ -22,7 +22,10 @@ type registry struct {
 	puller *remote.Puller
 }
 
-func openRegistry(ctx context.Context, s Source) (*registry, error) {
+func openRegistry(ctx context.Context, s Source, via http.RoundTripper) (*registry, error) {
+	if via == nil {
+		via = remote.DefaultTransport
+	}
 	ref, err := name.ParseReference(s.Reference.Name)
 	if err != nil {
 		return nil, notValid(s.Reference.Name, "")
@@ -31,7 +34,7 @@ func openRegistry(ctx context.Context, s Source) (*registry, error) {
 	if s.Username != "" || s.Password != "" {
 		login = remote.WithAuth(&authn.Basic{Username: s.Username, Password: s.Password})
 	}
-	p, err := remote.NewPuller(login, remote.WithContext(ctx), remote.WithUserAgent("unitd"), remote.WithTransport(where{remote.DefaultTransport, loopback(hostOf(ref))}))
+	p, err := remote.NewPuller(login, remote.WithContext(ctx), remote.WithUserAgent("unitd"), remote.WithTransport(where{via, loopback(hostOf(ref))}))
 	return &registry{ref: ref, puller: p}, errors.Trace(err)
 }
 
