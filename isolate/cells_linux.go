@@ -29,6 +29,7 @@ type Cells struct {
 	// step.
 	Disk durable.Disk
 
+	turns    turns
 	mu       sync.Mutex
 	services services
 	// children are the first programs that this process has started, by the key of
@@ -53,6 +54,7 @@ func (c *Cells) idsFor(user bool) IDs {
 // anew over nothing. The error is ErrNoRights where this user can't have what the
 // specification asks for.
 func (c *Cells) Open(ctx context.Context, key string, s Spec) (*Cell, error) {
+	defer c.turns.take(key)()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	cell, err := c.recorded(key)
@@ -79,6 +81,13 @@ func (c *Cells) Open(ctx context.Context, key string, s Spec) (*Cell, error) {
 	}
 	if err := cell.stop(); err != nil {
 		return nil, errors.Trace(err)
+	}
+	if s.isSystem() {
+		done, err := c.mayBoot(ctx)
+		if err != nil {
+			return nil, errors.Trace(err)
+		}
+		defer done()
 	}
 	if err := cell.start(ctx, s); err != nil {
 		_ = cell.stop()
@@ -119,6 +128,7 @@ func (c *Cells) recorded(key string) (*Cell, error) {
 // Remove ends all that runs in a cell and removes what there is of it; workload
 // containers of the unit stay. Not to be there is no error.
 func (c *Cells) Remove(key string) error {
+	defer c.turns.take(key)()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return errors.Trace(c.remove(key))
@@ -127,6 +137,7 @@ func (c *Cells) Remove(key string) error {
 // Clear removes the cell of a unit and the workload containers of that unit; that
 // of a container, it alone.
 func (c *Cells) Clear(key string) error {
+	defer c.turns.take(key)()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return errors.Trace(c.clear(key))
@@ -221,16 +232,18 @@ func (c *Cells) Halt() error { return c.halt(false) }
 func (c *Cells) Pause() error { return c.halt(true) }
 
 func (c *Cells) halt(paused bool) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	keys, err := c.Keys()
 	if err != nil || len(keys) == 0 {
 		return errors.Trace(err)
 	}
-	var failed []error // one that can't be ended leaves the others no reason to run
-	for _, key := range keys {
-		failed = append(failed, c.haltOne(key, paused))
+	failed := make([]error, len(keys)) // one that can't be ended leaves the others no reason to run
+	var all sync.WaitGroup
+	for i, key := range keys { // machines with systemd take their time
+		all.Go(func() { failed[i] = c.haltOne(key, paused) })
 	}
+	all.Wait()
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	b, err := openBridge(c.Dir)
 	if err == nil {
 		err = b.takeDown()
@@ -239,6 +252,9 @@ func (c *Cells) halt(paused bool) error {
 }
 
 func (c *Cells) haltOne(key string, paused bool) error {
+	defer c.turns.take(key)()
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	cell, err := c.recorded(key)
 	if errors.Is(err, errors.NotFound) {
 		return nil // nothing of it has ever run

@@ -143,7 +143,7 @@ func (c *Cell) boot(ctx context.Context, set setUp, b *bridge, notify *net.UnixC
 		return errors.Trace(err)
 	}
 	if notify != nil {
-		if err := c.booted(ctx, p, notify); err != nil {
+		if err := c.cells.apart(func() error { return c.booted(ctx, p, notify) }); err != nil {
 			return errors.Trace(err)
 		}
 	}

@@ -257,5 +257,5 @@ func (c *Cell) Reboot(ctx context.Context) error {
 
 // haltSystem has systemd shut the machine down, if it will.
 func (c *Cell) haltSystem() error {
-	return errors.Trace(c.tell(context.Background(), haltSignal, haltPatience))
+	return errors.Trace(c.cells.apart(func() error { return c.tell(context.Background(), haltSignal, haltPatience) }))
 }
