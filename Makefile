@@ -158,7 +158,7 @@ base: ## a root with systemd, for the tests of machines
 		else tail -n 3 $(BASE).log; echo 'no root with systemd could be made: the tests with it will be skipped'; fi; \
 	fi
 host raced long: base
-host raced long: export UNITD_TEST_BASE = $(shell test -d $(BASE) && echo $(BASE))
+host raced bench long: export UNITD_TEST_BASE = $(shell test -d $(BASE) && echo $(BASE))
 
 unit:
 	@if [ -z "$(RACE)" ]; then \

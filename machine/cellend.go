@@ -28,6 +28,7 @@ const (
 // done ends the watch, and waits for it.
 func (u *unit) whileCellRuns(ctx context.Context) (_ context.Context, done func()) {
 	ctx, end := context.WithCancelCause(ctx)
+	u.giveUpCell = func() { end(errCellLost) }
 	var watch sync.WaitGroup
 	if c := u.cell.Load(); c != nil {
 		if c.System() && u.principal == "" {

@@ -90,7 +90,13 @@ func (u *unit) bootOfReboot() string {
 // rebootsItself has juju-reboot reboot the unit's own machine. Nobody's leave is needed.
 func (u *unit) rebootsItself(ctx context.Context, c *cell) {
 	if c.System() {
-		u.rebooter = &rebooter{carryOut: func() error { return c.Reboot(ctx) }, log: u.log}
+		u.rebooter = &rebooter{log: u.log, carryOut: func() error {
+			err := c.Reboot(ctx)
+			if err != nil && ctx.Err() == nil {
+				u.giveUpCell() // who begins anew says what is wrong with it, and tries again
+			}
+			return err
+		}}
 	}
 }
 

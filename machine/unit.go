@@ -62,6 +62,7 @@ type unit struct {
 	cell        atomic.Pointer[cell]
 	system      atomic.Pointer[model.System]    // see listenToSystem
 	inCell      atomic.Bool                     // see whileCellRuns
+	giveUpCell  func()                          // ends the agent as if the cell had ended
 	facing      atomic.Pointer[isolate.HostEnd] // see face
 	client      string
 	dataDir     string
