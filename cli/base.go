@@ -27,7 +27,7 @@ share it. What they change is kept apart.
 
 An update makes a new version of a base. Applications that are there stay on the
 version that they were deployed on, and later ones get the new version.`,
-		Example: "  unitd base fetch debian@12\n  unitd deploy ./site --isolate=machine --isolate-root debian@12",
+		Example: "  unitd base fetch debian@12\n  unitd deploy ./site --isolate=machine",
 		Args:    Args(0, 0, ""),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
