@@ -65,6 +65,10 @@ func TestWhatIsSaid(t *testing.T) {
 			f.Remote.OwnSecrets = []resolver.OwnSecret{{ID: "s", Label: "key", Rotate: "hourly", NextRotate: f.Now.Add(time.Minute)}}
 			f.Op = resolver.Next(f.Local, f.Remote)
 		}, why.Settled, "shop/0 has had nothing to do since 08:59:00; secret-rotate (secret:s) is next, at 09:01:00"},
+		{"a service of its machine has failed", func(f *why.Facts) {
+			f.System = model.System{State: model.SystemDegraded, Failed: []string{"nginx.service", "x.service"}}
+			f.Workload.Message = "nginx doesn't answer"
+		}, why.Service, `shop/0 has had nothing to do since 08:59:00; on its machine x.service failed ("unitd logs shop/0 --system x.service")`},
 		{"hooks of containers that have failed hold nothing up", func(f *why.Facts) {
 			idle(f, time.Hour)
 			failed := func(container string, ago time.Duration) resolver.WorkloadTold {

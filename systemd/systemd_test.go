@@ -1,0 +1,67 @@
+package systemd_test
+
+import (
+	"bufio"
+	"context"
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/systemd"
+)
+
+// listen has Watch on one end of a connection, and something else than systemd on the other.
+func listen(t *testing.T, bus func(conn net.Conn)) error {
+	t.Helper()
+	ours, theirs := net.Pipe()
+	go func() {
+		defer theirs.Close()
+		bus(theirs)
+	}()
+	return systemd.Watch(t.Context(), ours, func(s model.System) { t.Errorf("it says %v", s) })
+}
+
+// TestWhoeverAnswersInPlaceOfSystemdDoesNoHarm: what isn't the protocol, and what never ends.
+func TestWhoeverAnswersInPlaceOfSystemdDoesNoHarm(t *testing.T) {
+	t.Parallel()
+	for name, bus := range map[string]func(net.Conn){
+		"nobody": func(net.Conn) {},
+		"another protocol": func(conn net.Conn) {
+			_, _ = conn.Write([]byte("HTTP/1.1 400 Bad Request\r\n\r\n"))
+		},
+		"no end": func(conn net.Conn) {
+			go func() { _, _ = bufio.NewReader(conn).WriteTo(discard{}) }()
+			for text := []byte(strings.Repeat("x", 1<<16)); ; {
+				if _, err := conn.Write(text); err != nil {
+					return
+				}
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if err := listen(t, bus); err == nil {
+				t.Error("no error")
+			}
+		})
+	}
+}
+
+type discard struct{}
+
+func (discard) Write(b []byte) (int, error) { return len(b), nil }
+
+// TestNobodyListensForEver: the end of the context is the end.
+func TestNobodyListensForEver(t *testing.T) {
+	t.Parallel()
+	ours, theirs := net.Pipe()
+	defer theirs.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := systemd.Watch(ctx, ours, func(model.System) {}); err == nil || errors.Cause(err) == nil {
+		t.Error(err)
+	}
+}
