@@ -43,6 +43,8 @@ func TestMain(m *testing.M) {
 		os.Exit(manyIDs(os.Args[2], os.Args[3]))
 	case len(os.Args) == 2 && os.Args[1] == "listen":
 		os.Exit(listen())
+	case len(os.Args) == 2 && os.Args[1] == "tell-callers":
+		os.Exit(tellCallers())
 	case len(os.Args) == 4 && os.Args[1] == "escape":
 		os.Exit(escapeMain(os.Args[2], os.Args[3]))
 	case len(os.Args) == 3 && os.Args[1] == "ask":

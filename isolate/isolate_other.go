@@ -81,6 +81,9 @@ func (*Cells) Facts() []Fact {
 // Host is zero.
 func (*Cells) Host() (HostEnd, error) { return HostEnd{}, nil }
 
+// IPv6 are none.
+func (*Cells) IPv6() (map[string]string, error) { return nil, nil }
+
 // Lease is empty.
 func (*Cells) Lease(string) (string, error) { return "", nil }
 

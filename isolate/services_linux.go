@@ -224,9 +224,10 @@ func (s *services) drop(address string) error {
 func (s *services) connect(b *bridge, master netlink.Link) error {
 	s.has = map[string]bool{}
 	attrs := netlink.NewLinkAttrs()
-	attrs.Name, attrs.MasterIndex, attrs.Flags = b.services(), master.Attrs().Index, net.FlagUp
+	attrs.Name, attrs.MasterIndex, attrs.Flags, attrs.MTU = b.services(), master.Attrs().Index, net.FlagUp, master.Attrs().MTU
 	cable := &netlink.Veth{
 		LinkAttrs: attrs, PeerName: "eth0", PeerNamespace: netlink.NsFd(int(s.space.Fd())), PeerHardwareAddr: hardware(b.dir + "\x00services"),
+		PeerMTU: uint32(attrs.MTU),
 	}
 	if err := netlink.LinkAdd(cable); err != nil {
 		return netRights("cannot connect the addresses of applications", err)
