@@ -128,8 +128,7 @@ func of6(device, name string) string { return "ipv6/conf/" + device + "/" + name
 // settings6 are those by which devices forward IPv6 packets. From Linux 6.17 on each of
 // them can: each. Before that all forward or none, and who forwards takes no advice
 // of routers, unless he is told to go on: advised devices have their routes from
-// there. on says that all do already. Source: the kernel's
-// Documentation/networking/ip-sysctl.rst.
+// there. on says that all do already. Source: docs/spec/machine-isolation.md §7.
 func settings6(devices []string, advised map[string]bool, each, on bool) []setting {
 	var changes []setting
 	for _, device := range devices {

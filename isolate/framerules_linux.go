@@ -15,8 +15,7 @@ import (
 // frameRules are rules of this process's in the host's kernel: a table of nftables, of
 // the family of bridges, that the kernel takes away with the socket, however this process
 // ends. The library in use elsewhere can't make a table that is a socket's, so this
-// writes the messages itself. Source: the kernel's
-// include/uapi/linux/netfilter/nf_tables.h.
+// writes the messages itself. Source: docs/spec/machine-isolation.md §7.
 type frameRules struct {
 	table string
 	fd    int

@@ -17,7 +17,7 @@ const (
 	// netBits6 is the length of the prefix of a bridge's IPv6 network.
 	netBits6 = 64
 	// leastMTU6 is the smallest largest packet with which a device can have IPv6.
-	// Source: RFC 8200 §5.
+	// Source: docs/spec/machine-isolation.md §7.
 	leastMTU6 = 1280
 )
 
@@ -28,7 +28,7 @@ func (b *bridge) subnet6() netip.Prefix {
 }
 
 // candidate6 is one of the networks that anybody may have for himself. Its number is as
-// good as left to chance, so nobody else has it. Source: RFC 4193.
+// good as left to chance, so nobody else has it. Source: docs/spec/machine-isolation.md §7.
 func candidate6(of string, try int) netip.Prefix {
 	sum := sha256.Sum256([]byte(of + "\x00ipv6\x00" + strconv.Itoa(try)))
 	ip := [16]byte{0xfd}
