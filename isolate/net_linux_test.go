@@ -198,6 +198,18 @@ func TestHostANetworkLeadsOutAsTheHostDoes(t *testing.T) {
 	}
 	want(t, second, "/var/lib/juju/tools/client ask 192.0.2.1", "192.0.2.2")
 	want(t, second, "/var/lib/juju/tools/client ask 2001:db8::1", "2001:db8::2")
+	for _, link := range links { // without cables, too
+		if strings.HasPrefix(link.Name, "uh") {
+			ip(t, "link", "delete", link.Name)
+		}
+	}
+	host, err := w.cells.Host()
+	must(t, err)
+	bridge, err := net.InterfaceByName(host.Device)
+	must(t, err)
+	if bridge.MTU != 1400 {
+		t.Errorf("the bridge alone has %d", bridge.MTU)
+	}
 	for _, unit := range []string{"app/0", "app/1"} {
 		must(t, w.cells.Remove(key(unit)))
 	}
