@@ -140,6 +140,11 @@ type Network struct {
 	Address string `json:"address,omitempty"`
 	Gateway string `json:"gateway,omitempty"`
 	Bits    int    `json:"bits,omitempty"`
+	// IPv6 is an address of the cell's in a network of its own, with a prefix of 64
+	// bits; empty: the host has no IPv6. Gateway6 is the way out of it; empty: the host
+	// has none either.
+	IPv6     string `json:"ipv6,omitempty"`
+	Gateway6 string `json:"gateway6,omitempty"`
 }
 
 // HostEnd is the host on the network of the cells of an agent; zero: there is none, or

@@ -43,6 +43,16 @@ func TestMain(m *testing.M) {
 		os.Exit(manyIDs(os.Args[2], os.Args[3]))
 	case len(os.Args) == 2 && os.Args[1] == "listen":
 		os.Exit(listen())
+	case len(os.Args) == 2 && os.Args[1] == "tell-callers":
+		os.Exit(tellCallers())
+	case len(os.Args) == 3 && os.Args[1] == "echo":
+		os.Exit(echo(os.Args[2]))
+	case len(os.Args) == 4 && os.Args[1] == "echoes":
+		os.Exit(echoes(os.Args[2], os.Args[3]))
+	case len(os.Args) == 3 && os.Args[1] == "receive":
+		os.Exit(receive(os.Args[2]))
+	case len(os.Args) == 4 && os.Args[1] == "delay":
+		os.Exit(delayMain(os.Args[2], os.Args[3]))
 	case len(os.Args) == 4 && os.Args[1] == "escape":
 		os.Exit(escapeMain(os.Args[2], os.Args[3]))
 	case len(os.Args) == 3 && os.Args[1] == "ask":

@@ -81,6 +81,24 @@ func (*Cells) Facts() []Fact {
 // Host is zero.
 func (*Cells) Host() (HostEnd, error) { return HostEnd{}, nil }
 
+// IPv6 are none.
+func (*Cells) IPv6() (map[string]string, error) { return nil, nil }
+
+// FaultyNet is none.
+type FaultyNet struct{}
+
+// FaultyNet is none.
+func (*Cells) FaultyNet() *FaultyNet { return nil }
+
+// Set is an error, ErrNoRights.
+func (*FaultyNet) Set(NetFaults) error { return errNoLinux }
+
+// Close does nothing.
+func (*FaultyNet) Close() {}
+
+// CanFault is an error, ErrNoRights.
+func CanFault(bool) error { return errNoLinux }
+
 // Lease is empty.
 func (*Cells) Lease(string) (string, error) { return "", nil }
 

@@ -24,6 +24,9 @@ type services struct {
 	has  map[string]bool
 }
 
+// servicesEnd makes the hardware address of their device another one than the bridge's.
+const servicesEnd = "\x00services"
+
 // Lease is the address of an application by its key, which it keeps until Release,
 // also while there are no cells. It is empty where it has none yet, and there are no
 // cells with a network. While there are, Listen takes connections at it, once
@@ -224,9 +227,10 @@ func (s *services) drop(address string) error {
 func (s *services) connect(b *bridge, master netlink.Link) error {
 	s.has = map[string]bool{}
 	attrs := netlink.NewLinkAttrs()
-	attrs.Name, attrs.MasterIndex, attrs.Flags = b.services(), master.Attrs().Index, net.FlagUp
+	attrs.Name, attrs.MasterIndex, attrs.Flags, attrs.MTU = b.services(), master.Attrs().Index, net.FlagUp, master.Attrs().MTU
 	cable := &netlink.Veth{
-		LinkAttrs: attrs, PeerName: "eth0", PeerNamespace: netlink.NsFd(int(s.space.Fd())), PeerHardwareAddr: hardware(b.dir + "\x00services"),
+		LinkAttrs: attrs, PeerName: "eth0", PeerNamespace: netlink.NsFd(int(s.space.Fd())), PeerHardwareAddr: hardware(b.dir + servicesEnd),
+		PeerMTU: uint32(attrs.MTU),
 	}
 	if err := netlink.LinkAdd(cable); err != nil {
 		return netRights("cannot connect the addresses of applications", err)

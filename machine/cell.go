@@ -145,7 +145,7 @@ func (u *unit) isolate(ctx context.Context) error {
 	u.cell.Store(own)
 	u.rebootsItself(ctx, own)
 	if u.principal == "" {
-		u.wiring.enter(u.name.Tag(), u.name, own.Network().Address, own.sidecar, filepath.Join(u.dir, resolverRecord), own.EditFile)
+		u.wiring.enter(u.name.Tag(), u.name, own.Network(), own.sidecar, filepath.Join(u.dir, resolverRecord), own.EditFile)
 	}
 	return u.tellMachine(ctx)
 }

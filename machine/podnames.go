@@ -73,7 +73,7 @@ func (u *unit) enterNames(c *cell) error {
 			return errors.Trace(err)
 		}
 	}
-	u.wiring.enter(podNames(u.name.Tag()), u.name, c.Network().Address, true, filepath.Join(u.namesDir(), resolverRecord), func(path string, edit func(string) string) error {
+	u.wiring.enter(podNames(u.name.Tag()), u.name, c.Network(), true, filepath.Join(u.namesDir(), resolverRecord), func(path string, edit func(string) string) error {
 		return isolate.EditBound(filepath.Join(u.namesDir(), filepath.Base(path)), edit)
 	})
 	return nil

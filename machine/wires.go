@@ -36,8 +36,8 @@ type forward struct {
 }
 
 // plan says what is to be there for what a model has. addresses are those of
-// applications.
-func (w *wiring) plan(v state.Wires, addresses map[string]string) plan {
+// applications; six are the IPv6 addresses of units that have machines here, by the others.
+func (w *wiring) plan(v state.Wires, addresses, six map[string]string) plan {
 	p := plan{table: names.Model{Name: w.model.Name()}, forwards: map[string]forward{}, failed: map[string]bool{}, told: map[string]state.ServiceDoc{}}
 	apps := map[string]state.ApplicationDoc{}
 	for _, app := range v.Applications {
@@ -55,8 +55,11 @@ func (w *wiring) plan(v state.Wires, addresses map[string]string) plan {
 		switch {
 		case isolated && !here:
 			one.Address = "" // nobody here reaches it, and it may be one of this host's units'
-		case isolated && one.Ready && one.Address != "":
-			local[app] = append(local[app], one.Address)
+		case isolated && one.Address != "":
+			one.IPv6 = six[one.Address]
+			if one.Ready {
+				local[app] = append(local[app], one.Address)
+			}
 		}
 		units[app] = append(units[app], one)
 	}

@@ -90,11 +90,11 @@ func (w *wiring) run(ctx context.Context) {
 
 // enter has the names of a unit in a root before anything runs there, and keeps them
 // current until leave. The key is that of the cell below the model's, the unit's tag
-// for its own. address is the unit's own, empty where it shares the host's; short
+// for its own. net has the unit's own addresses, none where it shares the host's; short
 // says whether it finds names as a pod does. record is a file of the agent's beside it.
-func (w *wiring) enter(key string, unit model.UnitName, address string, short bool, record string, edit editor) {
+func (w *wiring) enter(key string, unit model.UnitName, net isolate.Network, short bool, record string, edit editor) {
 	w.mu.Lock()
-	one := &wired{edit: edit, record: record, own: names.Own{Model: w.model.Name(), Unit: unit, Address: address, Short: short}}
+	one := &wired{edit: edit, record: record, own: names.Own{Model: w.model.Name(), Unit: unit, Address: net.Address, IPv6: net.IPv6, Short: short}}
 	w.wired[key] = one
 	w.write(one, w.directory.all())
 	w.mu.Unlock()
@@ -183,7 +183,11 @@ func (w *wiring) wire(ctx context.Context, leased []string) (again bool, err err
 	if err != nil {
 		return false, errors.Trace(err)
 	}
-	p := w.plan(v, addresses)
+	six, err := w.cells.IPv6()
+	if err != nil {
+		return false, errors.Trace(err)
+	}
+	p := w.plan(v, addresses, six)
 	want := map[string]publish.Want{}
 	for key, one := range p.forwards {
 		want[key] = publish.Want{Listen: one.listen, Backends: one.backends}

@@ -40,6 +40,8 @@ type Unit struct {
 	// Address is empty where the unit has none that is reached from here: then it
 	// has no name either.
 	Address string
+	// IPv6 is another address of the unit's; empty: it has none.
+	IPv6 string
 	// Ready: it takes part in what its application does.
 	Ready bool
 }
@@ -52,8 +54,12 @@ type Own struct {
 	// Address is the unit's own; empty: it has none, and finds itself by the loopback
 	// device.
 	Address string
+	// IPv6 is another address of the unit's own; empty: it has none, and reaches none
+	// unless it has no Address either.
+	IPv6 string
 	// Short: the file has names as the search list of Resolv would find them, too,
-	// which names in files are not looked up by.
+	// which names in files are not looked up by. Such a unit finds IPv4 addresses only,
+	// as a pod does: what looks for its own, as "hostname -i", is given one.
 	Short bool
 }
 
@@ -85,7 +91,11 @@ func Hosts(own Own, models []Model) string {
 	line := func(address string, names ...string) {
 		b.WriteString(address + "\t" + strings.Join(names, " ") + "\n")
 	}
-	line(cmp.Or(own.Address, loopback), append(own.forms(own.Model, FQDN(own.Model, own.Unit)), Host(own.Unit))...)
+	self := append(own.unitForms(own.Model, own.Unit), Host(own.Unit)) // the last one, see former
+	line(cmp.Or(own.Address, loopback), self...)
+	if own.IPv6 != "" && !own.Short {
+		line(own.IPv6, self...)
+	}
 	if own.reaches(localhost) {
 		line(localhost, "localhost") // before units that are told by it
 	}
@@ -95,14 +105,23 @@ func Hosts(own Own, models []Model) string {
 			slices.SortFunc(units, func(a, b Unit) int { return model.CompareUnits(a.Name, b.Name) })
 			units = slices.DeleteFunc(units, func(u Unit) bool { return !own.reaches(u.Address) })
 			for _, u := range units {
-				if m.Name != own.Model || u.Name != own.Unit {
-					line(u.Address, own.forms(m.Name, FQDN(m.Name, u.Name))...)
+				if m.Name == own.Model && u.Name == own.Unit {
+					continue
+				}
+				forms := own.unitForms(m.Name, u.Name)
+				if m.Name == own.Model {
+					forms = append(forms, Host(u.Name))
+				}
+				for _, address := range own.addresses(u) {
+					line(address, forms...)
 				}
 			}
 			for _, u := range units {
-				line(u.Address, own.forms(m.Name, Endpoints(m.Name, app.Name))...)
+				for _, address := range own.addresses(u) {
+					line(address, own.forms(m.Name, Endpoints(m.Name, app.Name))...)
+				}
 			}
-			for _, address := range app.addresses(units) {
+			for _, address := range own.service(app, units) {
 				line(address, own.forms(m.Name, Service(m.Name, app.Name))...)
 			}
 		}
@@ -117,18 +136,41 @@ func (o Own) reaches(address string) bool {
 	return address != "" && (o.Address == "" || strings.HasPrefix(o.Address, local) || !strings.HasPrefix(address, local))
 }
 
-// addresses are those of the application's name.
-func (a Application) addresses(units []Unit) []string {
+// addresses are those by which a unit is found.
+func (o Own) addresses(u Unit) []string {
+	if u.IPv6 == "" || o.Short || o.Address != "" && o.IPv6 == "" {
+		return []string{u.Address}
+	}
+	return []string{u.Address, u.IPv6}
+}
+
+// service are the addresses of an application's name.
+func (o Own) service(a Application, units []Unit) []string {
 	if a.Address != "" {
 		return []string{a.Address}
 	}
 	var out []string
 	for _, u := range units {
 		if u.Ready {
-			out = append(out, u.Address)
+			out = append(out, o.addresses(u)...)
 		}
 	}
 	return out
+}
+
+// unitForms are the full name of a unit, what else finds it by the search list, and
+// the name with the model's. The last one stands back where the search list means
+// another unit by it: "a-0.a-endpoints" is the own model's, also where a model is called
+// "a-endpoints".
+func (o Own) unitForms(modelName string, u model.UnitName) []string {
+	forms := o.forms(modelName, FQDN(modelName, u))
+	if o.Short && modelName != o.Model && modelName == u.Application()+"-endpoints" {
+		return forms
+	}
+	if qualified := Host(u) + "." + modelName; !slices.Contains(forms, qualified) {
+		forms = append(forms, qualified)
+	}
+	return forms
 }
 
 // forms are a full name of something in a model, and what else finds it by the

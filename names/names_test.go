@@ -27,23 +27,23 @@ func TestHosts(t *testing.T) {
 		{
 			name: "a unit alone knows itself by its full name, and then its host name",
 			own:  names.Own{Model: "m", Unit: "app/0", Address: "10.64.0.2"},
-			want: "10.64.0.2 app-0.app-endpoints.m.svc.cluster.local app-0\n",
+			want: "10.64.0.2 app-0.app-endpoints.m.svc.cluster.local app-0.m app-0\n",
 		},
 		{
 			name: "without an address it finds itself by the loopback device (K-108)",
 			own:  names.Own{Model: "m", Unit: "app/0"},
-			want: "127.0.1.1 app-0.app-endpoints.m.svc.cluster.local app-0\n127.0.0.1 localhost\n",
+			want: "127.0.1.1 app-0.app-endpoints.m.svc.cluster.local app-0.m app-0\n127.0.0.1 localhost\n",
 		},
 		{
 			name:   "the own line is the first with its address; endpoints are all units, by number; who isn't ready is found as well (K-102, K-103)",
 			own:    names.Own{Model: "m", Unit: "db/2", Address: "10.64.0.6"},
 			models: []names.Model{two()},
-			want: "10.64.0.6 db-2.db-endpoints.m.svc.cluster.local db-2\n" +
-				"10.64.0.2 app-0.app-endpoints.m.svc.cluster.local\n" +
+			want: "10.64.0.6 db-2.db-endpoints.m.svc.cluster.local db-2.m db-2\n" +
+				"10.64.0.2 app-0.app-endpoints.m.svc.cluster.local app-0.m app-0\n" +
 				"10.64.0.2 app-endpoints.m.svc.cluster.local\n" +
 				"10.64.3.254 app.m.svc.cluster.local\n" +
-				"10.64.0.8 db-3.db-endpoints.m.svc.cluster.local\n" +
-				"10.64.0.7 db-10.db-endpoints.m.svc.cluster.local\n" +
+				"10.64.0.8 db-3.db-endpoints.m.svc.cluster.local db-3.m db-3\n" +
+				"10.64.0.7 db-10.db-endpoints.m.svc.cluster.local db-10.m db-10\n" +
 				"10.64.0.6 db-endpoints.m.svc.cluster.local\n" +
 				"10.64.0.8 db-endpoints.m.svc.cluster.local\n" +
 				"10.64.0.7 db-endpoints.m.svc.cluster.local\n" +
@@ -54,15 +54,15 @@ func TestHosts(t *testing.T) {
 			name:   "who shares the host's network, which is only told by its loopback address, isn't found from another one",
 			own:    names.Own{Model: "m", Unit: "app/0", Address: "10.64.0.2"},
 			models: []names.Model{{Name: "m", Applications: []names.Application{{Name: "db", Units: []names.Unit{{Name: "db/0", Address: "127.0.0.1", Ready: true}}}}}},
-			want:   "10.64.0.2 app-0.app-endpoints.m.svc.cluster.local app-0\n",
+			want:   "10.64.0.2 app-0.app-endpoints.m.svc.cluster.local app-0.m app-0\n",
 		},
 		{
 			name:   "but by who shares it too; the address is localhost first",
 			own:    names.Own{Model: "m", Unit: "app/0"},
 			models: []names.Model{{Name: "m", Applications: []names.Application{{Name: "db", Units: []names.Unit{{Name: "db/0", Address: "127.0.0.1", Ready: true}}}}}},
-			want: "127.0.1.1 app-0.app-endpoints.m.svc.cluster.local app-0\n" +
+			want: "127.0.1.1 app-0.app-endpoints.m.svc.cluster.local app-0.m app-0\n" +
 				"127.0.0.1 localhost\n" +
-				"127.0.0.1 db-0.db-endpoints.m.svc.cluster.local\n" +
+				"127.0.0.1 db-0.db-endpoints.m.svc.cluster.local db-0.m db-0\n" +
 				"127.0.0.1 db-endpoints.m.svc.cluster.local\n" +
 				"127.0.0.1 db.m.svc.cluster.local\n",
 		},
@@ -73,9 +73,81 @@ func TestHosts(t *testing.T) {
 				{Name: "n", Applications: []names.Application{{Name: "app", Address: "10.64.3.1"}}},
 				{Name: "m", Applications: []names.Application{{Name: "localhost", Address: "10.64.3.2"}}},
 			},
-			want: "10.64.0.2 app-0.app-endpoints.m.svc.cluster.local app-0.app-endpoints.m.svc app-0.app-endpoints.m app-0.app-endpoints app-0\n" +
+			want: "10.64.0.2 app-0.app-endpoints.m.svc.cluster.local app-0.app-endpoints.m.svc app-0.app-endpoints.m app-0.app-endpoints app-0.m app-0\n" +
 				"10.64.3.2 localhost.m.svc.cluster.local localhost.m.svc localhost.m\n" +
 				"10.64.3.1 app.n.svc.cluster.local app.n.svc app.n\n",
+		},
+		{
+			name: "units of other models are found by their model's name alone",
+			own:  names.Own{Model: "m", Unit: "app/0", Address: "10.64.0.2"},
+			models: []names.Model{{Name: "n", Applications: []names.Application{
+				{Name: "app", Address: "10.64.3.1", Units: []names.Unit{{Name: "app/0", Address: "10.64.0.9"}}},
+			}}},
+			want: "10.64.0.2 app-0.app-endpoints.m.svc.cluster.local app-0.m app-0\n" +
+				"10.64.0.9 app-0.app-endpoints.n.svc.cluster.local app-0.n\n" +
+				"10.64.0.9 app-endpoints.n.svc.cluster.local\n" +
+				"10.64.3.1 app.n.svc.cluster.local\n",
+		},
+		{
+			name: "a search list's name of a unit isn't another one's, of a model that is called so",
+			own:  names.Own{Model: "m", Unit: "a/0", Address: "10.64.0.2", Short: true},
+			models: []names.Model{{Name: "a-endpoints", Applications: []names.Application{
+				{Name: "a", Address: "10.64.3.1", Units: []names.Unit{{Name: "a/0", Address: "10.64.0.9"}}},
+			}}},
+			want: "10.64.0.2 a-0.a-endpoints.m.svc.cluster.local a-0.a-endpoints.m.svc a-0.a-endpoints.m a-0.a-endpoints a-0.m a-0\n" +
+				"10.64.0.9 a-0.a-endpoints.a-endpoints.svc.cluster.local a-0.a-endpoints.a-endpoints.svc a-0.a-endpoints.a-endpoints\n" +
+				"10.64.0.9 a-endpoints.a-endpoints.svc.cluster.local a-endpoints.a-endpoints.svc a-endpoints.a-endpoints\n" +
+				"10.64.3.1 a.a-endpoints.svc.cluster.local a.a-endpoints.svc a.a-endpoints\n",
+		},
+		{
+			name: "IPv6 addresses come after the others; units that have none are found all the same",
+			own:  names.Own{Model: "m", Unit: "app/0", Address: "10.64.0.2", IPv6: "fd00::2"},
+			models: []names.Model{{Name: "m", Applications: []names.Application{{Name: "db", Units: []names.Unit{
+				{Name: "db/0", Address: "10.64.0.3", IPv6: "fd00::3", Ready: true}, {Name: "db/1", Address: "10.64.0.4", Ready: true},
+			}}}}},
+			want: "10.64.0.2 app-0.app-endpoints.m.svc.cluster.local app-0.m app-0\n" +
+				"fd00::2 app-0.app-endpoints.m.svc.cluster.local app-0.m app-0\n" +
+				"10.64.0.3 db-0.db-endpoints.m.svc.cluster.local db-0.m db-0\n" +
+				"fd00::3 db-0.db-endpoints.m.svc.cluster.local db-0.m db-0\n" +
+				"10.64.0.4 db-1.db-endpoints.m.svc.cluster.local db-1.m db-1\n" +
+				"10.64.0.3 db-endpoints.m.svc.cluster.local\n" +
+				"fd00::3 db-endpoints.m.svc.cluster.local\n" +
+				"10.64.0.4 db-endpoints.m.svc.cluster.local\n" +
+				"10.64.0.3 db.m.svc.cluster.local\n" +
+				"fd00::3 db.m.svc.cluster.local\n" +
+				"10.64.0.4 db.m.svc.cluster.local\n",
+		},
+		{
+			name: "a unit that has no IPv6 address, whose cell is of a former agent, finds none; one on the host does",
+			own:  names.Own{Model: "m", Unit: "app/0", Address: "10.64.0.2"},
+			models: []names.Model{{Name: "m", Applications: []names.Application{
+				{Name: "db", Address: "10.64.3.1", Units: []names.Unit{{Name: "db/0", Address: "10.64.0.3", IPv6: "fd00::3", Ready: true}}},
+			}}},
+			want: "10.64.0.2 app-0.app-endpoints.m.svc.cluster.local app-0.m app-0\n" +
+				"10.64.0.3 db-0.db-endpoints.m.svc.cluster.local db-0.m db-0\n" +
+				"10.64.0.3 db-endpoints.m.svc.cluster.local\n" +
+				"10.64.3.1 db.m.svc.cluster.local\n",
+		},
+		{
+			name:   "that is for those who have the host's network",
+			own:    names.Own{Model: "m", Unit: "app/0"},
+			models: []names.Model{{Name: "m", Applications: []names.Application{{Name: "db", Address: "10.64.3.1", Units: []names.Unit{{Name: "db/0", Address: "10.64.0.3", IPv6: "fd00::3"}}}}}},
+			want: "127.0.1.1 app-0.app-endpoints.m.svc.cluster.local app-0.m app-0\n" +
+				"127.0.0.1 localhost\n" +
+				"10.64.0.3 db-0.db-endpoints.m.svc.cluster.local db-0.m db-0\n" +
+				"fd00::3 db-0.db-endpoints.m.svc.cluster.local db-0.m db-0\n" +
+				"10.64.0.3 db-endpoints.m.svc.cluster.local\n" +
+				"fd00::3 db-endpoints.m.svc.cluster.local\n" +
+				"10.64.3.1 db.m.svc.cluster.local\n",
+		},
+		{
+			name:   "a unit that finds names as a pod does finds IPv4 addresses only, its own too",
+			own:    names.Own{Model: "m", Unit: "a/0", Address: "10.64.0.2", IPv6: "fd00::2", Short: true},
+			models: []names.Model{{Name: "m", Applications: []names.Application{{Name: "b", Address: "10.64.3.1", Units: []names.Unit{{Name: "b/0", Address: "10.64.0.3", IPv6: "fd00::3"}}}}}},
+			want: "10.64.0.2 a-0.a-endpoints.m.svc.cluster.local a-0.a-endpoints.m.svc a-0.a-endpoints.m a-0.a-endpoints a-0.m a-0\n" +
+				"10.64.0.3 b-0.b-endpoints.m.svc.cluster.local b-0.b-endpoints.m.svc b-0.b-endpoints.m b-0.b-endpoints b-0.m b-0\n" +
+				"10.64.0.3 b-endpoints.m.svc.cluster.local b-endpoints.m.svc b-endpoints.m b-endpoints\n" +
+				"10.64.3.1 b.m.svc.cluster.local b.m.svc b.m b\n",
 		},
 	} {
 		got := strings.ReplaceAll(names.Hosts(test.own, test.models), "\t", " ")

@@ -115,6 +115,8 @@ func (e *engine) condition(name string) (bool, error) {
 		return e.containersRun(), nil
 	case "pebble":
 		return e.pebbleIsHere()
+	case "network", "network:delay":
+		return e.networksFail(name == "network:delay")
 	}
 	return false, errors.NotFoundf("condition %q", name)
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/unitd/unitd/bases"
 	"github.com/unitd/unitd/hooks/runner"
+	"github.com/unitd/unitd/isolate"
 	"github.com/unitd/unitd/machine"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/script/lab"
@@ -71,6 +72,9 @@ type world struct {
 	// held are the workload containers that the script keeps ended, hung those whose
 	// Pebbles it has stand still.
 	held, hung map[container]bool
+	// net has the faults of the units' network, netFaults, be there; nil: there were none.
+	net       *isolate.FaultyNet
+	netFaults isolate.NetFaults
 	// probes are the tasks of unit-exec.
 	probes map[string]bool
 }
@@ -283,6 +287,9 @@ func (w *world) gone(a *agent) {
 // end takes the world down.
 func (w *world) end() {
 	w.stop(syscall.SIGTERM)
+	if w.net != nil {
+		w.net.Close()
+	}
 	if w.models != nil {
 		// What hooks have left running, in good order or not, goes too.
 		infos, _ := w.models.Models(context.WithoutCancel(w.ctx))

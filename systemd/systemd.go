@@ -5,7 +5,7 @@
 // Whoever is root in the machine may answer in systemd's place. So all that is read is
 // bounded, and is shown to people only.
 //
-// Source: docs/spec/machine-isolation.md §7.
+// Source: docs/spec/machine-isolation.md §8.
 package systemd
 
 import (
