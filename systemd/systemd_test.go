@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"net"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -16,12 +17,29 @@ import (
 // listen has Watch on one end of a connection, and something else than systemd on the other.
 func listen(t *testing.T, bus func(conn net.Conn)) error {
 	t.Helper()
-	ours, theirs := net.Pipe()
+	ours, theirs := connected(t)
 	go func() {
 		defer theirs.Close()
 		bus(theirs)
 	}()
 	return systemd.Watch(t.Context(), ours, func(s model.System) { t.Errorf("it says %v", s) })
+}
+
+// connected are both ends of a connection.
+func connected(t *testing.T) (ours, theirs net.Conn) {
+	t.Helper()
+	l, err := net.Listen("unix", filepath.Join(t.TempDir(), "bus"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if ours, err = net.Dial("unix", l.Addr().String()); err != nil {
+		t.Fatal(err)
+	}
+	if theirs, err = l.Accept(); err != nil {
+		t.Fatal(err)
+	}
+	return ours, theirs
 }
 
 // TestWhoeverAnswersInPlaceOfSystemdDoesNoHarm: what isn't the protocol, and what never ends.
@@ -57,7 +75,7 @@ func (discard) Write(b []byte) (int, error) { return len(b), nil }
 // TestNobodyListensForEver: the end of the context is the end.
 func TestNobodyListensForEver(t *testing.T) {
 	t.Parallel()
-	ours, theirs := net.Pipe()
+	ours, theirs := connected(t)
 	defer theirs.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
