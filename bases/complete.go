@@ -40,7 +40,7 @@ func (w *work) complete(ctx context.Context) error {
 	certificates := len(w.settings.cas) > 0
 	if certificates && len(lacks) == 0 && !w.has("usr/sbin/update-ca-certificates") {
 		if w.settings.caAsked {
-			return errors.NewNotValid(nil, "it has no update-ca-certificates, which makes certificates known (package ca-certificates)")
+			return errors.NewNotValid(nil, "it has no update-ca-certificates, which --ca needs (package ca-certificates)")
 		}
 		w.say("base %s doesn't trust this host's CA certificates: it has no update-ca-certificates (package ca-certificates)", w.name)
 		certificates = false

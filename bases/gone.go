@@ -35,7 +35,7 @@ func (s Store) Remove(name string) error {
 			return errors.Trace(err)
 		}
 		if free == nil {
-			return errors.Errorf("base %s is used by a machine that runs", name)
+			return errors.Errorf("base %s is used by a running machine", name)
 		}
 		defer free()
 	}

@@ -60,7 +60,7 @@ func mountHere(dir, at, options string) error {
 // unpack fills the root from an image, and is its digest.
 func (w *work) unpack(ctx context.Context) (digest string, err error) {
 	if w.Images == nil {
-		return "", errors.WithType(errors.New("images can't be had here"), errNoImage)
+		return "", errors.WithType(errors.New("images aren't available here"), errNoImage)
 	}
 	ref, err := oci.Parse(w.recipe.From)
 	if err != nil {
@@ -93,7 +93,7 @@ func noImage(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return errors.Trace(ctx.Err())
 	}
-	return errors.WithType(fmt.Errorf("cannot have its image: %w", err), errNoImage)
+	return errors.WithType(fmt.Errorf("cannot get its image: %w", err), errNoImage)
 }
 
 // written waits until all that was written to the file system of a directory is on the disk.

@@ -10,7 +10,7 @@ import (
 
 // unpack is an error: images are for Linux.
 func (*work) unpack(context.Context) (string, error) {
-	return "", errors.WithType(errors.New("images can be had on Linux only"), errNoImage)
+	return "", errors.WithType(errors.New("images are available on Linux only"), errNoImage)
 }
 
 // written does nothing.

@@ -127,7 +127,7 @@ func settle(a Asked, h Host) (s settings, taken string) {
 		s.kept = !local(s.http) && !local(s.https)
 		word := "the proxy " + redacted(firstOf(s.http, s.https))
 		if !s.kept {
-			word += " (for now: no unit's machine reaches it)"
+			word += " (only while the base is made: units' machines can't reach it)"
 		}
 		words = append(words, word)
 	case NoProxy:

@@ -59,7 +59,7 @@ func TestFlagsWinOverTheHost(t *testing.T) {
 			Asked{Mirror: "http://n", Proxy: "http://r", CAs: []CA{{Name: "y"}}}, host,
 			settings{mirror: "http://n", http: "http://r", https: "http://r", kept: true, cas: []CA{{Name: "y"}}, caAsked: true}, "",
 		},
-		{Asked{}, Host{HTTP: "http://127.0.0.1:3128"}, settings{http: "http://127.0.0.1:3128"}, "the proxy http://127.0.0.1:3128 (for now: no unit's machine reaches it)"},
+		{Asked{}, Host{HTTP: "http://127.0.0.1:3128"}, settings{http: "http://127.0.0.1:3128"}, "the proxy http://127.0.0.1:3128 (only while the base is made: units' machines can't reach it)"},
 	} {
 		got, taken := settle(c.asked, c.host)
 		if !reflect.DeepEqual(got, c.want) || taken != c.taken {

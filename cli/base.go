@@ -25,8 +25,8 @@ func (a baseVerbs) baseCmd() *cobra.Command {
 debian@12, for units that are deployed with --isolate=machine. All units on a base
 share it. What they change is kept apart.
 
-An update makes a new version of a base. Applications that are there stay on the
-version that they were deployed on, and later ones get the new version.`,
+An update makes a new version of a base. Applications that are already there stay on
+the version that they were deployed on. Later ones get the new version.`,
 		Example: "  unitd base fetch debian@12\n  unitd deploy ./site --isolate=machine",
 		Args:    Args(0, 0, ""),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -46,9 +46,9 @@ func (a baseVerbs) baseListCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the bases of this host",
-		Long: `List the bases of this host, in their newest versions. The digest tells what a base
-was made from: an image's manifest, a tarball, or else the list of its packages.
-Former is how many earlier versions are still there.`,
+		Long: `List the bases of this host, each in its newest version. The digest identifies what a
+base was made from: an image's manifest, a tarball, or else the list of its packages.
+Former says how many earlier versions are still there.`,
 		Example: "  unitd base list\n  unitd base list --format json",
 		Args:    Args(0, 0, ""),
 		RunE: func(*cobra.Command, []string) error {
@@ -111,7 +111,7 @@ func (a baseVerbs) basePruneCmd() *cobra.Command {
 		Use:   "prune",
 		Short: "Remove versions of bases that no application uses",
 		Long: `Remove the versions of bases that are neither the newest nor used by an application
-of any model on this host. "unitd base update" does so too.`,
+of any model on this host. "unitd base update" does the same.`,
 		Example: "  unitd base prune",
 		Args:    Args(0, 0, ""),
 		RunE: func(*cobra.Command, []string) error {

@@ -29,17 +29,17 @@ const noCA = "none"
 
 func (f *makingBase) declare(cmd *cobra.Command) {
 	fs := cmd.Flags()
-	fs.StringVar(&f.mirror, "apt-mirror", "", `the archive of packages, now and in the base; "default" is the distribution's`)
-	fs.StringVar(&f.proxy, "proxy", "", `the proxy for HTTP, now and in the base; "none" is none`)
-	fs.StringArrayVar(&f.cas, "ca", nil, `a file of CA certificates (PEM) that programs in the base trust; may be repeated; "none" is none`)
-	fs.BoolVarP(&f.verbose, "verbose", "v", false, "show what programs print")
+	fs.StringVar(&f.mirror, "apt-mirror", "", `the archive of packages, now and in the base; "default": the distribution's own`)
+	fs.StringVar(&f.proxy, "proxy", "", `the proxy for HTTP, now and in the base; "none": no proxy`)
+	fs.StringArrayVar(&f.cas, "ca", nil, `a file of CA certificates (PEM) that programs in the base trust; may be repeated; "none": not the host's either`)
+	fs.BoolVarP(&f.verbose, "verbose", "v", false, "show what debootstrap, apt and other programs print")
 }
 
 // ofHost is what help says of the host's own settings.
 const ofHost = `
 
-Where no flag says otherwise, a base gets from this host its proxy (of apt, or of the
-environment), its own archive if it runs the same distribution, and the CA
+Unless flags say otherwise, a base gets this host's proxy (of apt, or of the
+environment), its archive if the host runs the same distribution, and its CA
 certificates in /usr/local/share/ca-certificates. The command says what it takes.`
 
 func (a baseVerbs) baseFetchCmd() *cobra.Command {
@@ -48,11 +48,10 @@ func (a baseVerbs) baseFetchCmd() *cobra.Command {
 		Use:   "fetch BASE",
 		Short: "Make a base from what its distribution publishes",
 		Long: `Make a base with debootstrap: debian@11 to debian@13, and ubuntu@20.04 to
-ubuntu@24.04. If debootstrap isn't installed, or with --from=image, the base is made
-of the distribution's image, such as docker.io/library/ubuntu:24.04, and of packages
-that are installed in it, in a machine of its own. It needs root. The base has
-systemd, python3, sudo, and a user "ubuntu" who may become root, as images of clouds
-do.` + ofHost,
+ubuntu@24.04. If debootstrap isn't installed, or with --from=image, unitd makes the
+base from the distribution's image, such as docker.io/library/ubuntu:24.04, and
+installs packages in it, in a separate machine. It needs root. The base has systemd,
+python3, sudo, and a user "ubuntu" who may become root, as cloud images do.` + ofHost,
 		Example: "  unitd base fetch debian@12\n  unitd base fetch ubuntu@24.04 --from=image\n  unitd base fetch ubuntu@24.04 --apt-mirror http://archive.example.com/ubuntu --ca corporate.pem",
 		Args:    Args(1, 1, "name the base: unitd base fetch debian@12"),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -62,7 +61,7 @@ do.` + ofHost,
 		},
 	}
 	f.declare(cmd)
-	cmd.Flags().StringVar(&f.from, "from", "", "image or debootstrap; by default debootstrap if it is installed, else image")
+	cmd.Flags().StringVar(&f.from, "from", "", "image or debootstrap; by default, debootstrap if it is installed, else image")
 	return cmd
 }
 
@@ -72,9 +71,9 @@ func (a baseVerbs) baseAddCmd() *cobra.Command {
 		Use:   "add BASE FILE|image:IMAGE",
 		Short: "Make a base from a directory, a tarball or an image",
 		Long: `Make a base from a directory, which is copied; from a tarball, such as a cloud image's
-root; or from an image: "image:" with what a registry calls it, or with the path of an
-archive or a layout. A directory or a tarball must have systemd. In an image, what it
-lacks is installed with apt, in a machine of its own. It needs root.` + ofHost,
+root; or from an image: "image:" and its name in a registry, or the path of an archive
+or a layout. A directory or a tarball must have systemd. If an image lacks packages,
+unitd installs them with apt, in a separate machine. It needs root.` + ofHost,
 		Example: "  unitd base add ubuntu@24.04 noble-server-cloudimg-amd64-root.tar.xz\n  unitd base add debian@12 /srv/debian-12\n  unitd base add ubuntu@24.04 image:docker.io/library/ubuntu:24.04\n  unitd base add ubuntu@24.04 image:./ubuntu.tar",
 		Args:    Args(2, 2, "name the base and what it is made from: unitd base add debian@12 DIR"),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -91,11 +90,12 @@ func (a baseVerbs) baseUpdateCmd() *cobra.Command {
 	var f makingBase
 	cmd := &cobra.Command{
 		Use:   "update BASE",
-		Short: "Make a base again, from what it was made from",
-		Long: `Make a new version of a base, from the archive, image, directory or tarball that it
-was made from, with the flags that were given then; flags that are given now win.
-Applications that are there stay on the former version, which goes once none uses it.
-Later ones get the new version. If the update fails, the base stays as it is.` + ofHost,
+		Short: "Make a new version of a base from the same source",
+		Long: `Make a new version of a base from the archive, image, directory or tarball that it was
+made from. The flags that were given then still apply, unless you give others now.
+Applications that are already there stay on the former version, which a later update
+or prune removes once none uses it. Later applications get the new version. If the
+update fails, the base stays as it is.` + ofHost,
 		Example: "  unitd base update debian@12\n  unitd base update ubuntu@24.04 --proxy http://proxy.example.com:3128",
 		Args:    Args(1, 1, "name the base: unitd base update debian@12"),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -185,7 +185,7 @@ func (f makingBase) how() (bases.How, error) {
 		how.Asked.CAs = append(how.Asked.CAs, ca)
 	}
 	if how.Asked.NoCAs && len(how.Asked.CAs) > 0 {
-		return how, agent.Wrongf("--ca=%s goes with no other --ca", noCA)
+		return how, agent.Wrongf("--ca=%s can't be combined with another --ca", noCA)
 	}
 	return how, nil
 }

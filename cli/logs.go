@@ -38,7 +38,7 @@ With --pebble you see what Pebble itself printed, even if the container isn't up
 including what it printed before it was started again.
 
 With --system you see the journal of a machine with systemd (deploy
---isolate=machine): all of it, or that of the services that you name.`,
+--isolate=machine): all of it, or only what the services that you name have logged.`,
 		Example:           "  unitd logs webby/0\n  unitd logs webby/0 web --follow\n  unitd logs webby/0 web httpd -n all --format json\n  unitd logs webby/0 web --pebble\n  unitd logs site/0 --system nginx",
 		Args:              Args(1, -1, "no unit name specified"),
 		ValidArgsFunction: d.completeLogs,
@@ -89,7 +89,7 @@ func (d Inside) logs(ctx context.Context, args []string, f logsFlags) error {
 		container, services = args[1], args[2:]
 	}
 	if f.pebble && f.system {
-		return Usagef("--pebble is about containers, --system about machines")
+		return Usagef("--pebble is for containers, --system for machines: use one of them")
 	}
 	if f.pebble && (f.follow || f.format != "text" || len(services) > 0) {
 		return Usagef("--pebble takes no service, --follow or --format: it shows what Pebble printed, as it is")

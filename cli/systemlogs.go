@@ -23,7 +23,7 @@ func journalIn(in func() (*isolate.Cell, error), unit model.UnitName, arguments 
 	case cell == nil:
 		return nil, errors.NewNotSupported(nil, fmt.Sprintf("%s shares this host: \"journalctl\" shows the host's journal", unit))
 	case !cell.System():
-		return nil, errors.NewNotSupported(nil, fmt.Sprintf("the machine of %s has no systemd, and so no journal: --isolate=machine gives units one when they are deployed", unit))
+		return nil, errors.NewNotSupported(nil, fmt.Sprintf("the machine of %s has no systemd, so it has no journal: deploy with --isolate=machine to get one", unit))
 	}
 	program, args := cell.Command("/", "/usr/bin/env", append([]string{"journalctl"}, arguments...)...)
 	cmd := exec.Command(program, args...)
@@ -34,7 +34,7 @@ func journalIn(in func() (*isolate.Cell, error), unit model.UnitName, arguments 
 // systemLogs shows the journal of a unit's machine.
 func (d Inside) systemLogs(ctx context.Context, u Unit, q pebble.LogsQuery, services []string, f logsFlags) error {
 	if u.Journal == nil {
-		return errors.NewNotSupported(nil, fmt.Sprintf("%s is no unit of this host: it has no journal here", u.Name))
+		return errors.NewNotSupported(nil, fmt.Sprintf("%s isn't a unit of this host: its journal isn't here", u.Name))
 	}
 	args := []string{"--quiet", "--no-pager"}
 	if q.Last >= 0 {

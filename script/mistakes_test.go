@@ -105,7 +105,7 @@ func TestAMistakeSaysWhereItIsAndWhatWasMeant(t *testing.T) {
 		{"bad delay of the network", "network app/0 delay soon", `"soon" is not a delay like 200ms or 2s`},
 		{"bad loss of the network", "network app/0 loss 10", `"10" is not a percentage from 0% to 100%`},
 		{"half a partition behind !", "! network partition app/0", `expected two groups of units (usage: network`},
-		{"partition from itself", "network partition app/0 app/1,app/0", `app/0 can't be parted from itself`},
+		{"partition from itself", "network partition app/0 app/1,app/0", `app/0 can't be separated from itself`},
 		{"network of a unit that shares the host", "network app/0 down", `app/0 has no network of its own: it isn't isolated, and shares the host's`},
 		{"bad number of hooks", "run-hooks all", `"all" is not a number of hooks`},
 		{"what was to fail", "! config app k=1", `config succeeded, and was to fail`},

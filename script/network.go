@@ -20,7 +20,7 @@ import (
 // networkCommands have the units' network fail.
 func networkCommands() []Cmd {
 	return []Cmd{
-		{Name: "network", Args: "UNIT down|up | UNIT delay DURATION | UNIT loss PERCENT | partition UNIT[,UNIT…] UNIT[,UNIT…] | heal", Summary: "cut an isolated unit off, have what it sends be late or lost, or part units from each other, until up or heal", run: (*call).network},
+		{Name: "network", Args: "UNIT down|up | UNIT delay DURATION | UNIT loss PERCENT | partition UNIT[,UNIT…] UNIT[,UNIT…] | heal", Summary: "cut an isolated unit off, delay or lose what it sends, or separate units from each other, until up or heal", run: (*call).network},
 	}
 }
 
@@ -60,7 +60,7 @@ func parseNetwork(args []string) (netOrder, error) {
 	case word(0) == netPartition:
 		return netOrder{}, errors.New("expected two groups of units")
 	case len(args) < 2:
-		return netOrder{}, errors.New("expected a unit, and what is wrong with its network")
+		return netOrder{}, errors.New("expected a unit, and what happens to its network")
 	}
 	unit, err := parseNetUnit(args[0])
 	if err != nil {
@@ -80,7 +80,7 @@ func parseNetwork(args []string) (netOrder, error) {
 		o.loss, err = parsePercent(args[2])
 		return o, err
 	case slices.Contains([]netDeed{netDown, netUp, netDelay, netLoss}, o.do):
-		return netOrder{}, fmt.Errorf("%q takes something else", o.do)
+		return netOrder{}, fmt.Errorf("%q has the wrong arguments", o.do)
 	}
 	return netOrder{}, fmt.Errorf("%q is not down, up, delay or loss", o.do)
 }
@@ -109,7 +109,7 @@ func parsePartition(one, other string) (netOrder, error) {
 	}
 	for _, unit := range o.units {
 		if slices.Contains(o.others, unit) {
-			return netOrder{}, fmt.Errorf("%s can't be parted from itself", unit)
+			return netOrder{}, fmt.Errorf("%s can't be separated from itself", unit)
 		}
 	}
 	return o, nil
@@ -181,7 +181,7 @@ func (c *call) network() error {
 		c.net = machine.NewCells(c.dir, "").FaultyNet()
 	}
 	if err := c.net.Set(next); err != nil {
-		return errors.Annotate(err, "cannot have the network fail")
+		return errors.Annotate(err, "cannot make the network fail")
 	}
 	c.netFaults = next
 	return nil
@@ -217,7 +217,7 @@ func (c *call) netKey(unit model.UnitName) (string, error) {
 	case err != nil:
 		return "", err
 	case cell.Network().Address == "":
-		return "", errors.Errorf("%s has no network of its own: it is isolated without, and shares the host's", unit)
+		return "", errors.Errorf("%s has no network of its own: it is isolated without one, and shares the host's", unit)
 	}
 	return key, nil
 }

@@ -21,10 +21,10 @@ import (
 // runs there.
 func serviceCommands() []Cmd {
 	return []Cmd{
-		{Name: "isolate", Args: "MODE", Summary: "isolate so what the script deploys from here on: " + strings.Join(model.IsolationModes(), ", "), run: (*call).isolate},
-		{Name: "systemd-unit", Args: "UNIT NAME STATE", Summary: "systemd on the unit's machine must have that unit in that state: active, inactive or failed; it has a moment to get there", run: (*call).systemdUnit},
-		{Name: "journal", Args: "UNIT [NAME]", Summary: "show what a unit of systemd on the unit's machine has logged, or all", run: (*call).journal},
-		{Name: "power-cut", Args: "UNIT", Summary: "cut the power of an isolated unit's machine: all that runs there is killed, and the machine starts anew", run: (*call).powerCut},
+		{Name: "isolate", Args: "MODE", Summary: "isolate what the script deploys from here on in one of these modes: " + strings.Join(model.IsolationModes(), ", "), run: (*call).isolate},
+		{Name: "systemd-unit", Args: "UNIT NAME STATE", Summary: "check that a unit of systemd on the unit's machine is in a state: active, inactive or failed; it has a moment to get there", run: (*call).systemdUnit},
+		{Name: "journal", Args: "UNIT [NAME]", Summary: "show what a unit of systemd on the unit's machine has logged, or the whole journal", run: (*call).journal},
+		{Name: "power-cut", Args: "UNIT", Summary: "cut the power of an isolated unit's machine: everything in it is killed, and the machine starts anew", run: (*call).powerCut},
 	}
 }
 
@@ -66,7 +66,7 @@ func (c *call) ownMachine() (model.UnitName, *isolate.Cell, error) {
 	case err != nil:
 		return "", nil, errors.Trace(err)
 	case !cell.Running():
-		return "", nil, errors.Errorf("the machine of %s doesn't run: the agent starts it when the script waits", name)
+		return "", nil, errors.Errorf("the machine of %s isn't running: the agent starts it when the script waits", name)
 	}
 	return name, cell, nil
 }
@@ -75,7 +75,7 @@ func (c *call) ownMachine() (model.UnitName, *isolate.Cell, error) {
 func (c *call) system() (model.UnitName, *isolate.Cell, error) {
 	name, cell, err := c.ownMachine()
 	if err == nil && !cell.System() {
-		err = errors.Errorf("the machine of %s has no systemd: deploy it with --isolate=machine", name)
+		err = errors.Errorf("the machine of %s has no systemd: deploy the application with --isolate=machine", name)
 	}
 	return name, cell, err
 }
@@ -133,7 +133,7 @@ func (c *call) systemdUnit() error {
 
 func (c *call) journal() error {
 	if len(c.args) == 0 || len(c.args) > 2 {
-		return c.usagef("expected a unit, and a unit of systemd or none")
+		return c.usagef("expected a unit, and perhaps a unit of systemd")
 	}
 	name, cell, err := c.system()
 	if err != nil {
