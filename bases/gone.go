@@ -91,7 +91,7 @@ func (s Store) drop(b Base) (bool, error) {
 		return true, errors.Trace(s.away(dir, b.Name))
 	}
 	// Its directory has the others, too.
-	if err := s.away(b.Root, b.Name); err != nil {
+	if err := s.awayInto(b.Root, b.Name, rootName); err != nil {
 		return false, errors.Trace(err)
 	}
 	err = os.Remove(filepath.Join(dir, recordName))
@@ -103,8 +103,19 @@ func (s Store) drop(b Base) (bool, error) {
 
 // away removes a directory, which is gone at once.
 func (s Store) away(dir, name string) error {
+	return errors.Trace(s.awayInto(dir, name, ""))
+}
+
+// awayInto is away by way of a place within the directory of what is being made or removed,
+// where a root isn't taken for that directory itself.
+func (s Store) awayInto(dir, name, place string) error {
 	gone := filepath.Join(s.Dir, newPrefix+name)
-	if err := os.Rename(dir, gone); err != nil {
+	if place != "" {
+		if err := os.Mkdir(gone, 0o755); err != nil && !os.IsExist(err) {
+			return errors.Trace(err)
+		}
+	}
+	if err := os.Rename(dir, filepath.Join(gone, place)); err != nil {
 		return errors.Trace(err)
 	}
 	return errors.Trace(os.RemoveAll(gone))

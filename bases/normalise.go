@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/juju/errors"
@@ -17,6 +18,9 @@ func normalise(path string) error {
 		return errors.Trace(err)
 	}
 	defer root.Close()
+	if err := plainFiles(path); err != nil {
+		return errors.Trace(err)
+	}
 	if err := whole(root); err != nil {
 		return errors.Trace(err)
 	}
@@ -45,6 +49,17 @@ func normalise(path string) error {
 		return errors.Trace(root.WriteFile("usr/bin/cloud-init", []byte(cloudInit), 0o755))
 	}
 	return nil
+}
+
+// plainFiles removes what is neither a file, a directory nor a link: whoever opens a device
+// of a root is at the host's, and whoever opens a pipe waits.
+func plainFiles(root string) error {
+	return errors.Trace(filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || d.Type().IsRegular() || d.Type()&fs.ModeSymlink != 0 {
+			return err
+		}
+		return os.Remove(path)
+	}))
 }
 
 // policy keeps packages from starting services.

@@ -130,11 +130,17 @@ of any model on this host. "unitd base update" does the same.`,
 
 // pruneBases removes versions that nobody uses, says which, and is how many.
 func (a baseVerbs) pruneBases(s bases.Store) (int, error) {
-	by, err := a.baseUsers()
-	if err != nil {
-		return 0, err
+	var by map[string][]string
+	var unknown error
+	gone, err := s.Prune(func(root string) bool { // asked once nobody else makes or removes bases
+		if by == nil && unknown == nil {
+			by, unknown = a.baseUsers()
+		}
+		return unknown != nil || len(by[root]) > 0
+	})
+	if err == nil {
+		err = unknown
 	}
-	gone, err := s.Prune(func(root string) bool { return len(by[root]) > 0 })
 	for _, b := range gone {
 		if _, err := fmt.Fprintf(a.Out, "a former version of base %s, made %s, is removed\n", b.Name, b.Made); err != nil {
 			return 0, errors.Trace(err)

@@ -12,6 +12,7 @@ import (
 	"github.com/unitd/unitd/bases"
 	"github.com/unitd/unitd/isolate"
 	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/state/store/etcd"
 )
 
 // Roots are the bases of this host, for applications whose units are to have systemd.
@@ -31,8 +32,12 @@ func (d *Deployer) Roots(dir string) (*Roots, error) {
 		return nil, errors.Trace(err)
 	}
 	_, inLab, err := agent.LabTime()
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	name, err := d.StoreName() // other hosts of a store have other bases
 	return &Roots{
-		store: bases.Here(data), tried: map[string]error{}, may: os.Geteuid() == 0 && !inLab,
+		store: bases.Here(data), tried: map[string]error{}, may: os.Geteuid() == 0 && !inLab && !strings.HasPrefix(name, etcd.Scheme),
 		try: func(root string) error {
 			lost, err := d.tryIsolation(data, dir, model.Isolation{Mode: model.IsolateMachine, Root: root, OS: isolate.HostOS})
 			if err == nil && lost != "" {
@@ -61,8 +66,15 @@ type Settled struct {
 // machine is wanted and there is no base for it.
 // Source: docs/spec/machine-isolation.md §6.
 func (r *Roots) Settle(i model.Isolation, charm model.Charm, given, ofModel model.Base, best bool) (Settled, error) {
+	if charm.Subordinate { // which is in its principal's machine
+		if i.Mode == model.IsolateMachine && i.Root == "" {
+			i = model.Isolation{}
+		}
+		on, base := OnBase(i, charm, given, ofModel)
+		return Settled{Isolation: on, Base: base}, nil
+	}
 	wants := i.Mode == model.IsolateMachine
-	would := r.may && len(charm.Containers) == 0 && (i.Mode == model.IsolateAuto || best && i.Mode == model.IsolateOn)
+	would := r.may && len(charm.Containers) == 0 && (i.OS == "" || i.OS == isolate.HostOS) && (i.Mode == model.IsolateAuto || best && i.Mode == model.IsolateOn)
 	var s Settled
 	if i.Root == "" && (wants || would) {
 		b, err := r.choose(charm, given, ofModel)

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/unitd/unitd/hooks/runner"
 )
 
@@ -71,12 +73,22 @@ func makeEntryGroup(within string, env []string) entryGroup {
 	}
 	for range 3 { // somebody sweeps those in which nobody is
 		_ = os.Mkdir(within, 0o755)
+		if !ownGroup(within) {
+			return g
+		}
 		_ = os.Mkdir(g.own, 0o755)
 		if g.procs = openProcs(g.own); g.procs != nil {
 			return g
 		}
 	}
 	return g
+}
+
+// ownGroup says whether a cgroup is this user's, and not one that root inside has put in its
+// place, who could freeze whoever enters.
+func ownGroup(dir string) bool {
+	var st unix.Stat_t
+	return unix.Lstat(dir, &st) == nil && int(st.Uid) == os.Geteuid()
 }
 
 // openProcs opens the list of processes of a cgroup; nil: there is none.

@@ -105,7 +105,8 @@ func forwardFrom6(all map[string]forwarding, device string) error {
 		if err != nil {
 			return errors.Trace(err)
 		}
-		devices, advised[name] = append(devices, name), accepts == "1"
+		_, ours := all[of6(name, "accept_ra")] // as another network of ours needs it
+		devices, advised[name] = append(devices, name), accepts == "1" || ours
 	}
 	each := writeSetting(of6(device, "force_forwarding"), "1")
 	if each != nil && !os.IsNotExist(each) {
@@ -115,7 +116,8 @@ func forwardFrom6(all map[string]forwarding, device string) error {
 	if err != nil {
 		return errors.Trace(err)
 	}
-	return errors.Trace(change(all, device, settings6(devices, advised, each == nil, on == "1")))
+	_, ours := all[of6("all", "forwarding")]
+	return errors.Trace(change(all, device, settings6(devices, advised, each == nil, on == "1" && !ours)))
 }
 
 // setting is a setting of the kernel's: the name of a device is its forwarding of IPv4,

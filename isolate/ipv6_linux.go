@@ -79,10 +79,11 @@ func (b *bridge) settle6(link netlink.Link) error {
 	return errors.Trace(b.save())
 }
 
-// choose6 is the IPv6 network: the one that it had, if nobody else on this host has it.
+// choose6 is the IPv6 network: the one that it had, if nobody else on this host has it; zero:
+// all are taken, as where the host has a route to all private networks.
 func (b *bridge) choose6(link netlink.Link) (netip.Prefix, error) {
 	p := b.subnet6()
-	for try := 0; ; try++ {
+	for try := range 100 {
 		if !p.IsValid() || try > 0 {
 			p = candidate6(b.dir, try)
 		}
@@ -91,6 +92,7 @@ func (b *bridge) choose6(link netlink.Link) (netip.Prefix, error) {
 			return p, errors.Trace(err)
 		}
 	}
+	return netip.Prefix{}, nil
 }
 
 // address6 gives the bridge its address of an IPv6 network, and says whether it could:

@@ -152,6 +152,8 @@ func (u *unit) isolate(ctx context.Context) error {
 
 // tellMachine tells the model of the machine that an isolated unit is.
 func (u *unit) tellMachine(ctx context.Context) error {
+	u.tellingMachine.Lock() // or an older word could come after a newer one
+	defer u.tellingMachine.Unlock()
 	err := u.model.SetMachine(ctx, u.hostNow().machine(u.machine))
 	if errors.Is(err, errors.NotFound) {
 		return nil // on its way out

@@ -35,10 +35,16 @@ func (u *unit) listenOnce(ctx context.Context, c *cell) error {
 	if err != nil {
 		return errors.Trace(err)
 	}
-	return systemd.Watch(ctx, conn, func(s model.System) {
-		u.system.Store(&s)
-		if err := u.tellMachine(ctx); err != nil && ctx.Err() == nil {
-			u.log.Error("cannot tell what systemd says of the unit's machine", "unit", u.name, "err", err)
-		}
-	})
+	err = systemd.Watch(ctx, conn, func(s model.System) { u.tellSystem(ctx, s) })
+	u.tellSystem(ctx, model.System{}) // until it says something again
+	return err
+}
+
+// tellSystem tells the model what systemd says; the next start of the machine does if ctx has
+// ended.
+func (u *unit) tellSystem(ctx context.Context, s model.System) {
+	u.system.Store(&s)
+	if err := u.tellMachine(ctx); err != nil && ctx.Err() == nil {
+		u.log.Error("cannot tell what systemd says of the unit's machine", "unit", u.name, "err", err)
+	}
 }

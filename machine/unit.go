@@ -56,30 +56,31 @@ type unit struct {
 	// cells are the agent's; cell is the unit's own, or its principal's. client is
 	// the program of hook tools, dataDir Config.Dir, shared the directories that all
 	// units see; outside answers callers in the cell that are in no hook.
-	cells       *isolate.Cells
-	wiring      *wiring
-	cluster     *cluster
-	cell        atomic.Pointer[cell]
-	system      atomic.Pointer[model.System]    // see listenToSystem
-	inCell      atomic.Bool                     // see whileCellRuns
-	giveUpCell  func()                          // ends the agent as if the cell had ended
-	facing      atomic.Pointer[isolate.HostEnd] // see face
-	client      string
-	dataDir     string
-	shared      []string
-	environment []string // Config.Environment
-	outside     func(context.Context, model.UnitName, wire.Request) wire.Reply
-	history     string
-	charm       *charmdir.Deployer
-	runner      *runner.Runner
-	former      former
-	server      *tools.Server
-	turns       *turns
-	gate        gate
-	gated       bool // there is a Config.Gate
-	runTwice    func() bool
-	changed     chan struct{} // has room for one
-	rebooter    *rebooter
+	cells          *isolate.Cells
+	wiring         *wiring
+	cluster        *cluster
+	cell           atomic.Pointer[cell]
+	system         atomic.Pointer[model.System] // see listenToSystem
+	inCell         atomic.Bool                  // see whileCellRuns
+	tellingMachine sync.Mutex
+	giveUpCell     func()                          // ends the agent as if the cell had ended
+	facing         atomic.Pointer[isolate.HostEnd] // see face
+	client         string
+	dataDir        string
+	shared         []string
+	environment    []string // Config.Environment
+	outside        func(context.Context, model.UnitName, wire.Request) wire.Reply
+	history        string
+	charm          *charmdir.Deployer
+	runner         *runner.Runner
+	former         former
+	server         *tools.Server
+	turns          *turns
+	gate           gate
+	gated          bool // there is a Config.Gate
+	runTwice       func() bool
+	changed        chan struct{} // has room for one
+	rebooter       *rebooter
 	// lost is closed when the unit's cell has ended, or its agent is to.
 	lost     <-chan struct{}
 	observer func(Event)

@@ -13,7 +13,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/godbus/dbus/v5"
@@ -36,7 +35,7 @@ const (
 )
 
 // pause is the least time between two questions.
-const pause = 100 * time.Millisecond
+const pause = time.Second
 
 const (
 	managerPath  = "/org/freedesktop/systemd1"
@@ -47,15 +46,18 @@ const (
 // Watch calls told with what systemd says, at once and each time that it has changed, until
 // the context ends or the connection does, which it closes. The error is why it has ended.
 func Watch(ctx context.Context, conn io.ReadWriteCloser, told func(model.System)) error {
-	in := &bounded{ReadWriteCloser: conn}
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	defer stop()
+	defer conn.Close()
+	in, err := enter(conn)
+	if err != nil {
+		return errors.Annotate(err, "cannot enter the system bus")
+	}
 	bus, err := dbus.NewConn(in, dbus.WithContext(ctx))
 	if err != nil {
-		conn.Close()
 		return errors.Trace(err)
 	}
 	defer bus.Close()
-	stop := context.AfterFunc(ctx, func() { conn.Close() })
-	defer stop()
 	if err := greet(ctx, bus); err != nil {
 		return errors.Annotate(err, "cannot listen to systemd")
 	}
@@ -150,23 +152,3 @@ func plain(name string) string {
 	}, name)
 	return name[:min(len(name), mostName)]
 }
-
-// bounded ends where the other side says too much.
-type bounded struct {
-	io.ReadWriteCloser
-	read atomic.Int64 // since systemd's last word
-}
-
-var errTooMuch = errors.New("the bus says too much")
-
-func (b *bounded) Read(p []byte) (int, error) {
-	if b.read.Load() > mostRead {
-		return 0, errTooMuch
-	}
-	n, err := b.ReadWriteCloser.Read(p)
-	b.read.Add(int64(n))
-	return n, err
-}
-
-// heard begins the count anew.
-func (b *bounded) heard() { b.read.Store(0) }

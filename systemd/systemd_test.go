@@ -2,12 +2,15 @@ package systemd_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
+	"encoding/binary"
 	"net"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/godbus/dbus/v5"
 	"github.com/juju/errors"
 
 	"github.com/unitd/unitd/model"
@@ -49,6 +52,27 @@ func TestWhoeverAnswersInPlaceOfSystemdDoesNoHarm(t *testing.T) {
 		"nobody": func(net.Conn) {},
 		"another protocol": func(conn net.Conn) {
 			_, _ = conn.Write([]byte("HTTP/1.1 400 Bad Request\r\n\r\n"))
+		},
+		"a name that nobody can lose": func(conn net.Conn) {
+			in := bufio.NewReader(conn)
+			for line := ""; !strings.HasSuffix(line, "BEGIN\r\n"); {
+				var err error
+				if line, err = in.ReadString('\n'); err != nil {
+					return
+				}
+				if strings.Contains(line, "AUTH") {
+					_, _ = conn.Write([]byte("OK 0123\r\n"))
+				}
+			}
+			lost := &dbus.Message{Type: dbus.TypeSignal, Headers: map[dbus.HeaderField]dbus.Variant{
+				dbus.FieldPath: dbus.MakeVariant(dbus.ObjectPath("/org/freedesktop/DBus")), dbus.FieldInterface: dbus.MakeVariant("org.freedesktop.DBus"),
+				dbus.FieldMember: dbus.MakeVariant("NameLost"), dbus.FieldSender: dbus.MakeVariant("org.freedesktop.DBus"),
+			}}
+			var text bytes.Buffer
+			_ = lost.EncodeTo(&text, binary.LittleEndian)
+			binary.LittleEndian.PutUint32(text.Bytes()[8:], 1) // its number
+			_, _ = conn.Write(text.Bytes())
+			_, _ = in.ReadByte() // it asks for its name, and gets no answer
 		},
 		"no end": func(conn net.Conn) {
 			go func() { _, _ = bufio.NewReader(conn).WriteTo(discard{}) }()

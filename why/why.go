@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/unitd/unitd/hooks"
 	"github.com/unitd/unitd/model"
@@ -88,9 +89,14 @@ func (f Facts) finish(a Answer) Answer {
 // unexplained are the failed services of the unit's machine that the charm's status, or the
 // failure of its hook, doesn't name.
 func (f Facts) unexplained() []string {
+	said := strings.FieldsFunc(f.Workload.Message+" "+f.Agent.Message, func(r rune) bool {
+		return !strings.ContainsRune(".@:_-\\", r) && !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	})
 	return slices.DeleteFunc(slices.Clone(f.System.Failed), func(service string) bool {
-		name := strings.TrimSuffix(service, ".service")
-		return strings.Contains(f.Workload.Message, name) || strings.Contains(f.Agent.Message, name)
+		return slices.ContainsFunc(said, func(word string) bool {
+			word = strings.TrimRight(word, ".:")
+			return word == service || word == strings.TrimSuffix(service, ".service")
+		})
 	})
 }
 
