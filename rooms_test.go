@@ -116,7 +116,7 @@ var rooms = []room{
 	}},
 	{"script/labagent", anything, []string{"agent", "machine", "model", "script/lab", "state", "state/store"}},
 	{"debugger/session", anything, []string{"debugger", "durable", "isolate", "machine", "model", "terminal"}},
-	{"deploy", anything, []string{"agent", "bases", "charmbuild", "charmdir", "charmhub", "charmhub/folder", "hooks", "isolate", "kube", "machine", "model", "oci", "render", "state", "terminal", "workload"}},
+	{"deploy", anything, []string{"agent", "bases", "charmbuild", "charmdir", "charmhub", "charmhub/folder", "hooks", "isolate", "kube", "machine", "model", "oci", "render", "state", "state/store/etcd", "terminal", "workload"}},
 	{"bundle", anything, []string{"agent", "charmdir", "charmhub", "deploy", "model", "render", "state", "state/store/etcd"}},
 	{"cli", anything, []string{
 		"agent", "bases", "bundle", "charmbuild", "charmdir", "charmhub", "debugger/session", "debuglog", "deploy", "durable", "history", "hooks", "hooks/runner", "isolate", "machine", "model", "oci", "pebble", "peer", "recording", "recording/tap",
