@@ -28,7 +28,7 @@ var errTooMuch = errors.New("the bus says too much")
 
 // enter goes through the greeting of a bus as nobody, and has the library believe that it
 // does: what it reads first is an answer that fits.
-// Source: D-Bus specification, "Authentication Protocol".
+// Source: docs/spec/machine-isolation.md §8.
 func enter(conn io.ReadWriteCloser) (*checked, error) {
 	if _, err := conn.Write([]byte("\x00AUTH EXTERNAL " + hex.EncodeToString([]byte(nobody)) + "\r\n")); err != nil {
 		return nil, errors.Trace(err)
