@@ -46,6 +46,14 @@ func system(t *testing.T) string {
 func TestABaseIsMadeWholeOnceAndOfNoOtherMachine(t *testing.T) {
 	t.Parallel()
 	root := system(t)
+	for _, name := range []string{"etc/sudoers.d/90-unitd-ubuntu", "etc/apt/apt.conf.d/90unitd-proxy", "usr/lib/waits"} { // who opens it would wait
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(root, name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := syscall.Mkfifo(filepath.Join(root, name), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
 	ball := filepath.Join(t.TempDir(), "root.tar.gz")
 	if out, err := exec.Command("tar", "-czf", ball, "-C", root, ".").CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v", out, err)
@@ -55,14 +63,14 @@ func TestABaseIsMadeWholeOnceAndOfNoOtherMachine(t *testing.T) {
 		if err := os.MkdirAll(filepath.Join(s.Dir, ".new-debian@11/root"), 0o755); err != nil { // of one that was killed
 			t.Fatal(err)
 		}
-		b, err := s.Add(t.Context(), "debian@12", from, bases.How{})
+		b, err := s.Add(t.Context(), "debian@12", from, bases.How{Asked: bases.Asked{Proxy: "http://p.example.com:1"}})
 		if err != nil || b.Name != "debian@12" || b.Source != from || b.Made == "" {
 			t.Fatalf("%+v, %v", b, err)
 		}
 		if text, _ := os.ReadFile(from); b.Digest != "" && b.Digest != fmt.Sprintf("sha256:%x", sha256.Sum256(text)) || (b.Digest == "") != (from == root) {
 			t.Errorf("the digest is %q", b.Digest) // a root without a list of packages has none
 		}
-		for _, name := range []string{"var/lib/dbus/machine-id", "usr/sbin/policy-rc.d", "var/cache/apt/archives/a.deb", "../../.new-debian@11"} {
+		for _, name := range []string{"var/lib/dbus/machine-id", "usr/sbin/policy-rc.d", "var/cache/apt/archives/a.deb", "usr/lib/waits", "../../.new-debian@11"} {
 			if _, err := os.Lstat(filepath.Join(b.Root, name)); !os.IsNotExist(err) {
 				t.Errorf("%s is there: %v", name, err)
 			}

@@ -93,6 +93,9 @@ func (w *work) makeIt(ctx context.Context) error {
 	if err != nil {
 		return errors.Trace(err)
 	}
+	if err := plainFiles(w.root()); err != nil { // before anything in there is opened
+		return errors.Trace(err)
+	}
 	if err := w.complete(ctx); err != nil {
 		return errors.Trace(err)
 	}

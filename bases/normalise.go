@@ -18,9 +18,6 @@ func normalise(path string) error {
 		return errors.Trace(err)
 	}
 	defer root.Close()
-	if err := plainFiles(path); err != nil {
-		return errors.Trace(err)
-	}
 	if err := whole(root); err != nil {
 		return errors.Trace(err)
 	}

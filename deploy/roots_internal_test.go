@@ -59,6 +59,9 @@ func TestMachinesAreOnABaseThatTheCharmNames(t *testing.T) {
 		"the best, without rights":  {host: []string{"ubuntu@24.04"}, i: on, best: true, mayNot: true, charm: both, mode: model.IsolateOn, on: "ubuntu@22.04"},
 		"auto":                      {host: []string{"ubuntu@24.04"}, i: auto, charm: both, mode: model.IsolateMachine, on: "ubuntu@24.04"},
 		"told, so it is no machine": {host: []string{"ubuntu@24.04"}, i: on, charm: both, mode: model.IsolateOn, on: "ubuntu@22.04"},
+		"a subordinate":             {host: []string{"ubuntu@24.04"}, i: on, best: true, charm: model.Charm{Name: "c", Subordinate: true, Bases: both.Bases}, mode: model.IsolateOn, on: "ubuntu@22.04"},
+		"a subordinate, told":       {i: machine, charm: model.Charm{Name: "c", Subordinate: true, Bases: both.Bases}, on: "ubuntu@22.04"},
+		"auto, told to be another":  {host: []string{"ubuntu@24.04"}, i: model.Isolation{Mode: model.IsolateAuto, OS: "ubuntu@20.04"}, charm: both, mode: model.IsolateAuto, on: "ubuntu@20.04"},
 		"not isolated, so it isn't": {host: []string{"ubuntu@24.04"}, charm: both, best: true, on: "ubuntu@22.04"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -116,6 +116,23 @@ func TestHostCellsReachEachOtherAndTheHostByIPv6(t *testing.T) {
 	}
 }
 
+// TestHostWhoHasRoutesToAllPrivateNetworksGivesNoIPv6, and goes on without.
+func TestHostWhoHasRoutesToAllPrivateNetworksGivesNoIPv6(t *testing.T) {
+	t.Parallel()
+	needIPv6(t)
+	if !inNetworkOfItsOwn(t) {
+		return
+	}
+	ip(t, "link", "add", "site", "type", "bridge")
+	ip(t, "link", "set", "site", "up")
+	ip(t, "-6", "route", "add", "fc00::/7", "dev", "site")
+	w := newWorld(t)
+	c := w.open("app/0", model.IsolateOn)
+	if n := c.Network(); n.Address == "" || n.IPv6 != "" {
+		t.Errorf("got %+v", n)
+	}
+}
+
 // TestHostANetworkLeadsOutAsTheHostDoes: what cells send is as large as what leads out of
 // the host takes, also where the network is there already; by IPv6 they reach what the
 // host reaches if it has a way; and all is as it was in the end.
@@ -247,23 +264,5 @@ func TestHostANetworkDoesWithoutIPv6(t *testing.T) {
 			t.Errorf("%+v: %q, %v", step, six, all)
 		}
 		must(t, w.cells.Halt())
-	}
-}
-
-// tellCallers answers each caller with the address that he has called from.
-func tellCallers() int {
-	l, err := net.Listen("tcp", ":8080")
-	if err != nil {
-		return 1
-	}
-	os.Stdout.WriteString("listens\n")
-	for {
-		conn, err := l.Accept()
-		if err != nil {
-			return 1
-		}
-		host, _, _ := net.SplitHostPort(conn.RemoteAddr().String())
-		_, _ = conn.Write([]byte(strings.TrimPrefix(host, "::ffff:")))
-		conn.Close()
 	}
 }
