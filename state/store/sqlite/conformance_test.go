@@ -31,6 +31,19 @@ func TestConformance(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) store.Store { return open(t, dbPath(t), sqlite.Options{}) })
 }
 
+func TestConformanceFromMemory(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, func(t *testing.T) store.Store { return open(t, dbPath(t), sqlite.Options{MirrorAfter: 1}) })
+}
+
+func TestConformanceOfAPairFromMemory(t *testing.T) {
+	t.Parallel()
+	storetest.RunPair(t, func(t *testing.T) (a, b store.Store) {
+		path := dbPath(t)
+		return open(t, path, sqlite.Options{MirrorAfter: 1}), open(t, path, sqlite.Options{MirrorAfter: 1})
+	})
+}
+
 func TestConformanceOfAPair(t *testing.T) {
 	t.Parallel()
 	storetest.RunPair(t, func(t *testing.T) (a, b store.Store) {
@@ -40,5 +53,10 @@ func TestConformanceOfAPair(t *testing.T) {
 }
 
 func BenchmarkStore(b *testing.B) {
-	storetest.Bench(b, func(b *testing.B) store.Store { return open(b, dbPath(b), sqlite.Options{}) })
+	b.Run("file", func(b *testing.B) {
+		storetest.Bench(b, func(b *testing.B) store.Store { return open(b, dbPath(b), sqlite.Options{MirrorAfter: 1 << 60}) })
+	})
+	b.Run("memory", func(b *testing.B) {
+		storetest.Bench(b, func(b *testing.B) store.Store { return open(b, dbPath(b), sqlite.Options{MirrorAfter: 1}) })
+	})
 }

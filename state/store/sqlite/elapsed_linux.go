@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -16,6 +17,11 @@ func hostUp() (boot string, up time.Duration) {
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &t); err != nil {
 		return "", time.Duration(time.Now().UnixNano())
 	}
-	id, _ := os.ReadFile("/proc/sys/kernel/random/boot_id") // without it all boots are one
-	return cmp.Or(strings.TrimSpace(string(id)), "unknown"), time.Duration(t.Nano())
+	return bootID(), time.Duration(t.Nano())
 }
+
+// bootID is read once: no process outlives its boot.
+var bootID = sync.OnceValue(func() string {
+	id, _ := os.ReadFile("/proc/sys/kernel/random/boot_id") // without it all boots are one
+	return cmp.Or(strings.TrimSpace(string(id)), "unknown")
+})

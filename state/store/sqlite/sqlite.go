@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -50,6 +51,9 @@ type Options struct {
 	// program, by which earlier ones know it no more; its error is that of Open.
 	// Nil: nothing speaks against that.
 	Former func() error
+	// MirrorAfter is how often the store is read before its keys are in memory as well,
+	// see mirror; 0: 200 times.
+	MirrorAfter int
 	// Log gets what goes wrong in the background; nil: nowhere.
 	Log *slog.Logger
 }
@@ -62,6 +66,9 @@ type Store struct {
 	log    *slog.Logger
 	read   *readers
 	rev    *os.File // the side file "<path>-rev"
+	mirror mirror
+	// barrier is where everybody waits who has seen a revision.
+	barrier *barrier
 
 	// writing is held by who opens write, which many programs never need.
 	writing sync.Mutex
@@ -89,11 +96,12 @@ func Open(path string, o Options) (*Store, error) {
 		o.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
 	}
 	s := &Store{path: path, time: newElapsed(o), former: o.Former, log: o.Log}
+	s.mirror.after = cmp.Or(o.MirrorAfter, mirrorAfter)
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	err := s.filled(s.open())
 	if errors.Is(err, store.ErrFull) && giveUpReserve(path) {
 		_ = s.letGo()
-		s.write, s.read, s.rev = nil, nil, nil
+		s.write, s.read, s.rev, s.barrier = nil, nil, nil, nil
 		err = s.filled(s.open())
 	}
 	if err != nil {
@@ -112,6 +120,9 @@ func (s *Store) open() error {
 		return errors.Trace(err)
 	}
 	if s.rev, err = os.OpenFile(s.path+"-rev", os.O_RDWR|os.O_CREATE, 0o600); err != nil {
+		return errors.Trace(err)
+	}
+	if s.barrier, err = newBarrier(s.path, s.rev); err != nil {
 		return errors.Trace(err)
 	}
 	if s.read, err = openReaders(s.path); err != nil {
@@ -235,7 +246,7 @@ func (s *Store) Close() error {
 // letGo closes what is open.
 func (s *Store) letGo() error {
 	var first error
-	for _, c := range []io.Closer{closer(s.write), closer(s.read), closer(s.rev)} {
+	for _, c := range []io.Closer{closer(s.write), closer(s.read), closer(s.barrier), closer(s.rev)} {
 		if c == nil {
 			continue
 		}
@@ -263,15 +274,36 @@ func (s *Store) View(ctx context.Context, fn func(store.Reader) error) (int64, e
 		return 0, err
 	}
 	defer s.done.Done()
+	rev, err := s.view(ctx, fn)
+	if err != nil {
+		return 0, err // fn's as it is
+	}
+	return rev, errors.Trace(s.barrier.pass(rev))
+}
+
+// view is View before the barrier.
+func (s *Store) view(ctx context.Context, fn func(store.Reader) error) (int64, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, errors.Annotate(err, "cannot read the store")
+	}
+	r := &reader{caller: ctx, ctx: context.WithoutCancel(ctx), now: s.time.now(), alive: s.time.alive, since: s.time.up != nil, open: s.read.begin}
+	if r.known = s.mirror.now(s.barrier.progress, r.now); r.known != nil {
+		r.rev = r.known.rev
+		if err := fn(r); err != nil {
+			return 0, s.noticed(err)
+		}
+		return r.rev, nil
+	}
 	from, end, err := s.read.begin(ctx)
 	if err != nil {
 		return 0, errors.Annotate(s.orClosed(err), "cannot read the store")
 	}
 	defer end()
-	r := &reader{caller: ctx, ctx: context.WithoutCancel(ctx), tx: from, now: s.time.now(), alive: s.time.alive}
+	r.tx = from
 	if err := r.head(ctx); err != nil {
 		return 0, errors.Annotate(s.orClosed(err), "cannot read the store")
 	}
+	r.known = s.mirror.at(r)
 	if err := fn(r); err != nil {
 		return 0, s.noticed(err)
 	}
@@ -307,9 +339,12 @@ func (s *Store) update(ctx context.Context, relaxed bool, fn func(store.Tx) erro
 	if err != nil {
 		return 0, s.orClosed(s.filled(errors.Annotate(err, "cannot write to the store")))
 	}
-	rev, wrote, err := w.update(ctx, s.time, relaxed, fn)
+	rev, wrote, err := w.update(ctx, s, relaxed, fn)
 	if err != nil {
 		return 0, s.noticed(s.filled(err))
+	}
+	if err := s.barrier.pass(rev); err != nil {
+		return 0, errors.Trace(err)
 	}
 	if wrote {
 		s.announce(rev)

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"slices"
 
 	"github.com/juju/errors"
 
@@ -24,11 +25,19 @@ type reader struct {
 	tx          querier
 	rev         int64
 	// now is by elapsed: keys of leases that are over by then aren't there. alive is
-	// what elapsed has of that.
+	// what elapsed has of that; since: a lease is over, too, where it is long before it
+	// was kept alive last.
 	now   int64
 	alive string
+	since bool
+	// open begins to read what isn't in memory, where tx is nil.
+	open func(context.Context) (*prepared, func(), error)
 	// compacted is the revision up to which changes are forgotten.
 	compacted int64
+	// known is what is in memory of that revision; nil: nothing is. own are the keys
+	// that a transaction has written there.
+	known *picture
+	own   map[string]int
 }
 
 // head is the first statement, the one that may have to wait for a lock: until ctx ends.
@@ -55,6 +64,13 @@ func (r *reader) Get(key string) (store.KV, error) {
 	if err := r.left(); err != nil {
 		return kv, errors.Annotatef(err, "cannot read key %q", key)
 	}
+	if r.knows() {
+		e := r.known.get(key)
+		if e == nil {
+			return store.KV{}, errors.NotFoundf("key %q", key)
+		}
+		return r.whole(e)
+	}
 	err := r.tx.QueryRowContext(r.ctx, "SELECT value, rev, created, lease FROM kv WHERE key = ?"+r.live(), key, r.now).
 		Scan(&kv.Value, &kv.Rev, &kv.CreateRev, &kv.Lease)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -68,12 +84,67 @@ func (r *reader) List(prefix string) ([]store.KV, error) { return r.Page(prefix,
 
 // Page is part of store.Reader.
 func (r *reader) Page(prefix, after string, limit int) ([]store.KV, error) {
+	if r.knows() {
+		kvs, err := r.wholes(r.known.page(prefix, after, limit), true)
+		return kvs, errors.Annotatef(err, "cannot list keys below %q", prefix)
+	}
 	return r.page("value", "lease", prefix, after, limit)
 }
 
 // Keys is part of store.Reader.
 func (r *reader) Keys(prefix, after string, limit int) ([]store.KV, error) {
+	if r.knows() {
+		kvs, err := r.wholes(r.known.page(prefix, after, limit), false)
+		return kvs, errors.Annotatef(err, "cannot list keys below %q", prefix)
+	}
 	return r.page("NULL", "0", prefix, after, limit)
+}
+
+// knows says whether what is read is in memory, with the keys that have leases.
+func (r *reader) knows() bool { return r.known != nil && r.known.alive(r.now) }
+
+// whole is a key with its value, which may have to be read from the file: by its
+// revision, as others may write meanwhile.
+func (r *reader) whole(e *entry) (store.KV, error) {
+	kv := e.KV
+	if !e.large {
+		return kv, nil
+	}
+	from := querier(nil)
+	if r.tx != nil {
+		from = r.tx
+	} else {
+		p, end, err := r.open(r.ctx)
+		if err != nil {
+			return store.KV{}, errors.Annotatef(err, "cannot read key %q", kv.Key)
+		}
+		defer end()
+		from = p
+	}
+	err := from.QueryRowContext(r.ctx, "SELECT value FROM kv WHERE key = ? AND rev = ?", kv.Key, kv.Rev).Scan(&kv.Value)
+	if errors.Is(err, sql.ErrNoRows) {
+		return store.KV{}, errors.Errorf("cannot read key %q: it was written meanwhile", kv.Key)
+	}
+	return kv, errors.Annotatef(err, "cannot read key %q", kv.Key)
+}
+
+// wholes are many keys, with or without their values and leases.
+func (r *reader) wholes(found []*entry, values bool) (kvs []store.KV, err error) {
+	if err := r.left(); err != nil {
+		return nil, errors.Trace(err)
+	}
+	for _, e := range found {
+		kv := e.KV
+		if values {
+			if kv, err = r.whole(e); err != nil {
+				return nil, errors.Trace(err)
+			}
+		} else {
+			kv.Value, kv.Lease = nil, 0
+		}
+		kvs = append(kvs, kv)
+	}
+	return kvs, nil
 }
 
 // page reads a page with expressions for its values and leases.
@@ -91,6 +162,10 @@ func (r *reader) page(value, lease, prefix, after string, limit int) ([]store.KV
 // Since is part of store.Reader. What has changed is looked up among the
 // changes; where they are forgotten, among all keys.
 func (r *reader) Since(prefix string, rev int64) ([]store.KV, error) {
+	if r.knows() {
+		kvs, err := r.wholes(r.known.changed(prefix, rev, r.own), true)
+		return kvs, errors.Annotatef(err, "cannot list keys below %q", prefix)
+	}
 	if rev < r.compacted {
 		return r.list(prefix, "SELECT key, value, rev, created, lease FROM kv WHERE key >= ? AND key < ? AND rev > ?"+r.live()+" ORDER BY key",
 			prefix, prefixEnd(prefix), rev, r.now)
@@ -130,11 +205,14 @@ func (r *reader) Rev() int64 { return r.rev }
 // transaction is a store.Tx inside a BEGIN IMMEDIATE of the writer.
 type transaction struct {
 	reader
-	w       *writer
-	touched map[string]int // the keys that fn wrote, by what that has of bytes
-	size    int            // of all of them
-	ended   bool           // whether keys of leases were removed
-	err     error          // the first that a statement gave; nothing is committed then
+	w *writer
+	// touched are the keys that fn wrote, by what that has of bytes; own has them too
+	// where there is a picture, which is the transaction's own once it has written.
+	mirror  *mirror
+	touched map[string]int
+	size    int   // of all of them
+	ended   bool  // whether keys of leases were removed
+	err     error // the first that a statement gave; nothing is committed then
 }
 
 func (t *transaction) exec(query string, args ...any) error {
@@ -189,6 +267,9 @@ func (t *transaction) PutLease(key string, value []byte, lease store.LeaseID) er
 	if value == nil {
 		value = []byte{}
 	}
+	if p := t.draw(); p != nil {
+		p.put(key, slices.Clone(value), t.rev+1, lease)
+	}
 	return t.exec(`INSERT INTO kv VALUES (?, ?, ?, ?, ?)
 		ON CONFLICT (key) DO UPDATE SET value = excluded.value, rev = excluded.rev, lease = excluded.lease`,
 		key, value, t.rev+1, t.rev+1, lease)
@@ -200,7 +281,18 @@ func (t *transaction) Delete(key string) error {
 	if err != nil || n == 0 {
 		return errors.Trace(err)
 	}
+	if p := t.draw(); p != nil {
+		p.delete(key)
+	}
 	return t.touch(key, len(key), true)
+}
+
+// draw is the picture that the transaction draws what it writes into; nil: there is none.
+func (t *transaction) draw() *picture {
+	if t.known != nil && t.own == nil {
+		t.known, t.own = t.mirror.forWriting(t.known), t.touched
+	}
+	return t.known
 }
 
 // touch records the change for those who watch, and its size in bytes.
@@ -224,6 +316,7 @@ func (t *transaction) endLease(id int64) error {
 	if id == 0 {
 		return nil // the mark of every key that has no lease
 	}
+	t.known = nil // which keys end is for SQLite to find
 	if _, err := t.affected("INSERT INTO change SELECT ?, key, 1 FROM kv WHERE lease = ? ON CONFLICT DO UPDATE SET deleted = 1", t.rev+1, id); err != nil {
 		return errors.Trace(err)
 	}

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"math"
 	"strings"
 	"sync"
 	"time"
@@ -153,6 +154,11 @@ func (h *hub) expire() (<-chan time.Time, error) {
 // nextExpiry is when the first of the leases is over, or was; 0 if there are
 // none.
 func (h *hub) nextExpiry() (int64, error) {
+	if p := h.s.mirror.now(h.s.barrier.progress, h.s.time.now()); p != nil && p.until == math.MaxInt64 {
+		return 0, nil
+	} else if p != nil {
+		return p.until, nil
+	}
 	var expires int64
 	from, end, err := h.s.read.begin(h.s.ctx)
 	if err != nil {
@@ -193,7 +199,7 @@ func (h *hub) tell() error {
 }
 
 func (h *hub) tellLocked() error {
-	b, err := h.s.changes(h.told)
+	b, err := h.s.news(h.told)
 	if err != nil || b.Rev == h.told {
 		return errors.Trace(err)
 	}
@@ -202,6 +208,17 @@ func (h *hub) tellLocked() error {
 		w.put(b)
 	}
 	return nil
+}
+
+// news is what has changed after a revision up to which all was told: from memory, if
+// that is how the store is.
+func (s *Store) news(from int64) (store.Batch, error) {
+	if p := s.mirror.now(s.barrier.progress, s.time.now()); p != nil {
+		if events, ok := p.events(from); ok {
+			return store.Batch{Rev: p.rev, Events: events}, nil
+		}
+	}
+	return s.changes(from)
 }
 
 // changes reads what has changed after revision from.

@@ -32,10 +32,9 @@ const (
 // wait for their turn, those of several for SQLite's lock.
 type writer struct {
 	prepared
-	turn    chan struct{} // holds one: who takes it may use the rest
-	closed  <-chan struct{}
-	db      *sql.DB
-	relaxed bool // what PRAGMA synchronous is set to now
+	turn   chan struct{} // holds one: who takes it may use the rest
+	closed <-chan struct{}
+	db     *sql.DB
 }
 
 // openWriter opens the database and makes its tables if it is new; former is
@@ -62,7 +61,7 @@ func (w *writer) prepareFile(ctx context.Context, former func() error) error {
 	if err := w.refuse(ctx); err != nil {
 		return errors.Trace(err)
 	}
-	for _, q := range []string{"PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL", "PRAGMA wal_autocheckpoint = 2000"} {
+	for _, q := range []string{"PRAGMA journal_mode = WAL", "PRAGMA synchronous = NORMAL", "PRAGMA wal_autocheckpoint = 2000"} {
 		if err := w.patiently(ctx, q); err != nil {
 			return notADatabase(err)
 		}
@@ -159,25 +158,9 @@ func (w *writer) Close() error {
 	return errors.Trace(w.db.Close())
 }
 
-// setRelaxed says whether the next commit may be acknowledged before it is on
-// stable storage. In WAL mode NORMAL syncs only at checkpoints.
-func (w *writer) setRelaxed(relaxed bool) error {
-	if w.relaxed == relaxed {
-		return nil
-	}
-	level := "FULL"
-	if relaxed {
-		level = "NORMAL"
-	}
-	if _, err := w.conn.ExecContext(context.Background(), "PRAGMA synchronous = "+level); err != nil {
-		return errors.Trace(err)
-	}
-	w.relaxed = relaxed
-	return nil
-}
-
-// update runs fn in a transaction; wrote says whether there is a new revision.
-func (w *writer) update(ctx context.Context, e elapsed, relaxed bool, fn func(store.Tx) error) (rev int64, wrote bool, err error) {
+// update runs fn in a transaction on a store; wrote says whether there is a new
+// revision. What is committed is durable once the store's barrier was passed.
+func (w *writer) update(ctx context.Context, on *Store, relaxed bool, fn func(store.Tx) error) (rev int64, wrote bool, err error) {
 	if err := w.waiting(ctx); err != nil {
 		return 0, false, errors.Trace(err)
 	}
@@ -189,9 +172,6 @@ func (w *writer) update(ctx context.Context, e elapsed, relaxed bool, fn func(st
 		return 0, false, errors.Trace(ctx.Err())
 	}
 	defer func() { w.turn <- struct{}{} }()
-	if err := w.setRelaxed(relaxed); err != nil {
-		return 0, false, errors.Annotate(err, "cannot write to the store")
-	}
 	if err := w.begin(ctx); err != nil {
 		return 0, false, errors.Annotate(err, "cannot write to the store")
 	}
@@ -203,10 +183,14 @@ func (w *writer) update(ctx context.Context, e elapsed, relaxed bool, fn func(st
 	}()
 	// The time is that of the transaction, not of when its waiting began, lest
 	// a lease be kept alive that others already saw expired.
-	t := &transaction{w: w, touched: map[string]int{}, reader: reader{ctx: context.WithoutCancel(ctx), tx: &w.prepared, now: e.now(), alive: e.alive}}
+	t := &transaction{
+		w: w, mirror: &on.mirror, touched: map[string]int{},
+		reader: reader{ctx: context.WithoutCancel(ctx), tx: &w.prepared, now: on.time.now(), alive: on.time.alive, since: on.time.up != nil},
+	}
 	if err := t.head(t.ctx); err != nil {
 		return 0, false, errors.Annotate(err, "cannot write to the store")
 	}
+	t.known = on.mirror.at(&t.reader)
 	if err := t.expire(); err != nil {
 		return 0, false, errors.Annotate(err, "cannot write to the store")
 	}
@@ -221,11 +205,21 @@ func (w *writer) update(ctx context.Context, e elapsed, relaxed bool, fn func(st
 		if err := t.advance(); err != nil {
 			return 0, false, errors.Trace(err)
 		}
+		if !relaxed {
+			on.barrier.ask(t.rev)
+		}
+		on.barrier.begin(t.rev)
 	}
 	if err := w.run("COMMIT"); err != nil {
 		return 0, false, errors.Annotate(err, "cannot write to the store")
 	}
 	committed = true
+	if wrote {
+		on.barrier.committed(t.rev)
+	}
+	if t.known != nil && t.own != nil {
+		on.mirror.wrote(t.known, t.rev, t.touched)
+	}
 	return t.rev, wrote, nil
 }
 
