@@ -109,8 +109,8 @@ func TestSizesInTheArchiveAreNotBelieved(t *testing.T) {
 	z, err := zip.OpenReader(zipOf(t, raw{name: "x", text: "12345"}, raw{name: "y", text: "12345"}, raw{name: "z", text: "123456789", said: 3}))
 	must(t, err)
 	defer z.Close()
-	x := &extractor{deployer: NewDeployer(durable.Disk{}, t.TempDir()), left: 7}
 	dir := t.TempDir()
+	x := &extractor{step: NewDeployer(durable.Disk{}, dir).step, left: 7, made: map[string]bool{dir: true}}
 	must(t, x.extract(z.File[0], dir))
 	if err := x.extract(z.File[1], dir); !errors.Is(err, errors.NotValid) {
 		t.Errorf("ten bytes of at most seven: got %v", err)

@@ -1,7 +1,6 @@
 package charmdir
 
 import (
-	"archive/zip"
 	"context"
 	"encoding/json"
 	"hash/crc32"
@@ -16,7 +15,7 @@ import (
 )
 
 // The names in a unit's directory. The charm is always at charmName, a real
-// directory; the others are there only while a deployment is on its way.
+// directory; charm.new and charm.old are there only while a deployment is on its way.
 const (
 	charmName   = "charm"
 	stagingName = "charm.new"
@@ -24,6 +23,9 @@ const (
 	// markerName is the file in a charm's tree that says which charm it is: it
 	// is switched with the tree, so the two can't differ.
 	markerName = ".unitd-charm"
+	// treeName says which tree of a Store the charm is made from; it isn't there for
+	// one that was made from an archive.
+	treeName = "charm.tree"
 )
 
 // Deployer owns the charm directory of one unit. Nobody else may write to the
@@ -220,6 +222,9 @@ func (d *Deployer) Remove() error {
 	if err != nil {
 		return errors.Annotate(err, "cannot take the charm directory away")
 	}
+	if err := d.need(""); err != nil {
+		return errors.Trace(err)
+	}
 	aside, err := filepath.Glob(d.Path() + Aside + "*")
 	if err != nil {
 		return errors.Trace(err)
@@ -248,10 +253,27 @@ func (d *Deployer) step(name string, do func() error) error {
 // When it fails the old tree is in place, untouched; or the new one, as
 // Deployed says, if it was only the old one that couldn't be cleared away.
 func (d *Deployer) Deploy(ctx context.Context, archive, url string) error {
+	return d.deploy(ctx, url, "", func(staging string) ([]string, error) {
+		return unpack(ctx, d.disk, d.step, archive, staging)
+	})
+}
+
+// DeployTree is Deploy of a charm that a Store has unpacked: the unit's files share
+// their bytes with the store's where the file system can do that, and are copies
+// elsewhere. Whatever is done to the one never reaches the other.
+func (d *Deployer) DeployTree(ctx context.Context, t *Tree, url string) error {
+	return d.deploy(ctx, url, t.digest, func(staging string) ([]string, error) {
+		return t.fill(ctx, d, staging)
+	})
+}
+
+// deploy is Deploy of a charm whose tree fill makes, and returns the names of its
+// files. tree is which one of a Store's it is made from; empty: none.
+func (d *Deployer) deploy(ctx context.Context, url, tree string, fill func(staging string) ([]string, error)) error {
 	if err := d.Recover(); err != nil {
 		return errors.Trace(err)
 	}
-	if err := d.stage(ctx, archive, url); err != nil {
+	if err := d.stage(url, tree, fill); err != nil {
 		_ = d.remove(stagingName)
 		return errors.Annotatef(err, "cannot unpack charm %s", url)
 	}
@@ -262,31 +284,14 @@ func (d *Deployer) Deploy(ctx context.Context, archive, url string) error {
 }
 
 // stage makes the whole new tree beside the old one, and makes it durable.
-func (d *Deployer) stage(ctx context.Context, archive, url string) error {
-	z, err := zip.OpenReader(archive)
-	if err != nil {
-		return errors.Trace(err)
-	}
-	defer z.Close()
-	names, err := checkEntries(z.File)
-	if err != nil {
-		return errors.Trace(err)
-	}
+func (d *Deployer) stage(url, tree string, fill func(staging string) ([]string, error)) error {
 	staging := d.path(stagingName)
 	if err := d.step("make staging", func() error { return d.disk.Mkdir(staging, 0o755) }); err != nil {
 		return errors.Trace(err)
 	}
-	x := &extractor{deployer: d, left: maxTotal}
-	if c, err := read(z); err == nil { // what the metadata lacks is no matter of the files
-		x.hooks = hooksOf(c.Charm)
-	}
-	for _, f := range z.File {
-		if err := ctx.Err(); err != nil {
-			return errors.Trace(err)
-		}
-		if err := x.extract(f, staging); err != nil {
-			return errors.Annotatef(err, "entry %q", f.Name)
-		}
+	names, err := fill(staging)
+	if err != nil {
+		return errors.Trace(err)
 	}
 	if err := d.give(staging); err != nil {
 		return errors.Annotate(err, "cannot give the charm to the user whom its hooks run as")
@@ -305,6 +310,9 @@ func (d *Deployer) stage(ctx context.Context, archive, url string) error {
 	err = d.step("write marker", func() error { return d.disk.WriteFile(filepath.Join(staging, markerName), m, 0o600) })
 	if err != nil {
 		return errors.Trace(err)
+	}
+	if err := d.need(tree); err != nil {
+		return errors.Annotate(err, "cannot note which tree the charm is made from")
 	}
 	return d.step("sync staging", func() error { return d.disk.SyncTree(staging) })
 }

@@ -58,24 +58,32 @@ func upgraded() files {
 	}
 }
 
+// way is how a deployment can go: over a charm that hooks have run in, with trees that
+// are exchanged in one step, from a store.
+type way struct{ deployed, exchanges, shared bool }
+
 // place is a unit's directory, with a charm that hooks have run in, or none.
 type place struct {
 	*Deployer
-	before, after files // the charm's tree, without the marker
+	store         *Store // nil: the charms come from archives
+	before, after files  // the charm's tree, without the marker
 	url           string
 }
 
-func newPlace(t *testing.T, archives map[string]string, deployed, exchanges bool) place {
+func newPlace(t *testing.T, archives map[string]string, w way) place {
 	t.Helper()
 	p := place{Deployer: NewDeployer(durable.Disk{}, t.TempDir()), before: files{}, after: newTree()}
-	if !exchanges {
+	if w.shared {
+		p.store = NewStore(durable.Disk{}, t.TempDir())
+	}
+	if !w.exchanges {
 		p.exchange = func(_, _ string) (bool, error) { return false, nil }
 	}
-	if !deployed {
+	if !w.deployed {
 		return p
 	}
 	p.url = oldURL
-	must(t, p.Deploy(t.Context(), archives[oldURL], oldURL))
+	must(t, p.put(archives, oldURL))
 	hookFiles().write(t, p.Path())
 	// A hook has put a directory where the charm had a file.
 	must(t, os.Remove(filepath.Join(p.Path(), "opened")))
@@ -83,6 +91,19 @@ func newPlace(t *testing.T, archives map[string]string, deployed, exchanges bool
 	must(t, os.Chmod(filepath.Join(p.Path(), "deep"), 0o700))
 	p.before, p.after = p.tree(t), upgraded()
 	return p
+}
+
+// put deploys a charm as the place has it.
+func (p place) put(archives map[string]string, url string) error {
+	if p.store == nil {
+		return p.Deploy(context.Background(), archives[url], url)
+	}
+	t, release, err := p.store.Tree(context.Background(), digestOf(archives[url]), fetching(archives[url]))
+	if err != nil {
+		return err
+	}
+	defer release()
+	return p.DeployTree(context.Background(), t, url)
 }
 
 // newTree is the new charm's without anything of hooks'.
@@ -125,8 +146,23 @@ func (p place) checkClean(t *testing.T, when string) {
 	entries, err := os.ReadDir(p.dir)
 	must(t, err)
 	for _, e := range entries {
-		if e.Name() != charmName {
+		if e.Name() != charmName && (p.store == nil || e.Name() != treeName) {
 			t.Errorf("%s: %s is left", when, e.Name())
+		}
+	}
+}
+
+// checkStore is an error unless the next agent's store has what the unit needs, at most.
+func (p place) checkStore(t *testing.T, when string) {
+	t.Helper()
+	if p.store == nil {
+		return
+	}
+	p = p.again()
+	p.store.collect(t, p)
+	for _, name := range p.store.kept(t) {
+		if name != Needed(p.dir) {
+			t.Errorf("%s: the store has %s", when, name)
 		}
 	}
 }
@@ -136,24 +172,25 @@ func archives(t *testing.T) map[string]string {
 }
 
 // ways are the ways that a deployment can go.
-func ways(t *testing.T, do func(t *testing.T, deployed, exchanges bool)) {
-	for _, deployed := range []bool{false, true} {
-		for _, exchanges := range []bool{true, false} {
-			t.Run(fmt.Sprintf("deployed before %v, in one step %v", deployed, exchanges), func(t *testing.T) {
-				t.Parallel()
-				do(t, deployed, exchanges)
-			})
-		}
+func ways(t *testing.T, do func(t *testing.T, w way)) {
+	for _, w := range []way{
+		{}, {deployed: true}, {exchanges: true}, {deployed: true, exchanges: true},
+		{exchanges: true, shared: true}, {deployed: true, exchanges: true, shared: true},
+	} {
+		t.Run(fmt.Sprintf("deployed before %v, in one step %v, from a store %v", w.deployed, w.exchanges, w.shared), func(t *testing.T) {
+			t.Parallel()
+			do(t, w)
+		})
 	}
 }
 
 func TestDeploy(t *testing.T) {
 	t.Parallel()
 	from := archives(t)
-	ways(t, func(t *testing.T, deployed, exchanges bool) {
-		p := newPlace(t, from, deployed, exchanges)
+	ways(t, func(t *testing.T, w way) {
+		p := newPlace(t, from, w)
 		p.check(t, "at first")
-		must(t, p.Deploy(t.Context(), from[newURL], newURL))
+		must(t, p.put(from, newURL))
 		if url := p.check(t, "deployed"); url != newURL {
 			t.Errorf("charm %q is deployed", url)
 		}
@@ -161,18 +198,18 @@ func TestDeploy(t *testing.T) {
 		if st, err := os.Lstat(p.Path()); err != nil || !st.IsDir() {
 			t.Errorf("the charm's path isn't a directory: %v, %v", st, err)
 		}
-		if st, err := os.Stat(filepath.Join(p.Path(), "deep")); deployed && (err != nil || st.Mode().Perm() != 0o700) {
+		if st, err := os.Stat(filepath.Join(p.Path(), "deep")); w.deployed && (err != nil || st.Mode().Perm() != 0o700) {
 			t.Errorf("a directory that a hook had closed: %v, %v", st, err)
 		}
 		var want []Kept
-		if deployed {
+		if w.deployed {
 			want = []Kept{{"both", "both.kept"}, {"both.kept", "both.kept.kept.kept"}, {"full", "full.kept"}, {"state", "state.kept"}, {"was-dir", "was-dir.kept"}}
 		}
 		if kept, err := p.Kept(); err != nil || !slices.Equal(kept, want) {
 			t.Errorf("kept is %v, want %v; %v", kept, want, err)
 		}
 		// The same charm again is no change, and what was kept stays.
-		must(t, p.Deploy(t.Context(), from[newURL], newURL))
+		must(t, p.put(from, newURL))
 		p.check(t, "deployed again")
 	})
 }
@@ -195,47 +232,65 @@ func (k *killer) before(step string) error {
 	return errKilled
 }
 
+// killedBy has the killer see each step, of the store too.
+func (p place) killedBy(k *killer) {
+	p.Deployer.before = k.before
+	if p.store != nil {
+		p.store.step = p.Deployer.step
+	}
+}
+
+// again is the place with an agent that has just begun.
+func (p place) again() place {
+	p.Deployer.before = func(string) error { return nil }
+	if p.store != nil {
+		p.store = NewStore(durable.Disk{}, p.store.dir)
+	}
+	return p
+}
+
 // TestKilledAtEachStep: wherever a deployment is killed, and wherever the
 // recovery is, the old tree or the new one is in place in the end, whole.
 func TestKilledAtEachStep(t *testing.T) {
 	t.Parallel()
 	from := archives(t)
-	ways(t, func(t *testing.T, deployed, exchanges bool) {
+	ways(t, func(t *testing.T, w way) {
 		ends := map[string]int{}
 		for n, done := 0, false; !done; n++ {
 			for m, recovered := 0, false; !recovered; m++ {
-				p := newPlace(t, from, deployed, exchanges)
+				p := newPlace(t, from, w)
 				deploy := &killer{left: n}
-				p.Deployer.before = deploy.before
-				err := p.Deploy(t.Context(), from[newURL], newURL)
+				p.killedBy(deploy)
+				err := p.put(from, newURL)
 				if done = err == nil; !done && !errors.Is(err, errKilled) {
 					t.Fatal(err)
 				}
 				when := fmt.Sprintf("killed before step %d, %q", n, deploy.at)
-				if exchanges {
+				if w.exchanges {
 					p.check(t, when) // no need even to recover
 				}
 				recovery := &killer{left: m}
-				p.Deployer.before = recovery.before
+				p.killedBy(recovery)
 				if err := p.Recover(); err != nil {
 					if !errors.Is(err, errKilled) {
 						t.Fatal(when, err)
 					}
 					when += fmt.Sprintf(", its recovery before step %d, %q", m, recovery.at)
-					p.Deployer.before = func(string) error { return nil }
+					p = p.again()
 					must(t, p.Recover())
 				} else {
 					recovered = true
 				}
 				url := p.check(t, when)
 				p.checkClean(t, when)
+				p.checkStore(t, when)
 				ends[url]++
 				if t.Failed() {
 					return
 				}
 			}
 		}
-		if ends[newURL] == 0 || deployed && ends[oldURL] == 0 || !deployed && ends[""] == 0 {
+		if ends[newURL] == 0 || w.deployed && ends[oldURL] == 0 || !w.deployed && ends[""] == 0 {
 			t.Errorf("the deployments ended with %v", ends)
 		}
 	})
@@ -246,14 +301,14 @@ func TestKilledAtEachStep(t *testing.T) {
 func TestDeployAfterAKill(t *testing.T) {
 	t.Parallel()
 	from := archives(t)
-	ways(t, func(t *testing.T, deployed, exchanges bool) {
+	ways(t, func(t *testing.T, w way) {
 		for n, done := 0, false; !done; n++ {
-			p := newPlace(t, from, deployed, exchanges)
+			p := newPlace(t, from, w)
 			k := &killer{left: n}
-			p.Deployer.before = k.before
-			done = p.Deploy(t.Context(), from[newURL], newURL) == nil
-			p.Deployer.before = func(string) error { return nil }
-			must(t, p.Deploy(t.Context(), from[newURL], newURL))
+			p.killedBy(k)
+			done = p.put(from, newURL) == nil
+			p = p.again()
+			must(t, p.put(from, newURL))
 			when := fmt.Sprintf("again after a kill before step %d, %q", n, k.at)
 			if url := p.check(t, when); url != newURL {
 				t.Errorf("%s: charm %q is deployed", when, url)
@@ -271,7 +326,7 @@ func TestFailedDeployLeavesTheOldTree(t *testing.T) {
 	for _, step := range []string{"make staging", "write version", "write added/y", "keep .unit-state.db", "write marker", "sync staging"} {
 		t.Run("failed: "+step, func(t *testing.T) {
 			t.Parallel()
-			p := newPlace(t, from, true, true)
+			p := newPlace(t, from, way{deployed: true, exchanges: true})
 			p.Deployer.before = func(s string) error {
 				if s == step {
 					return errKilled
@@ -292,7 +347,7 @@ func TestFailedDeployLeavesTheOldTree(t *testing.T) {
 func TestDeployIsCancelled(t *testing.T) {
 	t.Parallel()
 	from := archives(t)
-	p := newPlace(t, from, true, true)
+	p := newPlace(t, from, way{deployed: true, exchanges: true})
 	ctx, cancel := context.WithCancel(t.Context())
 	p.Deployer.before = func(step string) error {
 		if step == "write dispatch" {

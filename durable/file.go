@@ -2,6 +2,7 @@ package durable
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -25,8 +26,8 @@ func (d Disk) OpenFile(path string, flag int, perm fs.FileMode) (*File, error) {
 		}
 		return err
 	}
-	_, err := os.Lstat(path)
-	if flag&os.O_CREATE != 0 && os.IsNotExist(err) || flag&os.O_TRUNC != 0 {
+	var err error
+	if makes(path, flag) {
 		err = d.step(Create, path, nil, open)
 	} else {
 		err = open()
@@ -35,6 +36,18 @@ func (d Disk) OpenFile(path string, flag int, perm fs.FileMode) (*File, error) {
 		return nil, err
 	}
 	return f, nil
+}
+
+// makes says whether to open a file makes it, or empties it.
+func makes(path string, flag int) bool {
+	if flag&os.O_TRUNC != 0 || flag&os.O_CREATE != 0 && flag&os.O_EXCL != 0 {
+		return true
+	}
+	if flag&os.O_CREATE == 0 {
+		return false
+	}
+	_, err := os.Lstat(path)
+	return os.IsNotExist(err)
 }
 
 // CreateTemp is os.CreateTemp.
@@ -103,6 +116,25 @@ func (f *File) WriteAt(b []byte, off int64) (n int, err error) {
 	}
 	err = f.disk.step(Write, f.Name(), write(b[:len(b)/2]), write(b))
 	return n, err
+}
+
+// CloneFrom has the file, which is empty, share the bytes of another one: what is
+// written to either of them later is its own alone. false, and no error, where the file
+// system can't share; the file is empty still.
+func (f *File) CloneFrom(from *os.File) (done bool, err error) {
+	half := func() error {
+		st, err := from.Stat()
+		if err != nil {
+			return err
+		}
+		_, err = io.CopyN(f.file, from, st.Size()/2)
+		return err
+	}
+	err = f.disk.step(Write, f.Name(), half, func() (err error) {
+		done, err = clone(f.file, from)
+		return err
+	})
+	return done, err
 }
 
 // SyncData makes content and size durable, and not the times, whose write is

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"time"
 
@@ -124,19 +125,24 @@ func (d *Dir) makePath(now os.FileInfo) error {
 // as the directories above allow.
 const dirMode fs.FileMode = 0o755
 
-// linkAll makes all links, and says which of them were gone or none.
+// linkAll makes all links, and says which of them were gone or none. Links that lead
+// to the same are names of one file of the directory, where the system can: making a
+// file is what costs most in it, and what a link leads to can't be changed in place.
 func (d *Dir) linkAll() (wrong []string, err error) {
+	first := map[string]string{} // a link that is right, by what it leads to
 	for _, name := range slices.Sorted(maps.Keys(d.links)) {
-		path := filepath.Join(d.path, name)
+		path, to := filepath.Join(d.path, name), d.links[name]
 		now, err := os.Readlink(path)
-		if err == nil && now == d.links[name] {
-			continue
-		}
 		if err != nil {
 			wrong = append(wrong, name)
 		}
-		if err := link(path, d.links[name]); err != nil {
-			return nil, errors.Annotatef(err, "cannot link hook tool %q", name)
+		if err != nil || now != to {
+			if err := link(path, to, first[to]); err != nil {
+				return nil, errors.Annotatef(err, "cannot link hook tool %q", name)
+			}
+		}
+		if first[to] == "" {
+			first[to] = path
 		}
 	}
 	return wrong, nil
@@ -147,9 +153,10 @@ func same(was, now os.FileInfo) bool {
 	return was != nil && os.SameFile(was, now) && was.ModTime().Equal(now.ModTime()) && was.Mode() == now.Mode()
 }
 
-// link makes a link where there may be something else.
-func link(name, target string) error {
-	err := os.Symlink(target, name)
+// link makes a link where there may be something else; like is one to the same target,
+// empty where there is none yet.
+func link(name, target, like string) error {
+	err := makeLink(target, name, like)
 	if !os.IsExist(err) {
 		return errors.Trace(err)
 	}
@@ -157,10 +164,21 @@ func link(name, target string) error {
 	if err := os.RemoveAll(temporary); err != nil {
 		return errors.Trace(err)
 	}
-	if err := os.Symlink(target, temporary); err != nil {
+	if err := makeLink(target, temporary, like); err != nil {
 		return errors.Trace(err)
 	}
 	return errors.Trace(replace(temporary, name))
+}
+
+// makeLink makes a link where nothing is.
+func makeLink(target, name, like string) error {
+	// Elsewhere another name of a link may be one of what it leads to.
+	if like != "" && runtime.GOOS == "linux" {
+		if err := os.Link(like, name); err == nil || os.IsExist(err) {
+			return err
+		}
+	}
+	return os.Symlink(target, name)
 }
 
 // replace renames what has a temporary name, whatever has the name.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -150,5 +151,25 @@ func BenchmarkMendOwn(b *testing.B) {
 				mend(b, d)
 			}
 		})
+	}
+}
+
+func TestTheToolsAreNamesOfOneLink(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("only on Linux are names of a link surely its own")
+	}
+	d, path := settledDir(t)
+	remove(t, path, "is-leader")
+	mend(t, d, "is-leader")
+	first, err := os.Lstat(filepath.Join(path, Table()[0].Name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tool := range Table() {
+		now, err := os.Lstat(filepath.Join(path, tool.Name))
+		if err != nil || !os.SameFile(first, now) || now.Mode()&os.ModeSymlink == 0 {
+			t.Errorf("%s is a file of its own, or no link: %v, %v", tool.Name, now, err)
+		}
 	}
 }
