@@ -103,7 +103,7 @@ func recorded(m *state.Model, unit model.UnitName, run int64, failed bool) (*rec
 		if run != 0 && ref.Run != run {
 			continue
 		}
-		r, err := recording.Read(ref.Path)
+		r, err := ref.Read()
 		switch {
 		case err == nil && (!failed || r.Outcome == history.Failed):
 			return r, nil
@@ -119,7 +119,7 @@ func recordings(m *state.Model, unit model.UnitName) ([]recording.Ref, error) {
 	if err != nil {
 		return nil, err
 	}
-	return recording.List(recording.Dir(machine.RecordingsDir(dir, m.UUID()), unit))
+	return recording.List(machine.RecordingsDir(dir, m.UUID()), unit)
 }
 
 // notRecorded says why there is no such recording.

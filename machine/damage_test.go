@@ -40,7 +40,7 @@ var stateFiles = map[string]struct {
 		return history.Path(machine.HistoryDir(w.dir, w.model.UUID()), u)
 	}, nil},
 	"a recording": {func(w *world, u model.UnitName) string {
-		return filepath.Join(recording.Dir(machine.RecordingsDir(w.dir, w.model.UUID()), u), "3.json")
+		return recording.Path(machine.RecordingsDir(w.dir, w.model.UUID()), u)
 	}, nil},
 	"the log": {func(w *world, _ model.UnitName) string { return machine.LogPath(w.dir, w.model.UUID()) }, nil},
 }

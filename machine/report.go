@@ -29,7 +29,11 @@ func (u *unit) report(ctx context.Context, r uniter.Report) {
 		u.recordFound(ctx, r.Local.Ended)
 	}
 	u.recordEnded(r.Local.Ended)
-	if want := u.seenAs(r); !want.Empty() {
+	switch want := u.seenAs(r); {
+	case want.Empty():
+	case r.Kind == uniter.Running && want.Workload == nil:
+		u.desire.sayIfLasts(ctx, want)
+	default:
 		u.desire.say(ctx, want)
 	}
 }

@@ -71,7 +71,16 @@ type desire struct {
 	mu     sync.Mutex
 	want   state.Report
 	wanted int // counts what was wanted
+	// lasts has the store told of what is wanted of the agent once that has lasted;
+	// nil: that is nothing that passes.
+	lasts clock.Timer
 }
+
+// lasting is how long a unit's agent must have been at something for the store to have
+// that while it goes on. Whoever asks the agent sees it at once (Word), and the history
+// of the unit has it once it is over: most hooks are shorter, and to write of each twice
+// would be half of what the store has to do.
+const lasting = time.Second
 
 // of is the desire of a unit, which outlives the unit's agent.
 func (t *telling) of(name model.UnitName, id string, m *state.Model, idle, poke func()) *desire {
@@ -164,10 +173,44 @@ func (d *desire) untold() state.Report {
 // say has people see something, now if the store takes it, and else later.
 func (d *desire) say(ctx context.Context, r state.Report) {
 	d.mu.Lock()
-	d.want = d.want.Then(r)
-	d.wanted++
+	d.add(r)
 	d.mu.Unlock()
 	d.tell(ctx)
+}
+
+// sayIfLasts has people see what the agent of the unit is at: who asks the agent now,
+// and the store's readers if it lasts.
+func (d *desire) sayIfLasts(ctx context.Context, r state.Report) {
+	ctx = context.WithoutCancel(ctx)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.add(r)
+	as := d.wanted
+	d.lasts = d.telling.clock.AfterFunc(lasting, func() {
+		d.mu.Lock()
+		goesOn := d.lasts != nil && d.wanted == as
+		d.mu.Unlock()
+		if !goesOn {
+			return
+		}
+		ctx, cancel := context.WithTimeout(ctx, lastWords)
+		defer cancel()
+		d.tell(ctx)
+	})
+}
+
+// add adds to what is wanted. What the agent was at until then, and the store wasn't
+// told of, has passed. Its caller holds mu.
+func (d *desire) add(r state.Report) {
+	if d.lasts != nil && r.Agent != nil {
+		d.lasts.Stop()
+		d.lasts = nil
+		if d.want.Agent != nil {
+			d.want.Passed = append(d.want.Passed, *d.want.Agent)
+		}
+	}
+	d.want = d.want.Then(r)
+	d.wanted++
 }
 
 // tryTell is tell, unless somebody writes of the unit meanwhile, who may wait for

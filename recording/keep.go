@@ -1,8 +1,10 @@
 package recording
 
 import (
+	"bufio"
 	"cmp"
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,27 +18,84 @@ import (
 	"github.com/unitd/unitd/model"
 )
 
-// Keep is how many recordings of a unit are kept.
+// Keep is how many recordings of a unit are kept at least: the newest. There may be up
+// to twice as many.
 const Keep = 100
 
-// Dir is where the recordings of a unit are, below the directory that has those
-// of its model.
-func Dir(dir string, unit model.UnitName) string { return filepath.Join(dir, unit.Tag()) }
+// Path is the file that has the recordings of a unit, a line for each, below the
+// directory that has those of its model. Older ones are in the file beside it that ends
+// in ".1": a full file takes its place.
+func Path(dir string, unit model.UnitName) string { return filepath.Join(dir, unit.Tag()+".jsonl") }
+
+// formerDir is where an earlier version kept them, a file for each.
+func formerDir(dir string, unit model.UnitName) string { return filepath.Join(dir, unit.Tag()) }
 
 // Ref is a recording that is kept.
 type Ref struct {
-	Run     int64
-	Path    string
-	Written time.Time
+	Run    int64
+	path   string
+	offset int64
+	length int
 }
 
-// List are the recordings that are kept in a unit's directory, the newest
-// first; none where there is no directory.
-func List(dir string) ([]Ref, error) {
+// List are the recordings of a unit that are kept, the newest first, of runs of the same
+// number the newest alone; none where there are no files.
+func List(dir string, unit model.UnitName) ([]Ref, error) {
+	refs, err := listFormer(formerDir(dir, unit))
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	for _, path := range []string{Path(dir, unit) + ".1", Path(dir, unit)} {
+		more, err := listFile(path)
+		if err != nil {
+			return nil, errors.Trace(err)
+		}
+		refs = append(refs, more...)
+	}
+	slices.Reverse(refs)
+	seen := map[int64]bool{}
+	return slices.DeleteFunc(refs, func(r Ref) bool {
+		again := seen[r.Run]
+		seen[r.Run] = true
+		return again
+	}), nil
+}
+
+// listFile are the recordings in a file, oldest first. A line that was cut off is none.
+func listFile(path string) ([]Ref, error) {
+	f, err := os.Open(path)
+	if os.IsNotExist(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, errors.Annotate(err, "cannot list the recordings")
+	}
+	defer f.Close()
+	var refs []Ref
+	at := int64(0)
+	for r := bufio.NewReader(f); ; {
+		line, err := r.ReadBytes('\n')
+		if err == io.EOF {
+			return refs, nil
+		}
+		if err != nil {
+			return nil, errors.Annotate(err, "cannot list the recordings")
+		}
+		var is struct{ Run int64 }
+		if json.Unmarshal(line, &is) == nil && is.Run > 0 {
+			refs = append(refs, Ref{Run: is.Run, path: path, offset: at, length: len(line)})
+		}
+		at += int64(len(line))
+	}
+}
+
+// listFormer are the recordings of an earlier version in a directory, oldest first.
+func listFormer(dir string) ([]Ref, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !os.IsNotExist(err) {
 		return nil, errors.Annotate(err, "cannot list the recordings")
 	}
+	written := map[int64]time.Time{}
 	var refs []Ref
 	for _, e := range entries {
 		name, isRecording := strings.CutSuffix(e.Name(), ".json")
@@ -46,31 +105,66 @@ func List(dir string) ([]Ref, error) {
 		}
 		info, err := e.Info()
 		if err != nil {
-			continue // removed meanwhile, for a newer one
+			continue // moved to the file meanwhile
 		}
-		refs = append(refs, Ref{Run: run, Path: filepath.Join(dir, e.Name()), Written: info.ModTime()})
+		written[run] = info.ModTime()
+		refs = append(refs, Ref{Run: run, path: filepath.Join(dir, e.Name()), length: int(info.Size())})
 	}
 	slices.SortFunc(refs, func(a, b Ref) int {
-		return cmp.Or(b.Written.Compare(a.Written), cmp.Compare(b.Run, a.Run))
+		return cmp.Or(written[a.Run].Compare(written[b.Run]), cmp.Compare(a.Run, b.Run))
 	})
 	return refs, nil
+}
+
+// Read reads the recording. The error is NotFound where it had to give way to newer
+// ones meanwhile, and NotValid where it can't be read.
+func (r Ref) Read() (*Recording, error) {
+	b, err := r.bytes()
+	if err != nil {
+		return nil, errors.Annotatef(err, "cannot read the recording of run %d", r.Run)
+	}
+	var d disk
+	switch err := json.Unmarshal(b, &d); {
+	case err != nil:
+		return nil, errors.NotValidf("recording of run %d in %s, which an agent was killed in while it wrote it,", r.Run, r.path)
+	case d.Run != r.Run:
+		return nil, errors.NotFoundf("recording of run %d in %s", r.Run, r.path)
+	}
+	return d.recording(), nil
+}
+
+func (r Ref) bytes() ([]byte, error) {
+	f, err := os.Open(r.path)
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	defer f.Close()
+	b := make([]byte, r.length)
+	n, err := f.ReadAt(b, r.offset)
+	if err == io.EOF {
+		err = nil
+	}
+	return b[:n], errors.Trace(err)
 }
 
 // Keeper keeps the newest recordings of a unit. It is for one goroutine.
 type Keeper struct {
 	disk durable.Disk
 	dir  string
-	// kept are the files that there are, the oldest first; nil: nobody has
-	// looked yet.
-	kept []string
+	unit model.UnitName
+	// lines is how many there are in the file; -1: nobody has looked. torn: the last of
+	// them may have been cut off.
+	lines int
+	torn  bool
 }
 
-// NewKeeper keeps recordings in dir, a unit's own, which is made when needed.
-func NewKeeper(disk durable.Disk, dir string) *Keeper { return &Keeper{disk: disk, dir: dir} }
+// NewKeeper keeps the recordings of a unit below dir, which is made when needed.
+func NewKeeper(disk durable.Disk, dir string, unit model.UnitName) *Keeper {
+	return &Keeper{disk: disk, dir: dir, unit: unit, lines: -1}
+}
 
-// Keep writes a recording, in place of that of a former unit's run with the
-// same number, and removes what is too old. A recording is not worth waiting
-// for the disk: one that was torn by a crash can't be read.
+// Keep adds a recording, and lets go of what is too old. A recording is not worth
+// waiting for the disk: one that was torn by a crash can't be read.
 func (k *Keeper) Keep(r *Recording) error {
 	if err := k.look(); err != nil {
 		return errors.Annotate(err, "cannot keep the recording of a hook")
@@ -79,53 +173,65 @@ func (k *Keeper) Keep(r *Recording) error {
 	if err != nil {
 		return errors.Annotate(err, "cannot keep the recording of a hook")
 	}
-	path := filepath.Join(k.dir, strconv.FormatInt(r.Run, 10)+".json")
-	if err := k.disk.WriteFile(path, b, 0o600); err != nil {
-		return errors.Annotate(err, "cannot keep the recording of a hook")
-	}
-	if i := slices.Index(k.kept, path); i >= 0 {
-		k.kept = slices.Delete(k.kept, i, i+1)
-	}
-	k.kept = append(k.kept, path)
-	for len(k.kept) > Keep {
-		if err := k.disk.Remove(k.kept[0]); err != nil && !os.IsNotExist(err) {
-			return errors.Annotate(err, "cannot remove an old recording")
-		}
-		k.kept = k.kept[1:]
-	}
-	return nil
+	return errors.Annotate(k.add(b), "cannot keep the recording of a hook")
 }
 
-// look finds what earlier agents have kept.
+// add adds a line.
+func (k *Keeper) add(line []byte) error {
+	path := Path(k.dir, k.unit)
+	if k.lines >= Keep {
+		if err := k.disk.Rename(path, path+".1"); err != nil && !os.IsNotExist(err) {
+			return errors.Trace(err)
+		}
+		k.lines = 0
+	}
+	f, err := k.disk.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return errors.Trace(err)
+	}
+	if k.torn {
+		line = append([]byte{'\n'}, line...)
+	}
+	_, err = f.Write(append(line, '\n'))
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	k.lines, k.torn = k.lines+1, err != nil
+	return errors.Trace(err)
+}
+
+// look finds what earlier agents have kept, and moves what an earlier version has to
+// where it is kept now.
 func (k *Keeper) look() error {
-	if k.kept != nil {
+	if k.lines >= 0 {
 		return nil
 	}
 	if err := k.disk.MkdirAll(k.dir, 0o700); err != nil {
 		return errors.Trace(err)
 	}
-	refs, err := List(k.dir)
+	refs, err := listFile(Path(k.dir, k.unit))
 	if err != nil {
 		return errors.Trace(err)
 	}
-	k.kept = make([]string, 0, len(refs)+1)
-	for _, ref := range slices.Backward(refs) {
-		k.kept = append(k.kept, ref.Path)
-	}
-	return nil
-}
-
-// Read reads a recording that was kept.
-func Read(path string) (*Recording, error) {
-	b, err := os.ReadFile(path)
+	former, err := listFormer(formerDir(k.dir, k.unit))
 	if err != nil {
-		return nil, errors.Annotate(err, "cannot read the recording")
+		return errors.Trace(err)
 	}
-	var d disk
-	if err := json.Unmarshal(b, &d); err != nil {
-		return nil, errors.NotValidf("recording %s, which an agent was killed in while it wrote it,", path)
+	// Whether an agent was killed as it wrote isn't worth a look: an empty line is none.
+	k.lines, k.torn = len(refs), len(refs) > 0
+	for _, ref := range former {
+		b, err := ref.bytes()
+		if err == nil && json.Valid(b) {
+			err = k.add(b)
+		}
+		if err != nil {
+			return errors.Trace(err)
+		}
 	}
-	return d.recording(), nil
+	if len(former) == 0 {
+		return nil
+	}
+	return errors.Trace(k.disk.RemoveAll(formerDir(k.dir, k.unit)))
 }
 
 // disk is a recording as JSON, which knows text in UTF-8 only: what may be

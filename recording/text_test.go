@@ -2,6 +2,7 @@ package recording_test
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -195,11 +196,11 @@ func FuzzParse(f *testing.F) {
 
 func TestKeptRecordingsReadBackAndTheOldestGo(t *testing.T) {
 	t.Parallel()
-	dir := filepath.Join(t.TempDir(), "unit-shop-0")
-	if refs, err := recording.List(dir); err != nil || len(refs) > 0 {
+	dir := t.TempDir()
+	if refs, err := recording.List(dir, "shop/0"); err != nil || len(refs) > 0 {
 		t.Fatalf("before any run: %v, %v", refs, err)
 	}
-	k := recording.NewKeeper(durable.Disk{}, dir)
+	k := recording.NewKeeper(durable.Disk{}, dir, "shop/0")
 	keep := func(run int64) {
 		t.Helper()
 		r := sample()
@@ -213,8 +214,37 @@ func TestKeptRecordingsReadBackAndTheOldestGo(t *testing.T) {
 	for run := range int64(recording.Keep) {
 		keep(run + 1)
 	}
-	for _, ref := range list(t, dir) {
-		r, err := recording.Read(ref.Path)
+	path := recording.Path(dir, "shop/0")
+	if st, err := os.Stat(path); err != nil || st.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v, %v", st.Mode(), err)
+	}
+	wantKept(t, dir, recording.Keep, recording.Keep)
+	// An agent that comes later goes on, also after what was cut off; a unit that
+	// comes later has the numbers of the one before once more.
+	if err := os.Truncate(path, size(t, path)-10); err != nil {
+		t.Fatal(err)
+	}
+	k = recording.NewKeeper(durable.Disk{}, dir, "shop/0")
+	for run := range int64(recording.Keep) {
+		keep(run + 2)
+	}
+	wantKept(t, dir, recording.Keep+1, recording.Keep+1)
+	keep(500)
+	wantKept(t, dir, 500, recording.Keep+2)
+}
+
+// wantKept wants the newest recording and so many of them, and that all read back.
+func wantKept(t *testing.T, dir string, newest int64, many int) {
+	t.Helper()
+	refs, err := recording.List(dir, "shop/0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(refs) != many || refs[0].Run != newest {
+		t.Errorf("%d are kept, the newest %+v; want %d and %d", len(refs), refs[0], many, newest)
+	}
+	for _, ref := range refs {
+		r, err := ref.Read()
 		want := sample()
 		if want.Run = ref.Run; ref.Run == 3 {
 			want.Message = "\xff"
@@ -222,46 +252,53 @@ func TestKeptRecordingsReadBackAndTheOldestGo(t *testing.T) {
 		if err != nil || !reflect.DeepEqual(normal(r), normal(want)) {
 			t.Fatalf("%v\nhave %+v\nwant %+v", err, r, want)
 		}
-		if st, err := os.Stat(ref.Path); err != nil || st.Mode().Perm() != 0o600 {
-			t.Errorf("mode %v, %v", st.Mode(), err)
-		}
-	}
-	// An agent that comes later knows what the one before has kept; a unit that
-	// comes later has the numbers of the one before once more.
-	past := time.Now().Add(-time.Hour)
-	for _, ref := range list(t, dir) {
-		if err := os.Chtimes(ref.Path, past, past.Add(time.Duration(ref.Run)*time.Second)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	k = recording.NewKeeper(durable.Disk{}, dir)
-	keep(2)
-	keep(101)
-	refs := list(t, dir)
-	if len(refs) != recording.Keep || refs[0].Run != 101 && refs[1].Run != 101 {
-		t.Errorf("%d are kept, the newest %v", len(refs), refs[:2])
-	}
-	for _, ref := range refs {
-		if ref.Run == 1 {
-			t.Error("the oldest one is kept")
-		}
-	}
-	torn := filepath.Join(dir, "101.json")
-	if err := os.Truncate(torn, 10); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := recording.Read(torn); err == nil || !strings.Contains(err.Error(), "101.json, which an agent was killed in") {
-		t.Errorf("a torn one: %v", err)
 	}
 }
 
-func list(t *testing.T, dir string) []recording.Ref {
+func size(t *testing.T, path string) int64 {
 	t.Helper()
-	refs, err := recording.List(dir)
+	st, err := os.Stat(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return refs
+	return st.Size()
+}
+
+// An earlier version had a file for each.
+func TestRecordingsOfAnEarlierVersionAreKept(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	k := recording.NewKeeper(durable.Disk{}, dir, "shop/0")
+	former := filepath.Join(dir, "unit-shop-0")
+	if err := os.Mkdir(former, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for run := range int64(3) {
+		r := sample()
+		r.Run = run + 9
+		if err := k.Keep(r); err != nil {
+			t.Fatal(err)
+		}
+		path := recording.Path(dir, "shop/0")
+		if err := os.Rename(path, filepath.Join(former, fmt.Sprint(r.Run, ".json"))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(former, "12.json"), []byte(`{"Run":12`), 0o600); err != nil { // torn
+		t.Fatal(err)
+	}
+	if refs, err := recording.List(dir, "shop/0"); err != nil || len(refs) != 4 {
+		t.Errorf("%+v, %v", refs, err)
+	}
+	r := sample()
+	r.Run = 13
+	if err := recording.NewKeeper(durable.Disk{}, dir, "shop/0").Keep(r); err != nil {
+		t.Fatal(err)
+	}
+	wantKept(t, dir, 13, 4)
+	if _, err := os.Stat(former); !os.IsNotExist(err) {
+		t.Errorf("the former directory is there: %v", err)
+	}
 }
 
 func TestALongRunIsCutOff(t *testing.T) {
@@ -286,7 +323,7 @@ func TestALongRunIsCutOff(t *testing.T) {
 }
 
 func BenchmarkKeep(b *testing.B) {
-	k := recording.NewKeeper(durable.Disk{}, filepath.Join(b.TempDir(), "unit"))
+	k := recording.NewKeeper(durable.Disk{}, b.TempDir(), "shop/0")
 	r := sample()
 	for i := 0; b.Loop(); i++ {
 		r.Run = int64(i)

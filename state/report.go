@@ -13,8 +13,11 @@ import (
 // Report is what the agent of a unit wants people to see of it: how the unit is
 // to look in the model, not what has happened. What is nil stays as it is.
 type Report struct {
-	Agent    *model.Status `json:"agent,omitempty"`
-	Workload *model.Status `json:"workload,omitempty"`
+	Agent *model.Status `json:"agent,omitempty"`
+	// Passed are statuses that the agent had before, in their order, and that the model
+	// doesn't have: for the history alone, which has the newest of them.
+	Passed   []model.Status `json:"passed,omitempty"`
+	Workload *model.Status  `json:"workload,omitempty"`
 	// UnlessCharm: Workload is for a unit whose charm has set none itself.
 	UnlessCharm bool `json:"unless-charm,omitempty"`
 	// Failed is which run has put the unit in error; its Run is 0: it is in error
@@ -29,11 +32,16 @@ func (r Report) Empty() bool {
 	return r.Agent == nil && r.Workload == nil && r.Failed == nil && r.Containers == nil
 }
 
+// maxPassed is how many statuses that have passed a report has at most.
+const maxPassed = 20
+
 // Then is what is wanted once something later is.
 func (r Report) Then(later Report) Report {
 	if later.Agent != nil {
 		r.Agent = later.Agent
 	}
+	r.Passed = append(r.Passed[:len(r.Passed):len(r.Passed)], later.Passed...)
+	r.Passed = r.Passed[max(0, len(r.Passed)-maxPassed):]
 	if later.Workload != nil {
 		r.Workload, r.UnlessCharm = later.Workload, later.UnlessCharm
 	}
@@ -67,6 +75,11 @@ func (m *Model) Tell(ctx context.Context, name model.UnitName, r Report) error {
 		}
 		if r.Workload != nil && !(r.UnlessCharm && u.StatusSet) {
 			if err := tx.setStatus(WorkloadStatus, string(name), *r.Workload); err != nil {
+				return errors.Trace(err)
+			}
+		}
+		for _, passed := range r.Passed {
+			if err := tx.setStatus(AgentStatus, string(name), passed); err != nil {
 				return errors.Trace(err)
 			}
 		}

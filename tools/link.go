@@ -51,10 +51,17 @@ func NewDir(path string, links Links) *Dir { return &Dir{path: path, links: link
 // Path is where it is.
 func (d *Dir) Path() string { return d.path }
 
-// settles is how long a directory must have been as it is to be known by its
-// time: the times of file systems go by steps, of a second on some, and a change
-// within the same one doesn't show.
-const settles = 2 * time.Second
+// settled says whether a directory or a file, which has a time, has been as it was
+// at another one for long enough to be known by its time: the times of file systems
+// go by steps, of up to two seconds on some, and a change within the same one doesn't
+// show. Where a time isn't of whole seconds its steps are of a tick of the kernel.
+func settled(since, at time.Time) bool {
+	step := 2 * time.Second
+	if since.Nanosecond() != 0 {
+		step = 100 * time.Millisecond
+	}
+	return at.Sub(since) > step
+}
 
 // Mend makes the directory what it is to be. Where nothing has touched it since
 // the last time that is one look at it, and at each file of its own; else all of
@@ -77,7 +84,7 @@ func (d *Dir) Mend() (mended []string, err error) {
 	if now, err = os.Lstat(d.path); err != nil {
 		return nil, errors.Annotate(err, "cannot look at the hook tools")
 	}
-	if age := began.Sub(now.ModTime()); age > settles {
+	if settled(now.ModTime(), began) {
 		d.known = now
 	}
 	if !d.made && len(mended) == len(d.links) {

@@ -73,7 +73,7 @@ type own struct {
 	from string // what it is a copy of; empty: it has the text
 	text string
 	// known is the file as it was when it was last found right, and had been for long
-	// enough to be known by its times; see settles.
+	// enough to be known by its times; see settled.
 	known sight
 	// made: it was right once, so that who changes it damages it. Before, it may be of
 	// an agent that had another client.
@@ -123,7 +123,7 @@ func (f *own) mend(dir string, began time.Time) (damaged bool, err error) {
 		}
 	}
 	f.made, f.known = true, sight{}
-	if began.Sub(time.Unix(now.changed.Unix())) > settles {
+	if settled(time.Unix(now.changed.Unix()), began) {
 		f.known = now
 	}
 	return damaged, nil
