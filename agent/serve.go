@@ -2,7 +2,9 @@ package agent
 
 import (
 	"context"
+	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -24,6 +26,27 @@ type Options struct {
 	// AllowReboot has it carry out what charms ask of juju-reboot, TakeOver manage the
 	// models in place of an agent that is gone, and debug be looked into.
 	AllowReboot, TakeOver, Debug bool
+	// HooksAtOnce is machine.Config's; 0: what the environment says, or nothing.
+	HooksAtOnce int
+}
+
+// hooksVariable says how many hooks begin at once, also for agents that commands start.
+const hooksVariable = "UNITD_HOOKS_AT_ONCE"
+
+// hooksAtOnce is what the option says, or the environment; 0: neither does.
+func (o Options) hooksAtOnce() (int, error) {
+	if o.HooksAtOnce < 0 {
+		return 0, Wrongf("--hooks-at-once %d: say a number from 1 on, or 0 for as many as this host can do", o.HooksAtOnce)
+	}
+	text := os.Getenv(hooksVariable)
+	if o.HooksAtOnce > 0 || text == "" {
+		return o.HooksAtOnce, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		return 0, Wrongf("%s=%s: say a number from 1 on", hooksVariable, text)
+	}
+	return n, nil
 }
 
 // Serve is the agent of this data directory, in this process, until the context
@@ -96,7 +119,9 @@ func (o Options) configure(c *machine.Config, joined *Joined) error {
 		c.Reboot = reboot
 	}
 	c.TakeOver = c.TakeOver || o.TakeOver
-	return nil
+	var err error
+	c.HooksAtOnce, err = o.hooksAtOnce()
+	return err
 }
 
 // Run runs an agent in this process, which becomes the parent of what hooks

@@ -54,7 +54,7 @@ func Run(ctx context.Context, c Config) error {
 	if c.Provisioners == nil {
 		c.Provisioners = provisioners()
 	}
-	a := &agent{Config: c, models: map[string]*hosted{}, gone: make(chan error, 1), rebooter: &rebooter{carryOut: c.Reboot, log: c.Log}, present: newPresent(c), turns: semaphore.NewWeighted(allTurns), health: watched, spares: watched.spares, telling: newTelling(c, watched), directory: newDirectory()}
+	a := &agent{Config: c, models: map[string]*hosted{}, gone: make(chan error, 1), rebooter: &rebooter{carryOut: c.Reboot, log: c.Log}, present: newPresent(c), turns: semaphore.NewWeighted(allTurns), slots: newSlots(cmp.Or(c.HooksAtOnce, hooksHere())), health: watched, spares: watched.spares, telling: newTelling(c, watched), directory: newDirectory()}
 	if c.Machine == nil {
 		if err := a.beManager(); err != nil {
 			return errors.Trace(err)
@@ -98,6 +98,7 @@ type agent struct {
 	directory *directory
 	models    map[string]*hosted // by uuid
 	turns     *semaphore.Weighted
+	slots     *slots
 	// cleared: what former agents have left of models that are gone is cleared.
 	cleared bool
 	// gone gets why the agent ends by itself; it has room for one.
@@ -269,7 +270,7 @@ func (a *agent) host(ctx context.Context, m *state.Model) {
 		for ctx.Err() == nil {
 			ma := newModelAgent(a.Config, m, a.lease, leases, a.rebooter)
 			ma.reopen = h.reopen
-			ma.present, ma.moved, ma.turns.host = a.present, h.moved, a.turns
+			ma.present, ma.moved, ma.turns.host, ma.slots = a.present, h.moved, a.turns, a.slots
 			ma.health, ma.telling, ma.spares, ma.directory = a.health, a.telling, a.spares, a.directory
 			ma.outside = func(call context.Context, unit model.UnitName, req wire.Request) wire.Reply {
 				return a.command(ctx, call, req, caller{m, unit})

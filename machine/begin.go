@@ -58,12 +58,21 @@ func (u *unit) lock(ctx context.Context) (unlock func(), waited bool, err error)
 	if err != nil {
 		return nil, false, errors.Trace(err)
 	}
+	back, late, err := u.slots.take(ctx, u.model.UUID())
+	if err != nil {
+		give()
+		return nil, false, errors.Trace(err)
+	}
+	end := func() {
+		back()
+		give()
+	}
 	if u.rebooter.due() {
 		// The run that asked for it is queued again, on disk.
 		u.rebooter.reboot(ctx, u)
 		<-ctx.Done()
-		give()
+		end()
 		return nil, false, errors.Trace(ctx.Err())
 	}
-	return give, waited || queued, nil
+	return end, waited || queued || late, nil
 }

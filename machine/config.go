@@ -65,6 +65,9 @@ type Config struct {
 	// Reserve, where it is set, sees to it that the store has its reserve of room;
 	// see sqlite.Store.Reserve. It is called now and then.
 	Reserve func() error
+	// HooksAtOnce is how many hooks begin at once, over all models; 0: as many as the
+	// host's processors and memory allow. See slots.
+	HooksAtOnce int
 	// Cells are the machines of isolated units; nil: those of Dir, for an agent
 	// whose units can't be isolated. See NewCells.
 	Cells *isolate.Cells

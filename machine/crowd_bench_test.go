@@ -15,7 +15,7 @@ import (
 )
 
 // crowd is how many units BenchmarkCrowd deploys at once.
-const crowd = 100
+const crowd = 300
 
 // BenchmarkCrowd measures an agent that is given many units at once, of a charm
 // whose dispatch does nothing: from the deployment until all is settled,

@@ -48,6 +48,7 @@ type modelAgent struct {
 	// looked is the newest revision when all was looked at for the last time.
 	looked    int64
 	turns     turns
+	slots     *slots
 	storeroom *storeroom
 	directory *directory
 	wiring    *wiring

@@ -76,6 +76,7 @@ type unit struct {
 	former         former
 	server         *tools.Server
 	turns          *turns
+	slots          *slots
 	gate           gate
 	gated          bool // there is a Config.Gate
 	runTwice       func() bool

@@ -58,7 +58,7 @@ func (d *Dir) Path() string { return d.path }
 func settled(since, at time.Time) bool {
 	step := 2 * time.Second
 	if since.Nanosecond() != 0 {
-		step = 100 * time.Millisecond
+		step = 20 * time.Millisecond
 	}
 	return at.Sub(since) > step
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -138,12 +139,48 @@ func (f *own) right(path string, now sight) bool {
 	want := []byte(f.text)
 	if f.from != "" {
 		var err error
-		if want, err = os.ReadFile(f.from); err != nil {
+		if want, err = clients.read(f.from); err != nil {
 			return false
 		}
 	}
+	if now.size != int64(len(want)) {
+		return false
+	}
 	has, err := os.ReadFile(path)
 	return err == nil && bytes.Equal(has, want)
+}
+
+// clients has the program that all units have copies of, as it was read last.
+var clients contents
+
+// contents remembers a file.
+type contents struct {
+	mu   sync.Mutex
+	path string
+	was  sight
+	has  []byte
+}
+
+// read is os.ReadFile of a file that is most often the one that was read last.
+func (c *contents) read(path string) ([]byte, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	began := time.Now()
+	now, err := look(path)
+	if err != nil {
+		return nil, err
+	}
+	if path == c.path && now == c.was {
+		return c.has, nil
+	}
+	has, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	if c.path = ""; settled(time.Unix(now.changed.Unix()), began) {
+		c.path, c.was, c.has = path, now, has
+	}
+	return has, nil
 }
 
 // write makes the file anew.
