@@ -63,6 +63,7 @@ func (u *unit) lock(ctx context.Context) (unlock func(), waited bool, err error)
 		give()
 		return nil, false, errors.Trace(err)
 	}
+	u.slotBack = back
 	end := func() {
 		back()
 		give()

@@ -41,6 +41,7 @@ func (u *unit) runHook(ctx context.Context, run uniter.Run) uniter.Result {
 	})
 	u.taking = taking
 	hctx, res := u.executeAt(limited, run, &entry)
+	u.slotBack()
 	res = verdict(res)
 	u.taking, u.taken = nil, taking.end()
 	calls.end()

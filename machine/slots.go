@@ -12,10 +12,10 @@ import (
 
 // slots bound how many hooks begin at once, over all models of this host: a thousand
 // units that are deployed in one moment would have a thousand processes otherwise, each of
-// which takes longer for it. A hook has its slot until it ends, or for slotTime: one that
-// takes longer waits for something, which may be another unit's hook. So nobody waits for
-// ever. Models have their turns, and the units of each come in the order in which they ask.
-// It is safe for use by many goroutines.
+// which takes longer for it. A hook has its slot from before its journal until its
+// processes have ended, or for slotTime: one that takes longer waits for something, which
+// may be another unit's hook. So nobody waits for ever. Models have their turns, and the
+// units of each come in the order in which they ask. It is safe for use by many goroutines.
 type slots struct {
 	mu    sync.Mutex
 	free  int
@@ -40,7 +40,7 @@ func newSlots(many int) *slots { return &slots{free: many, queue: map[string][]*
 // processors have something to do while others wait for a disk.
 func hooksAtOnce(processors int, memory uint64) int {
 	const each = 128 << 20 // of an interpreter that has loaded a framework, and some more
-	n := 2*processors + 2
+	n := 4*processors + 4
 	if memory > 0 {
 		n = min(n, int(min(memory/each, 1<<20)))
 	}
@@ -72,11 +72,11 @@ func (s *slots) take(ctx context.Context, model string) (give func(), waited boo
 			return nil, true, errors.Trace(ctx.Err())
 		}
 	}
-	give = sync.OnceFunc(s.back)
-	timer := time.AfterFunc(slotTime, give)
+	back := sync.OnceFunc(s.back)
+	timer := time.AfterFunc(slotTime, back)
 	return func() {
 		timer.Stop()
-		give()
+		back()
 	}, waited, nil
 }
 

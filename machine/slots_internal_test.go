@@ -18,7 +18,7 @@ func TestSlotsFollowTheHost(t *testing.T) {
 		memory     uint64
 		want       int
 	}{
-		{1, 0, 4}, {2, 24 << 30, 6}, {16, 64 << 30, 34}, {16, 1 << 30, 8}, {4, 64 << 20, 2}, {1000, 1 << 62, 2002},
+		{1, 0, 8}, {2, 24 << 30, 12}, {16, 64 << 30, 68}, {16, 1 << 30, 8}, {4, 64 << 20, 2}, {1000, 1 << 62, 4004},
 	} {
 		if got := hooksAtOnce(c.processors, c.memory); got != c.want {
 			t.Errorf("%d processors, %d bytes: %d, want %d", c.processors, c.memory, got, c.want)

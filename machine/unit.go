@@ -77,6 +77,7 @@ type unit struct {
 	server         *tools.Server
 	turns          *turns
 	slots          *slots
+	slotBack       func() // gives back the one that the unit has
 	gate           gate
 	gated          bool // there is a Config.Gate
 	runTwice       func() bool
