@@ -7,6 +7,7 @@ import (
 
 	"github.com/juju/clock"
 
+	"github.com/unitd/unitd/charmdir"
 	"github.com/unitd/unitd/durable"
 	"github.com/unitd/unitd/hooks/runner"
 	"github.com/unitd/unitd/isolate"
@@ -113,6 +114,8 @@ type Config struct {
 
 	// cgroups are those of the hooks; nil: there may be none.
 	cgroups *runner.Cgroups
+	// charms are those that are unpacked for all units; nil: each unit has its own.
+	charms *charmdir.Store
 	// manager is what this agent manages the models as; nil: it has joined one.
 	manager *state.ManagerDoc
 }

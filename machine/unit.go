@@ -72,6 +72,7 @@ type unit struct {
 	outside        func(context.Context, model.UnitName, wire.Request) wire.Reply
 	history        string
 	charm          *charmdir.Deployer
+	charms         *charmdir.Store // the host's
 	runner         *runner.Runner
 	former         former
 	server         *tools.Server
