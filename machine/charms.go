@@ -9,8 +9,8 @@ import (
 	"github.com/unitd/unitd/charmdir"
 )
 
-// charmsDir has the charms that are unpacked for all units of the host; dir is
-// Config.Dir.
+// charmsDir has the charms that are unpacked for all units of the host, and the archives
+// of those that are being deployed; dir is Config.Dir.
 func charmsDir(dir string) string { return filepath.Join(dir, "charms") }
 
 func (c Config) newCharms() *charmdir.Store { return charmdir.NewStore(c.Disk, charmsDir(c.Dir)) }

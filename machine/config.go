@@ -114,7 +114,7 @@ type Config struct {
 
 	// cgroups are those of the hooks; nil: there may be none.
 	cgroups *runner.Cgroups
-	// charms are those that are unpacked for all units; nil: each unit has its own.
+	// charms are those of all units; nil: no unit has an agent.
 	charms *charmdir.Store
 	// manager is what this agent manages the models as; nil: it has joined one.
 	manager *state.ManagerDoc
