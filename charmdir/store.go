@@ -24,7 +24,8 @@ import (
 // Elsewhere no bytes are to be saved by it, and Shares says so: then a store has
 // archives, while they are deployed. Hard links would share
 // on any file system, but one file then is all of them: a write in place, or a chmod,
-// would be everybody's. docs/performance.md, "Disk", has what else was weighed.
+// would be everybody's. docs/performance.md, "Disk and time of many units", has
+// what else was weighed.
 //
 // It is safe for use by many goroutines; nobody but one Store may use a directory.
 type Store struct {
