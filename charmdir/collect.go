@@ -91,12 +91,12 @@ func (s *Store) takeAsked() bool {
 func (s *Store) take(name string) (path string, free bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	digest := strings.TrimSuffix(name, unpacking)
+	digest, _, more := strings.Cut(name, ".")
 	if s.held[digest] != nil || s.recent[digest] {
 		return "", false, nil
 	}
 	path = s.path(name)
-	if !digests.MatchString(digest) {
+	if more || !digests.MatchString(digest) {
 		return path, true, nil // what a killed agent has left
 	}
 	err = s.step("set aside "+name, func() error {

@@ -21,9 +21,11 @@ import (
 // store. So nothing depends on the store either: a tree in it that is lost or damaged
 // is unpacked anew, and the units that were made from it don't notice.
 //
-// Elsewhere nothing is to be gained by it, and Shares says so. Hard links would share
+// Elsewhere no bytes are to be saved by it, and Shares says so: then a store has
+// archives, while they are deployed. Hard links would share
 // on any file system, but one file then is all of them: a write in place, or a chmod,
-// would be everybody's. docs/performance.md, "Disk", has what else was weighed.
+// would be everybody's. docs/performance.md, "Disk and time of many units", has
+// what else was weighed.
 //
 // It is safe for use by many goroutines; nobody but one Store may use a directory.
 type Store struct {
@@ -35,24 +37,26 @@ type Store struct {
 	mu sync.Mutex
 	// shares is what was found out; nil: nothing yet.
 	shares *bool
-	held   map[string]*heldTree // by digest
+	held   map[string]*held // by digest
 	// recent are those that were held since Collect last asked who needs what.
 	recent map[string]bool
 	// asked: there may be trees that nobody needs.
 	asked bool
 }
 
-// heldTree is a tree that deployments need which are in progress.
-type heldTree struct {
+// held is what deployments need that are in progress.
+type held struct {
 	holders int
-	// turn has room for one: who looks at the tree, or unpacks it.
-	turn chan struct{}
-	tree *Tree // nil: nobody has looked yet
+	// turn has room for one: who looks what there is, or gets it.
+	turn    chan struct{}
+	tree    *Tree // nil: nobody has looked yet
+	archive bool  // it is there, whole
 }
 
 // The names in a store's directory, beside those of trees, which are digests.
 const (
-	unpacking  = ".new" // at the end of a digest: a tree that isn't whole
+	unpacking  = ".new"     // after a digest: a tree that isn't whole
+	archived   = ".archive" // after a digest: what is being deployed
 	probeNames = "probe-"
 )
 
@@ -61,7 +65,7 @@ var digests = pattern.New(`^[0-9a-f]{64}$`)
 // NewStore is the store in dir, which it makes when it has something to keep.
 func NewStore(disk durable.Disk, dir string) *Store {
 	return &Store{
-		disk: disk, dir: dir, held: map[string]*heldTree{}, recent: map[string]bool{}, asked: true,
+		disk: disk, dir: dir, held: map[string]*held{}, recent: map[string]bool{}, asked: true,
 		step: func(_ string, do func() error) error { return errors.Trace(do()) },
 	}
 }
@@ -120,46 +124,93 @@ func (s *Store) probe() bool {
 // in the store is unpacked from what fetch writes, once for all who ask meanwhile; an
 // error of fetch, and one that is NotValid for the archive, is that of who has asked.
 // release is to be called when the deployment is over; until then the tree stays.
-func (s *Store) Tree(ctx context.Context, digest string, fetch func(context.Context, io.Writer) error) (t *Tree, release func(), err error) {
-	if !digests.MatchString(digest) {
-		return nil, nil, errors.NotValidf("digest %q of a charm", digest)
-	}
-	h := s.hold(digest)
-	over := sync.OnceFunc(func() { s.release(digest) })
-	defer func() {
-		if err != nil {
-			over()
-		}
-	}()
-	select {
-	case h.turn <- struct{}{}:
-	case <-ctx.Done():
-		return nil, nil, errors.Trace(ctx.Err())
-	}
-	defer func() { <-h.turn }()
-	if h.tree != nil {
-		return h.tree, over, nil
-	}
-	t, err = s.open(digest)
-	if err != nil {
-		// It isn't there, or was damaged.
-		if err := s.unpack(ctx, digest, fetch); err != nil {
-			return nil, nil, errors.Annotate(err, "cannot unpack the charm for all units")
+func (s *Store) Tree(ctx context.Context, digest string, fetch Fetch) (t *Tree, release func(), err error) {
+	release, err = s.with(ctx, digest, func(h *held) error {
+		if h.tree != nil {
+			t = h.tree
+			return nil
 		}
 		if t, err = s.open(digest); err != nil {
-			return nil, nil, errors.Annotate(err, "cannot read the charm that was unpacked for all units")
+			// It isn't there, or was damaged.
+			if err := s.unpack(ctx, digest, fetch); err != nil {
+				return errors.Annotate(err, "cannot unpack the charm for all units")
+			}
+			if t, err = s.open(digest); err != nil {
+				return errors.Annotate(err, "cannot read the charm that was unpacked for all units")
+			}
 		}
-	}
-	h.tree = t
-	return t, over, nil
+		h.tree = t
+		return nil
+	})
+	return t, release, errors.Trace(err)
 }
 
-func (s *Store) hold(digest string) *heldTree {
+// Archive is the path of the archive with that digest, for deployments that share
+// nothing. It is got once, by fetch, for all who ask meanwhile, and gone when the last
+// of them has called release.
+func (s *Store) Archive(ctx context.Context, digest string, fetch Fetch) (path string, release func(), err error) {
+	path = s.path(digest + archived)
+	release, err = s.with(ctx, digest, func(h *held) error {
+		if h.archive {
+			return nil
+		}
+		if err := s.disk.MkdirAll(s.dir, 0o700); err != nil {
+			return errors.Trace(err)
+		}
+		if err := s.get(ctx, path, fetch); err != nil {
+			_ = s.disk.Remove(path) // else Collect does
+			return errors.Trace(err)
+		}
+		h.archive = true
+		return nil
+	})
+	return path, release, errors.Trace(err)
+}
+
+// Fetch writes a charm's archive.
+type Fetch func(context.Context, io.Writer) error
+
+// get writes an archive to a file.
+func (s *Store) get(ctx context.Context, path string, fetch Fetch) error {
+	f, err := s.disk.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return errors.Trace(err)
+	}
+	err = fetch(ctx, f)
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	return errors.Trace(err)
+}
+
+// with calls look, for one at a time of those who want a digest, which it holds for them
+// until they call release, or look fails.
+func (s *Store) with(ctx context.Context, digest string, look func(*held) error) (release func(), err error) {
+	if !digests.MatchString(digest) {
+		return nil, errors.NotValidf("digest %q of a charm", digest)
+	}
+	h := s.hold(digest)
+	release = sync.OnceFunc(func() { s.release(digest) })
+	select {
+	case h.turn <- struct{}{}:
+		err = look(h)
+		<-h.turn
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	if err != nil {
+		release()
+		return nil, errors.Trace(err)
+	}
+	return release, nil
+}
+
+func (s *Store) hold(digest string) *held {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	h := s.held[digest]
 	if h == nil {
-		h = &heldTree{turn: make(chan struct{}, 1)}
+		h = &held{turn: make(chan struct{}, 1)}
 		s.held[digest] = h
 	}
 	h.holders++
@@ -171,15 +222,18 @@ func (s *Store) release(digest string) {
 	defer s.mu.Unlock()
 	s.asked = true // what the unit had before may be needed no more
 	s.recent[digest] = true
-	if h := s.held[digest]; h.holders > 1 {
-		h.holders--
+	h := s.held[digest]
+	if h.holders--; h.holders > 0 {
 		return
+	}
+	if h.archive {
+		_ = s.disk.Remove(s.path(digest + archived)) // else Collect does
 	}
 	delete(s.held, digest)
 }
 
 // unpack makes the tree, and makes it durable, before it has its name.
-func (s *Store) unpack(ctx context.Context, digest string, fetch func(context.Context, io.Writer) error) error {
+func (s *Store) unpack(ctx context.Context, digest string, fetch Fetch) error {
 	staging := s.path(digest + unpacking)
 	for _, path := range []string{staging, s.path(digest)} {
 		if err := s.remove(path); err != nil {
@@ -210,17 +264,9 @@ func (s *Store) unpack(ctx context.Context, digest string, fetch func(context.Co
 }
 
 // fill has in tree what is in the archive, and beside it the list.
-func (s *Store) fill(ctx context.Context, tree string, fetch func(context.Context, io.Writer) error) error {
+func (s *Store) fill(ctx context.Context, tree string, fetch Fetch) error {
 	archive := filepath.Join(filepath.Dir(tree), "archive")
-	f, err := s.disk.OpenFile(archive, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
-		return errors.Trace(err)
-	}
-	err = fetch(ctx, f)
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err != nil {
+	if err := s.get(ctx, archive, fetch); err != nil {
 		return errors.Trace(err)
 	}
 	if _, err := unpack(ctx, s.disk, s.step, archive, tree); err != nil {

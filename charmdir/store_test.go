@@ -30,7 +30,7 @@ func digestOf(path string) string {
 }
 
 // fetching writes a file's content, as a model does that of an archive.
-func fetching(path string) func(context.Context, io.Writer) error {
+func fetching(path string) Fetch {
 	return func(_ context.Context, w io.Writer) error {
 		b, err := os.ReadFile(path)
 		if err == nil {
@@ -251,6 +251,58 @@ func TestAnErrorOfTheArchiveLeavesNothing(t *testing.T) {
 	_, release, err := s.Tree(t.Context(), digest, fetching(from[newURL]))
 	must(t, err)
 	release()
+}
+
+// TestAnArchiveIsGotOnceAndGoesWithTheLastDeployment in progress.
+func TestAnArchiveIsGotOnceAndGoesWithTheLastDeployment(t *testing.T) {
+	t.Parallel()
+	from := archives(t)
+	s := NewStore(durable.Disk{}, t.TempDir())
+	digest := digestOf(from[newURL])
+	fetched := 0
+	fetch := func(ctx context.Context, w io.Writer) error {
+		if fetched++; fetched == 1 {
+			_, _ = w.Write([]byte("half"))
+			return errors.New("the store is out of reach")
+		}
+		return fetching(from[newURL])(ctx, w)
+	}
+	if _, _, err := s.Archive(t.Context(), digest, fetch); err == nil || len(s.kept(t)) > 0 {
+		t.Errorf("got %v, and the store has %v", err, s.kept(t))
+	}
+	var all []func()
+	for range 3 {
+		path, release, err := s.Archive(t.Context(), digest, fetch)
+		must(t, err)
+		if digestOf(path) != digest {
+			t.Errorf("%s has something else", path)
+		}
+		all = append(all, release)
+	}
+	if fetched != 2 {
+		t.Errorf("it was fetched %d times", fetched)
+	}
+	for _, release := range all {
+		s.Ask()
+		s.collect(t)
+		if len(s.kept(t)) != 1 {
+			t.Errorf("while it is being deployed the store has %v", s.kept(t))
+		}
+		release()
+		release() // once more does nothing
+	}
+	if got := s.kept(t); len(got) > 0 {
+		t.Errorf("when all are over the store has %v", got)
+	}
+	// A killed agent leaves what it has got of one.
+	for _, name := range []string{digest + archived, digest + unpacking, digest + Aside + "0", probeNames + "1"} {
+		must(t, os.WriteFile(s.path(name), []byte("half"), 0o600))
+	}
+	s = NewStore(durable.Disk{}, s.dir)
+	s.collect(t)
+	if got := s.kept(t); len(got) > 0 {
+		t.Errorf("after a kill the store has %v", got)
+	}
 }
 
 // TestSharesSaysWhatTheFileSystemCan: and leaves nothing behind.

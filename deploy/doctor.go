@@ -53,7 +53,7 @@ func (d *Deployer) Doctor() (Diagnosis, error) {
 		what.Modes = append(what.Modes, try(model.Isolation{Mode: mode}))
 	}
 	what.Modes = append(what.Modes, ModeHere{Mode: model.IsolateOff, Here: yes})
-	what.Host = append(cells.Facts(), pebbleFact())
+	what.Host = append(cells.Facts(), charmsFact(dir), pebbleFact())
 	return what, d.Context().Err()
 }
 
@@ -91,6 +91,17 @@ func machineHere(s bases.Store, try func(model.Isolation) ModeHere) ModeHere {
 		}
 	}
 	return m
+}
+
+// charmsFact is whether units of one charm share its bytes in the data directory.
+func charmsFact(dir string) isolate.Fact {
+	f := isolate.Fact{Name: "charms", Value: "each unit has a copy of its charm"}
+	if machine.SharesCharms(dir) {
+		f.Value = "units of one charm share its bytes, until they write to it"
+		return f
+	}
+	f.Do = "a data directory on XFS or btrfs has the bytes of a charm once: mkfs.xfs DEVICE && mount DEVICE " + dir
+	return f
 }
 
 // pebbleFact is whether charms with containers can run.

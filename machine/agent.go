@@ -45,6 +45,7 @@ func Run(ctx context.Context, c Config) error {
 	}
 	c.cgroups = runner.OpenCgroups(c.Dir)
 	defer c.cgroups.Close()
+	c.charms = c.newCharms()
 	c.LeaseTime = cmp.Or(c.LeaseTime, leaseTime)
 	if c.Room == nil {
 		c.Room = func() error { return RoomOn(c.Dir) }
@@ -77,7 +78,9 @@ func Run(ctx context.Context, c Config) error {
 	if c.Ready != nil {
 		c.Ready()
 	}
+	a.collectCharms()
 	err = a.loop(ctx)
+	a.collectCharms() // no unit's agent runs any more
 	if errors.Is(err, ErrMachineGone) {
 		if err := a.leave(ctx); err != nil {
 			return errors.Trace(err)
@@ -156,6 +159,7 @@ func (a *agent) loop(ctx context.Context) error {
 				a.Log.Error("cannot keep presence and leadership", "err", err)
 				a.endIfDamaged(err)
 			}
+			a.collectCharms()
 			over()
 		}
 	}
@@ -248,6 +252,7 @@ func (a *agent) clearModel(uuid string) {
 	if err := a.removeCells(uuid); err != nil {
 		a.Log.Error("cannot remove what is left of isolated units", "err", err)
 	}
+	defer a.charms.Ask()
 	if err := charmdir.RemoveTree(a.Disk, ModelDir(a.Dir, uuid)); err != nil {
 		a.Log.Error("cannot remove what is left of a model", "err", err)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/juju/clock"
 
+	"github.com/unitd/unitd/charmdir"
 	"github.com/unitd/unitd/durable"
 	"github.com/unitd/unitd/hooks/runner"
 	"github.com/unitd/unitd/isolate"
@@ -116,6 +117,8 @@ type Config struct {
 
 	// cgroups are those of the hooks; nil: there may be none.
 	cgroups *runner.Cgroups
+	// charms are those of all units; nil: no unit has an agent.
+	charms *charmdir.Store
 	// manager is what this agent manages the models as; nil: it has joined one.
 	manager *state.ManagerDoc
 }

@@ -48,7 +48,7 @@ func (a *agent) leave(ctx context.Context) error {
 		return errors.NewNotFound(nil, "the store doesn't have the model with the id "+uuid+", and doesn't say that it was removed: nothing is cleared away")
 	}
 	former{dir: a.Dir, uuid: uuid, cgroups: a.cgroups, log: a.Log}.endAll(ctx)
-	failed := []error{charmdir.RemoveTree(a.Disk, filepath.Join(a.Dir, "tools"))}
+	failed := []error{charmdir.RemoveTree(a.Disk, filepath.Join(a.Dir, "tools")), charmdir.RemoveTree(a.Disk, charmsDir(a.Dir))}
 	if i < 0 {
 		a.clearModel(uuid)
 	} else {

@@ -111,11 +111,13 @@ func newRing(b *testing.B) *ring {
 	r.peers = relations[0].ID
 	client := filepath.Join(dir, "hooktool") // each unit has a copy
 	r.must(os.WriteFile(client, []byte("#!/bin/sh\n"), 0o700))
-	r.agent = newModelAgent(Config{Client: client, Controller: controller, Log: slog.New(slog.DiscardHandler), Room: func() error { return nil }, Dir: dir, Cells: NewCells(dir, ""), Clock: clock.WallClock, Observer: func(e Event) {
+	c := Config{Client: client, Controller: controller, Log: slog.New(slog.DiscardHandler), Room: func() error { return nil }, Dir: dir, Cells: NewCells(dir, ""), Clock: clock.WallClock, Observer: func(e Event) {
 		if e.Kind == HookRun {
 			r.hooks++
 		}
-	}}, r.model, nil, nil, &rebooter{})
+	}}
+	c.charms = c.newCharms()
+	r.agent = newModelAgent(c, r.model, nil, nil, &rebooter{})
 	for _, d := range []string{filepath.Join(r.agent.dir, "agents"), HistoryDir(dir, r.model.UUID())} {
 		r.must(os.MkdirAll(d, 0o700))
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"math/rand/v2"
-	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -72,6 +71,7 @@ type unit struct {
 	outside        func(context.Context, model.UnitName, wire.Request) wire.Reply
 	history        string
 	charm          *charmdir.Deployer
+	charms         *charmdir.Store // the host's
 	runner         *runner.Runner
 	former         former
 	server         *tools.Server
@@ -272,8 +272,7 @@ func (u *unit) live(ctx context.Context) (lost bool, err error) {
 }
 
 // takeOver makes sure that the unit doesn't find what another one of the same
-// name has left, and clears away what a deployment in which the agent was
-// killed has.
+// name has left.
 func (u *unit) takeOver(ctx context.Context) error {
 	// A journal that can't be read is for the agent to refuse.
 	if l, there, err := journal.Read(u.dir); err == nil && there && l.ID != u.id {
@@ -283,13 +282,7 @@ func (u *unit) takeOver(ctx context.Context) error {
 			return errors.Trace(err)
 		}
 	}
-	archives, err := filepath.Glob(filepath.Join(u.dir, archivePattern))
-	for _, path := range archives {
-		if err := u.disk.Remove(path); err != nil {
-			return errors.Trace(err)
-		}
-	}
-	return errors.Trace(err)
+	return nil
 }
 
 func (u *unit) config() uniter.Config {

@@ -2,31 +2,22 @@ package machine
 
 import (
 	"context"
+	"io"
 
 	"github.com/juju/errors"
 )
 
-// archivePattern names the charm archives that are being deployed.
-const archivePattern = "archive-*"
-
-// deploy gets the charm's archive from the model and puts it in place.
+// deploy gets the charm from the model and puts it in place.
 func (u *unit) deploy(ctx context.Context, url string) error {
-	f, err := u.disk.CreateTemp(u.dir, archivePattern)
+	put, done, err := u.getCharm(ctx, url)
 	if err != nil {
 		return errors.Trace(err)
 	}
-	defer func() { _ = u.disk.Remove(f.Name()) }() // else the next agent does
-	defer f.Close()
-	if err := u.model.CharmContent(ctx, url, f); err != nil {
-		return errors.Trace(err)
-	}
-	if err := f.Close(); err != nil {
-		return errors.Trace(err)
-	}
+	defer done()
 	if err := u.liveAs(ctx, url); err != nil {
 		return errors.Trace(err)
 	}
-	if err := u.charm.Deploy(ctx, f.Name(), url); err != nil {
+	if err := put(ctx); err != nil {
 		return errors.Trace(err)
 	}
 	if err := u.seeCharm(); err != nil {
@@ -34,4 +25,21 @@ func (u *unit) deploy(ctx context.Context, url string) error {
 	}
 	u.noteKept()
 	return u.model.SetUnitCharm(ctx, u.name, url)
+}
+
+// getCharm gets a charm's content, once for all units that want it at the time; put puts
+// it in place, and done is called when that is over. Where units can share the charm's
+// bytes it is unpacked already if another one has it.
+func (u *unit) getCharm(ctx context.Context, url string) (put func(context.Context) error, done func(), err error) {
+	doc, err := u.model.Charm(ctx, url)
+	if err != nil {
+		return nil, nil, errors.Trace(err)
+	}
+	fetch := func(ctx context.Context, w io.Writer) error { return u.model.CharmContent(ctx, url, w) }
+	if u.charms.Shares() {
+		tree, done, err := u.charms.Tree(ctx, doc.SHA256, fetch)
+		return func(ctx context.Context) error { return u.charm.DeployTree(ctx, tree, url) }, done, errors.Trace(err)
+	}
+	archive, done, err := u.charms.Archive(ctx, doc.SHA256, fetch)
+	return func(ctx context.Context) error { return u.charm.Deploy(ctx, archive, url) }, done, errors.Trace(err)
 }

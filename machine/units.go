@@ -122,6 +122,7 @@ func (a *modelAgent) clearFormer(ctx context.Context, there map[string]bool) {
 				a.stuck[e.Name()] = true
 				a.log.Error("cannot remove what is left of a unit", "err", err)
 			}
+			a.charms.Ask()
 		}
 	}
 }
@@ -147,6 +148,7 @@ func (a *modelAgent) clearUnit(ctx context.Context, name model.UnitName) {
 	dir := filepath.Join(a.dir, "agents", name.Tag())
 	a.former().endIn(ctx, dir)
 	a.removeCell(name.Tag())
+	defer a.charms.Ask()
 	if err := clearAway(a.Disk, dir); err != nil {
 		a.log.Error("cannot remove what is left of a unit", "unit", name, "err", err)
 	}
@@ -158,7 +160,7 @@ func (a *modelAgent) add(doc state.UnitDoc) *running {
 	u := &running{gone: make(chan struct{}), unit: &unit{
 		name: doc.Name, id: doc.ID, principal: doc.Principal, machine: doc.Machine, pod: doc.Pod, reboot: doc.Reboot,
 		model: m, patient: m.Through(patient{a.health}), lookout: m.Lookout(doc.Name), clock: a.Clock, log: a.log, debugLog: a.debugLog, present: a.present, host: a.present.now(), lease: a.lease, health: a.health, spares: a.spares,
-		disk: a.Disk, dir: filepath.Join(a.dir, "agents", doc.Name.Tag()),
+		disk: a.Disk, charms: a.charms, dir: filepath.Join(a.dir, "agents", doc.Name.Tag()),
 		former:  a.former(),
 		runner:  &runner.Runner{Disk: a.Disk, Cgroups: a.cgroups, Reaper: a.Reaper},
 		history: HistoryDir(a.Dir, a.model.UUID()), version: a.Version,

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/unitd/unitd/durable"
 	"github.com/unitd/unitd/machine"
 	"github.com/unitd/unitd/state/store/etcd/etcdtest"
 )
@@ -45,11 +46,9 @@ func deployMany(b *testing.B, large bool, units int) {
 	writeTo(b, charm, "src/charm.py", []byte("print()\n"))
 	writeTo(b, charm, "lib/charms/x/v0/x.py", []byte("X = 1\n"))
 	if large {
-		chance := rand.NewChaCha8([32]byte{})
+		text := noise(36_000_000)
 		for n := range 400 {
-			text := make([]byte, 90_000)
-			_, _ = chance.Read(text)
-			writeTo(b, charm, fmt.Sprintf("venv/package%d/module%d.so", n/10, n), text)
+			writeTo(b, charm, fmt.Sprintf("venv/package%d/module%d.so", n/10, n), text[n*90_000:][:90_000])
 		}
 	}
 	url := w.add(charm)
@@ -66,6 +65,13 @@ func deployMany(b *testing.B, large bool, units int) {
 	b.ReportMetric(float64(used(b, w.dir)-before)/1e6, "MB")
 }
 
+// noise are bytes that can't be packed.
+func noise(size int) []byte {
+	text := make([]byte, size)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(text)
+	return text
+}
+
 func writeTo(t testing.TB, dir, name string, text []byte) {
 	t.Helper()
 	path := filepath.Join(dir, name)
@@ -80,9 +86,12 @@ func writeTo(t testing.TB, dir, name string, text []byte) {
 // used is what is taken of a file system, in bytes: what files share counts once.
 func used(t testing.TB, dir string) int64 {
 	t.Helper()
+	if err := (durable.Disk{}).SyncTree(dir); err != nil { // what isn't written isn't counted
+		t.Fatal(err)
+	}
 	var st syscall.Statfs_t
 	if err := syscall.Statfs(dir, &st); err != nil {
 		t.Fatal(err)
 	}
-	return int64(st.Blocks-st.Bfree) * int64(st.Bsize)
+	return int64(st.Blocks-st.Bfree) * st.Bsize
 }
