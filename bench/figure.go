@@ -21,7 +21,7 @@ type Figure struct {
 }
 
 // Ratio is how many times its floor the figure is.
-func (f Figure) Ratio() float64 { return float64(f.Took) / float64(f.Least) }
+func (f Figure) Ratio() float64 { return float64(f.Took) / float64(max(f.Least, 1)) }
 
 // Report is what one run has measured, and where.
 type Report struct {

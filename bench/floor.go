@@ -88,32 +88,50 @@ func cost(do func() error) (took, used time.Duration, err error) {
 type echo struct {
 	listener net.Listener
 	over     chan struct{}
+	dir      string // of its own, to be removed; empty: none
 }
+
+// maxSocketPath is how long the path of a socket can be everywhere: Darwin's
+// sun_path has 104 bytes, the last of them zero.
+const maxSocketPath = 103
 
 // request is about as long as a hook tool's.
 var request = []byte(strings.Repeat("x", 128))
 
-func newEcho(dir string) (*echo, error) {
-	l, err := net.Listen("unix", filepath.Join(dir, "echo"))
-	if err != nil {
+// newEcho listens in dir, or where a path is short enough for that.
+func newEcho(dir string) (_ *echo, err error) {
+	const name = "echo"
+	e := &echo{over: make(chan struct{})}
+	if len(filepath.Join(dir, name)) > maxSocketPath {
+		if dir, err = os.MkdirTemp("/tmp", "unitd-bench-"); err != nil {
+			return nil, errors.Annotate(err, "cannot listen")
+		}
+		e.dir = dir
+	}
+	if e.listener, err = net.Listen("unix", filepath.Join(dir, name)); err != nil {
+		if e.dir != "" {
+			os.Remove(e.dir)
+		}
 		return nil, errors.Annotate(err, "cannot listen")
 	}
-	e := &echo{l, make(chan struct{})}
-	go func() {
-		defer close(e.over)
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			b := make([]byte, len(request))
-			if _, err := io.ReadFull(c, b); err == nil {
-				_, _ = c.Write(b) // who asks finds out
-			}
-			c.Close()
-		}
-	}()
+	go e.answer()
 	return e, nil
+}
+
+// answer answers until the listener is closed.
+func (e *echo) answer() {
+	defer close(e.over)
+	for {
+		c, err := e.listener.Accept()
+		if err != nil {
+			return
+		}
+		b := make([]byte, len(request))
+		if _, err := io.ReadFull(c, b); err == nil {
+			_, _ = c.Write(b) // who asks finds out
+		}
+		c.Close()
+	}
 }
 
 // ask is one round trip, with a connection of its own.
@@ -132,6 +150,9 @@ func (e *echo) ask() error {
 func (e *echo) close() {
 	e.listener.Close()
 	<-e.over
+	if e.dir != "" {
+		os.Remove(e.dir)
+	}
 }
 
 // lastLine is the last line of a file; empty: there is none.

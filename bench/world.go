@@ -40,54 +40,53 @@ type world struct {
 // modelName is what the model of a world is called.
 const modelName = "bench"
 
-// within does something in a world of its own, whose agent is gone afterwards.
-func (m *measuring) within(ctx context.Context, do func(*world) error) (err error) {
-	w, err := m.open(ctx)
-	if err != nil {
-		return err
+// within does something in a world of its own, whose agent is gone afterwards. What
+// an agent that has ended by itself says of that is the error.
+func (m *measuring) within(ctx context.Context, do func(*world) error) error {
+	w := &world{said: make(chan said, 1024)}
+	w.ctx, w.fail = context.WithCancelCause(ctx)
+	err := w.open(m)
+	if err == nil {
+		err = do(w)
 	}
-	defer func() {
-		if closed := w.close(); err == nil {
-			err = closed
-		}
-	}()
-	return do(w)
+	closed := w.close()
+	if err == nil || closed != nil && errors.Is(err, errEnded) {
+		err = closed
+	}
+	return err
 }
 
-// open makes a world, whose agent is ready. Whoever opens it closes it.
-func (m *measuring) open(ctx context.Context) (w *world, err error) {
-	w = &world{said: make(chan said, 1024)}
-	w.ctx, w.fail = context.WithCancelCause(ctx)
-	defer func() {
-		if err != nil {
-			_ = w.close()
-		}
-	}()
+// errEnded marks that the agent has ended by itself.
+const errEnded = errors.ConstError("the agent has ended")
+
+// open makes the world's files and its model, and starts its agent; it returns when
+// that is ready. It may leave something for close to remove.
+func (w *world) open(m *measuring) (err error) {
 	if w.dir, err = os.MkdirTemp(m.dir, "world-"); err != nil {
-		return w, errors.Trace(err)
+		return errors.Trace(err)
 	}
 	data := filepath.Join(w.dir, "data")
 	if err := os.Mkdir(data, 0o700); err != nil {
-		return w, errors.Trace(err)
+		return errors.Trace(err)
 	}
 	if w.store, err = sqlite.Open(filepath.Join(data, m.Store), sqlite.Options{}); err != nil {
-		return w, errors.Annotate(err, "cannot make a store")
+		return errors.Annotate(err, "cannot make a store")
 	}
-	if w.model, err = state.NewController(w.store, clock.WallClock).WithOneHost().AddModel(ctx, modelName); err != nil {
-		return w, errors.Trace(err)
+	if w.model, err = state.NewController(w.store, clock.WallClock).WithOneHost().AddModel(w.ctx, modelName); err != nil {
+		return errors.Trace(err)
 	}
 	// What comes every few minutes would be in some figures and not in others.
-	if err := w.model.SetModelConfig(ctx, map[string]string{state.UpdateStatusInterval: "0"}, nil); err != nil {
-		return w, errors.Trace(err)
+	if err := w.model.SetModelConfig(w.ctx, map[string]string{state.UpdateStatusInterval: "0"}, nil); err != nil {
+		return errors.Trace(err)
 	}
 	if err := w.start(m, data); err != nil {
-		return w, errors.Annotate(err, "cannot start an agent")
+		return errors.Annotate(err, "cannot start an agent")
 	}
-	ready, err := w.next()
-	if err == nil && !ready.Ready {
+	first, err := w.next()
+	if err == nil && !first.Ready {
 		err = errors.New("an agent that isn't ready has said something")
 	}
-	return w, errors.Trace(err)
+	return errors.Trace(err)
 }
 
 // start starts the agent. It has a process group of its own: Ctrl-C is for who
@@ -116,7 +115,7 @@ func (w *world) start(m *measuring, data string) error {
 		for lines := json.NewDecoder(out); ; {
 			var s said
 			if lines.Decode(&s) != nil {
-				w.fail(errors.New("the agent has ended"))
+				w.fail(errEnded)
 				return
 			}
 			select {
@@ -128,19 +127,26 @@ func (w *world) start(m *measuring, data string) error {
 	return nil
 }
 
-// next is what the agent tells next. A hook that has failed is an error.
+// next is what the agent tells next: of one that has ended, first all that it has
+// said. A hook that has failed is an error.
 func (w *world) next() (said, error) {
-	select {
-	case s, ok := <-w.said:
-		switch {
-		case !ok:
-			return said{}, errors.Trace(context.Cause(w.ctx))
-		case s.Run != nil && s.Run.Failed != "":
-			return s, errors.Errorf("%s of %s has %s", s.Run.Kind, s.Run.Unit, s.Run.Failed)
+	over := w.ctx.Done()
+	for {
+		select {
+		case s, ok := <-w.said:
+			switch {
+			case !ok:
+				return said{}, errors.Trace(context.Cause(w.ctx))
+			case s.Run != nil && s.Run.Failed != "":
+				return s, errors.Errorf("%s of %s has %s", s.Run.Kind, s.Run.Unit, s.Run.Failed)
+			}
+			return s, nil
+		case <-over:
+			if err := context.Cause(w.ctx); !errors.Is(err, errEnded) {
+				return said{}, errors.Trace(err)
+			}
+			over = nil
 		}
-		return s, nil
-	case <-w.ctx.Done():
-		return said{}, errors.Trace(context.Cause(w.ctx))
 	}
 }
 
