@@ -23,6 +23,7 @@ func options(script string) bench.Options {
 
 // What is measured with a real agent is tested with the program: see cmd/unitd.
 func TestACommitIsMeasuredBesideAWrite(t *testing.T) {
+	t.Parallel()
 	o := options("exit 1")
 	o.Only = []string{"commit"}
 	var told []int
@@ -40,6 +41,7 @@ func TestACommitIsMeasuredBesideAWrite(t *testing.T) {
 }
 
 func TestAnAgentThatEndsIsTheErrorWithItsLastWord(t *testing.T) {
+	t.Parallel()
 	for script, want := range map[string]string{
 		"echo one >&2; echo no room here >&2; exit 3":                        "no room here",
 		"exec 1>&-; read -r line; echo gone >&2; exit 1":                     "gone",
@@ -54,22 +56,23 @@ func TestAnAgentThatEndsIsTheErrorWithItsLastWord(t *testing.T) {
 }
 
 func TestItEndsWithItsContext(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
-	o := options(`echo '{"Ready":true}'; exec cat >/dev/null`)
+	o := options("")
 	o.Only = []string{"hook"}
 	o.Agent = func(string) *exec.Cmd {
-		time.AfterFunc(0, cancel)
+		time.AfterFunc(0, cancel) // at any time from then on
 		return exec.Command("sh", "-c", `echo '{"Ready":true}'; exec cat >/dev/null`)
 	}
-	dir := t.TempDir()
-	t.Setenv("TMPDIR", dir)
+	o.Temp = t.TempDir()
 	if _, err := bench.Run(ctx, o); !errors.Is(err, context.Canceled) {
 		t.Errorf("have %v", err)
 	}
-	isEmpty(t, dir)
+	isEmpty(t, o.Temp)
 }
 
 func TestWhatCannotBeMeasuredIsNotValid(t *testing.T) {
+	t.Parallel()
 	for name, change := range map[string]func(*bench.Options){
 		"no such figure": func(o *bench.Options) { o.Only = []string{"commit", "speed"} },
 		"no units":       func(o *bench.Options) { o.Units = 0 },
@@ -77,6 +80,7 @@ func TestWhatCannotBeMeasuredIsNotValid(t *testing.T) {
 		"no rounds":      func(o *bench.Options) { o.Rounds = 0 },
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			o := options("exit 1")
 			change(&o)
 			run(t, o, func(err error) bool { return errors.Is(err, errors.NotValid) })
@@ -88,13 +92,12 @@ func TestWhatCannotBeMeasuredIsNotValid(t *testing.T) {
 // an error is the right one; nil: there must be none.
 func run(t *testing.T, o bench.Options, failed func(error) bool) bench.Report {
 	t.Helper()
-	dir := t.TempDir()
-	t.Setenv("TMPDIR", dir)
+	o.Temp = t.TempDir()
 	r, err := bench.Run(t.Context(), o)
 	if failed == nil && err != nil || failed != nil && (err == nil || !failed(err)) {
 		t.Errorf("have error %v", err)
 	}
-	isEmpty(t, dir)
+	isEmpty(t, o.Temp)
 	return r
 }
 

@@ -21,6 +21,8 @@ type Options struct {
 	Agent func(dir string) *exec.Cmd
 	// Store is the name of the store's file in a data directory.
 	Store string
+	// Temp is where the files are; empty: where temporary files usually are.
+	Temp string
 	// Only are the Names of what is measured; empty: all.
 	Only []string
 	// Units is how many units a crowd has, and how many others a unit has in a peer
@@ -65,7 +67,7 @@ func Run(ctx context.Context, o Options) (r Report, err error) {
 	if err := o.check(); err != nil {
 		return r, err
 	}
-	dir, err := os.MkdirTemp("", "unitd-bench-")
+	dir, err := os.MkdirTemp(o.Temp, "unitd-bench-")
 	if err != nil {
 		return r, errors.Annotate(err, "cannot make a directory for what is measured (TMPDIR)")
 	}

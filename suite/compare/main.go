@@ -37,8 +37,8 @@ var chosen = []benchmark{
 	{"./uniter/journal", "Join$/100$", "1x"},
 }
 
-// programs are what these benchmarks start, by the package of each.
-var programs = map[string]string{"unitd": "./cmd/unitd", "unitd-hooktool": "./cmd/hooktool"}
+// programs are what these benchmarks start, with the package of each.
+var programs = map[string]string{"unitd-hooktool": "./cmd/hooktool"}
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
