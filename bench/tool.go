@@ -2,11 +2,13 @@ package bench
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -22,13 +24,17 @@ type held struct {
 	environment []string
 }
 
-// tellingVariables are those by which a hook tool finds the agent.
-var tellingVariables = []string{"JUJU_CONTEXT_ID", "JUJU_AGENT_SOCKET_ADDRESS", "JUJU_AGENT_SOCKET_NETWORK"}
+// The variables by which a hook tool knows that it is one, and finds the agent.
+var (
+	beingVariables   = []string{"JUJU_CONTEXT_ID", "UNITD_RUN"}
+	findingVariables = []string{"JUJU_AGENT_SOCKET_ADDRESS", "JUJU_AGENT_SOCKET_NETWORK"}
+	variables        = slices.Concat(beingVariables, findingVariables)
+)
 
 // holding is a dispatch whose start says where the tools are, and waits.
 func holding(said, end string) string {
 	text := "#!/bin/sh\n[ \"$JUJU_DISPATCH_PATH\" = hooks/start ] || exit 0\n{ command -v config-get"
-	for _, v := range tellingVariables {
+	for _, v := range variables {
 		text += fmt.Sprintf("; echo %s=\"$%s\"", v, v)
 	}
 	return text + "; } >" + quoted(said) + "\nread -r line <" + quoted(end) + "\n"
@@ -68,7 +74,7 @@ func (h *held) listen(w *world) error {
 	stop := context.AfterFunc(w.ctx, func() { h.said.Close() })
 	defer stop()
 	lines := bufio.NewReader(h.said)
-	for range 1 + len(tellingVariables) {
+	for range 1 + len(variables) {
 		line, err := lines.ReadString('\n')
 		if w.ctx.Err() != nil {
 			return errors.Trace(context.Cause(w.ctx))
@@ -93,22 +99,33 @@ func (h *held) close() {
 	}
 }
 
-// call is one call of config-get, as a hook makes it. Without an environment the
-// program says what it lacks, and ends.
-func (h *held) call(ctx context.Context, environment []string) error {
-	cmd := exec.CommandContext(ctx, h.tool, option)
-	cmd.Env, cmd.Dir = environment, "/"
-	out, err := cmd.Output()
+// call is one call of config-get, as a hook makes it.
+func (h *held) call(ctx context.Context) error {
+	out, err := h.command(ctx, h.environment).Output()
 	var exit *exec.ExitError
-	switch {
-	case len(environment) == 0 && errors.As(err, &exit) && exit.Exited():
-		return nil
-	case err != nil:
-		return errors.Annotate(err, "cannot call a hook tool")
-	case string(out) != "as it was\n":
-		return errors.Errorf("config-get has printed %q", out)
+	if errors.As(err, &exit) {
+		err = errors.Errorf("%v: %s", err, bytes.TrimSpace(exit.Stderr))
+	}
+	if err == nil && string(out) != "as it was\n" {
+		err = errors.Errorf("it has printed %q", out)
+	}
+	return errors.Annotate(err, "cannot call a hook tool")
+}
+
+// start has the same program find that it can't call anybody, and end.
+func (h *held) start(ctx context.Context) error {
+	_, err := h.command(ctx, h.environment[:len(beingVariables)]).Output()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || !strings.Contains(string(exit.Stderr), findingVariables[0]) {
+		return errors.Errorf("a hook tool that has no agent to find has ended with %v", err)
 	}
 	return nil
+}
+
+func (h *held) command(ctx context.Context, environment []string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, h.tool, option)
+	cmd.Env, cmd.Dir = environment, "/"
+	return cmd
 }
 
 // measureTool measures a hook tool call by the real client in a hook that runs.
@@ -128,8 +145,8 @@ func measureTool(ctx context.Context, m *measuring) ([]Figure, error) {
 		defer e.close()
 		for i := range m.Count {
 			m.done(i, m.Count)
-			if err := p.turn(func() error { return h.call(w.ctx, h.environment) }, func() error {
-				if err := h.call(w.ctx, []string{}); err != nil {
+			if err := p.turn(func() error { return h.call(w.ctx) }, func() error {
+				if err := h.start(w.ctx); err != nil {
 					return err
 				}
 				return e.ask()
