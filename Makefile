@@ -191,6 +191,13 @@ bench:
 	@$(SUITE) test $(RACE) -vet=off -run '^$$' -bench . -benchtime 1x $$(echo "$(BENCHES)" | grep -vx $(SESSIONS:%=-e %))
 	@$(SUITE) test -vet=off -run '^$$' -bench . -benchtime 1x $$(echo "$(BENCHES)" | grep -x $(SESSIONS:%=-e %))
 
+# benchstat, which compares, is fetched: it is pinned there, and no part of the module.
+COUNT ?= 6
+.PHONY: bench-compare
+bench-compare: ## the main benchmarks at OLD, a revision of git, and as the tree is
+	@test -n "$(OLD)" || { echo 'which revision? make bench-compare OLD=REV, with COUNT=6 and ONLY=REGEXP if you like'; exit 2; }
+	@$(GO) build -o bin/compare ./suite/compare && exec bin/compare -count $(COUNT) -only '$(ONLY)' '$(OLD)'
+
 # The Python charms of the tests run with the real frameworks: the newest Ops 3
 # in an environment of its own, the newest Ops 2, charm-helpers and lightkube in
 # folders of it. Without Python 3 their tests say that they were skipped.

@@ -3,6 +3,8 @@ package agent
 import (
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/juju/errors"
 )
@@ -39,4 +41,13 @@ func DataDir() (string, error) {
 		return "", errors.Annotate(err, "cannot make the data directory (UNITD_DATA)")
 	}
 	return dir, nil
+}
+
+// Alone is the environment of an agent with a data directory of its own, which
+// nothing concerns that this process was told of models and stores.
+func Alone(dir string) []string {
+	env := slices.DeleteFunc(os.Environ(), func(v string) bool {
+		return strings.HasPrefix(v, "UNITD_") || strings.HasPrefix(v, "JUJU_")
+	})
+	return append(env, dataVariable+"="+dir)
 }

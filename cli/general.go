@@ -44,7 +44,7 @@ func (a *program) begin(cmd *cobra.Command, _ []string) error {
 // another controller only where the command line says so, as a service does that runs
 // one of them whatever a person chooses meanwhile.
 func ofOneDirectory() []string {
-	return []string{"agent", "shutdown", "debug-agent", "lab", "store", "store-user", "cache"}
+	return []string{"agent", "shutdown", "debug-agent", "lab", benchAgent, "store", "store-user", "cache"}
 }
 
 // chooseController has the command work on the controller that it is about: that of

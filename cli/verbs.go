@@ -33,6 +33,7 @@ func (a *program) groups() []Group {
 		clouds   = cloudVerbs{b}
 		store    = storeVerbs{b}
 		agent    = agentVerbs{b}
+		measure  = benchVerbs{b}
 	)
 	return append([]Group{
 		{Title: "Charms to try and to test", Verbs: []Verb{
@@ -192,9 +193,11 @@ func (a *program) groups() []Group {
 			{"shutdown", agent.shutdownCmd},
 			{"completion", agent.completionCmd},
 			{"version", agent.versionCmd},
+			{"bench", measure.benchCmd},
 			{"juju-shim", agent.jujuShimCmd},
 			{"manual", agent.manualCmd},
 			{"lab", agent.labCmd},
+			{benchAgent, measure.benchAgentCmd},
 		}},
 	}, Groups(inside.insideDoors())...)
 }
