@@ -205,8 +205,6 @@ type RelationDoc struct {
 	Suspended bool `json:"suspended,omitempty"`
 	// SuspendedMessage says for people why it is.
 	SuspendedMessage string `json:"suspended-message,omitempty"`
-	// Units counts the units in scope.
-	Units int `json:"units"`
 	// Since is when it was made.
 	Since time.Time `json:"since"`
 	// Across: it is one half of a relation across models.
