@@ -61,6 +61,8 @@ type modelAgent struct {
 	elsewhere map[model.UnitName]bool
 	// standing are the ids of machines of this host that are there without units.
 	standing map[string]bool
+	// endpoints are those of relations that changes were told of, by id.
+	endpoints map[model.RelationID][]model.Endpoint
 	// rolling are the applications that have units which wait for another pod.
 	rolling map[string]bool
 	// stuck are the names of directories that can't be removed.
@@ -84,7 +86,7 @@ func newModelAgent(c Config, m *state.Model, l *lease, leases <-chan struct{}, r
 		Config: c, model: m, lease: l, leases: leases, rebooter: r,
 		dir:   ModelDir(c.Dir, m.UUID()),
 		units: map[model.UnitName]*running{}, ended: make(chan model.UnitName), idle: make(chan struct{}, 1),
-		elsewhere: map[model.UnitName]bool{}, standing: map[string]bool{}, stuck: map[string]bool{}, rolling: map[string]bool{},
+		elsewhere: map[model.UnitName]bool{}, standing: map[string]bool{}, stuck: map[string]bool{}, rolling: map[string]bool{}, endpoints: map[model.RelationID][]model.Endpoint{},
 	}
 }
 

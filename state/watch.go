@@ -2,7 +2,6 @@ package state
 
 import (
 	"context"
-	"strconv"
 	"strings"
 
 	"github.com/juju/errors"
@@ -17,10 +16,11 @@ type Change struct {
 	Rev int64
 	// Units whose own documents, pods, or what they have to do, changed, Applications whose documents,
 	// configuration or leadership did, Relations with their scopes and
-	// settings, Machines with their tasks.
+	// settings, Machines with their tasks. Of a unit that has left a scope it is its
+	// own as well: it needn't have been its agent that had it leave.
 	Units        map[model.UnitName]bool
 	Applications map[string]bool
-	Relations    map[model.RelationID]bool
+	Relations    map[model.RelationID]*Touched
 	Machines     map[string]bool
 	// Secrets: there may be something new for those who own or read secrets.
 	Secrets bool
@@ -68,7 +68,7 @@ func (m *Model) change(b store.Batch) Change {
 	c := Change{
 		Rev: b.Rev, Resync: b.Resync, Status: !b.Resync,
 		Units: map[model.UnitName]bool{}, Applications: map[string]bool{},
-		Relations: map[model.RelationID]bool{}, Machines: map[string]bool{},
+		Relations: map[model.RelationID]*Touched{}, Machines: map[string]bool{},
 	}
 	for _, e := range b.Events {
 		kind, rest := splitKey(strings.TrimPrefix(e.Key, m.prefix()))
@@ -89,9 +89,10 @@ func (m *Model) change(b store.Batch) Change {
 			app, _, _ := strings.Cut(rest, "/")
 			c.Applications[app] = true
 		case "relation", "scope", "settings":
-			id, _, _ := strings.Cut(rest, "/")
-			if n, err := strconv.Atoi(id); err == nil {
-				c.Relations[model.RelationID(n)] = true
+			c.touched(kind, rest)
+		case "scope-of":
+			if words := strings.SplitN(rest, "/", 3); len(words) == 3 && e.Deleted {
+				c.Units[model.UnitName(words[0]+"/"+words[1])] = true
 			}
 		case "secret", "secret-reader", "secret-news":
 			c.Secrets = true
