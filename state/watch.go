@@ -44,7 +44,14 @@ type Change struct {
 // Watch tells of what changes in the model after revision from (0: from now)
 // until ctx ends; then the channel is closed.
 func (m *Model) Watch(ctx context.Context, from int64) (<-chan Change, error) {
-	batches, err := m.store.Watch(ctx, m.prefix(), from)
+	changes, err := m.WatchOf(ctx, []store.Keys{store.Below(m.prefix())}, from)
+	return changes, errors.Trace(err)
+}
+
+// WatchOf is Watch of these keys alone, which are those of Concerning or some of the
+// model's.
+func (m *Model) WatchOf(ctx context.Context, of []store.Keys, from int64) (<-chan Change, error) {
+	batches, err := m.store.Watch(ctx, of, from)
 	if err != nil {
 		return nil, errors.Trace(err)
 	}

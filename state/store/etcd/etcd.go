@@ -9,6 +9,7 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/juju/errors"
@@ -70,6 +71,8 @@ type Store struct {
 	stop   context.CancelFunc
 	ctx    context.Context
 	done   sync.WaitGroup
+
+	streams atomic.Int64 // the number of the newest stream of watches
 }
 
 var _ store.Store = (*Store)(nil)
