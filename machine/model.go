@@ -45,6 +45,7 @@ type modelAgent struct {
 	// were changes since.
 	rev, mark int64
 	dirty     bool
+	following
 	// looked is the newest revision when all was looked at for the last time.
 	looked    int64
 	turns     turns
@@ -139,11 +140,10 @@ func (a *modelAgent) run(ctx context.Context) (err error) {
 		defer a.wait.Done()
 		a.commands.run(ctx)
 	}()
-	changes, err := a.model.Watch(ctx, 0)
-	if err != nil {
+	if err := a.watch(ctx); err != nil {
 		return errors.Trace(err)
 	}
-	return a.loop(ctx, changes)
+	return a.loop(ctx)
 }
 
 // tellIdle says that a unit, or the storeroom, has found nothing to do.
@@ -167,7 +167,7 @@ func (a *modelAgent) drain() {
 // everything is the change that stands for any.
 var everything = state.Change{Resync: true, Cleanups: true}
 
-func (a *modelAgent) loop(ctx context.Context, changes <-chan state.Change) error {
+func (a *modelAgent) loop(ctx context.Context) error {
 	err := a.react(ctx, everything)
 	resync := a.round(ctx, ResyncInterval)
 	for {
@@ -179,6 +179,9 @@ func (a *modelAgent) loop(ctx context.Context, changes <-chan state.Change) erro
 		if errors.Is(err, ErrMachineGone) || errors.Is(err, state.ErrManaged) || errors.Is(err, store.ErrDamaged) {
 			return errors.Trace(err)
 		}
+		if err == nil {
+			err = a.widen(ctx)
+		}
 		if err != nil {
 			a.tryAgain(ctx, err)
 		}
@@ -186,7 +189,7 @@ func (a *modelAgent) loop(ctx context.Context, changes <-chan state.Change) erro
 		select {
 		case <-ctx.Done():
 			return errors.Trace(ctx.Err())
-		case c, ok := <-changes:
+		case c, ok := <-a.changes:
 			if !ok {
 				return errors.Trace(cmp.Or(ctx.Err(), errors.New("the watch of the model has ended")))
 			}
@@ -260,7 +263,7 @@ func (a *modelAgent) tellSettled(ctx context.Context) (err error) {
 	switch {
 	case a.mark == 0 && (a.dirty || len(waiting) > 0), a.mark > 0 && a.rev >= a.mark && a.dirty:
 		a.dirty = false
-		a.mark, err = a.model.Mark(ctx)
+		a.mark, err = a.model.Mark(ctx, a.joined())
 	case a.mark > 0 && a.rev >= a.mark && len(waiting) > 0:
 		a.mark, a.dirty = 0, true
 		a.letIn(waiting)

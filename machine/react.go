@@ -22,6 +22,10 @@ func (a *modelAgent) react(ctx context.Context, c state.Change) error {
 		return nil
 	}
 	a.dirty = true
+	others, err := a.follow(ctx, c)
+	if err != nil {
+		return errors.Trace(err)
+	}
 	if c.Storage || c.Resync {
 		a.storeroom.poke()
 	}
@@ -32,7 +36,7 @@ func (a *modelAgent) react(ctx context.Context, c state.Change) error {
 			return errors.Trace(err)
 		}
 	}
-	if c.Resync || a.hasNew(ctx, c) {
+	if c.Resync || others || a.hasNew(ctx, c) {
 		if err := a.reconcile(ctx); err != nil {
 			return errors.Trace(err)
 		}
@@ -48,7 +52,7 @@ func (a *modelAgent) react(ctx context.Context, c state.Change) error {
 	if err := a.lead(ctx, c); err != nil {
 		return errors.Trace(err)
 	}
-	if c.Cleanups {
+	if c.Cleanups { // those who have joined do it when they look at everything
 		if err := a.model.RunCleanups(ctx); err != nil {
 			a.log.Error("cannot clean up", "err", err)
 		}

@@ -136,6 +136,9 @@ func tellsOnly(kind string) bool {
 	return false
 }
 
+// markOf is the mark of the agent of a machine of ManualProvider.
+func markOf(machine string) string { return markKey + "/" + machine }
+
 const (
 	settledKey = "settled"
 	markKey    = "mark"
@@ -144,9 +147,14 @@ const (
 )
 
 // Mark writes something that nobody reads and returns its revision: once a
-// watch has come to it, all that was written before has come too.
-func (m *Model) Mark(ctx context.Context) (int64, error) {
-	rev, err := m.update(ctx, func(tx *txn) error { return tx.put(markKey, tx.now()) }, store.Relaxed)
+// watch has come to it, all that was written before has come too. machine is that of
+// an agent that has joined, else empty: marks of others needn't be told.
+func (m *Model) Mark(ctx context.Context, machine string) (int64, error) {
+	key := markKey
+	if machine != "" {
+		key = markOf(machine)
+	}
+	rev, err := m.update(ctx, func(tx *txn) error { return tx.put(key, tx.now()) }, store.Relaxed)
 	return rev, errors.Trace(err)
 }
 
