@@ -276,12 +276,6 @@ type portsDoc struct {
 	Units map[model.UnitName]model.Ports `json:"units"`
 }
 
-// statusDoc is a current status; Seq counts those before it, for the history.
-type statusDoc struct {
-	model.Status
-	Seq int `json:"seq"`
-}
-
 // consumerDoc says that a unit reads a secret: the revision that it gets until
 // it asks for a newer one, and the latest that there was when it last asked.
 type consumerDoc struct {

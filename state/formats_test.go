@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/juju/clock"
 
@@ -140,6 +141,7 @@ func openKeptIn(t *testing.T, engine string) {
 					t.Errorf("%s was written", key)
 				}
 			}
+			moveHistory(t, s, m, k.engine)
 		})
 	}
 }
@@ -192,5 +194,46 @@ func readKept(t *testing.T, m *state.Model) {
 	}
 	if err := m.FileContent(ctx, state.File{SHA256: charm.SHA256, Size: charm.Size}, io.Discard); err != nil {
 		t.Error(err)
+	}
+}
+
+// moveHistory has a unit of a store of format 2 or less begin a history of this one: what
+// the former one had is in it, and nothing of the former one is left.
+func moveHistory(t *testing.T, s store.Store, m *state.Model, engine string) {
+	t.Helper()
+	ctx := t.Context()
+	history := func() []model.Status {
+		h, err := m.StatusHistory(ctx, state.AgentStatus, "site/0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return h
+	}
+	was := history()
+	// The test loads etcd's in the order of keys, so its lines are older than the unit.
+	if engine == "sqlite" && (len(was) < 10 || was[len(was)-1].Status != model.StatusIdle) {
+		t.Fatalf("the history is %+v", was)
+	}
+	if err := m.SetStatus(ctx, state.AgentStatus, "site/0", model.Status{Status: model.StatusExecuting, Message: "now"}); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		now := history()
+		if len(now) != min(10, len(was)+1) || now[len(now)-1].Message != "now" {
+			t.Fatalf("the history is %+v", now)
+		}
+		for i, kept := range was[max(0, len(was)-9):] {
+			if now[i].Status != kept.Status || now[i].Message != kept.Message || !now[i].Since.Equal(kept.Since.Truncate(time.Millisecond)) {
+				t.Errorf("line %d is %+v, was %+v", i, now[i], kept)
+			}
+		}
+		if err := m.RunCleanups(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for key := range rawDocuments(t, s) {
+		if strings.Contains(key, "/status-history/agent/site/0/") {
+			t.Errorf("%s is left", key)
+		}
 	}
 }
