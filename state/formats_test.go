@@ -31,6 +31,8 @@ var kept = []struct {
 	{"1", "etcd", "30cf959d9da2b3aa46a5b9f1fd92e63097d2451d77da75837e7d80b6ecff83b1"},
 	{"2", "sqlite", "4234a917cc94bb1f10c1995942b60cb9d293c67f97d978a166438c5460f9a1c6"},
 	{"2", "etcd", "8b4e66fc0ad1ecb52bea356214e3aef88edeb907cbca06e32b175f3cd7cee840"},
+	{"3", "sqlite", "e1ab8701f52e4a99b3b8e31f7658236c96a8c35ec1675a4c8b33a40760a5a6c7"},
+	{"3", "etcd", "1f20e455f9a9963d5e48af5413787a547256c19326171c978224b3960e677097"},
 }
 
 // openKept opens a copy of a store that testdata/formats has.
@@ -197,8 +199,8 @@ func readKept(t *testing.T, m *state.Model) {
 	}
 }
 
-// moveHistory has a unit of a store of format 2 or less begin a history of this one: what
-// the former one had is in it, and nothing of the former one is left.
+// moveHistory has a unit of a store of any format go on with its history: what there was
+// of it is in it, and nothing is left of what it was up to format 2.
 func moveHistory(t *testing.T, s store.Store, m *state.Model, engine string) {
 	t.Helper()
 	ctx := t.Context()
