@@ -119,7 +119,7 @@ func (h *Host) findStore(dir string, c clock.Clock) (s store.Store, keys string,
 		if err != nil {
 			return nil, "", err
 		}
-		o.Log = NewLog(h.stderr)
+		o.Log, o.Former = NewLog(h.stderr), state.FormerAgents
 		s, err := etcd.Open(h.ctx, o)
 		if err != nil {
 			return nil, "", errors.Trace(err)

@@ -28,9 +28,9 @@ func TestAUnitOnAFreshDiskLeavesTheScopesThatItWasIn(t *testing.T) {
 				t.Parallel()
 				w, id := related(t, "true\n")
 				w.settle()
-				r, err := w.model.Relation(w.ctx, id)
-				if err != nil || r.Units != 2 {
-					t.Fatalf("the relation is %+v, %v, want two units in it", r, err)
+				in, err := w.model.InScope(w.ctx, id)
+				if err != nil || len(in) != 2 {
+					t.Fatalf("in the relation are %v, %v, want two units", in, err)
 				}
 				w.stop()
 				lost := w.unitDir("app/0")
@@ -45,10 +45,11 @@ func TestAUnitOnAFreshDiskLeavesTheScopesThatItWasIn(t *testing.T) {
 				}
 				w.restart()
 				w.settle()
-				r, err = w.model.Relation(w.ctx, id)
+				r, err := w.model.Relation(w.ctx, id)
+				in, ierr := w.model.InScope(w.ctx, id)
 				switch {
 				case name == "the unit is removed":
-					if err != nil || r.Life != model.Alive || r.Units != 1 {
+					if err != nil || ierr != nil || r.Life != model.Alive || len(in) != 1 {
 						t.Errorf("the relation is %+v, %v, want the other unit in it", r, err)
 					}
 				case !errors.Is(err, errors.NotFound):

@@ -36,9 +36,9 @@ func (s *lossyStore) Grant(ctx context.Context, ttl time.Duration) (store.LeaseI
 }
 
 // Watch is part of store.Store.
-func (s *lossyStore) Watch(ctx context.Context, prefix string, from int64) (<-chan store.Batch, error) {
-	in, err := s.Store.Watch(ctx, prefix, from)
-	if err != nil || !strings.HasPrefix(prefix, "m/") {
+func (s *lossyStore) Watch(ctx context.Context, of []store.Keys, from int64) (<-chan store.Batch, error) {
+	in, err := s.Store.Watch(ctx, of, from)
+	if err != nil || !strings.HasPrefix(of[0].Key, "m/") {
 		return in, err
 	}
 	out := make(chan store.Batch)

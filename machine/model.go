@@ -45,6 +45,7 @@ type modelAgent struct {
 	// were changes since.
 	rev, mark int64
 	dirty     bool
+	following
 	// looked is the newest revision when all was looked at for the last time.
 	looked    int64
 	turns     turns
@@ -62,6 +63,8 @@ type modelAgent struct {
 	elsewhere map[model.UnitName]bool
 	// standing are the ids of machines of this host that are there without units.
 	standing map[string]bool
+	// endpoints are those of relations that changes were told of, by id.
+	endpoints map[model.RelationID][]model.Endpoint
 	// rolling are the applications that have units which wait for another pod.
 	rolling map[string]bool
 	// stuck are the names of directories that can't be removed.
@@ -85,7 +88,7 @@ func newModelAgent(c Config, m *state.Model, l *lease, leases <-chan struct{}, r
 		Config: c, model: m, lease: l, leases: leases, rebooter: r,
 		dir:   ModelDir(c.Dir, m.UUID()),
 		units: map[model.UnitName]*running{}, ended: make(chan model.UnitName), idle: make(chan struct{}, 1),
-		elsewhere: map[model.UnitName]bool{}, standing: map[string]bool{}, stuck: map[string]bool{}, rolling: map[string]bool{},
+		elsewhere: map[model.UnitName]bool{}, standing: map[string]bool{}, stuck: map[string]bool{}, rolling: map[string]bool{}, endpoints: map[model.RelationID][]model.Endpoint{},
 	}
 }
 
@@ -138,11 +141,10 @@ func (a *modelAgent) run(ctx context.Context) (err error) {
 		defer a.wait.Done()
 		a.commands.run(ctx)
 	}()
-	changes, err := a.model.Watch(ctx, 0)
-	if err != nil {
+	if err := a.watch(ctx); err != nil {
 		return errors.Trace(err)
 	}
-	return a.loop(ctx, changes)
+	return a.loop(ctx)
 }
 
 // tellIdle says that a unit, or the storeroom, has found nothing to do.
@@ -166,7 +168,7 @@ func (a *modelAgent) drain() {
 // everything is the change that stands for any.
 var everything = state.Change{Resync: true, Cleanups: true}
 
-func (a *modelAgent) loop(ctx context.Context, changes <-chan state.Change) error {
+func (a *modelAgent) loop(ctx context.Context) error {
 	err := a.react(ctx, everything)
 	resync := a.round(ctx, ResyncInterval)
 	for {
@@ -178,6 +180,9 @@ func (a *modelAgent) loop(ctx context.Context, changes <-chan state.Change) erro
 		if errors.Is(err, ErrMachineGone) || errors.Is(err, state.ErrManaged) || errors.Is(err, store.ErrDamaged) {
 			return errors.Trace(err)
 		}
+		if err == nil {
+			err = a.widen(ctx)
+		}
 		if err != nil {
 			a.tryAgain(ctx, err)
 		}
@@ -185,7 +190,7 @@ func (a *modelAgent) loop(ctx context.Context, changes <-chan state.Change) erro
 		select {
 		case <-ctx.Done():
 			return errors.Trace(ctx.Err())
-		case c, ok := <-changes:
+		case c, ok := <-a.changes:
 			if !ok {
 				return errors.Trace(cmp.Or(ctx.Err(), errors.New("the watch of the model has ended")))
 			}
@@ -259,7 +264,7 @@ func (a *modelAgent) tellSettled(ctx context.Context) (err error) {
 	switch {
 	case a.mark == 0 && (a.dirty || len(waiting) > 0), a.mark > 0 && a.rev >= a.mark && a.dirty:
 		a.dirty = false
-		a.mark, err = a.model.Mark(ctx)
+		a.mark, err = a.model.Mark(ctx, a.joined())
 	case a.mark > 0 && a.rev >= a.mark && len(waiting) > 0:
 		a.mark, a.dirty = 0, true
 		a.letIn(waiting)

@@ -22,8 +22,8 @@ type watchedStore struct {
 	ended chan struct{}
 }
 
-func (s *watchedStore) Watch(ctx context.Context, prefix string, from int64) (<-chan store.Batch, error) {
-	in, err := s.Store.Watch(ctx, prefix, from)
+func (s *watchedStore) Watch(ctx context.Context, of []store.Keys, from int64) (<-chan store.Batch, error) {
+	in, err := s.Store.Watch(ctx, of, from)
 	if err != nil {
 		return nil, err
 	}

@@ -22,6 +22,10 @@ func (a *modelAgent) react(ctx context.Context, c state.Change) error {
 		return nil
 	}
 	a.dirty = true
+	others, err := a.follow(ctx, c)
+	if err != nil {
+		return errors.Trace(err)
+	}
 	if c.Storage || c.Resync {
 		a.storeroom.poke()
 	}
@@ -32,7 +36,7 @@ func (a *modelAgent) react(ctx context.Context, c state.Change) error {
 			return errors.Trace(err)
 		}
 	}
-	if c.Resync || a.hasNew(ctx, c) {
+	if c.Resync || others || a.hasNew(ctx, c) {
 		if err := a.reconcile(ctx); err != nil {
 			return errors.Trace(err)
 		}
@@ -48,7 +52,7 @@ func (a *modelAgent) react(ctx context.Context, c state.Change) error {
 	if err := a.lead(ctx, c); err != nil {
 		return errors.Trace(err)
 	}
-	if c.Cleanups {
+	if c.Cleanups { // those who have joined do it when they look at everything
 		if err := a.model.RunCleanups(ctx); err != nil {
 			a.log.Error("cannot clean up", "err", err)
 		}
@@ -103,19 +107,22 @@ func (a *modelAgent) dismissAny(ctx context.Context, c state.Change) error {
 }
 
 func (a *modelAgent) poke(ctx context.Context, c state.Change) error {
-	apps := map[string]bool{}
-	for id := range c.Relations {
-		names, err := a.applicationsOf(ctx, id)
+	if c.Resync {
+		clear(a.endpoints)
+	}
+	related := map[model.UnitName]bool{}
+	for id, touched := range c.Relations {
+		endpoints, err := a.endpointsOf(ctx, id)
 		if err != nil {
 			return errors.Trace(err)
 		}
-		for _, name := range names {
-			apps[name] = true
+		for name := range a.units {
+			related[name] = related[name] || touched.Concerns(name, endpoints)
 		}
 	}
 	for name, u := range a.units {
 		app := name.Application()
-		if c.Resync || c.Model || c.Secrets || c.Units[name] || c.Units[u.principal] || c.Applications[app] || apps[app] || c.Machines[u.machine] {
+		if c.Resync || c.Model || c.Secrets || c.Units[name] || c.Units[u.principal] || c.Applications[app] || related[name] || c.Machines[u.machine] {
 			u.poke()
 		}
 		if c.Units[name] && u.principal != "" {
@@ -127,16 +134,18 @@ func (a *modelAgent) poke(ctx context.Context, c state.Change) error {
 	return nil
 }
 
-// applicationsOf are the applications of a relation; none for one that is gone,
-// which is a change of both applications too.
-func (a *modelAgent) applicationsOf(ctx context.Context, id model.RelationID) ([]string, error) {
+// endpointsOf are the endpoints of a relation; none for one that is gone, which is a
+// change of both applications too. They never change.
+func (a *modelAgent) endpointsOf(ctx context.Context, id model.RelationID) ([]model.Endpoint, error) {
+	if known, ok := a.endpoints[id]; ok {
+		return known, nil
+	}
 	r, err := a.model.Relation(ctx, id)
 	if errors.Is(err, errors.NotFound) {
 		return nil, nil
 	}
-	var names []string
-	for _, e := range r.Endpoints {
-		names = append(names, e.Application)
+	if err == nil {
+		a.endpoints[id] = r.Endpoints
 	}
-	return names, errors.Trace(err)
+	return r.Endpoints, errors.Trace(err)
 }

@@ -76,8 +76,8 @@ type muffled struct {
 }
 
 // Watch is part of store.Store.
-func (m *muffled) Watch(ctx context.Context, prefix string, from int64) (<-chan store.Batch, error) {
-	in, err := m.Store.Watch(ctx, prefix, from)
+func (m *muffled) Watch(ctx context.Context, of []store.Keys, from int64) (<-chan store.Batch, error) {
+	in, err := m.Store.Watch(ctx, of, from)
 	if err != nil {
 		return nil, err
 	}

@@ -69,7 +69,7 @@ func (s *six) checkUnits(killed, leader model.UnitName) {
 // lease, when it was committed.
 func (s *six) checkWrites() {
 	s.t.Helper()
-	last, err := s.model.Mark(s.ctx)
+	last, err := s.model.Mark(s.ctx, "")
 	s.do(err)
 	c, err := clientv3.New(clientv3.Config{Endpoints: endpointsOf(s.members)})
 	s.do(err)

@@ -275,21 +275,22 @@ func relationRows(s *state.FullStatus) [][]Cell {
 		case r.Scope() == model.Container:
 			kind = "subordinate"
 		}
-		rows = append(rows, []Cell{endpointCell(provider), endpointCell(requirer), {Text: provider.Interface}, {Text: kind}, relationMessage(r)})
+		rows = append(rows, []Cell{endpointCell(provider), endpointCell(requirer), {Text: provider.Interface}, {Text: kind}, relationMessage(r, s.Suspending[r.ID])})
 	}
 	return rows
 }
 
 // relationMessage says what is the matter with a relation; nothing, mostly.
-func relationMessage(r state.RelationDoc) Cell {
+// suspending: there are units that have still to leave it.
+func relationMessage(r state.RelationDoc, suspending bool) Cell {
 	word := "suspended"
 	switch {
 	case r.Life != model.Alive:
 		return message("dying")
 	case !r.Suspended:
 		return message("")
-	case r.Units > 0:
-		word = "suspending" // there are units that have still to leave it
+	case suspending:
+		word = "suspending"
 	}
 	c := Cell{Text: word, Colour: Yellow}
 	if r.SuspendedMessage != "" {

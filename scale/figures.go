@@ -27,11 +27,12 @@ type Figures struct {
 	// look at the model.
 	All, Looking Traffic
 	// Looks are the times that a unit's agent has looked, each a read of all that
-	// it decides by; Vain those of an idle one that then had nothing to do, with
-	// the Spared ones, which were not made.
-	Looks, Vain, Spared int64
+	// it decides by; Vain those of an idle one that then had nothing to do.
+	Looks, Vain int64
 	// Woken are the units that were told to look, summed up over all commits.
 	Woken int64
+	// Followed are the agents that were told of a commit, summed up over all commits.
+	Followed int64
 	// Keys and Bytes is what the store has of them, without what an engine needs
 	// to find them; Kinds has the bytes by what the keys are of.
 	Keys, Bytes int64
@@ -54,14 +55,11 @@ func (f *Figures) Transactions() float64 { return f.per(f.All.Updates) }
 
 // ReadsPerLook are the questions to the store for each look that was made.
 func (f *Figures) ReadsPerLook() float64 {
-	return float64(f.Looking.Reads) / float64(f.Looks-f.Spared)
+	return float64(f.Looking.Reads) / float64(f.Looks)
 }
 
-// Told is how many commits the agents of all machines are told of together, once
-// all units are settled: each agent watches the whole model.
-func (f *Figures) Told() float64 {
-	return f.Transactions() * float64(f.Units) * float64(f.Machines)
-}
+// Told is how many agents are told of a commit: those whose units it concerns.
+func (f *Figures) Told() float64 { return float64(f.Followed) / float64(f.All.Updates) }
 
 // Write writes the figures for people, one a line.
 func (f *Figures) Write(w io.Writer) error {
@@ -77,9 +75,9 @@ func (f *Figures) Write(w io.Writer) error {
 		{"bytes stored", fmt.Sprintf("%s, of them in keys %.1f", perUnit(f.Bytes), f.per(f.KeyBytes))},
 		{"largest value", fmt.Sprintf("%d bytes, of %s", f.Largest, f.LargestKey)},
 		{"looks", fmt.Sprintf("%s, of them in vain %s", perUnit(f.Looks), perUnit(f.Vain))},
-		{"reads a look", fmt.Sprintf("%.1f, which return %.1f keys", f.ReadsPerLook(), float64(f.Looking.Keys)/float64(f.Looks-f.Spared))},
+		{"reads a look", fmt.Sprintf("%.1f, which return %.1f keys", f.ReadsPerLook(), float64(f.Looking.Keys)/float64(f.Looks))},
 		{"units told to look", fmt.Sprintf("%.2f a transaction", float64(f.Woken)/float64(f.All.Updates))},
-		{"agents told", fmt.Sprintf("%d a transaction, %.3g together", f.Machines, f.Told())},
+		{"agents told", fmt.Sprintf("%.2f a transaction, of %d", f.Told(), f.Machines)},
 	}
 	for _, kind := range slices.SortedFunc(maps.Keys(f.Kinds), func(a, b string) int { return int(f.Kinds[b] - f.Kinds[a]) })[:min(6, len(f.Kinds))] {
 		rows = append(rows, [2]string{"bytes of " + kind, perUnit(f.Kinds[kind])})

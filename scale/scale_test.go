@@ -78,18 +78,6 @@ func TestTheSameShapeGivesTheSameFigures(t *testing.T) {
 	if again := run(t, s); !reflect.DeepEqual(first, again) {
 		t.Errorf("first %+v, then %+v", first, again)
 	}
-	// Units alone on their machines sleep at times, and are woken for nothing.
-	s.Spare = true
-	spared := run(t, s)
-	if spared.Hooks != first.Hooks || spared.All.Updates != first.All.Updates || spared.Woken != first.Woken {
-		t.Errorf("with Spare %+v, without %+v", spared, first)
-	}
-	if first.Vain == 0 || spared.Spared == 0 {
-		t.Errorf("%d looks in vain, %d spared: nothing was tried", first.Vain, spared.Spared)
-	}
-	if a, b := float64(spared.Looks), float64(first.Looks); math.Abs(a-b) > 0.05*b {
-		t.Errorf("%.0f looks with Spare, %.0f without", a, b)
-	}
 }
 
 // TestLarge takes the figures of docs/scale.md. A size takes minutes; it is
@@ -102,11 +90,11 @@ func TestLarge(t *testing.T) {
 		name  string
 		shape scale.Shape
 	}{
-		{"1000", scale.Shape{Units: 1_000, Machines: 100, Applications: 20, Spare: true}},
-		{"10000", scale.Shape{Units: 10_000, Machines: 1_000, Applications: 200, Spare: true}},
-		{"10000-apart", scale.Shape{Units: 10_000, Machines: 10_000, Applications: 200, Spare: true, Awake: 5, Boot: time.Hour}},
-		{"100000", scale.Shape{Units: 100_000, Machines: 10_000, Applications: 2_000, Spare: true, Awake: 5}},
-		{"100000-whole", scale.Shape{Units: 100_000, Machines: 10_000, Applications: 2_000, Spare: true}},
+		{"1000", scale.Shape{Units: 1_000, Machines: 100, Applications: 20}},
+		{"10000", scale.Shape{Units: 10_000, Machines: 1_000, Applications: 200}},
+		{"10000-apart", scale.Shape{Units: 10_000, Machines: 10_000, Applications: 200, Awake: 5, Boot: time.Hour}},
+		{"100000", scale.Shape{Units: 100_000, Machines: 10_000, Applications: 2_000, Awake: 5}},
+		{"100000-whole", scale.Shape{Units: 100_000, Machines: 10_000, Applications: 2_000}},
 	} {
 		t.Run(tt.name, func(t *testing.T) { run(t, tt.shape) })
 	}
@@ -149,7 +137,7 @@ func BenchmarkTold(b *testing.B) {
 			n := 0
 			for b.Loop() {
 				n++
-				rev, err := m.Mark(b.Context())
+				rev, err := m.Mark(b.Context(), "")
 				must(b, err)
 				for _, ch := range told {
 					for c := range ch {

@@ -24,10 +24,9 @@ type Shape struct {
 	// Awake is how many of the services have agents; 0: all. The others are there
 	// as documents, deployed and in scope, as units are whose agents are elsewhere.
 	Awake int
-	// Spare: an idle unit that is told of a change which can't show it anything
-	// is counted as one that looks, and doesn't. Run with and without it gives
-	// the same figures, but for the reads; so it is for large sizes.
-	Spare bool
+	// Executing: the agent says when a hook begins, however long that takes. Else it
+	// does as where hooks are over before it would say so.
+	Executing bool
 	// Boot is the time within which the machines come up; 0: a minute.
 	Boot time.Duration
 	// Seed is where chance begins.

@@ -33,16 +33,18 @@ type sim struct {
 	store   *counted
 	model   *state.Model
 	changes <-chan state.Change
+	batches <-chan store.Batch
 	rev     int64 // up to which the changes have been taken note of
 	units   map[model.UnitName]*unit
 	hosts   []*host
 	// members are the units that are awake, by application, in their order.
-	members map[string][]*unit
-	sides   map[model.RelationID][]string
-	future  future
-	ticket  int64
-	looking Traffic
-	f       *Figures
+	members   map[string][]*unit
+	endpoints map[model.RelationID][]model.Endpoint
+	followers followers
+	future    future
+	ticket    int64
+	looking   Traffic
+	f         *Figures
 }
 
 // host is a machine with its agent: units on it run their hooks in turn.
@@ -72,7 +74,7 @@ func Run(ctx context.Context, shape Shape) (*Figures, error) {
 	s := &sim{
 		Shape: shape, clock: c, chance: rand.New(rand.NewPCG(shape.Seed, 1)),
 		store: &counted{Store: engine, shared: map[string]int64{}},
-		units: map[model.UnitName]*unit{}, members: map[string][]*unit{}, sides: map[model.RelationID][]string{},
+		units: map[model.UnitName]*unit{}, members: map[string][]*unit{}, endpoints: map[model.RelationID][]model.Endpoint{}, followers: followers{},
 		f: &Figures{Shape: shape},
 	}
 	if err := s.run(ctx); err != nil {
@@ -160,6 +162,9 @@ func (s *sim) deployed(ctx context.Context, urls [service]string, awake int) err
 		s.units[u.doc.Name] = u
 	}
 	for _, h := range s.hosts {
+		if err := s.follow(ctx, h); err != nil {
+			return errors.Trace(err)
+		}
 		s.at(time.Duration(s.chance.Int64N(int64(cmp.Or(s.Boot, time.Minute)))), func(ctx context.Context) error { return s.start(ctx, h) })
 	}
 	return nil
@@ -214,7 +219,7 @@ func (s *sim) start(ctx context.Context, h *host) error {
 		u.phase = asleep
 		s.wake(u)
 	}
-	return errors.Trace(s.tell(ctx, nil))
+	return errors.Trace(s.tell(ctx))
 }
 
 func (s *sim) claim(ctx context.Context, u *unit, lease store.LeaseID) error {
@@ -264,7 +269,7 @@ func (s *sim) turn(ctx context.Context, u *unit, inTurn bool) error {
 		if err := u.agentStatus(ctx, model.StatusIdle, ""); err != nil {
 			return errors.Trace(err)
 		}
-		return errors.Trace(s.tell(ctx, u))
+		return errors.Trace(s.tell(ctx))
 	case resolver.RunHook:
 		u.settled = false
 		if u.host.busy && !inTurn {
@@ -277,14 +282,14 @@ func (s *sim) turn(ctx context.Context, u *unit, inTurn bool) error {
 			return errors.Trace(err)
 		}
 		s.at(shortest+time.Duration(s.chance.Int64N(int64(longest-shortest))), func(ctx context.Context) error { return s.ended(ctx, u) })
-		return errors.Trace(s.tell(ctx, u))
+		return errors.Trace(s.tell(ctx))
 	}
 	u.settled = false
 	if err := s.do(ctx, u, op); err != nil {
 		return errors.Trace(err)
 	}
 	s.again(u)
-	return errors.Trace(s.tell(ctx, u))
+	return errors.Trace(s.tell(ctx))
 }
 
 // ended is the end of the hook of u.
@@ -294,7 +299,7 @@ func (s *sim) ended(ctx context.Context, u *unit) error {
 	}
 	s.next(u.host)
 	s.again(u)
-	return errors.Trace(s.tell(ctx, u))
+	return errors.Trace(s.tell(ctx))
 }
 
 // again has a unit look that has done something.

@@ -12,13 +12,55 @@ import (
 	"github.com/unitd/unitd/state/store"
 )
 
-// watch begins to watch the model, and notes who is related.
+// watch begins to watch the model.
 func (s *sim) watch(ctx context.Context) (err error) {
+	if s.batches, err = s.store.Watch(ctx, []store.Keys{store.Below("m/")}, 0); err != nil {
+		return errors.Trace(err)
+	}
 	if s.changes, err = s.model.Watch(ctx, 0); err != nil {
 		return errors.Trace(err)
 	}
 	s.rev, err = s.head(ctx)
 	return errors.Trace(err)
+}
+
+// followers are the hosts whose agents follow a key, by that key or by the prefix that
+// they follow it by: all that package machine would have them watch.
+type followers map[store.Keys][]*host
+
+// follow notes what the agent of a host follows. In the simulation its units have a
+// machine each, and there are no others later.
+func (s *sim) follow(ctx context.Context, h *host) error {
+	var machines []string
+	for _, u := range h.units {
+		machines = append(machines, u.doc.Machine)
+	}
+	c, err := s.model.Concerning(ctx, machines...)
+	for _, k := range c.Keys {
+		if of := s.followers[k]; len(of) == 0 || of[len(of)-1] != h {
+			s.followers[k] = append(of, h)
+		}
+	}
+	return errors.Trace(err)
+}
+
+// told counts the agents that are told of a transaction.
+func (f followers) told(b store.Batch) int {
+	hosts := map[*host]bool{}
+	add := func(k store.Keys) {
+		for _, h := range f[k] {
+			hosts[h] = true
+		}
+	}
+	for _, e := range b.Events {
+		add(store.Only(e.Key))
+		for i := range e.Key {
+			if e.Key[i] == '/' {
+				add(store.Below(e.Key[:i+1]))
+			}
+		}
+	}
+	return len(hosts)
 }
 
 // head is the newest revision, which isn't counted as a read: the simulation
@@ -31,9 +73,9 @@ func (s *sim) head(ctx context.Context) (int64, error) {
 // compactEach is after how many commits the engine forgets who has changed what.
 const compactEach = 1000
 
-// tell takes what has changed, by the agent of by (nil: a host's), and wakes
-// whom it may concern: modelAgent.poke of package machine says who that is.
-func (s *sim) tell(ctx context.Context, by *unit) error {
+// tell takes what has changed, and wakes whom it may concern: modelAgent.poke of
+// package machine says who that is.
+func (s *sim) tell(ctx context.Context) error {
 	head, err := s.head(ctx)
 	if err != nil {
 		return errors.Trace(err)
@@ -41,14 +83,23 @@ func (s *sim) tell(ctx context.Context, by *unit) error {
 	if head/compactEach > s.rev/compactEach {
 		defer func() { _ = s.store.Compact(ctx, head) }()
 	}
-	all, vain := map[*unit]bool{}, map[*unit]bool{}
+	all := map[*unit]bool{}
+	for rev := s.rev; rev < head; {
+		select {
+		case <-ctx.Done():
+			return errors.Trace(ctx.Err())
+		case b := <-s.batches:
+			rev = b.Rev
+			s.f.Followed += int64(s.followers.told(b))
+		}
+	}
 	for s.rev < head {
 		select {
 		case <-ctx.Done():
 			return errors.Trace(ctx.Err())
 		case c := <-s.changes:
 			s.rev = c.Rev
-			if err := s.concerned(ctx, c, by, all, vain); err != nil {
+			if err := s.concerned(ctx, c, all); err != nil {
 				return errors.Trace(err)
 			}
 		}
@@ -56,17 +107,11 @@ func (s *sim) tell(ctx context.Context, by *unit) error {
 	for _, u := range inOrder(all) {
 		s.wake(u)
 	}
-	for u := range vain {
-		if !all[u] {
-			s.inVain(u)
-		}
-	}
 	return nil
 }
 
-// concerned adds the units that a change may concern: to vain those whom it
-// can't show anything new.
-func (s *sim) concerned(ctx context.Context, c state.Change, by *unit, all, vain map[*unit]bool) error {
+// concerned adds the units that a change may concern.
+func (s *sim) concerned(ctx context.Context, c state.Change, all map[*unit]bool) error {
 	if c.Resync || c.Model || c.Secrets {
 		return errors.Errorf("a change that isn't simulated: %+v", c)
 	}
@@ -75,60 +120,41 @@ func (s *sim) concerned(ctx context.Context, c state.Change, by *unit, all, vain
 	}
 	// What is said of a machine is said before its units look for the first time.
 	told := map[*unit]bool{}
-	add := func(units []*unit, to map[*unit]bool) {
-		for _, u := range units {
-			told[u], to[u] = true, true
+	for app := range c.Applications {
+		for _, u := range s.members[app] {
+			told[u] = true
 		}
 	}
-	for app := range c.Applications {
-		add(s.members[app], all)
-	}
-	for id := range c.Relations {
-		sides, err := s.applicationsOf(ctx, id)
+	for id, touched := range c.Relations {
+		endpoints, err := s.endpointsOf(ctx, id)
 		if err != nil {
 			return errors.Trace(err)
 		}
-		for _, app := range sides {
-			// Of a relation with others a unit sees the others alone.
-			if len(sides) == 2 && by != nil && by.application() == app {
-				add(s.members[app], vain)
-			} else {
-				add(s.members[app], all)
+		for _, e := range endpoints {
+			for _, u := range s.members[e.Application] {
+				if touched.Concerns(u.doc.Name, endpoints) {
+					told[u] = true
+				}
 			}
 		}
 	}
 	for name := range c.Units {
 		if u, ok := s.units[name]; ok {
-			add([]*unit{u}, all)
+			told[u] = true
 		}
 	}
 	s.f.Woken += int64(len(told))
+	maps.Copy(all, told)
 	return nil
 }
 
-func (s *sim) applicationsOf(ctx context.Context, id model.RelationID) ([]string, error) {
-	if sides, ok := s.sides[id]; ok {
-		return sides, nil
+func (s *sim) endpointsOf(ctx context.Context, id model.RelationID) ([]model.Endpoint, error) {
+	if known, ok := s.endpoints[id]; ok {
+		return known, nil
 	}
 	r, err := s.model.Relation(ctx, id)
-	for _, e := range r.Endpoints {
-		s.sides[id] = append(s.sides[id], e.Application)
-	}
-	return s.sides[id], errors.Trace(err)
-}
-
-// inVain has a unit look whom a change can't show anything; with Spare it is
-// only counted, as often as it would have looked.
-func (s *sim) inVain(u *unit) {
-	switch {
-	case !s.Spare:
-		s.wake(u)
-	case u.phase == asleep && s.clock.now.Sub(u.spared) >= notice:
-		u.spared = s.clock.now
-		s.f.Looks++
-		s.f.Spared++
-		s.f.Vain++
-	}
+	s.endpoints[id] = r.Endpoints
+	return r.Endpoints, errors.Trace(err)
 }
 
 func inOrder(units map[*unit]bool) []*unit {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"time"
 
 	"github.com/juju/errors"
 
@@ -25,8 +24,6 @@ type unit struct {
 	phase   phase
 	op      resolver.Op // of the hook that runs
 	settled bool        // its agent has said that it is idle, and done nothing since
-	// spared is when it was last spared a look.
-	spared time.Time
 }
 
 // phase says what a unit's agent is at.
@@ -87,6 +84,9 @@ func (s *sim) begin(ctx context.Context, u *unit, op resolver.Op) error {
 		if err := u.unlessCharm(ctx, model.StatusMaintenance, "installing charm software"); err != nil {
 			return errors.Trace(err)
 		}
+	}
+	if !s.Executing {
+		return nil
 	}
 	message := fmt.Sprintf("running %s hook", op.Hook.Name())
 	if op.Hook.RemoteUnit != "" {

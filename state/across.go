@@ -14,7 +14,7 @@ import (
 // the endpoints as its model names them, an id of its own, and a Counterpart that names the
 // other half. Both models are in one store, so whatever is written to one half is written to
 // the other in the same transaction, with the names translated: who is in scope and who has
-// left, settings, life, suspension, and the count of units. So each model's agents find in
+// left, settings, life and suspension. So each model's agents find in
 // their own model all that they need of the relation, and are told of it as of any other.
 // Where the other half isn't in the store, as its model was brought here without it, nothing
 // is mirrored.
@@ -121,7 +121,7 @@ func (t *txn) putRelation(r RelationDoc) error {
 	if r.Suspended != half.Suspended {
 		half.Across.Since = t.now()
 	}
-	half.Life, half.Force, half.Units = r.Life, r.Force, r.Units
+	half.Life, half.Force = r.Life, r.Force
 	half.Suspended, half.SuspendedMessage = r.Suspended, r.SuspendedMessage
 	if err := other.nobodyJoined(&half); err != nil {
 		return errors.Trace(err)
@@ -222,34 +222,45 @@ func (t *txn) putLeft(r RelationDoc, part string, unit model.UnitName, why model
 }
 
 // noteLeader notes in the half of the unit's own model that a unit has entered or left,
-// where it leads: the relation is joined once the leader is in it. r is put by the caller.
-func (t *txn) noteLeader(r *RelationDoc, unit model.UnitName, in bool) error {
+// where it leads: the relation is joined once the leader is in it. Of who leaves a
+// suspended one it may be that nobody is joined any more. Nothing is written of others:
+// a relation's document isn't for each unit that comes and goes to write.
+func (t *txn) noteLeader(r RelationDoc, unit model.UnitName, in bool) error {
 	if r.Across == nil {
 		return nil
 	}
 	if unit.Application() == r.Across.Own {
-		return errors.Trace(t.lead(r, unit, in))
+		changed, err := t.lead(&r, unit, in)
+		if err != nil || !changed && (in || !r.Suspended) {
+			return errors.Trace(err)
+		}
+		return t.putRelation(r)
 	}
-	other, half, there, err := t.half(*r)
+	other, half, there, err := t.half(r)
 	if err != nil || !there {
 		return errors.Trace(err)
 	}
-	if err := other.lead(&half, r.Across.across(unit), in); err != nil {
+	changed, err := other.lead(&half, r.Across.across(unit), in)
+	if err != nil || !changed && (in || !half.Suspended) {
+		return errors.Trace(err)
+	}
+	if err := other.nobodyJoined(&half); err != nil {
 		return errors.Trace(err)
 	}
 	return other.put(relationKey(half.ID), half)
 }
 
-func (t *txn) lead(r *RelationDoc, unit model.UnitName, in bool) error {
+// lead is noteLeader for a half that may be the unit's, and says whether it has changed.
+func (t *txn) lead(r *RelationDoc, unit model.UnitName, in bool) (bool, error) {
 	if r.Across.Joined == in || !in && !r.Suspended {
-		return nil // a leader that goes leaves others behind, of whom one will lead
+		return false, nil // a leader that goes leaves others behind, of whom one will lead
 	}
 	leads, err := t.isLeader(unit)
 	if err != nil || !leads {
-		return errors.Trace(err)
+		return false, errors.Trace(err)
 	}
 	r.Across.Joined, r.Across.Since = in, t.now()
-	return nil
+	return true, nil
 }
 
 // strangersLeave has those leave the scope of a relation across models whose model isn't in

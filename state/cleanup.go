@@ -14,12 +14,6 @@ func (t *txn) cleanup(prefix string) error {
 	return t.queue(cleanupDoc{Prefix: prefix})
 }
 
-// cleanupHistory leaves a status history to the cleanup queue. Its name can be
-// used again before the queue is run, so only what is there now goes.
-func (t *txn) cleanupHistory(kind StatusKind, name string) error {
-	return t.queue(cleanupDoc{Prefix: historyOf(kind, name), Upto: t.Rev()})
-}
-
 func (t *txn) queue(work cleanupDoc) error {
 	n, err := t.next("cleanup")
 	if err != nil {

@@ -299,6 +299,69 @@ func TestTheLastToLeaveIsOne(t *testing.T) {
 	w.is("the other application", w.appLife("mysql"), "alive")
 }
 
+// Units that come up at the same time enter a relation while a person removes it:
+// whoever is in it leaves again, and it is gone once nobody is.
+func TestWhoEntersARelationThatIsBeingRemovedIsInItOrIsnt(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.deploy("mysql server=provider:mysql", 4)
+	w.deploy("wordpress db=requirer:mysql", 4)
+	units, err := w.Units(w.ctx)
+	w.ok(err)
+	for range 10 {
+		id := w.relate("wordpress", "mysql")
+		var all sync.WaitGroup
+		for i, u := range units {
+			all.Go(func() {
+				err := w.EnterScope(w.ctx, u.Name, id, model.Settings{"hello": "1"})
+				if err == nil && i%2 == 0 {
+					err = w.LeaveScope(w.ctx, u.Name, id)
+				}
+				if err != nil && !errors.Is(err, state.ErrCannotEnterScope) && !errors.Is(err, errors.NotFound) {
+					t.Error(err)
+				}
+			})
+			if i == len(units)/2 {
+				all.Go(func() {
+					if err := w.DestroyRelationID(w.ctx, id); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+		}
+		all.Wait()
+		w.check()
+		in, err := w.InScope(w.ctx, id)
+		w.ok(err)
+		for _, u := range in {
+			w.is("relation", w.relationLife(id), "dying")
+			w.ok(w.LeaveScope(w.ctx, u, id))
+		}
+		w.is("relation", w.relationLife(id), "gone")
+	}
+}
+
+// A relation's document is everybody's: who comes and goes doesn't write it.
+func TestWhoEntersARelationDoesntWriteIt(t *testing.T) {
+	t.Parallel()
+	w, id := pair(t)
+	read := func() store.KV {
+		var kv store.KV
+		_, err := w.store.View(w.ctx, func(r store.Reader) (err error) {
+			kv, err = r.Get(fmt.Sprintf("m/%s/relation/%d", w.UUID(), id))
+			return err
+		})
+		w.ok(err)
+		return kv
+	}
+	before := read()
+	w.leave("mysql/0", id)
+	w.enter("mysql/0", id)
+	if after := read(); after.Rev != before.Rev {
+		t.Errorf("the relation was written at revision %d", after.Rev)
+	}
+}
+
 func TestLifecycles(t *testing.T) {
 	t.Parallel()
 	statetest.Lifecycles(t, func(t testing.TB) store.Store {

@@ -192,7 +192,7 @@ func (c *Controller) Open(info ModelInfo) *Model { return c.open(info) }
 // Watch tells when models are added, change their life, or go; see
 // store.Store.Watch for from and the channel.
 func (c *Controller) Watch(ctx context.Context, from int64) (<-chan store.Batch, error) {
-	ch, err := c.store.Watch(ctx, modelsPrefix, from)
+	ch, err := c.store.Watch(ctx, []store.Keys{store.Below(modelsPrefix)}, from)
 	return ch, errors.Trace(err)
 }
 

@@ -202,7 +202,7 @@ func (t *txn) putOrRemove(app ApplicationDoc) error {
 			return errors.Trace(err)
 		}
 	}
-	return t.cleanupHistory(ApplicationStatus, app.Name)
+	return t.dropHistory(ApplicationStatus, app.Name)
 }
 
 // referenced changes an application's counts and removes it with its last

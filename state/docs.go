@@ -205,8 +205,6 @@ type RelationDoc struct {
 	Suspended bool `json:"suspended,omitempty"`
 	// SuspendedMessage says for people why it is.
 	SuspendedMessage string `json:"suspended-message,omitempty"`
-	// Units counts the units in scope.
-	Units int `json:"units"`
 	// Since is when it was made.
 	Since time.Time `json:"since"`
 	// Across: it is one half of a relation across models.
@@ -276,12 +274,6 @@ func (c *configDoc) UnmarshalJSON(b []byte) error {
 // portsDoc has the ports open on a machine.
 type portsDoc struct {
 	Units map[model.UnitName]model.Ports `json:"units"`
-}
-
-// statusDoc is a current status; Seq counts those before it, for the history.
-type statusDoc struct {
-	model.Status
-	Seq int `json:"seq"`
 }
 
 // consumerDoc says that a unit reads a secret: the revision that it gets until

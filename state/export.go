@@ -17,8 +17,9 @@ import (
 	"github.com/unitd/unitd/pattern"
 )
 
-// exportFormat is the version of what Export writes.
-const exportFormat = 1
+// exportFormat is the version of what Export writes. Import reads former ones too,
+// whose documents are as those of a store of format 2 and earlier.
+const exportFormat = 2
 
 // An exported model is lines of JSON: a header, what each revision wrote of what
 // is still there, in their order, the files of charms and resources, which the

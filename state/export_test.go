@@ -193,7 +193,7 @@ func TestWhatIsNoWholeExportedModelIsntImported(t *testing.T) {
 	}{
 		{"nothing", "it is no exported model", nil},
 		{"something else", "it is no exported model", []byte("{}\n")},
-		{"a newer one", "it was exported by a newer unitd (format 2, this one knows 1)", bytes.Replace(file, []byte(`"unitd-model":1`), []byte(`"unitd-model":2`), 1)},
+		{"a newer one", "it was exported by a newer unitd (format 3, this one knows 2)", bytes.Replace(file, []byte(`"unitd-model":2`), []byte(`"unitd-model":3`), 1)},
 		{"one without its end", `cannot import model "shop": it isn't whole: its end is missing`, bytes.Join(lines[:len(lines)-2], nil)},
 		{"one without a line", `cannot import model "shop": it isn't whole, or damaged: what was read doesn't add up to what was exported`,
 			append(bytes.Join(lines[:3], nil), bytes.Join(lines[4:], nil)...)},

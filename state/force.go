@@ -96,9 +96,8 @@ var errNamedUnit = errors.NewNotSupported(nil, "k8s models do not support removi
 // gone. The error is NotFound if there is none, and NotValid for a peer relation.
 // progress may be nil: it counts units.
 func (m *Model) ForceRelation(ctx context.Context, id model.RelationID, how Force, progress Progress) error {
-	var r RelationDoc
-	_, err := m.update(ctx, func(tx *txn) (err error) {
-		r, err = tx.relation(id)
+	_, err := m.update(ctx, func(tx *txn) error {
+		r, err := tx.relation(id)
 		if err != nil {
 			return errors.NewNotFound(nil, fmt.Sprintf("relation %d not found (not found)", id))
 		}
@@ -110,7 +109,13 @@ func (m *Model) ForceRelation(ctx context.Context, id model.RelationID, how Forc
 	if err != nil || how != Abandon {
 		return errors.Trace(err)
 	}
-	return unfinished(m.abandonRelation(ctx, id, newCounter(r.Units, progress)))
+	var in []model.UnitName
+	if progress != nil {
+		if in, err = m.InScope(ctx, id); err != nil {
+			return unfinished(err)
+		}
+	}
+	return unfinished(m.abandonRelation(ctx, id, newCounter(len(in), progress)))
 }
 
 func unfinished(err error) error {
@@ -191,7 +196,7 @@ func (m *Model) abandonLeft(ctx context.Context, left leftOf, counted *counter) 
 	for _, r := range left.relations {
 		_, err := m.update(ctx, func(tx *txn) error { return tx.destroyRelation(r.ID, Abandon) })
 		if err == nil {
-			err = m.abandonRelation(ctx, r.ID, newCounter(r.Units, nil))
+			err = m.abandonRelation(ctx, r.ID, newCounter(0, nil))
 		}
 		if err != nil {
 			return errors.Annotatef(err, "cannot remove relation %q", r.Key)
@@ -243,7 +248,7 @@ func (m *Model) haveLeave(ctx context.Context, id model.RelationID, counted *cou
 				return errors.Trace(err)
 			}
 			if n, err = tx.leaveSome(r); err == nil && n == 0 {
-				err = tx.removeRelation(r) // nobody is in it, whatever it counts
+				err = tx.removeRelation(r) // nobody is in it
 			}
 			return errors.Trace(err)
 		})

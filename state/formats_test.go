@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/juju/clock"
 
@@ -30,6 +31,8 @@ var kept = []struct {
 	{"1", "etcd", "30cf959d9da2b3aa46a5b9f1fd92e63097d2451d77da75837e7d80b6ecff83b1"},
 	{"2", "sqlite", "4234a917cc94bb1f10c1995942b60cb9d293c67f97d978a166438c5460f9a1c6"},
 	{"2", "etcd", "8b4e66fc0ad1ecb52bea356214e3aef88edeb907cbca06e32b175f3cd7cee840"},
+	{"3", "sqlite", "e1ab8701f52e4a99b3b8e31f7658236c96a8c35ec1675a4c8b33a40760a5a6c7"},
+	{"3", "etcd", "1f20e455f9a9963d5e48af5413787a547256c19326171c978224b3960e677097"},
 }
 
 // openKept opens a copy of a store that testdata/formats has.
@@ -140,6 +143,7 @@ func openKeptIn(t *testing.T, engine string) {
 					t.Errorf("%s was written", key)
 				}
 			}
+			moveHistory(t, s, m, k.engine)
 		})
 	}
 }
@@ -192,5 +196,46 @@ func readKept(t *testing.T, m *state.Model) {
 	}
 	if err := m.FileContent(ctx, state.File{SHA256: charm.SHA256, Size: charm.Size}, io.Discard); err != nil {
 		t.Error(err)
+	}
+}
+
+// moveHistory has a unit of a store of any format go on with its history: what there was
+// of it is in it, and nothing is left of what it was up to format 2.
+func moveHistory(t *testing.T, s store.Store, m *state.Model, engine string) {
+	t.Helper()
+	ctx := t.Context()
+	history := func() []model.Status {
+		h, err := m.StatusHistory(ctx, state.AgentStatus, "site/0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return h
+	}
+	was := history()
+	// The test loads etcd's in the order of keys, so its lines are older than the unit.
+	if engine == "sqlite" && (len(was) < 10 || was[len(was)-1].Status != model.StatusIdle) {
+		t.Fatalf("the history is %+v", was)
+	}
+	if err := m.SetStatus(ctx, state.AgentStatus, "site/0", model.Status{Status: model.StatusExecuting, Message: "now"}); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		now := history()
+		if len(now) != min(10, len(was)+1) || now[len(now)-1].Message != "now" {
+			t.Fatalf("the history is %+v", now)
+		}
+		for i, kept := range was[max(0, len(was)-9):] {
+			if now[i].Status != kept.Status || now[i].Message != kept.Message || !now[i].Since.Equal(kept.Since.Truncate(time.Millisecond)) {
+				t.Errorf("line %d is %+v, was %+v", i, now[i], kept)
+			}
+		}
+		if err := m.RunCleanups(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for key := range rawDocuments(t, s) {
+		if strings.Contains(key, "/status-history/agent/site/0/") {
+			t.Errorf("%s is left", key)
+		}
 	}
 }

@@ -21,7 +21,9 @@ type FullStatus struct {
 	Machines     []MachineView
 	Applications []ApplicationView
 	Relations    []RelationDoc
-	Storage      []StorageView
+	// Suspending are the relations that are suspended, and that units have still to leave.
+	Suspending map[model.RelationID]bool
+	Storage    []StorageView
 	// SAAS is what the model has consumed of others, and Offers what it offers them.
 	SAAS   []SAASView
 	Offers []OfferView
@@ -136,6 +138,15 @@ func (s *FullStatus) read(r docs) error {
 		return errors.Trace(err)
 	}
 	slices.SortFunc(s.Relations, func(a, b RelationDoc) int { return int(a.ID - b.ID) })
+	s.Suspending = map[model.RelationID]bool{}
+	for _, rel := range s.Relations {
+		if !rel.Suspended {
+			continue
+		}
+		if s.Suspending[rel.ID], err = r.anybodyIn(rel.ID); err != nil {
+			return errors.Trace(err)
+		}
+	}
 	if s.Storage, err = r.allStorage(); err != nil {
 		return errors.Trace(err)
 	}

@@ -41,7 +41,7 @@ func (c *Controller) Import(ctx context.Context, r io.Reader, incomplete bool) (
 	if err := i.lines.Decode(&header); err != nil || header.Format == 0 || header.Model.UUID == "" {
 		return nil, errors.NewNotValid(nil, "it is no exported model")
 	}
-	if header.Format != exportFormat {
+	if header.Format > exportFormat {
 		return nil, errors.NewNotValid(nil, fmt.Sprintf("it was exported by a newer unitd (format %d, this one knows %d)", header.Format, exportFormat))
 	}
 	if header.Incomplete && !incomplete {

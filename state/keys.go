@@ -116,9 +116,12 @@ const (
 )
 
 func statusKey(k StatusKind, name string) string { return "status/" + string(k) + "/" + name }
-func historyOf(k StatusKind, name string) string {
-	return "status-history/" + string(k) + "/" + name + "/"
+func historyKey(k StatusKind, name string) string {
+	return "status-history/" + string(k) + "/" + name
 }
+
+// formerHistory lists the documents of a history of format 2.
+func formerHistory(k StatusKind, name string) string { return historyKey(k, name) + "/" }
 
 // splitKey takes a key apart: "unit/mysql/0" is "unit" and "mysql/0".
 func splitKey(key string) (kind, rest string) {

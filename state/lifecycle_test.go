@@ -32,10 +32,10 @@ func TestLifecycleSentences(t *testing.T) {
 		_, err := w.DestroyApplication(w.ctx, "mysql")
 		w.ok(err)
 		w.is("relation", w.relationLife(id), "dying")
-		r, err := w.Relation(w.ctx, id)
+		in, err := w.InScope(w.ctx, id)
 		w.ok(err)
-		if r.Units != 3 {
-			t.Errorf("%d units in scope, want 3", r.Units)
+		if len(in) != 3 {
+			t.Errorf("%d units in scope, want 3", len(in))
 		}
 	})
 

@@ -71,13 +71,13 @@ func TestOneAgentManagesAModel(t *testing.T) {
 			w.clock.now = w.clock.now.Add(-time.Hour) // as a host whose clock is behind
 			second := w.agent(row.id, "run-2")
 			err := second.manage(row.claim)
-			_, wrote := second.model.Mark(w.ctx)
+			_, wrote := second.model.Mark(w.ctx, "")
 			if row.want != "" {
 				w.fails(err, row.want)
 				if !errors.Is(err, state.ErrManaged) || !errors.Is(wrote, state.ErrManaged) || second.lost != 1 {
 					t.Errorf("refused with %v, it wrote with %v, and was told %d times", err, wrote, second.lost)
 				}
-				_, err := first.model.Mark(w.ctx)
+				_, err := first.model.Mark(w.ctx, "")
 				w.ok(err)
 				return
 			}
@@ -87,7 +87,7 @@ func TestOneAgentManagesAModel(t *testing.T) {
 				t.Errorf("managed by %+v, alive: %v, %v", doc, alive, err)
 			}
 			// The first one changes nothing any more, and is told once it tries to.
-			_, err = first.model.Mark(w.ctx)
+			_, err = first.model.Mark(w.ctx, "")
 			if !errors.Is(err, state.ErrManaged) || first.lost != 1 || !errors.Is(first.manage(state.Stay), state.ErrManaged) {
 				t.Errorf("the first one wrote with %v, and was told %d times", err, first.lost)
 			}

@@ -24,6 +24,9 @@ const (
 	// the names that stand for charms by path.
 	CharmhubURL  = "charmhub-url"
 	CharmAliases = "charm-aliases"
+	// StatusHistoryLines is how many statuses are kept of a unit's workload, of its agent,
+	// and of an application.
+	StatusHistoryLines = "status-history-lines"
 )
 
 // ModelConfigDefaults are the known settings with their defaults.
@@ -36,6 +39,7 @@ func ModelConfigDefaults() map[string]string {
 		"default-base":       "",
 		CharmhubURL:          "https://api.charmhub.io",
 		CharmAliases:         "",
+		StatusHistoryLines:   "10",
 		"development":        "false",
 		"test-mode":          "false",
 		"secret-backend":     "auto",
@@ -138,6 +142,10 @@ func checkModelSetting(k, v string) error {
 	case CharmAliases:
 		if v != "" && !filepath.IsAbs(v) {
 			return errors.NewNotValid(nil, fmt.Sprintf("%s: %q is not the absolute path of a file", k, v))
+		}
+	case StatusHistoryLines:
+		if n, err := strconv.Atoi(v); err != nil || n < 1 || n > maxHistoryLines {
+			return errors.NewNotValid(nil, fmt.Sprintf("%s: %q is not a number from 1 to %d", k, v, maxHistoryLines))
 		}
 	case RetryHooks, "development", "test-mode":
 		if _, err := strconv.ParseBool(v); err != nil {

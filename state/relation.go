@@ -243,7 +243,11 @@ func (t *txn) destroyRelation(id model.RelationID, how Force) error {
 		return t.strangersLeave(r)
 	}
 	r.Life, r.Force = model.Dying, max(r.Force, how)
-	if r.Units == 0 {
+	in, err := t.anybodyIn(id)
+	if err != nil {
+		return errors.Trace(err)
+	}
+	if !in {
 		return t.removeRelation(r)
 	}
 	if how == Abandon {

@@ -75,7 +75,7 @@ func (m *Model) destroyRelations(ctx context.Context, rels []RelationDoc, how Fo
 			continue
 		}
 		for _, r := range some {
-			if err := m.abandonRelation(ctx, r.ID, newCounter(r.Units, nil)); err != nil {
+			if err := m.abandonRelation(ctx, r.ID, newCounter(0, nil)); err != nil {
 				return errors.Annotatef(err, "cannot remove relation %q", r.Key)
 			}
 		}

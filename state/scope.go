@@ -87,11 +87,7 @@ func (m *Model) EnterScope(ctx context.Context, unit model.UnitName, id model.Re
 		if err != nil {
 			return errors.Trace(err)
 		}
-		r.Units++
-		if err := tx.noteLeader(&r, unit, true); err != nil {
-			return errors.Trace(err)
-		}
-		if err := tx.putRelation(r); err != nil {
+		if err := tx.noteLeader(r, unit, true); err != nil {
 			return errors.Trace(err)
 		}
 		if err := tx.put(scopeOfUnit(unit, id), id); err != nil {
@@ -199,17 +195,29 @@ func (t *txn) leave(id model.RelationID, part string, unit model.UnitName, why m
 	if err := t.dropScope(r, part, unit); err != nil {
 		return errors.Trace(err)
 	}
-	r.Units--
-	if r.Life == model.Dying && r.Units == 0 {
-		return t.removeRelation(r)
+	if r.Life == model.Dying {
+		in, err := t.anybodyIn(id)
+		if err != nil {
+			return errors.Trace(err)
+		}
+		if !in {
+			return t.removeRelation(r)
+		}
 	}
 	if err := t.putLeft(r, part, unit, why); err != nil {
 		return errors.Trace(err)
 	}
-	if err := t.noteLeader(&r, unit, false); err != nil {
-		return errors.Trace(err)
-	}
-	return t.putRelation(r)
+	return t.noteLeader(r, unit, false)
+}
+
+// anybodyIn says whether a unit is in any part of a relation's scope. It is asked
+// only of a relation that is Dying, or is about to be: a count in the relation's
+// document would be written by each unit that enters, and all that come up at the
+// same time would be in each other's way. Who leaves at the same time is a conflict
+// of transactions then, so exactly one of them is the last.
+func (d docs) anybodyIn(id model.RelationID) (bool, error) {
+	in, err := d.Keys(d.m.prefix()+scopesOf(id), "", 1)
+	return len(in) > 0, errors.Trace(err)
 }
 
 // inScopes are at most limit of the relations that the unit is in the scope of.

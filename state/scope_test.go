@@ -2,6 +2,7 @@ package state_test
 
 import (
 	"maps"
+	"slices"
 	"testing"
 
 	"github.com/juju/errors"
@@ -24,15 +25,15 @@ func TestEnterScope(t *testing.T) {
 	}
 	refused := func(w *world, unit model.UnitName, id model.RelationID) {
 		w.Helper()
-		before, err := w.Relation(w.ctx, id)
+		before, err := w.InScope(w.ctx, id)
 		w.ok(err)
 		if err := w.EnterScope(w.ctx, unit, id, nil); !errors.Is(err, state.ErrCannotEnterScope) {
 			w.Errorf("entering: %v", err)
 		}
-		after, err := w.Relation(w.ctx, id)
+		after, err := w.InScope(w.ctx, id)
 		w.ok(err)
-		if after.Units != before.Units {
-			w.Errorf("%d units in scope, want %d", after.Units, before.Units)
+		if !slices.Equal(after, before) {
+			w.Errorf("in scope are %v, want %v", after, before)
 		}
 	}
 
@@ -54,12 +55,12 @@ func TestEnterScope(t *testing.T) {
 		w, id := related(t)
 		w.ok(w.EnterScope(w.ctx, "mysql/0", id, model.Settings{"a": "1"}))
 		w.ok(w.EnterScope(w.ctx, "mysql/0", id, model.Settings{"a": "2"}))
-		r, err := w.Relation(w.ctx, id)
+		in, err := w.InScope(w.ctx, id)
 		w.ok(err)
 		got, err := w.Settings(w.ctx, id, "mysql/0")
 		w.ok(err)
-		if r.Units != 1 || got["a"] != "1" {
-			t.Errorf("%d units in scope, settings %v", r.Units, got)
+		if len(in) != 1 || got["a"] != "1" {
+			t.Errorf("%d units in scope, settings %v", len(in), got)
 		}
 	})
 
@@ -138,10 +139,10 @@ func TestLeaveScope(t *testing.T) {
 		w.enter("mysql/0", id)
 		w.enter("wordpress/0", id)
 		w.leave("mysql/0", id, id)
-		r, err := w.Relation(w.ctx, id)
+		in, err := w.InScope(w.ctx, id)
 		w.ok(err)
-		if r.Units != 1 {
-			t.Errorf("%d units in scope, want 1", r.Units)
+		if len(in) != 1 {
+			t.Errorf("%d units in scope, want 1", len(in))
 		}
 		w.leave("mysql/0", 99) // neither is leaving what is gone an error
 	})

@@ -102,7 +102,7 @@ func (h *harbour) pokedSince(rev int64) bool {
 	defer cancel()
 	changes, err := h.Watch(ctx, rev)
 	h.ok(err)
-	mark, err := h.Mark(h.ctx)
+	mark, err := h.Mark(h.ctx, "")
 	h.ok(err)
 	told := false
 	for c := range changes {

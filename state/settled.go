@@ -62,37 +62,60 @@ func (m *Model) AskSettled(ctx context.Context) (int64, error) {
 // there are several agents each must have done all up to the last that any of
 // them has written, as that may concern any other. An agent whose machine has
 // no units isn't asked.
+//
+// An agent that has joined is told of what concerns it alone. So of what was written
+// since they were asked, and concerns none of those who have answered, they have to be
+// asked anew: that is done here, once all of them have answered.
 func (m *Model) Settled(ctx context.Context, rev int64) (bool, error) {
-	done := false
-	_, err := m.view(ctx, func(r docs) error {
-		var own settledDoc
-		if _, err := r.find(settledKey, &own); err != nil {
-			return errors.Trace(err)
-		}
-		done = own.Rev >= rev
-		if !done {
-			return nil
-		}
-		kvs, err := r.List(m.prefix() + settledKey + "/")
-		if err != nil || len(kvs) == 0 {
-			return errors.Trace(err)
-		}
-		last, err := r.lastAsked(rev)
-		if err != nil {
-			return errors.Trace(err)
-		}
-		done = own.Rev >= last
-		for _, kv := range kvs {
-			id := kv.Key[len(m.prefix()+settledKey+"/"):]
-			theirs, err := r.settledOn(id, last)
-			if err != nil {
-				return errors.Trace(err)
-			}
-			done = done && theirs
-		}
-		return nil
+	var a answers
+	_, err := m.view(ctx, func(r docs) (err error) {
+		a, err = r.answers(rev)
+		return errors.Trace(err)
 	})
-	return done, errors.Trace(err)
+	if err == nil && a.again {
+		_, err = m.AskSettled(ctx)
+	}
+	return a.done, errors.Trace(err)
+}
+
+// answers are what agents have said of a revision: all is done, or they have answered
+// the last who asked, and something was written since.
+type answers struct{ done, again bool }
+
+func (d docs) answers(rev int64) (answers, error) {
+	var own settledDoc
+	if _, err := d.find(settledKey, &own); err != nil || own.Rev < rev {
+		return answers{}, errors.Trace(err)
+	}
+	kvs, err := d.List(d.m.prefix() + settledKey + "/")
+	if err != nil || len(kvs) == 0 {
+		return answers{done: true}, errors.Trace(err)
+	}
+	last, err := d.lastAsked(rev)
+	if err != nil {
+		return answers{}, errors.Trace(err)
+	}
+	asked := rev
+	ask, err := d.Get(d.m.prefix() + askKey)
+	if err == nil {
+		asked = max(asked, ask.Rev)
+	} else if !errors.Is(err, errors.NotFound) {
+		return answers{}, errors.Trace(err)
+	}
+	done, answered := own.Rev >= last, own.Rev >= asked
+	for _, kv := range kvs {
+		id := kv.Key[len(d.m.prefix()+settledKey+"/"):]
+		theirs, err := d.settledOn(id, last)
+		if err != nil {
+			return answers{}, errors.Trace(err)
+		}
+		heard, err := d.settledOn(id, asked)
+		if err != nil {
+			return answers{}, errors.Trace(err)
+		}
+		done, answered = done && theirs, answered && heard
+	}
+	return answers{done: done, again: !done && answered && last > asked}, nil
 }
 
 // settledOn says whether the agent of a machine has done all up to rev.

@@ -2,9 +2,7 @@ package state
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/juju/errors"
@@ -12,9 +10,6 @@ import (
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state/store"
 )
-
-// historyLength is how many former statuses are kept of each entity.
-const historyLength = 50
 
 // SetStatus sets the workload or agent status of a unit, or that of an
 // application; the zero Since is now. Nothing is written for a status that is
@@ -82,31 +77,29 @@ func (t *txn) setApplicationStatus(name string, s model.Status) error {
 }
 
 func (t *txn) setStatus(kind StatusKind, name string, s model.Status) error {
-	var doc statusDoc
-	if _, err := t.find(statusKey(kind, name), &doc); err != nil {
+	last, err := t.status(kind, name)
+	if err != nil {
 		return errors.Trace(err)
 	}
-	same := doc.Status.Status == s.Status && doc.Message == s.Message && len(doc.Data) == 0 && len(s.Data) == 0
+	same := last.Status == s.Status && last.Message == s.Message && len(last.Data) == 0 && len(s.Data) == 0
 	if same && kind == AgentStatus {
 		return nil
 	}
 	if s.Since.IsZero() {
 		s.Since = t.now()
 	}
-	doc.Status = s
 	if !same {
-		doc.Seq++
-		if err := t.put(historyOf(kind, name)+fmt.Sprintf("%03d", doc.Seq%historyLength), doc); err != nil {
+		if err := t.addHistory(kind, name, s); err != nil {
 			return errors.Trace(err)
 		}
 	}
-	return t.put(statusKey(kind, name), doc)
+	return t.put(statusKey(kind, name), s)
 }
 
 func (d docs) status(kind StatusKind, name string) (model.Status, error) {
-	var doc statusDoc
-	_, err := d.find(statusKey(kind, name), &doc)
-	return doc.Status, errors.Trace(err)
+	var s model.Status
+	_, err := d.find(statusKey(kind, name), &s)
+	return s, errors.Trace(err)
 }
 
 // StatusOf reads a status as it was set; the zero Status where none was.
@@ -119,51 +112,20 @@ func (m *Model) StatusOf(ctx context.Context, kind StatusKind, name string) (mod
 	return s, errors.Trace(err)
 }
 
-// StatusHistory are the newest statuses of an entity, oldest first.
+// StatusHistory are the newest statuses of an entity, oldest first: as many as
+// StatusHistoryLines says, and fewer where they are long. Their times are whole
+// milliseconds.
 func (m *Model) StatusHistory(ctx context.Context, kind StatusKind, name string) ([]model.Status, error) {
-	var history []statusDoc
+	var h historyDoc
 	_, err := m.view(ctx, func(r docs) (err error) {
-		history, err = r.statusHistory(kind, name)
+		h, _, err = r.history(kind, name)
 		return errors.Trace(err)
 	})
-	all := make([]model.Status, len(history))
-	for i, doc := range history {
-		all[i] = doc.Status
+	all := make([]model.Status, len(h))
+	for i, line := range h {
+		all[i] = line.Status
 	}
 	return all, errors.Trace(err)
-}
-
-func (d docs) statusHistory(kind StatusKind, name string) ([]statusDoc, error) {
-	owner := unitKey(model.UnitName(name))
-	if kind == ApplicationStatus {
-		owner = applicationKey(name)
-	}
-	entity, err := d.Get(d.m.prefix() + owner)
-	if errors.Is(err, errors.NotFound) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, errors.Trace(err)
-	}
-	kvs, err := d.List(d.m.prefix() + historyOf(kind, name))
-	if err != nil {
-		return nil, errors.Trace(err)
-	}
-	var history []statusDoc
-	for _, kv := range kvs {
-		// Until the cleanup queue is run there may be some of a former entity
-		// of the same name.
-		if kv.Rev < entity.CreateRev {
-			continue
-		}
-		var doc statusDoc
-		if err := json.Unmarshal(kv.Value, &doc); err != nil {
-			return nil, errors.Annotatef(err, "document %s", kv.Key)
-		}
-		history = append(history, doc)
-	}
-	slices.SortFunc(history, func(a, b statusDoc) int { return a.Seq - b.Seq })
-	return history, nil
 }
 
 // UnitStatuses are the workload statuses of an application's units, and the

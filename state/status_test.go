@@ -2,6 +2,8 @@ package state_test
 
 import (
 	"fmt"
+	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -74,12 +76,26 @@ func TestStatusHistory(t *testing.T) {
 		w.ok(w.SetStatus(w.ctx, state.WorkloadStatus, "mysql/0", s))
 		w.ok(w.SetStatus(w.ctx, state.WorkloadStatus, "mysql/0", s)) // said again, it isn't kept again
 	}
-	h := history("mysql/0")
-	if len(h) != 50 {
-		t.Fatalf("%d statuses are kept, want 50", len(h))
+	messages := func() string {
+		var all []string
+		for _, s := range history("mysql/0") {
+			all = append(all, s.Message)
+		}
+		return strings.Join(all, " ")
 	}
-	for i, s := range h {
-		w.is("message", s.Message, fmt.Sprint(70+i))
+	w.is("history", messages(), "110 111 112 113 114 115 116 117 118 119")
+	w.ok(w.SetModelConfig(w.ctx, map[string]string{state.StatusHistoryLines: "3"}, nil))
+	w.ok(w.SetStatus(w.ctx, state.WorkloadStatus, "mysql/0", status("maintenance", "120")))
+	w.is("history of three lines", messages(), "118 119 120")
+	whole := model.Status{Status: "blocked", Message: "no <db>", Data: map[string]any{"relation-id": 3.0}, Since: time.UnixMilli(1_700_000_000_123).UTC()}
+	w.ok(w.SetStatus(w.ctx, state.WorkloadStatus, "mysql/0", whole))
+	if h := history("mysql/0"); !reflect.DeepEqual(h[2], whole) {
+		t.Errorf("kept is %+v, want %+v", h[2], whole)
+	}
+	w.ok(w.SetStatus(w.ctx, state.WorkloadStatus, "mysql/0", status("blocked", strings.Repeat("x", 60_000))))
+	w.ok(w.SetStatus(w.ctx, state.WorkloadStatus, "mysql/0", status("blocked", strings.Repeat("y", 60_000))))
+	if h := history("mysql/0"); len(h) != 1 || h[0].Message[0] != 'y' {
+		t.Errorf("%d long statuses are kept, want the newest", len(h))
 	}
 	if h := history("mysql/1"); len(h) != 1 {
 		t.Errorf("another unit's history: %+v", h)

@@ -169,7 +169,7 @@ func (t *txn) removeUnit(u UnitDoc) error {
 		return errors.Trace(err)
 	}
 	for _, k := range []StatusKind{AgentStatus, WorkloadStatus} {
-		if err := t.cleanupHistory(k, name); err != nil {
+		if err := t.dropHistory(k, name); err != nil {
 			return errors.Trace(err)
 		}
 	}

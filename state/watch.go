@@ -2,7 +2,6 @@ package state
 
 import (
 	"context"
-	"strconv"
 	"strings"
 
 	"github.com/juju/errors"
@@ -17,10 +16,11 @@ type Change struct {
 	Rev int64
 	// Units whose own documents, pods, or what they have to do, changed, Applications whose documents,
 	// configuration or leadership did, Relations with their scopes and
-	// settings, Machines with their tasks.
+	// settings, Machines with their tasks. Of a unit that has left a scope it is its
+	// own as well: it needn't have been its agent that had it leave.
 	Units        map[model.UnitName]bool
 	Applications map[string]bool
-	Relations    map[model.RelationID]bool
+	Relations    map[model.RelationID]*Touched
 	Machines     map[string]bool
 	// Secrets: there may be something new for those who own or read secrets.
 	Secrets bool
@@ -44,7 +44,14 @@ type Change struct {
 // Watch tells of what changes in the model after revision from (0: from now)
 // until ctx ends; then the channel is closed.
 func (m *Model) Watch(ctx context.Context, from int64) (<-chan Change, error) {
-	batches, err := m.store.Watch(ctx, m.prefix(), from)
+	changes, err := m.WatchOf(ctx, []store.Keys{store.Below(m.prefix())}, from)
+	return changes, errors.Trace(err)
+}
+
+// WatchOf is Watch of these keys alone, which are those of Concerning or some of the
+// model's.
+func (m *Model) WatchOf(ctx context.Context, of []store.Keys, from int64) (<-chan Change, error) {
+	batches, err := m.store.Watch(ctx, of, from)
 	if err != nil {
 		return nil, errors.Trace(err)
 	}
@@ -68,7 +75,7 @@ func (m *Model) change(b store.Batch) Change {
 	c := Change{
 		Rev: b.Rev, Resync: b.Resync, Status: !b.Resync,
 		Units: map[model.UnitName]bool{}, Applications: map[string]bool{},
-		Relations: map[model.RelationID]bool{}, Machines: map[string]bool{},
+		Relations: map[model.RelationID]*Touched{}, Machines: map[string]bool{},
 	}
 	for _, e := range b.Events {
 		kind, rest := splitKey(strings.TrimPrefix(e.Key, m.prefix()))
@@ -89,9 +96,10 @@ func (m *Model) change(b store.Batch) Change {
 			app, _, _ := strings.Cut(rest, "/")
 			c.Applications[app] = true
 		case "relation", "scope", "settings":
-			id, _, _ := strings.Cut(rest, "/")
-			if n, err := strconv.Atoi(id); err == nil {
-				c.Relations[model.RelationID(n)] = true
+			c.touched(kind, rest)
+		case "scope-of":
+			if words := strings.SplitN(rest, "/", 3); len(words) == 3 && e.Deleted {
+				c.Units[model.UnitName(words[0]+"/"+words[1])] = true
 			}
 		case "secret", "secret-reader", "secret-news":
 			c.Secrets = true
@@ -128,6 +136,9 @@ func tellsOnly(kind string) bool {
 	return false
 }
 
+// markOf is the mark of the agent of a machine of ManualProvider.
+func markOf(machine string) string { return markKey + "/" + machine }
+
 const (
 	settledKey = "settled"
 	markKey    = "mark"
@@ -136,9 +147,14 @@ const (
 )
 
 // Mark writes something that nobody reads and returns its revision: once a
-// watch has come to it, all that was written before has come too.
-func (m *Model) Mark(ctx context.Context) (int64, error) {
-	rev, err := m.update(ctx, func(tx *txn) error { return tx.put(markKey, tx.now()) }, store.Relaxed)
+// watch has come to it, all that was written before has come too. machine is that of
+// an agent that has joined, else empty: marks of others needn't be told.
+func (m *Model) Mark(ctx context.Context, machine string) (int64, error) {
+	key := markKey
+	if machine != "" {
+		key = markOf(machine)
+	}
+	rev, err := m.update(ctx, func(tx *txn) error { return tx.put(key, tx.now()) }, store.Relaxed)
 	return rev, errors.Trace(err)
 }
 

@@ -91,7 +91,7 @@ func TestWatchTellsWhomAChangeConcerns(t *testing.T) {
 		}, "mysql mysql/0"},
 		{"who leaves a scope concerns the relation", func(w *world, id model.RelationID) error {
 			return w.LeaveScope(w.ctx, "mysql/0", id)
-		}, "relation:1"},
+		}, "mysql/0 relation:1"},
 		{"a resolution concerns its unit", func(w *world, _ model.RelationID) error {
 			w.ok(w.Tell(w.ctx, "mysql/1", state.Report{Failed: &state.FailureDoc{Run: 3}}))
 			return w.Resolve(w.ctx, "mysql/1", true)
@@ -177,4 +177,75 @@ func TestWatch(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Who may see what has changed of a relation looks again, and nobody else: units of
+// a side see the other side, and peers each other.
+func TestOfARelationThoseAreToldWhoCanSeeWhatChanged(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name string
+		act  func(w *world, peers, id model.RelationID) error
+		want string
+	}{
+		{"who enters is seen by the other side", func(w *world, _, id model.RelationID) error {
+			return w.EnterScope(w.ctx, "wordpress/0", id, nil)
+		}, "mysql/0 mysql/1"},
+		{"a peer that enters is seen by the others", func(w *world, peers, _ model.RelationID) error {
+			return w.EnterScope(w.ctx, "mysql/0", peers, nil)
+		}, "mysql/1"},
+		{"settings are the other side's to see", func(w *world, _, id model.RelationID) error {
+			return w.wrote("mysql/0", id, model.RelationChange{Unit: model.Settings{"a": "1"}})
+		}, "wordpress/0"},
+		{"so are an application's", func(w *world, _, id model.RelationID) error {
+			return w.wrote("mysql/0", id, model.RelationChange{Application: model.Settings{"a": "1"}})
+		}, "wordpress/0"},
+		{"those of peers are for all of them", func(w *world, peers, _ model.RelationID) error {
+			return w.wrote("mysql/0", peers, model.RelationChange{Application: model.Settings{"a": "1"}})
+		}, "mysql/0 mysql/1"},
+		{"its life is everybody's", func(w *world, _, id model.RelationID) error {
+			return w.DestroyRelationID(w.ctx, id)
+		}, "mysql/0 mysql/1 wordpress/0"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.deploy(mysql, 2)
+			w.deploy(wordpress, 1)
+			id := w.relate("wordpress", "mysql")
+			const peers = model.RelationID(0)
+			w.enter("mysql/0", id)
+			w.lead("mysql/0")
+			rev := w.snapshot("mysql/0").Rev
+			ch, err := w.Watch(t.Context(), rev)
+			w.ok(err)
+			w.ok(tt.act(w, peers, id))
+			rel, err := w.Relation(w.ctx, id)
+			w.ok(err)
+			peerDoc, err := w.Relation(w.ctx, peers)
+			w.ok(err)
+			var told []string
+			for c := range ch {
+				for _, u := range []model.UnitName{"mysql/0", "mysql/1", "wordpress/0"} {
+					for touched, r := range map[*state.Touched]state.RelationDoc{c.Relations[id]: rel, c.Relations[peers]: peerDoc} {
+						if touched != nil && touched.Concerns(u, r.Endpoints) {
+							told = append(told, string(u))
+						}
+					}
+				}
+				if len(c.Relations) > 0 {
+					break
+				}
+			}
+			w.is("told", strings.Join(told, " "), tt.want)
+		})
+	}
+}
+
+// wrote commits what a hook of the unit has written into a relation.
+func (w *world) wrote(unit model.UnitName, id model.RelationID, change model.RelationChange) error {
+	epoch, _, err := w.Leads(w.ctx, unit)
+	w.ok(err)
+	return w.CommitHook(w.ctx, state.HookCommit{Unit: unit, Run: 1, LeaveScope: model.NoRelation,
+		Changes: model.Changes{Epoch: epoch, Relations: map[model.RelationID]model.RelationChange{id: change}}})
 }

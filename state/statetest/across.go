@@ -140,7 +140,7 @@ func loadHalves(r store.Reader, prefix string, into map[model.RelationID]half) e
 
 // text is what the half says, in lines.
 func (h half) text() string {
-	lines := []string{fmt.Sprintf("%s, suspended %t %q, %d units, force %d", h.Life, h.Suspended, h.SuspendedMessage, h.Units, h.Force)}
+	lines := []string{fmt.Sprintf("%s, suspended %t %q, force %d", h.Life, h.Suspended, h.SuspendedMessage, h.Force)}
 	for key, value := range h.docs {
 		lines = append(lines, key+" "+value)
 	}

@@ -143,11 +143,14 @@ type Store interface {
 	// error of fn is returned as it is and nothing is committed. The result is
 	// the revision of the commit; where fn wrote nothing, the one it read.
 	Update(ctx context.Context, fn func(Tx) error, opts ...Option) (int64, error)
-	// Watch tells of every change after revision from (0: after now) to keys
-	// that begin with prefix, in order, until ctx is done; then the channel is
-	// closed. Several changes to one key may come as one event with the newest
-	// revision. A slow reader loses nothing.
-	Watch(ctx context.Context, prefix string, from int64) (<-chan Batch, error)
+	// Watch tells of every change after revision from (0: after now) to the keys
+	// of, in order, until ctx is done; then the channel is closed. What one
+	// transaction has changed of them comes in one batch. Several changes to one
+	// key may come as one event with the newest revision. A slow reader loses
+	// nothing. Who wants to be told of other keys ends the watch, and begins one
+	// after the Rev of the last batch: nothing is missed of keys that were watched
+	// before; at those that are new it has to look after it was told that.
+	Watch(ctx context.Context, of []Keys, from int64) (<-chan Batch, error)
 	// Grant makes a lease that expires ttl after it was last kept alive, by the
 	// engine's time. An engine may round ttl up to whole seconds.
 	Grant(ctx context.Context, ttl time.Duration) (LeaseID, error)

@@ -27,7 +27,7 @@ func TestAStoreOutlivesTheMembersOfItsCluster(t *testing.T) {
 	t.Parallel()
 	members := etcdtest.Cluster(t, 3)
 	s, other := open(t, clusterURL(members)), open(t, clusterURL(members))
-	ch, err := s.Watch(t.Context(), "n", 0)
+	ch, err := s.Watch(t.Context(), []store.Keys{store.Below("n")}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -112,7 +112,7 @@ func told(t *testing.T, ch <-chan store.Batch, rev int64) (keys string, resync b
 func TestAWatchGoesOnWhereItWasCutOff(t *testing.T) {
 	t.Parallel()
 	w, s, direct := wired(t, etcdtest.URL(t))
-	ch, err := s.Watch(t.Context(), "k/", 0)
+	ch, err := s.Watch(t.Context(), []store.Keys{store.Below("k/")}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +129,7 @@ func TestAWatchGoesOnWhereItWasCutOff(t *testing.T) {
 func TestAWatchThatWasCutOffWhileHistoryWasForgottenResyncs(t *testing.T) {
 	t.Parallel()
 	w, s, direct := wired(t, etcdtest.Alone(t)) // compaction is for all prefixes
-	ch, err := s.Watch(t.Context(), "k/", 0)
+	ch, err := s.Watch(t.Context(), []store.Keys{store.Below("k/")}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/juju/errors"
@@ -37,10 +38,11 @@ const (
 	keepRevisions = 100_000
 	trimEvery     = 1_000
 
-	// format is the layout of keys that this program writes. In former, which it
-	// reads, no document has a checksum, see package state; the keys are the same.
-	format = "2"
-	former = "1"
+	// format is the layout of keys that this program writes. It reads former ones: in
+	// format 1 no document has a checksum, see package state, and up to format 2 each
+	// status of a history is a document, and relations count their units. What this
+	// package does with keys is the same in all of them.
+	format = "3"
 )
 
 // Options say where the store is. Endpoints and Prefix are needed.
@@ -54,6 +56,11 @@ type Options struct {
 	Username, Password string       // of etcd's own users; empty: none
 	Log                *slog.Logger // gets what goes wrong in the background; nil: nowhere
 
+	// Former is asked before a store of a former format is given that of this
+	// program, by which earlier ones know it no more; its error is that of Open.
+	// Nil: nothing speaks against that.
+	Former func(store.Reader) error
+
 	files map[string]string // the parameters of the URL, for URL
 }
 
@@ -63,13 +70,16 @@ type Store struct {
 	prefix string // with a slash at its end
 	names  string // of the endpoints, for people
 	log    *slog.Logger
-	turn   chan struct{} // holds one: for Updates that have lost against another
+	former func(store.Reader) error // Options.Former
+	turn   chan struct{}            // holds one: for Updates that have lost against another
 
 	mu     sync.Mutex
 	closed bool
 	stop   context.CancelFunc
 	ctx    context.Context
 	done   sync.WaitGroup
+
+	streams atomic.Int64 // the number of the newest stream of watches
 }
 
 var _ store.Store = (*Store)(nil)
@@ -104,7 +114,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if err != nil {
 		return nil, errors.Annotatef(readable(err, names), "cannot open the store")
 	}
-	s := &Store{client: client, prefix: o.Prefix + "/", names: names, log: o.Log, turn: make(chan struct{}, 1)}
+	s := &Store{client: client, prefix: o.Prefix + "/", names: names, log: o.Log, former: o.Former, turn: make(chan struct{}, 1)}
 	s.turn <- struct{}{}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	if err = s.knock(ctx, o.Endpoints); err == nil {
@@ -133,8 +143,8 @@ func (s *Store) knock(ctx context.Context, endpoints []string) error {
 }
 
 // settle reads which layout the store has, and says so where it is new. One of
-// the former layout gets the number of this one, so that no older program opens
-// it any more, from the first who may do that.
+// a former layout gets the number of this one, so that no older program opens
+// it any more, from who may do that: nobody else can open it before.
 func (s *Store) settle(ctx context.Context) error {
 	key := s.prefix + "format"
 	resp, err := requestFor(ctx, s, connecting, func(ctx context.Context) (*clientv3.GetResponse, error) { return s.client.Get(ctx, key) })
@@ -146,8 +156,12 @@ func (s *Store) settle(ctx context.Context) error {
 		switch got := string(resp.Kvs[0].Value); got {
 		case format:
 			return nil
-		case former:
-			was = resp.Kvs[0].ModRevision
+		case "1", "2":
+			if was = resp.Kvs[0].ModRevision; s.former != nil {
+				if _, err := s.View(ctx, s.former); err != nil {
+					return errors.Trace(err)
+				}
+			}
 		default:
 			return errors.NewNotValid(nil, "the store "+s.prefix+" was made by a newer unitd (format "+got+", this one knows "+format+")")
 		}
@@ -156,7 +170,8 @@ func (s *Store) settle(ctx context.Context) error {
 		return s.client.Txn(ctx).If(clientv3.Compare(clientv3.ModRevision(key), "=", was)).Then(clientv3.OpPut(key, format)).Commit()
 	})
 	if was > 0 && errors.Is(err, errors.Unauthorized) {
-		return nil
+		return errors.NewNotValid(nil, "the store "+s.prefix+" has a former format, and this user may not give it that of this unitd: "+
+			"start the agent that has the models first, or open the store as a user who may write "+key)
 	}
 	return errors.Trace(err)
 }

@@ -210,7 +210,7 @@ func TestAStoreOfANewerFormatIsRefused(t *testing.T) {
 	t.Parallel()
 	url := etcdtest.URL(t)
 	s := open(t, url)
-	etcd.SetFormat(t.Context(), s, "3")
+	etcd.SetFormat(t.Context(), s, "4")
 	o, err := etcd.ParseURL(url, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -220,14 +220,36 @@ func TestAStoreOfANewerFormatIsRefused(t *testing.T) {
 	}
 }
 
-// TestAStoreOfTheFormerFormatGetsTheNumberOfThisOne: no older program opens it
-// then.
-func TestAStoreOfTheFormerFormatGetsTheNumberOfThisOne(t *testing.T) {
+// TestAStoreOfAFormerFormatGetsTheNumberOfThisOne: no older program opens it
+// then. Who may speak against it is asked before.
+func TestAStoreOfAFormerFormatGetsTheNumberOfThisOne(t *testing.T) {
 	t.Parallel()
-	url := etcdtest.URL(t)
-	s := open(t, url)
-	etcd.SetFormat(t.Context(), s, "1")
-	if got := etcd.Format(t.Context(), open(t, url)); got != "2" {
-		t.Errorf("the format is %s", got)
+	for _, former := range []string{"1", "2"} {
+		url := etcdtest.URL(t)
+		s := open(t, url)
+		if _, err := s.Update(t.Context(), func(tx store.Tx) error { return tx.Put("a", []byte("1")) }); err != nil {
+			t.Fatal(err)
+		}
+		etcd.SetFormat(t.Context(), s, former)
+		o, err := etcd.ParseURL(url, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		refusal := errors.New("somebody works on it")
+		o.Former = func(r store.Reader) error {
+			if _, err := r.Get("a"); err != nil {
+				t.Errorf("what is in it can't be read: %v", err)
+			}
+			return refusal
+		}
+		if _, err := etcd.Open(t.Context(), o); !errors.Is(err, refusal) {
+			t.Errorf("it is opened though that was refused: %v", err)
+		}
+		if got := etcd.Format(t.Context(), s); got != former {
+			t.Errorf("the format is %s, want %s", got, former)
+		}
+		if got := etcd.Format(t.Context(), open(t, url)); got != "3" {
+			t.Errorf("the format is %s", got)
+		}
 	}
 }

@@ -154,7 +154,7 @@ func lends(t *testing.T, s store.Store) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ch, err := s.Watch(t.Context(), "m/1/", 0)
+	ch, err := s.Watch(t.Context(), []store.Keys{store.Below("m/1/")}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,23 +13,24 @@ import (
 // rewatch is the pause before a watch that was ended is begun anew.
 const rewatch = 200 * time.Millisecond
 
-// watch is one caller's watch.
+// watch is one caller's watch. etcd watches one span at a time; those of several are
+// brought together by that type.
 type watch struct {
-	s      *Store
-	prefix string
-	told   int64              // the revision up to which everything is in batches
-	queue  []store.Batch      // what the caller hasn't taken yet
-	out    chan<- store.Batch // where to
+	s     *Store
+	spans store.Spans
+	told  int64              // the revision up to which everything is in batches
+	queue []store.Batch      // what the caller hasn't taken yet
+	out   chan<- store.Batch // where to
 }
 
 // Watch is part of store.Store.
-func (s *Store) Watch(caller context.Context, prefix string, from int64) (<-chan store.Batch, error) {
+func (s *Store) Watch(caller context.Context, of []store.Keys, from int64) (<-chan store.Batch, error) {
 	ctx, leave, err := s.enter(caller)
 	if err != nil {
 		return nil, errors.Trace(err)
 	}
 	out := make(chan store.Batch)
-	w := &watch{s: s, prefix: prefix, told: from, out: out}
+	w := &watch{s: s, spans: store.SpansOf(of), told: from, out: out}
 	if err := w.resume(ctx); err != nil {
 		leave()
 		return nil, errors.Annotate(err, "cannot watch the store")
@@ -83,8 +84,11 @@ func (w *watch) resume(ctx context.Context) error {
 func (w *watch) follow(ctx context.Context) bool {
 	watching, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
 	defer cancel()
-	responses := w.s.client.Watch(watching, w.s.key(w.prefix), clientv3.WithRange(w.s.key(prefixEnd(w.prefix))),
-		clientv3.WithRev(w.told+1), clientv3.WithProgressNotify())
+	m := newTogether(watching, w)
+	defer func() {
+		cancel()
+		m.wait()
+	}()
 	for {
 		var out chan<- store.Batch
 		var first store.Batch
@@ -96,35 +100,26 @@ func (w *watch) follow(ctx context.Context) bool {
 			return false
 		case out <- first:
 			w.queue = w.queue[1:]
-		case resp, open := <-responses:
-			if !open {
+		case one := <-m.responses:
+			if !one.open {
 				return true
 			}
-			if err := resp.Err(); err != nil {
+			if err := one.resp.Err(); err != nil {
 				w.s.log.Debug("a watch has ended", "err", err)
 				return true
 			}
-			w.take(resp)
+			m.take(one)
+			w.put(m.whole())
+		case <-m.again:
+			m.ask()
 		}
 	}
 }
 
-// take queues what etcd tells, without the values.
-func (w *watch) take(resp clientv3.WatchResponse) {
-	if resp.IsProgressNotify() {
-		w.told = max(w.told, resp.Header.Revision)
-		return
+// put queues what is whole.
+func (w *watch) put(b store.Batch) {
+	w.told = max(w.told, b.Rev)
+	if len(b.Events) > 0 {
+		w.queue = append(w.queue, b)
 	}
-	var b store.Batch
-	for _, e := range resp.Events {
-		b.Events = append(b.Events, store.Event{
-			Key: w.s.kv(e.Kv).Key, Rev: e.Kv.ModRevision, Deleted: e.Type == clientv3.EventTypeDelete,
-		})
-		b.Rev = e.Kv.ModRevision
-	}
-	if len(b.Events) == 0 {
-		return
-	}
-	w.told = b.Rev
-	w.queue = append(w.queue, b)
 }

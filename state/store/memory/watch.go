@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/juju/errors"
@@ -13,7 +12,7 @@ import (
 )
 
 // Watch is part of store.Store.
-func (s *Store) Watch(ctx context.Context, prefix string, from int64) (<-chan store.Batch, error) {
+func (s *Store) Watch(ctx context.Context, of []store.Keys, from int64) (<-chan store.Batch, error) {
 	if err := s.usable(ctx); err != nil {
 		return nil, err
 	}
@@ -25,15 +24,15 @@ func (s *Store) Watch(ctx context.Context, prefix string, from int64) (<-chan st
 	go func() {
 		defer s.watches.Done()
 		defer close(out)
-		s.tell(ctx, prefix, from, out)
+		s.tell(ctx, store.SpansOf(of), from, out)
 	}()
 	return out, nil
 }
 
 // tell tells of the commits after a revision, until ctx or the store ends.
-func (s *Store) tell(ctx context.Context, prefix string, rev int64, out chan<- store.Batch) {
+func (s *Store) tell(ctx context.Context, of store.Spans, rev int64, out chan<- store.Batch) {
 	for {
-		b, more := s.after(prefix, rev)
+		b, more := s.after(of, rev)
 		if b.Resync || len(b.Events) > 0 {
 			select {
 			case <-ctx.Done():
@@ -60,7 +59,7 @@ func (s *Store) tell(ctx context.Context, prefix string, rev int64, out chan<- s
 // after is what a watcher is told next that knows of all up to rev, one commit
 // at a time, so that a simulation gets the same batches each time; and what is
 // closed once there is more.
-func (d *data) after(prefix string, rev int64) (store.Batch, <-chan struct{}) {
+func (d *data) after(of store.Spans, rev int64) (store.Batch, <-chan struct{}) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if rev < d.forgotten {
@@ -72,7 +71,7 @@ func (d *data) after(prefix string, rev int64) (store.Batch, <-chan struct{}) {
 	}
 	b.Rev++
 	for _, e := range d.history[rev-d.forgotten] {
-		if strings.HasPrefix(e.Key, prefix) {
+		if of.Has(e.Key) {
 			b.Events = append(b.Events, e)
 		}
 	}

@@ -144,13 +144,27 @@ func TestAKeyThatHasChangedIsNotTakenForOneThatNeverWas(t *testing.T) {
 	}
 }
 
-// TestAStoreOfTheFormerFormatGetsTheNumberOfThisOne: no older program opens it
+// TestAStoreOfAFormerFormatGetsTheNumberOfThisOne: no older program opens it
 // then.
-func TestAStoreOfTheFormerFormatGetsTheNumberOfThisOne(t *testing.T) {
+func TestAStoreOfAFormerFormatGetsTheNumberOfThisOne(t *testing.T) {
 	t.Parallel()
+	for name, former := range map[string]string{
+		"1": "DROP TABLE boot; PRAGMA user_version = 1",
+		"2": "PRAGMA user_version = 2",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			formerFormat(t, former)
+		})
+	}
+}
+
+// formerFormat opens a store that a statement makes one of a former format.
+func formerFormat(t *testing.T, former string) {
+	t.Helper()
 	path := dbPath(t)
 	filled(t, path, 3)
-	execute(t, raw(t, path), "DROP TABLE boot; PRAGMA user_version = 1")
+	execute(t, raw(t, path), former)
 	refusal := errors.New("somebody works on it")
 	if _, err := sqlite.Open(path, sqlite.Options{Former: func() error { return refusal }}); !errors.Is(err, refusal) {
 		t.Errorf("it is opened though that was refused: %v", err)
@@ -164,7 +178,7 @@ func TestAStoreOfTheFormerFormatGetsTheNumberOfThisOne(t *testing.T) {
 		t.Errorf("a key has %q", got)
 	}
 	var version int
-	if err := raw(t, path).QueryRowContext(t.Context(), "PRAGMA user_version").Scan(&version); err != nil || version != 2 {
+	if err := raw(t, path).QueryRowContext(t.Context(), "PRAGMA user_version").Scan(&version); err != nil || version != 3 {
 		t.Errorf("the format is %d (%v)", version, err)
 	}
 }

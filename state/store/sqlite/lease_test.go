@@ -78,7 +78,7 @@ func await(t testing.TB, ch <-chan store.Batch, key string, deleted bool) store.
 
 func watch(t testing.TB, s store.Store, prefix string, from int64) <-chan store.Batch {
 	t.Helper()
-	ch, err := s.Watch(t.Context(), prefix, from)
+	ch, err := s.Watch(t.Context(), []store.Keys{store.Below(prefix)}, from)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,8 +20,10 @@ import (
 )
 
 // schemaVersion is kept in the file's user_version: the format of the store. In
-// format 1 no document has a checksum, see package state, and there is no boot.
-const schemaVersion = 2
+// format 1 no document has a checksum, see package state, and there is no boot. In
+// format 2 each status of a history is a document, and relations count their units;
+// the tables are the same.
+const schemaVersion = 3
 
 const schema = `
 CREATE TABLE kv (key TEXT PRIMARY KEY, value BLOB NOT NULL, rev INTEGER NOT NULL, created INTEGER NOT NULL, lease INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID;

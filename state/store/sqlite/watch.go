@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"math"
-	"strings"
 	"sync"
 	"time"
 
@@ -33,11 +32,11 @@ type hub struct {
 
 // watch is one caller's watch. Batches that it hasn't taken yet are in queue.
 type watch struct {
-	prefix string
-	from   int64 // events up to here are not for this watch
-	mu     sync.Mutex
-	queue  []store.Batch
-	more   chan struct{}
+	of    store.Spans
+	from  int64 // events up to here are not for this watch
+	mu    sync.Mutex
+	queue []store.Batch
+	more  chan struct{}
 }
 
 func (h *hub) poke() {
@@ -256,12 +255,12 @@ func (s *Store) changes(from int64) (store.Batch, error) {
 }
 
 // Watch is part of store.Store.
-func (s *Store) Watch(ctx context.Context, prefix string, from int64) (<-chan store.Batch, error) {
+func (s *Store) Watch(ctx context.Context, of []store.Keys, from int64) (<-chan store.Batch, error) {
 	h, err := s.startHub()
 	if err != nil {
 		return nil, errors.Trace(err)
 	}
-	w := &watch{prefix: prefix, from: from, more: make(chan struct{}, 1)}
+	w := &watch{of: store.SpansOf(of), from: from, more: make(chan struct{}, 1)}
 	if err := h.add(w); err != nil {
 		return nil, errors.Annotate(err, "cannot watch the store")
 	}
@@ -302,7 +301,7 @@ func clip(b store.Batch, rev int64) store.Batch {
 func (w *watch) put(b store.Batch) {
 	mine := store.Batch{Rev: b.Rev, Resync: b.Resync}
 	for _, e := range b.Events {
-		if e.Rev > w.from && strings.HasPrefix(e.Key, w.prefix) {
+		if e.Rev > w.from && w.of.Has(e.Key) {
 			mine.Events = append(mine.Events, e)
 		}
 	}

@@ -134,12 +134,15 @@ func (w *writer) migrate(ctx context.Context, former func() error) error {
 		return errors.Trace(err)
 	}
 	tables := schema
-	if version == 1 {
+	switch version {
+	case 1:
 		tables = schemaBoot
-		if former != nil {
-			if err := former(); err != nil {
-				return errors.Trace(err)
-			}
+	case 2:
+		tables = ""
+	}
+	if version > 0 && former != nil {
+		if err := former(); err != nil {
+			return errors.Trace(err)
 		}
 	}
 	_, err = w.conn.ExecContext(ctx, tables+fmt.Sprintf("PRAGMA user_version = %d; COMMIT", schemaVersion))

@@ -359,7 +359,7 @@ func closed(k *kit) {
 			_, err := k.Update(k.ctx, func(store.Tx) error { return never() })
 			return err
 		},
-		"Watch":     func() error { _, err := k.Watch(k.ctx, "", 0); return err },
+		"Watch":     func() error { _, err := k.Watch(k.ctx, []store.Keys{store.Below("")}, 0); return err },
 		"Grant":     func() error { _, err := k.Grant(k.ctx, time.Hour); return err },
 		"KeepAlive": func() error { return k.KeepAlive(k.ctx, lease) },
 		"Revoke":    func() error { return k.Revoke(k.ctx, lease) },

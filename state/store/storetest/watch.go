@@ -14,7 +14,7 @@ import (
 // watch begins a watch that lasts as long as the test.
 func (k *kit) watch(prefix string, from int64) *listener {
 	k.Helper()
-	ch, err := k.Watch(k.ctx, prefix, from)
+	ch, err := k.Watch(k.ctx, []store.Keys{store.Below(prefix)}, from)
 	k.ok(err)
 	return &listener{ch: ch, prefix: prefix, rev: from, newest: map[string]store.Event{}}
 }
@@ -111,6 +111,8 @@ var watchTests = []test{
 	{"a watch from 0 tells of what comes after it", watchFromNow},
 	{"a watch tells of writes and deletions with their revisions", watchDeleted},
 	{"a watch tells of keys with its prefix alone", watchPrefix},
+	{"a watch of several keys tells of each transaction in one batch", watchSeveral},
+	{"who wants to be told of other keys misses nothing of the former ones", watchOthers},
 	{"a watch resumes after any old revision", watchResumes},
 	{"all keys of a transaction are told at its revision", watchWhole},
 	{"what is told of can be read", watchThenRead},
@@ -299,7 +301,7 @@ func watchAmid(k *kit) {
 func watchTwice(k *kit) {
 	ctx, cancel := context.WithCancel(k.ctx)
 	defer cancel()
-	short, err := k.Watch(ctx, "", 0)
+	short, err := k.Watch(ctx, []store.Keys{store.Below("")}, 0)
 	k.ok(err)
 	a, b := k.watch("a/", 0), k.watch("", 0)
 	rev := k.put("b/1")
@@ -368,7 +370,7 @@ func watchCancelled(k *kit) {
 		{"with a change after it", func(cancel func()) { cancel(); k.put("a") }},
 	} {
 		ctx, cancel := context.WithCancel(k.ctx)
-		ch, err := k.Watch(ctx, "", 0)
+		ch, err := k.Watch(ctx, []store.Keys{store.Below("")}, 0)
 		k.ok(err)
 		tt.act(cancel)
 		k.Log(tt.name)
@@ -380,7 +382,7 @@ func watchCancelled(k *kit) {
 func watchClosed(k *kit) {
 	var chs []<-chan store.Batch
 	for _, prefix := range []string{"", "a", "b"} {
-		ch, err := k.Watch(k.ctx, prefix, 0)
+		ch, err := k.Watch(k.ctx, []store.Keys{store.Below(prefix)}, 0)
 		k.ok(err)
 		chs = append(chs, ch)
 	}
