@@ -42,8 +42,12 @@ func near(a, b float64) bool { return math.Abs(a-b) <= 0.02*max(a, b) }
 func TestAUnitCostsTheSameInALargerModel(t *testing.T) {
 	t.Parallel()
 	one := run(t, scale.Shape{Units: 20, Machines: 2, Applications: 4})
+	five := run(t, scale.Shape{Units: 100, Machines: 10, Applications: 20})
+	if told := five.Told(); told < 1 || told > 3 {
+		t.Errorf("a transaction is told to %.1f agents of 10", told)
+	}
 	for name, other := range map[string]*scale.Figures{
-		"five services":      run(t, scale.Shape{Units: 100, Machines: 10, Applications: 20}),
+		"five services":      five,
 		"one awake of three": run(t, scale.Shape{Units: 60, Machines: 6, Applications: 12, Awake: 1}),
 	} {
 		for what, figure := range map[string]func(*scale.Figures) float64{
