@@ -74,6 +74,7 @@ type desire struct {
 	// lasts has the store told of what is wanted of the agent once that has lasted;
 	// nil: that is nothing that passes.
 	lasts clock.Timer
+	begun int // counts what may pass
 }
 
 // lasting is how long a unit's agent must have been at something for the store to have
@@ -114,10 +115,10 @@ func (t *telling) all(uuid string) []*desire {
 	return all
 }
 
-// told says whether the store has all that is to be seen of a model's units.
+// told says whether the store has all that it is to have by now of a model's units.
 func (t *telling) told(uuid string) bool {
 	for _, d := range t.all(uuid) {
-		if !d.untold().Empty() {
+		if d.owes() {
 			return false
 		}
 	}
@@ -143,7 +144,7 @@ func (t *telling) run(ctx context.Context) {
 				try = 0
 			}
 			for _, d := range t.all("") {
-				if !d.untold().Empty() && d.tryTell(ctx) {
+				if d.owes() && d.tryTell(ctx) {
 					d.idle()
 				}
 			}
@@ -170,6 +171,17 @@ func (d *desire) untold() state.Report {
 	return d.want
 }
 
+// owes says whether there is something that the store is to have by now.
+func (d *desire) owes() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now := d.want
+	if d.lasts != nil {
+		now.Agent = nil // it may pass
+	}
+	return !now.Empty()
+}
+
 // say has people see something, now if the store takes it, and else later.
 func (d *desire) say(ctx context.Context, r state.Report) {
 	d.mu.Lock()
@@ -185,10 +197,14 @@ func (d *desire) sayIfLasts(ctx context.Context, r state.Report) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.add(r)
-	as := d.wanted
+	d.begun++
+	as := d.begun
 	d.lasts = d.telling.clock.AfterFunc(lasting, func() {
 		d.mu.Lock()
-		goesOn := d.lasts != nil && d.wanted == as
+		goesOn := d.lasts != nil && d.begun == as
+		if goesOn {
+			d.lasts = nil
+		}
 		d.mu.Unlock()
 		if !goesOn {
 			return
