@@ -59,6 +59,8 @@ type modelAgent struct {
 	// failures counts how often in a row.
 	again    <-chan time.Time
 	failures int
+	// nested counts the units here that have principals.
+	nested int
 	// elsewhere are units that other agents host, as of the last look at them.
 	elsewhere map[model.UnitName]bool
 	// standing are the ids of machines of this host that are there without units.

@@ -120,15 +120,23 @@ func (a *modelAgent) poke(ctx context.Context, c state.Change) error {
 			related[name] = related[name] || touched.Concerns(name, endpoints)
 		}
 	}
+	for name := range c.Units {
+		u, ok := a.units[name]
+		if !ok {
+			continue
+		}
+		u.poke()
+		if p, ok := a.units[u.principal]; ok {
+			p.poke()
+		}
+	}
+	if !c.Resync && !c.Model && !c.Secrets && len(c.Applications)+len(c.Relations)+len(c.Machines) == 0 && a.nested == 0 {
+		return nil
+	}
 	for name, u := range a.units {
 		app := name.Application()
-		if c.Resync || c.Model || c.Secrets || c.Units[name] || c.Units[u.principal] || c.Applications[app] || related[name] || c.Machines[u.machine] {
+		if c.Resync || c.Model || c.Secrets || c.Units[u.principal] || c.Applications[app] || related[name] || c.Machines[u.machine] {
 			u.poke()
-		}
-		if c.Units[name] && u.principal != "" {
-			if p, ok := a.units[u.principal]; ok {
-				p.poke()
-			}
 		}
 	}
 	return nil

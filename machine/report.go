@@ -29,6 +29,9 @@ func (u *unit) report(ctx context.Context, r uniter.Report) {
 		u.recordFound(ctx, r.Local.Ended)
 	}
 	u.recordEnded(r.Local.Ended)
+	if r.Kind != uniter.Running {
+		u.desire.passed()
+	}
 	switch want := u.seenAs(r); {
 	case want.Empty():
 	case r.Kind == uniter.Running && want.Workload == nil:

@@ -290,9 +290,20 @@ func (e *ending) want(task string) {
 // endCancelled ends tasks that run and that somebody has cancelled: their units
 // don't look at the model before they have ended.
 func (a *modelAgent) endCancelled(ctx context.Context, c state.Change) error {
-	for name, u := range a.units {
+	of := c.Units
+	if c.Resync {
+		of = map[model.UnitName]bool{}
+		for name := range a.units {
+			of[name] = true
+		}
+	}
+	for name := range of {
+		u, ok := a.units[name]
+		if !ok {
+			continue
+		}
 		id := u.ending.running()
-		if id == "" || !c.Resync && !c.Units[name] {
+		if id == "" {
 			continue
 		}
 		doc, err := a.model.Task(ctx, id)

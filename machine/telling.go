@@ -218,15 +218,31 @@ func (d *desire) sayIfLasts(ctx context.Context, r state.Report) {
 // add adds to what is wanted. What the agent was at until then, and the store wasn't
 // told of, has passed. Its caller holds mu.
 func (d *desire) add(r state.Report) {
-	if d.lasts != nil && r.Agent != nil {
-		d.lasts.Stop()
-		d.lasts = nil
-		if d.want.Agent != nil {
-			d.want.Passed = append(d.want.Passed, *d.want.Agent)
-		}
+	if r.Agent != nil {
+		d.pass()
 	}
 	d.want = d.want.Then(r)
 	d.wanted++
+}
+
+// passed says that what the agent of the unit was at is over.
+func (d *desire) passed() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.pass()
+}
+
+// pass is passed for who holds mu.
+func (d *desire) pass() {
+	if d.lasts == nil {
+		return
+	}
+	d.lasts.Stop()
+	d.lasts = nil
+	if d.want.Agent != nil {
+		d.want = d.want.Then(state.Report{Passed: []model.Status{*d.want.Agent}})
+		d.want.Agent = nil
+	}
 }
 
 // tryTell is tell, unless somebody writes of the unit meanwhile, who may wait for

@@ -64,7 +64,7 @@ func (a *modelAgent) reconcile(ctx context.Context) error {
 	// without the leadership that it had would resign.
 	if err := a.claimFor(ctx, starting); err != nil {
 		for _, u := range starting {
-			delete(a.units, u.name)
+			a.drop(u.name)
 		}
 		return errors.Trace(err)
 	}
@@ -177,7 +177,18 @@ func (a *modelAgent) add(doc state.UnitDoc) *running {
 	u.idleAt.Store(-1)
 	u.until.Store(math.MaxInt64)
 	a.units[doc.Name] = u
+	if u.principal != "" {
+		a.nested++
+	}
 	return u
+}
+
+// drop takes a unit out of those that are hosted here.
+func (a *modelAgent) drop(name model.UnitName) {
+	if u, ok := a.units[name]; ok && u.principal != "" {
+		a.nested--
+	}
+	delete(a.units, name)
 }
 
 func (a *modelAgent) start(ctx context.Context, u *running) {
@@ -235,7 +246,7 @@ func (a *modelAgent) unitEnded(ctx context.Context, name model.UnitName) error {
 		}()
 		return nil
 	}
-	delete(a.units, name)
+	a.drop(name)
 	if ctx.Err() != nil {
 		return nil
 	}
