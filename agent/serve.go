@@ -36,7 +36,7 @@ const hooksVariable = "UNITD_HOOKS_AT_ONCE"
 // hooksAtOnce is what the option says, or the environment; 0: neither does.
 func (o Options) hooksAtOnce() (int, error) {
 	if o.HooksAtOnce < 0 {
-		return 0, Wrongf("--hooks-at-once %d: say a number from 1 on, or 0 for as many as this host can do", o.HooksAtOnce)
+		return 0, Wrongf("--hooks-at-once %d: give a number of at least 1, or 0 for as many as this host can handle", o.HooksAtOnce)
 	}
 	text := os.Getenv(hooksVariable)
 	if o.HooksAtOnce > 0 || text == "" {
@@ -44,7 +44,7 @@ func (o Options) hooksAtOnce() (int, error) {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 {
-		return 0, Wrongf("%s=%s: say a number from 1 on", hooksVariable, text)
+		return 0, Wrongf("%s=%s: give a number of at least 1", hooksVariable, text)
 	}
 	return n, nil
 }

@@ -34,7 +34,7 @@ func measureCrowd(ctx context.Context, m *measuring) ([]Figure, error) {
 // floor does that as well.
 func measurePeers(ctx context.Context, m *measuring) ([]Figure, error) {
 	return m.measureMany(ctx, many{
-		what: fmt.Sprintf("a unit that joins %d peers, until told of each", m.Units), floor: "%d processes, one by one, each with two durable writes",
+		what: fmt.Sprintf("a unit that joins %d peers, until it has been told of each", m.Units), floor: "%d processes, one by one, each with two durable writes",
 		do: m.peers, least: func(d *disk, script string, n int) error {
 			for range n {
 				if err := d.bare(ctx, script); err != nil {
@@ -88,7 +88,7 @@ func (m *measuring) measureMany(ctx context.Context, of many) ([]Figure, error) 
 	return []Figure{
 		took.figure(Figure{Name: m.name, What: of.what, Floor: fmt.Sprintf(of.floor, n), Hooks: n}),
 		used.figure(Figure{
-			Name: m.name + "-cpu", What: "the agent's own processor time for each hook", Floor: "a plain program's for each process", Hooks: n,
+			Name: m.name + "-cpu", What: "the agent's own processor time for each hook", Floor: "a plain program's time for each process", Hooks: n,
 		}),
 	}, nil
 }

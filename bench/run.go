@@ -69,11 +69,11 @@ func Run(ctx context.Context, o Options) (r Report, err error) {
 	}
 	dir, err := os.MkdirTemp(o.Temp, "unitd-bench-")
 	if err != nil {
-		return r, errors.Annotate(err, "cannot make a directory for what is measured (TMPDIR)")
+		return r, errors.Annotate(err, "cannot make a temporary directory (TMPDIR)")
 	}
 	defer func() {
 		if removed := os.RemoveAll(dir); err == nil {
-			err = errors.Annotate(removed, "cannot remove what was measured with")
+			err = errors.Annotate(removed, "cannot remove the temporary directory")
 		}
 	}()
 	r = Report{System: runtime.GOOS + "/" + runtime.GOARCH, Processors: runtime.NumCPU(), Files: filepath.Dir(dir), FileSystem: fileSystem(dir)}
@@ -96,7 +96,7 @@ func Run(ctx context.Context, o Options) (r Report, err error) {
 func (o Options) check() error {
 	for _, name := range o.Only {
 		if !slices.Contains(Names(), name) {
-			return errors.NewNotValid(nil, "there is no figure \""+name+"\"; there are "+strings.Join(Names(), ", "))
+			return errors.NewNotValid(nil, "there is no figure \""+name+"\"; the figures are "+strings.Join(Names(), ", "))
 		}
 	}
 	if min(o.Units, o.Count, o.Rounds) < 1 {

@@ -101,7 +101,7 @@ func (s *served) obey(ctx context.Context, in *json.Decoder) {
 		if o.Model == "" {
 			used, err := usedHere()
 			if err != nil {
-				s.config.Log.Error("cannot tell what was used", "err", err)
+				s.config.Log.Error("cannot tell how much processor time was used", "err", err)
 				return
 			}
 			s.say(said{Used: used})
@@ -125,7 +125,7 @@ func (s *served) obey(ctx context.Context, in *json.Decoder) {
 func usedHere() (time.Duration, error) {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		return 0, errors.Annotate(err, "cannot ask for the processor time")
+		return 0, errors.Annotate(err, "cannot get the processor time")
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano()), nil
 }

@@ -80,7 +80,7 @@ func (h *held) listen(w *world) error {
 			return errors.Trace(context.Cause(w.ctx))
 		}
 		if err != nil {
-			return errors.Annotate(err, "cannot hear the hook")
+			return errors.Annotate(err, "cannot read from the hook")
 		}
 		h.environment = append(h.environment, strings.TrimSuffix(line, "\n"))
 	}
@@ -107,7 +107,7 @@ func (h *held) call(ctx context.Context) error {
 		err = errors.Errorf("%v: %s", err, bytes.TrimSpace(exit.Stderr))
 	}
 	if err == nil && string(out) != "as it was\n" {
-		err = errors.Errorf("it has printed %q", out)
+		err = errors.Errorf("it printed %q", out)
 	}
 	return errors.Annotate(err, "cannot call a hook tool")
 }
@@ -117,7 +117,7 @@ func (h *held) start(ctx context.Context) error {
 	_, err := h.command(ctx, h.environment[:len(beingVariables)]).Output()
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) || !strings.Contains(string(exit.Stderr), findingVariables[0]) {
-		return errors.Errorf("a hook tool that has no agent to find has ended with %v", err)
+		return errors.Errorf("a hook tool without an agent ended with %v", err)
 	}
 	return nil
 }
@@ -160,6 +160,6 @@ func measureTool(ctx context.Context, m *measuring) ([]Figure, error) {
 		return nil, err
 	}
 	return []Figure{p.figure(Figure{
-		Name: "tool", What: "a hook tool call", Floor: "starting the same program, and a bare round trip by a socket",
+		Name: "tool", What: "a hook tool call", Floor: "starting the same program, and a bare round trip over a socket",
 	})}, nil
 }

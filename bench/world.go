@@ -84,7 +84,7 @@ func (w *world) open(m *measuring) (err error) {
 	}
 	first, err := w.next()
 	if err == nil && !first.Ready {
-		err = errors.New("an agent that isn't ready has said something")
+		err = errors.New("the agent isn't ready, but has said something")
 	}
 	return errors.Trace(err)
 }
@@ -241,7 +241,7 @@ func (w *world) close() error {
 		err = w.agent.Wait()
 		late.Stop()
 		if err != nil {
-			err = errors.Annotatef(err, "the agent has not ended well (%s)", lastLine(w.log.Name()))
+			err = errors.Annotatef(err, "the agent didn't end cleanly (%s)", lastLine(w.log.Name()))
 		}
 	}
 	w.fail(context.Canceled)

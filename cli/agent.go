@@ -39,7 +39,7 @@ first. Another one is refused for as long as that lives, and when it is gone unt
 	cmd.Flags().StringVar(&o.Join.Address, "address", "", "the address by which other machines reach this host")
 	cmd.Flags().BoolVar(&o.TakeOver, "takeover", false, "manage the models in place of an agent that is gone for good")
 	cmd.Flags().BoolVar(&o.AllowReboot, "allow-reboot", false, "carry out what charms ask of juju-reboot; it is only logged otherwise")
-	cmd.Flags().IntVar(&o.HooksAtOnce, "hooks-at-once", 0, "how many hooks begin at once; 0: $UNITD_HOOKS_AT_ONCE, or what this host has processors and memory for")
+	cmd.Flags().IntVar(&o.HooksAtOnce, "hooks-at-once", 0, "how many hooks may begin at the same time; 0: $UNITD_HOOKS_AT_ONCE, or as many as this host's processors and memory allow")
 	cmd.Flags().BoolVar(&o.Debug, "debug", false, "let \"unitd debug-agent\" look into this process")
 	return cmd
 }

@@ -27,21 +27,21 @@ func (a benchVerbs) benchCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench",
 		Short: "Measure what unitd costs on this machine",
-		Long: `Measure what unitd costs here, each figure beside its floor: what it can't be done
-without. Both are medians of one run, measured by turns, so their ratio means
-something on a machine that has other work to do. The figures are
+		Long: `Measure what unitd costs here. Each figure has its floor below it: the cost that
+can't be avoided. Both are medians of one run, measured in turn, so their ratio
+means something even on a machine that has other work to do. The figures are
 
   tool    a hook tool call
   hook    a hook that does nothing, by the whole agent
-  crowd   units of a charm that does nothing, deployed until all is settled, and
-          the agent's processor time per hook
-  peers   a unit that joins a peer relation with many members, until it was told
-          of each, and the agent's processor time per hook
+  crowd   units of a charm that does nothing, from the deployment until all is
+          settled, and the agent's processor time per hook
+  peers   a unit that joins a peer relation with many members, until it has been
+          told of each, and the agent's processor time per hook
   commit  a commit of the store
 
-Private agents run for that, with models in a temporary directory, which is gone
-afterwards; your own models aren't touched. Durable writes cost what they cost on
-the disk of that directory, which TMPDIR names.`,
+Private agents run for this, with models in a temporary directory that is removed
+afterwards; your own models aren't touched. What a durable write costs depends on
+the disk of that directory. Set TMPDIR to use another one.`,
 		Example: `  unitd bench
   unitd bench --only hook,commit --count 1000
   unitd bench --only crowd --units 500 --format json`,
@@ -55,7 +55,7 @@ the disk of that directory, which TMPDIR names.`,
 	fs.StringSliceVar(&o.Only, "only", nil, "measure only these figures: "+strings.Join(bench.Names(), ", "))
 	fs.IntVarP(&o.Units, "units", "n", 100, "how many units a crowd has, and how many peers a unit joins")
 	fs.IntVar(&o.Count, "count", 200, "how often a call, a hook and a commit are measured")
-	fs.IntVar(&o.Rounds, "rounds", 3, "how often a crowd and a unit with its peers are measured")
+	fs.IntVar(&o.Rounds, "rounds", 3, "how often a crowd and a unit that joins its peers are measured")
 	fs.StringVar(&format, "format", "tabular", "how to print the result: tabular, json, yaml")
 	fs.StringVarP(&output, "output", "o", "", "write the result to this file")
 	formats(cmd, "tabular", "json", "yaml")
@@ -92,7 +92,7 @@ func (a benchVerbs) bench(o bench.Options, format, output string) error {
 func (a benchVerbs) benchAgentCmd() *cobra.Command {
 	return &cobra.Command{
 		Use:     benchAgent,
-		Short:   "Run an agent that is measured",
+		Short:   "Run the agent that bench measures",
 		Example: "  UNITD_DATA=$(mktemp -d) unitd bench-agent </dev/null",
 		Hidden:  true,
 		Args:    Args(0, 0, ""),

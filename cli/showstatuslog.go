@@ -54,9 +54,9 @@ func (a statusVerbs) showStatusLogCmd() *cobra.Command {
 		Short: "Show the statuses that a unit, an application, a machine or the model has had",
 		Long: `Show the statuses of a unit, its workload's and its agent's, oldest first; with
 --type workload or juju-unit one of the two, with --type application those of an
-application. The newest ten of each are kept, or as many as
-the model's setting status-history-lines says. What status makes of them for
-people, such as "lost" for an agent that isn't there, isn't among them.
+application. The newest ten of each are kept, or as many as the model's setting
+status-history-lines says. What status makes of them for people, such as "lost"
+for an agent that isn't there, isn't among them.
 
 --type machine shows when the host of a machine was there, juju-machine when its agent
 was, and model, which needs no name, how the model is. Machines have no containers

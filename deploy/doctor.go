@@ -100,7 +100,7 @@ func charmsFact(dir string) isolate.Fact {
 		f.Value = "units of one charm share its bytes, until they write to it"
 		return f
 	}
-	f.Do = "a data directory on XFS or btrfs has the bytes of a charm once: mkfs.xfs DEVICE && mount DEVICE " + dir
+	f.Do = "a data directory on XFS or btrfs stores the bytes of a charm once: mkfs.xfs DEVICE && mount DEVICE " + dir
 	return f
 }
 

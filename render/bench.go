@@ -19,9 +19,9 @@ func BenchText(r bench.Report, version string) string {
 	}
 	t.Printf("\n")
 	if r.Volatile() {
-		t.Printf("That is memory, where durable writes cost nothing: set TMPDIR to one on a disk.\n")
+		t.Printf("This is memory: durable writes cost nothing. Set TMPDIR to a directory on disk.\n")
 	}
-	t.Printf("\n%s", benchRow("Figure", "Median, and below it that of its floor", "", "Time", "Ratio"))
+	t.Printf("\n%s", benchRow("Figure", "Median, with that of its floor below", "", "Time", "Ratio"))
 	for _, f := range r.Figures {
 		t.Printf("%s", benchRow(f.Name, f.What, "", threeDigits(f.Took), fmt.Sprintf("%.2f", f.Ratio())))
 		t.Printf("%s", benchRow("", f.Floor, "  ", threeDigits(f.Least), ""))

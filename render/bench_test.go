@@ -24,7 +24,7 @@ func TestAFigureIsShownAboveItsFloor(t *testing.T) {
 	want := `unitd 1.2.3, linux/amd64, 2 processors
 files in /tmp (ext4)
 
-Figure     Median, and below it that of its floor             Time     Ratio
+Figure     Median, with that of its floor below               Time     Ratio
 hook       a hook                                          2.40 ms      2.29
              its process alone, and as many words as       1.05 ms
              there is no room for in one line
