@@ -74,7 +74,7 @@ func (g *gate) stands() bool {
 // quiet says whether nothing happens by itself any more, and which units wait
 // at their gates.
 func (a *modelAgent) quiet() (quiet bool, waiting []model.UnitName) {
-	if !a.storeroom.settled() || !a.wiring.settled() || !a.commands.settled() || !a.telling.told(a.model.UUID()) || len(a.moved) > 0 || len(a.leases) > 0 || a.health.room.returns() {
+	if !a.storeroom.settled() || !a.wiring.settled() || !a.commands.settled() || len(a.moved) > 0 || len(a.leases) > 0 || a.health.room.returns() {
 		return false, nil
 	}
 	for name, u := range a.units {
@@ -84,6 +84,10 @@ func (a *modelAgent) quiet() (quiet bool, waiting []model.UnitName) {
 		case !u.waits() && !u.stands() && !u.behindOneThatStands():
 			return false, nil
 		}
+	}
+	// This comes last, as it is a look at all units.
+	if !a.telling.told(a.model.UUID()) {
+		return false, nil
 	}
 	slices.SortFunc(waiting, model.CompareUnits)
 	return true, waiting

@@ -36,8 +36,8 @@ const slotTime = time.Second
 func newSlots(many int) *slots { return &slots{free: many, queue: map[string][]*slot{}} }
 
 // hooksAtOnce is how many hooks begin at once if nothing else is said, on a host with so
-// many processors and bytes of memory; 0 bytes: nobody knows. Twice as many as there are
-// processors have something to do while others wait for a disk.
+// many processors and bytes of memory; 0 bytes: nobody knows. There are several for each
+// processor, as most of a hook's time is often the disk's.
 func hooksAtOnce(processors int, memory uint64) int {
 	const each = 128 << 20 // of an interpreter that has loaded a framework, and some more
 	n := 4*processors + 4

@@ -1,12 +1,22 @@
 package machine
 
-import "golang.org/x/sys/unix"
+import (
+	"os"
+	"strconv"
+	"strings"
+)
 
 // hostMemory is how many bytes of memory this host has; 0: nobody knows.
 func hostMemory() uint64 {
-	var info unix.Sysinfo_t
-	if unix.Sysinfo(&info) != nil {
+	b, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
 		return 0
 	}
-	return uint64(info.Totalram) * uint64(info.Unit)
+	for line := range strings.Lines(string(b)) {
+		if f := strings.Fields(line); len(f) > 1 && f[0] == "MemTotal:" {
+			kib, _ := strconv.ParseUint(f[1], 10, 64)
+			return kib << 10
+		}
+	}
+	return 0
 }

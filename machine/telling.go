@@ -89,6 +89,7 @@ func (t *telling) of(name model.UnitName, id string, m *state.Model, idle, poke 
 	defer t.mu.Unlock()
 	d := &desire{telling: t, name: name, model: m, idle: idle, poke: poke, turn: make(chan struct{}, 1)}
 	if former, ok := t.units[id]; ok {
+		former.passed()
 		d.turn, d.want = former.turn, former.untold()
 	}
 	t.units[id] = d
@@ -285,6 +286,8 @@ func (d *desire) write(ctx context.Context) {
 		defer d.mu.Unlock()
 		if d.wanted == as {
 			d.want = state.Report{}
+		} else { // what has passed since comes after what the store has now
+			d.want.Passed = d.want.Passed[min(len(want.Passed), len(d.want.Passed)):]
 		}
 		return
 	}

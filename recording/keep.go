@@ -218,7 +218,8 @@ func (k *Keeper) look() error {
 		return errors.Trace(err)
 	}
 	// Whether an agent was killed as it wrote isn't worth a look: an empty line is none.
-	k.lines, k.torn = len(refs), len(refs) > 0
+	st, err := os.Stat(Path(k.dir, k.unit))
+	k.lines, k.torn = len(refs), err == nil && st.Size() > 0
 	for _, ref := range former {
 		b, err := ref.bytes()
 		if err == nil && json.Valid(b) {

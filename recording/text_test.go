@@ -233,6 +233,22 @@ func TestKeptRecordingsReadBackAndTheOldestGo(t *testing.T) {
 	wantKept(t, dir, 500, recording.Keep+2)
 }
 
+// An agent that is killed in its first recording leaves a half line, which the next one
+// doesn't take part in.
+func TestARecordingAfterATornOneIsKept(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.WriteFile(recording.Path(dir, "shop/0"), []byte(`{"Unit":"shop`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := sample()
+	r.Run = 2
+	if err := recording.NewKeeper(durable.Disk{}, dir, "shop/0").Keep(r); err != nil {
+		t.Fatal(err)
+	}
+	wantKept(t, dir, 2, 1)
+}
+
 // wantKept wants the newest recording and so many of them, and that all read back.
 func wantKept(t *testing.T, dir string, newest int64, many int) {
 	t.Helper()

@@ -68,16 +68,22 @@ type barrier struct {
 	ready   sync.Cond
 	syncing bool
 	seen    int64 // the newest revision that anybody here knows is in the log
+	log     *os.File
 	failed  error
-	sync    func(path string) error
+	broken  atomic.Bool // whether it has failed
+	sync    func() error
 }
 
 // newBarrier is the barrier of the database at path, whose side file is open.
 func newBarrier(path string, side *os.File) (*barrier, error) {
-	if info, err := side.Stat(); err != nil {
+	info, err := side.Stat()
+	if err != nil {
 		return nil, errors.Trace(err)
-	} else if info.Size() < sideSize {
-		if err := side.Truncate(sideSize); err != nil {
+	}
+	// Written, and not only made longer: where the disk is full what is mapped would
+	// have no room, and to write there would end the process.
+	if size := info.Size(); size < sideSize {
+		if _, err := side.WriteAt(make([]byte, sideSize-size), size); err != nil {
 			return nil, errors.Trace(err)
 		}
 	}
@@ -85,7 +91,8 @@ func newBarrier(path string, side *os.File) (*barrier, error) {
 	if err != nil {
 		return nil, errors.Annotatef(err, "cannot map %s", side.Name())
 	}
-	b := &barrier{path: path + "-wal", side: mapped, sync: syncLog}
+	b := &barrier{path: path + "-wal", side: mapped}
+	b.sync = b.syncLog
 	b.progress = (*progress)(unsafe.Pointer(&mapped[barrierAt]))
 	b.ready.L = &b.mu
 	return b, nil
@@ -102,7 +109,7 @@ func (b *barrier) ask(rev int64) {
 // doesn't end before, as a sync can't be given up.
 func (b *barrier) pass(rev int64) error {
 	want := min(b.asked.Load(), rev)
-	if b.done.Load() >= want {
+	if b.done.Load() >= want && !b.broken.Load() {
 		return nil
 	}
 	b.mu.Lock()
@@ -124,12 +131,13 @@ func (b *barrier) together() {
 	b.syncing = true
 	upTo := b.seen
 	b.mu.Unlock()
-	err := b.sync(b.path)
+	err := b.sync()
 	b.mu.Lock()
 	b.syncing = false
 	if err != nil {
 		// What the disk has now nobody knows; another sync would say that all is well.
 		b.failed = errors.Annotate(err, "cannot make the store durable: start the agent again")
+		b.broken.Store(true)
 	} else {
 		raise(&b.done, upTo)
 	}
@@ -137,18 +145,34 @@ func (b *barrier) together() {
 }
 
 // syncLog syncs the log, unless there is none: then all is in the database, and was
-// synced there.
-func syncLog(path string) error {
-	fd, err := unix.Open(path, unix.O_RDWR|unix.O_CLOEXEC, 0)
-	if err == unix.ENOENT {
+// synced there. The file stays open: an error of the disk is told once to each who had
+// the file open as it happened, and to nobody who comes later. It is for one goroutine.
+func (b *barrier) syncLog() error {
+	now, err := os.Stat(b.path)
+	if os.IsNotExist(err) {
 		return nil
 	}
 	if err != nil {
-		return errors.Annotatef(err, "cannot open %s", path)
+		return errors.Trace(err)
 	}
-	defer unix.Close(fd)
-	return errors.Annotatef(syncData(fd), "cannot sync %s", path)
+	if b.log != nil {
+		if was, err := b.log.Stat(); err != nil || !os.SameFile(was, now) {
+			b.log.Close()
+			b.log = nil
+		}
+	}
+	if b.log == nil {
+		if b.log, err = os.OpenFile(b.path, os.O_RDWR, 0); err != nil {
+			return errors.Trace(err)
+		}
+	}
+	return errors.Annotatef(syncData(int(b.log.Fd())), "cannot sync %s", b.path)
 }
 
 // Close ends the mapping. Nobody may be waiting.
-func (b *barrier) Close() error { return errors.Trace(unix.Munmap(b.side)) }
+func (b *barrier) Close() error {
+	if b.log != nil {
+		b.log.Close()
+	}
+	return errors.Trace(unix.Munmap(b.side))
+}

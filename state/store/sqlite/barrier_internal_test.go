@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -22,7 +23,7 @@ func syncing(t *testing.T, path string) (s *Store, syncs *atomic.Int64, may chan
 	}
 	t.Cleanup(func() { s.Close() })
 	syncs, may = new(atomic.Int64), make(chan error)
-	s.barrier.sync = func(string) error {
+	s.barrier.sync = func() error {
 		syncs.Add(1)
 		return <-may
 	}
@@ -152,5 +153,84 @@ func TestAStoreThatWasSetBackIsSynced(t *testing.T) {
 	may <- nil
 	if err := <-done; err != nil || syncs.Load() != 1 || !s.barrier.at(1) {
 		t.Errorf("%v, %d syncs", err, syncs.Load())
+	}
+}
+
+// An error of the function says something of the store, too: that there is no such key.
+func TestAnErrorWaitsForWhatItSays(t *testing.T) {
+	t.Parallel()
+	s, _, may := syncing(t, filepath.Join(t.TempDir(), "store.db"))
+	done := make(chan error, 1)
+	go func() { done <- write(s, "a") }()
+	head(t, s, 1)
+	says := errors.New("there is an a")
+	said := make(chan error, 2)
+	go func() {
+		_, err := s.View(context.Background(), func(store.Reader) error { return says })
+		said <- err
+	}()
+	go func() {
+		_, err := s.Update(context.Background(), func(store.Tx) error { return says })
+		said <- err
+	}()
+	select {
+	case err := <-said:
+		t.Fatalf("%v, before that was durable", err)
+	case may <- nil:
+	}
+	for range 2 {
+		if err := <-said; err != says {
+			t.Errorf("%v, want the function's own", err)
+		}
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestALinkToAStoreIsTheStore(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	real, link := filepath.Join(dir, "real.db"), filepath.Join(dir, "link.db")
+	first, err := Open(real, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Close()
+	if err := os.Symlink(real, link); err != nil {
+		t.Fatal(err)
+	}
+	s, err := Open(link, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if s.barrier.path != first.barrier.path {
+		t.Errorf("it syncs %s, and not %s", s.barrier.path, first.barrier.path)
+	}
+	if err := write(s, "a"); err != nil || !first.barrier.at(1) {
+		t.Errorf("%v; the other one wasn't told", err)
+	}
+}
+
+func TestAWatchOfAClosedStoreIsRefused(t *testing.T) {
+	t.Parallel()
+	s, err := Open(filepath.Join(t.TempDir(), "store.db"), Options{MirrorAfter: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	if _, err := s.Watch(ctx, []store.Keys{store.Below("a")}, 0); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.View(ctx, func(store.Reader) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Watch(ctx, []store.Keys{store.Below("a")}, 0); !errors.Is(err, store.ErrClosed) {
+		t.Errorf("%v, want %v", err, store.ErrClosed)
 	}
 }

@@ -22,6 +22,9 @@ const (
 // filled is the error in words, and a store.ErrFull, where the disk took no more.
 func (s *Store) filled(err error) error {
 	var e *sqlite.Error
+	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) { // of the side file
+		return errors.WithType(errors.Errorf("cannot write to the store: the disk of %s is full", s.path), store.ErrFull)
+	}
 	if err == nil || !errors.As(err, &e) {
 		return err
 	}

@@ -27,7 +27,7 @@ const (
 	mirrorAfter = 200
 	// mirrorValue is the size in bytes of the largest value in memory. What is larger
 	// is most often a part of a charm or of a resource, which is read seldom.
-	mirrorValue = 8 << 10
+	mirrorValue = 256 << 10
 	// mirrorChanges is how many of the newest changes are known by their revision,
 	// at least, once there were as many.
 	mirrorChanges = 4096
@@ -111,6 +111,13 @@ func (m *mirror) at(r *reader) *picture {
 	return next
 }
 
+// giveUp has the file asked from now on.
+func (m *mirror) giveUp() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.off, m.last = true, nil
+}
+
 // now is what is in memory if that is what the store has at a time, as far as p tells;
 // nil: the file is to be asked.
 func (m *mirror) now(p *progress, now int64) *picture {
@@ -188,7 +195,7 @@ func (p *picture) follow(r *reader) (*picture, error) {
 	if err := next.leases(r); err != nil {
 		return nil, errors.Trace(err)
 	}
-	const query = `SELECT change.key, CASE WHEN length(kv.value) > ? THEN NULL ELSE kv.value END, change.rev, coalesce(kv.rev, 0), coalesce(kv.created, 0), coalesce(kv.lease, 0)
+	const query = `SELECT change.key, CASE WHEN length(kv.value) > ? THEN NULL ELSE kv.value END, change.rev, change.deleted, coalesce(kv.rev, 0), coalesce(kv.created, 0), coalesce(kv.lease, 0)
 		FROM change LEFT JOIN kv ON kv.key = change.key WHERE change.rev > ? ORDER BY change.rev, change.key`
 	rows, err := r.tx.QueryContext(r.ctx, query, mirrorValue, p.rev)
 	if err != nil {
@@ -198,12 +205,12 @@ func (p *picture) follow(r *reader) (*picture, error) {
 	for rows.Next() {
 		var e entry
 		var t touched
-		if err := rows.Scan(&e.Key, &e.Value, &t.rev, &e.Rev, &e.CreateRev, &e.Lease); err != nil {
+		if err := rows.Scan(&e.Key, &e.Value, &t.rev, &t.deleted, &e.Rev, &e.CreateRev, &e.Lease); err != nil {
 			return nil, errors.Trace(err)
 		}
-		t.key, t.deleted = e.Key, e.Rev == 0
+		t.key = e.Key
 		next.recent = append(next.recent, t)
-		if t.deleted {
+		if e.Rev == 0 {
 			next.tree.Delete(&e)
 			continue
 		}

@@ -158,3 +158,79 @@ func TestMemorySaysWhatTheFileSays(t *testing.T) {
 		})
 	})
 }
+
+// Who goes by another side file is found out: memory isn't believed then.
+func TestMemoryIsGivenUpWhereTheSideFileIsAnother(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "store.db")
+	open := func() *Store {
+		s, err := Open(path, Options{MirrorAfter: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { s.Close() })
+		return s
+	}
+	has := func(s *Store, key string) bool {
+		_, err := s.View(t.Context(), func(r store.Reader) error {
+			_, err := r.Get(key)
+			return err
+		})
+		return err == nil
+	}
+	s := open()
+	if err := write(s, "a"); err != nil || !has(s, "a") {
+		t.Fatal(err)
+	}
+	s.verify()
+	if err := os.Remove(path + "-rev"); err != nil {
+		t.Fatal(err)
+	}
+	if err := write(open(), "b"); err != nil {
+		t.Fatal(err)
+	}
+	s.verify()
+	if !has(s, "b") {
+		t.Error("it isn't seen")
+	}
+}
+
+// What was deleted and written again, by somebody else, was both.
+func TestMemoryTellsOfDeletionsThatAreOver(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "store.db")
+	s, err := Open(path, Options{MirrorAfter: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	other, err := Open(path, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	see := func() {
+		if _, err := s.View(t.Context(), func(store.Reader) error { return nil }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	see()
+	if err := write(other, "k"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := other.Update(t.Context(), func(tx store.Tx) error { return tx.Delete("k") }); err != nil {
+		t.Fatal(err)
+	}
+	if err := write(other, "k"); err != nil {
+		t.Fatal(err)
+	}
+	see()
+	have, err := s.news(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := s.changes(0)
+	if err != nil || !slices.Equal(have.Events, want.Events) {
+		t.Errorf("from memory %+v, from the file %+v, %v", have.Events, want.Events, err)
+	}
+}

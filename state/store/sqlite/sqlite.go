@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/url"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -119,6 +120,10 @@ func Open(path string, o Options) (*Store, error) {
 func (s *Store) open() error {
 	err := create(s.path)
 	if err != nil {
+		return errors.Trace(err)
+	}
+	// SQLite has its log beside the file itself, wherever a link to that is.
+	if s.path, err = filepath.EvalSymlinks(s.path); err != nil {
 		return errors.Trace(err)
 	}
 	if s.rev, err = os.OpenFile(s.path+"-rev", os.O_RDWR|os.O_CREATE, 0o600); err != nil {
@@ -277,13 +282,18 @@ func (s *Store) View(ctx context.Context, fn func(store.Reader) error) (int64, e
 	}
 	defer s.done.Done()
 	rev, err := s.view(ctx, fn)
+	// What an error of fn says of the store has to be durable too.
+	if late := s.barrier.pass(rev); late != nil {
+		return 0, errors.Trace(late)
+	}
 	if err != nil {
 		return 0, err // fn's as it is
 	}
-	return rev, errors.Trace(s.barrier.pass(rev))
+	return rev, nil
 }
 
-// view is View before the barrier.
+// view is View before the barrier; the revision is what was read, or 0, also with an
+// error.
 func (s *Store) view(ctx context.Context, fn func(store.Reader) error) (int64, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, errors.Annotate(err, "cannot read the store")
@@ -291,10 +301,7 @@ func (s *Store) view(ctx context.Context, fn func(store.Reader) error) (int64, e
 	r := &reader{caller: ctx, ctx: context.WithoutCancel(ctx), now: s.time.now(), alive: s.time.alive, since: s.time.up != nil, open: s.read.begin}
 	if r.known = s.mirror.now(s.barrier.progress, r.now); r.known != nil {
 		r.rev = r.known.rev
-		if err := fn(r); err != nil {
-			return 0, s.noticed(err)
-		}
-		return r.rev, nil
+		return r.rev, s.noticed(fn(r))
 	}
 	from, end, err := s.read.begin(ctx)
 	if err != nil {
@@ -306,10 +313,7 @@ func (s *Store) view(ctx context.Context, fn func(store.Reader) error) (int64, e
 		return 0, errors.Annotate(s.orClosed(err), "cannot read the store")
 	}
 	r.known = s.mirror.at(r)
-	if err := fn(r); err != nil {
-		return 0, s.noticed(err)
-	}
-	return r.rev, nil
+	return r.rev, s.noticed(fn(r))
 }
 
 // orClosed is ErrClosed if the store was closed meanwhile, else err as noticed
@@ -342,11 +346,12 @@ func (s *Store) update(ctx context.Context, relaxed bool, fn func(store.Tx) erro
 		return 0, s.orClosed(s.filled(errors.Annotate(err, "cannot write to the store")))
 	}
 	rev, wrote, err := w.update(ctx, s, relaxed, fn)
+	// What an error of fn says of the store has to be durable too.
+	if late := s.barrier.pass(rev); late != nil {
+		return 0, errors.Trace(late)
+	}
 	if err != nil {
 		return 0, s.noticed(s.filled(err))
-	}
-	if err := s.barrier.pass(rev); err != nil {
-		return 0, errors.Trace(err)
 	}
 	if wrote {
 		s.announce(rev)

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"fmt"
 	"slices"
 
 	"github.com/juju/errors"
@@ -123,7 +124,7 @@ func (r *reader) whole(e *entry) (store.KV, error) {
 	}
 	err := from.QueryRowContext(r.ctx, "SELECT value FROM kv WHERE key = ? AND rev = ?", kv.Key, kv.Rev).Scan(&kv.Value)
 	if errors.Is(err, sql.ErrNoRows) {
-		return store.KV{}, errors.Errorf("cannot read key %q: it was written meanwhile", kv.Key)
+		return store.KV{}, errors.NewTimeout(nil, fmt.Sprintf("cannot read key %q: it was written meanwhile", kv.Key))
 	}
 	return kv, errors.Annotatef(err, "cannot read key %q", kv.Key)
 }

@@ -128,10 +128,26 @@ func (h *hub) run(fs *fsnotify.Watcher) {
 			// The queue of the kernel has overflown: something did change.
 			h.s.log.Warn("watching the store's file", "err", err)
 		case <-look.C:
+			h.s.verify()
 		case <-h.lease:
 		case <-expiry:
 		}
 	}
+}
+
+// verify looks whether memory has what the file has: somebody may have removed the side
+// file, or have had the store open by an earlier version, and then nobody is told of what
+// he commits. From then on the file is asked.
+func (s *Store) verify() {
+	p := s.mirror.now(s.barrier.progress, s.time.now())
+	if p == nil {
+		return
+	}
+	if rev, err := s.newest(); err != nil || rev <= p.rev || !s.barrier.at(p.rev) {
+		return
+	}
+	s.log.Error("the store was written to by somebody who goes by another side file: end all that use it, and start the agent again", "file", s.path+"-rev")
+	s.mirror.giveUp()
 }
 
 // expire ends the leases that are over, as every Update does. The channel gets
@@ -256,6 +272,10 @@ func (s *Store) changes(from int64) (store.Batch, error) {
 
 // Watch is part of store.Store.
 func (s *Store) Watch(ctx context.Context, of []store.Keys, from int64) (<-chan store.Batch, error) {
+	if err := s.enter(); err != nil {
+		return nil, errors.Trace(err)
+	}
+	defer s.done.Done()
 	h, err := s.startHub()
 	if err != nil {
 		return nil, errors.Trace(err)

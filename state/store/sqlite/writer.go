@@ -61,8 +61,18 @@ func (w *writer) prepareFile(ctx context.Context, former func() error) error {
 	if err := w.refuse(ctx); err != nil {
 		return errors.Trace(err)
 	}
-	for _, q := range []string{"PRAGMA journal_mode = WAL", "PRAGMA synchronous = NORMAL", "PRAGMA wal_autocheckpoint = 2000"} {
+	for _, q := range []string{"PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL", "PRAGMA wal_autocheckpoint = 2000"} {
 		if err := w.patiently(ctx, q); err != nil {
+			return notADatabase(err)
+		}
+	}
+	var journal string
+	if err := w.conn.QueryRowContext(ctx, "PRAGMA journal_mode").Scan(&journal); err != nil {
+		return notADatabase(err)
+	}
+	// With a log the barrier syncs; not every file system lets SQLite have one.
+	if journal == "wal" {
+		if err := w.patiently(ctx, "PRAGMA synchronous = NORMAL"); err != nil {
 			return notADatabase(err)
 		}
 	}
@@ -198,7 +208,7 @@ func (w *writer) update(ctx context.Context, on *Store, relaxed bool, fn func(st
 		return 0, false, errors.Annotate(err, "cannot write to the store")
 	}
 	if err := fn(t); err != nil {
-		return 0, false, err
+		return t.rev, false, err
 	}
 	if t.err != nil {
 		return 0, false, t.err
