@@ -213,6 +213,7 @@ func (d *desire) sayIfLasts(ctx context.Context, r state.Report) {
 		ctx, cancel := context.WithTimeout(ctx, lastWords)
 		defer cancel()
 		d.tell(ctx)
+		d.idle() // the unit may have had nothing more to do meanwhile
 	})
 }
 
