@@ -3,6 +3,7 @@ package machine
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -122,7 +123,7 @@ func TestSlotsAreNeitherLostNorMade(t *testing.T) {
 				most = max(most, held)
 				mu.Unlock()
 				if i%3 == 0 {
-					time.Sleep(0)
+					runtime.Gosched()
 				}
 				mu.Lock()
 				held--

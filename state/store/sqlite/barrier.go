@@ -17,7 +17,7 @@ import (
 // barrier until all that it holds, and that was to be durable, is. The log keeps
 // the order of the commits, so what is durable is a prefix of them.
 //
-// Readers of other processes wait as well: how far the store is stands in two
+// Readers of other processes wait as well: how far the store is stands in
 // numbers of the side file "<path>-rev", which all have in memory.
 
 // The side file has the newest revision as text, for the notices that writing it
