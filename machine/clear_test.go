@@ -31,10 +31,11 @@ func TestWhatFormerAgentsHaveLeftIsCleared(t *testing.T) {
 		filepath.Join(machine.ModelDir(w.dir, "a-former-model"), "agents", "unit-app-0", "charm"),
 		w.unitDir("former/0"),
 		w.unitDir("app/1") + charmdir.Aside + "0",
+		filepath.Join(w.unitDir("app/0"), "archive-123"), // of an earlier version
 		filepath.Join(w.dir, "charms", strings.Repeat("0", 64)+".archive"),
 	}
 	for i, path := range left {
-		if i == len(left)-1 {
+		if i >= len(left)-2 {
 			if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 				t.Fatal(err)
 			}

@@ -272,7 +272,7 @@ func (u *unit) live(ctx context.Context) (lost bool, err error) {
 }
 
 // takeOver makes sure that the unit doesn't find what another one of the same
-// name has left.
+// name has left, and clears away what a deployment that was cut off has.
 func (u *unit) takeOver(ctx context.Context) error {
 	// A journal that can't be read is for the agent to refuse.
 	if l, there, err := journal.Read(u.dir); err == nil && there && l.ID != u.id {
@@ -282,7 +282,7 @@ func (u *unit) takeOver(ctx context.Context) error {
 			return errors.Trace(err)
 		}
 	}
-	return nil
+	return u.clearArchives()
 }
 
 func (u *unit) config() uniter.Config {

@@ -3,6 +3,7 @@ package machine
 import (
 	"context"
 	"io"
+	"path/filepath"
 
 	"github.com/juju/errors"
 )
@@ -42,4 +43,16 @@ func (u *unit) getCharm(ctx context.Context, url string) (put func(context.Conte
 	}
 	archive, done, err := u.charms.Archive(ctx, doc.SHA256, fetch)
 	return func(ctx context.Context) error { return u.charm.Deploy(ctx, archive, url) }, done, errors.Trace(err)
+}
+
+// clearArchives removes what an earlier version, which had archives in the directories of
+// their units, has left of a deployment in which it was killed.
+func (u *unit) clearArchives() error {
+	left, err := filepath.Glob(filepath.Join(u.dir, "archive-*"))
+	for _, path := range left {
+		if err := u.disk.Remove(path); err != nil {
+			return errors.Trace(err)
+		}
+	}
+	return errors.Trace(err)
 }

@@ -31,6 +31,14 @@ type Word struct {
 	Images map[string]string `json:"images,omitempty"`
 }
 
+// Of are the units of a model in Units. Nobody's word has none.
+func (w *Word) Of(m *state.Model) map[model.UnitName]state.Report {
+	if w == nil {
+		return nil
+	}
+	return w.Units[m.UUID()]
+}
+
 // askWord is what is sent to the agent's socket to be told its Word.
 const askWord = "unitd-agent-word"
 

@@ -103,7 +103,7 @@ func Look(ctx context.Context, m *state.Model, dir string, unit model.UnitName, 
 	if f.Agent, err = m.StatusOf(ctx, state.AgentStatus, string(unit)); err != nil {
 		return f, errors.Trace(err)
 	}
-	f.others(s, group)
+	f.others(s, group, agent.Of(m))
 	if agent != nil {
 		f.hear(m, *agent)
 	}
@@ -113,7 +113,7 @@ func Look(ctx context.Context, m *state.Model, dir string, unit model.UnitName, 
 // hear takes from what the unit's agent says what it couldn't write to the store.
 func (f *Facts) hear(m *state.Model, w machine.Word) {
 	f.Images = w.Images
-	untold, ok := w.Units[m.UUID()][f.Unit.Name]
+	untold, ok := w.Of(m)[f.Unit.Name]
 	if !ok {
 		return
 	}
@@ -129,10 +129,14 @@ func (f *Facts) hear(m *state.Model, w machine.Word) {
 	}
 }
 
-// others finds units that this one, of that lock group, may wait for.
-func (f *Facts) others(s *state.FullStatus, group string) {
+// others finds units that this one, of that lock group, may wait for. untold is what the
+// agent here knows of units that the store doesn't: a hook that hasn't run for long.
+func (f *Facts) others(s *state.FullStatus, group string, untold map[model.UnitName]state.Report) {
 	for _, app := range s.Applications {
 		for _, u := range app.Units {
+			if now := untold[u.Name].Agent; now != nil {
+				u.Agent = *now
+			}
 			if u.Name != f.Unit.Name && app.LockGroup == group && u.Machine == f.Unit.Machine && u.Agent.Status == model.StatusExecuting {
 				f.Busy, f.BusyWith = u.Name, u.Agent
 			}

