@@ -4,7 +4,9 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+	"time"
 
+	"github.com/juju/errors"
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
@@ -24,4 +26,12 @@ func cmdSmallDisk(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // unmount unmounts a disk.
-func unmount(dir string) error { return syscall.Unmount(dir, 0) }
+// unmount waits for a moment if the disk is busy: a process that another test begins has
+// this one's descriptors until it is another program.
+func unmount(dir string) error {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		if err := syscall.Unmount(dir, 0); !errors.Is(err, syscall.EBUSY) || time.Now().After(end) {
+			return err
+		}
+	}
+}
