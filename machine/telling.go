@@ -25,6 +25,7 @@ type telling struct {
 	mu    sync.Mutex
 	units map[string]*desire // by the unit's id
 	again chan struct{}      // has room for one: "something wasn't told"
+	few   untold
 	// images says of those that are being fetched how far they are, by their references.
 	images map[string]string
 }
@@ -61,6 +62,7 @@ func (t *telling) fetched() map[string]string {
 type desire struct {
 	telling *telling
 	name    model.UnitName
+	id      string
 	model   *state.Model // as the unit has it
 	idle    func()       // is called once all is told
 	poke    func()       // has the unit look again
@@ -87,12 +89,14 @@ const lasting = time.Second
 func (t *telling) of(name model.UnitName, id string, m *state.Model, idle, poke func()) *desire {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	d := &desire{telling: t, name: name, model: m, idle: idle, poke: poke, turn: make(chan struct{}, 1)}
+	d := &desire{telling: t, name: name, id: id, model: m, idle: idle, poke: poke, turn: make(chan struct{}, 1)}
 	if former, ok := t.units[id]; ok {
 		former.passed()
 		d.turn, d.want = former.turn, former.untold()
+		t.few.drop(former)
 	}
 	t.units[id] = d
+	d.note()
 	return d
 }
 
@@ -100,7 +104,10 @@ func (t *telling) of(name model.UnitName, id string, m *state.Model, idle, poke 
 func (t *telling) forget(id string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	delete(t.units, id)
+	if d, ok := t.units[id]; ok {
+		t.few.drop(d)
+		delete(t.units, id)
+	}
 }
 
 // all are the desires of the units of a model; empty: of all.
@@ -116,14 +123,23 @@ func (t *telling) all(uuid string) []*desire {
 	return all
 }
 
-// told says whether the store has all that it is to have by now of a model's units.
+// told says whether the store has all that it is to have by now of a model's units;
+// empty: of all. It looks at those alone of which something was wanted, as it is asked
+// after each hook.
 func (t *telling) told(uuid string) bool {
-	for _, d := range t.all(uuid) {
-		if d.owes() {
+	for _, d := range t.few.all() {
+		if (uuid == "" || d.model.UUID() == uuid) && d.owes() && t.has(d) {
 			return false
 		}
 	}
 	return true
+}
+
+// has says whether a desire is that of a unit which is there, and of its present agent.
+func (t *telling) has(d *desire) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.units[d.id] == d
 }
 
 // run tells what couldn't be told, until ctx ends.
@@ -225,6 +241,7 @@ func (d *desire) add(r state.Report) {
 	}
 	d.want = d.want.Then(r)
 	d.wanted++
+	d.note()
 }
 
 // passed says that what the agent of the unit was at is over.
@@ -285,6 +302,7 @@ func (d *desire) write(ctx context.Context) {
 	if err == nil || errors.Is(err, errors.NotFound) || errors.Is(err, state.ErrManaged) {
 		d.mu.Lock()
 		defer d.mu.Unlock()
+		defer d.note()
 		if d.wanted == as {
 			d.want = state.Report{}
 		} else { // what has passed since comes after what the store has now
@@ -328,4 +346,5 @@ func (d *desire) overtake(workload, failed bool) {
 	if failed {
 		d.want.Failed = nil
 	}
+	d.note()
 }

@@ -75,29 +75,47 @@ func (d *Dir) Mend() (mended []string, err error) {
 		return nil, nil
 	}
 	d.known = nil
+	look := sight{began: began, fresh: os.IsNotExist(err) && !d.made}
 	if err := d.makePath(now); err != nil {
 		return nil, errors.Annotate(err, "cannot make the directory of the hook tools")
 	}
-	if mended, err = d.makeAll(began); err != nil {
+	if mended, err = d.makeAll(look); err != nil {
 		return nil, errors.Trace(err)
 	}
-	if now, err = os.Lstat(d.path); err != nil {
+	if look.fresh {
+		err = os.Chtimes(d.path, time.Time{}, look.unlike())
+	}
+	if err == nil {
+		now, err = os.Lstat(d.path)
+	}
+	if err != nil {
 		return nil, errors.Annotate(err, "cannot look at the hook tools")
 	}
-	if settled(now.ModTime(), began) {
+	if look.fresh || settled(now.ModTime(), began) {
 		d.known = now
 	}
-	if !d.made && len(mended) == len(d.links) {
+	if look.fresh || !d.made && len(mended) == len(d.links) {
 		mended = nil // it is new
 	}
 	d.made = true
 	return mended, nil
 }
 
+// sight is one look at the directory by Mend.
+type sight struct {
+	began time.Time
+	// fresh: nothing was there ever, so no hook can have touched what is made now.
+	fresh bool
+}
+
+// unlike is a time of change that nothing gets that is changed from now on: what has it
+// is known by it at once, where it would have to settle else.
+func (s sight) unlike() time.Time { return s.began.Add(-time.Hour) }
+
 // makeAll makes the files, and then what leads to them.
-func (d *Dir) makeAll(began time.Time) (wrong []string, err error) {
+func (d *Dir) makeAll(look sight) (wrong []string, err error) {
 	for _, f := range d.own {
-		damaged, err := f.mend(d.path, began)
+		damaged, err := f.mend(d.path, look)
 		if err != nil {
 			return nil, errors.Annotatef(err, "cannot give the unit its own %s", f.name)
 		}
@@ -105,7 +123,7 @@ func (d *Dir) makeAll(began time.Time) (wrong []string, err error) {
 			wrong = append(wrong, f.name)
 		}
 	}
-	links, err := d.linkAll()
+	links, err := d.linkAll(look.fresh)
 	wrong = append(wrong, links...)
 	slices.Sort(wrong)
 	return wrong, errors.Trace(err)
@@ -135,11 +153,15 @@ const dirMode fs.FileMode = 0o755
 // linkAll makes all links, and says which of them were gone or none. Links that lead
 // to the same are names of one file of the directory, where the system can: making a
 // file is what costs most in it, and what a link leads to can't be changed in place.
-func (d *Dir) linkAll() (wrong []string, err error) {
+// fresh: there are none yet.
+func (d *Dir) linkAll(fresh bool) (wrong []string, err error) {
 	first := map[string]string{} // a link that is right, by what it leads to
 	for _, name := range slices.Sorted(maps.Keys(d.links)) {
 		path, to := filepath.Join(d.path, name), d.links[name]
-		now, err := os.Readlink(path)
+		now, err := "", error(fs.ErrNotExist)
+		if !fresh {
+			now, err = os.Readlink(path)
+		}
 		if err != nil {
 			wrong = append(wrong, name)
 		}

@@ -75,15 +75,15 @@ type own struct {
 	text string
 	// known is the file as it was when it was last found right, and had been for long
 	// enough to be known by its times; see settled.
-	known sight
+	known seen
 	// made: it was right once, so that who changes it damages it. Before, it may be of
 	// an agent that had another client.
 	made bool
 }
 
-// sight is what one look at a file shows that changes with it; the zero value is
+// seen is what one look at a file shows that changes with it; the zero value is
 // no file's.
-type sight struct {
+type seen struct {
 	dev, ino         uint64
 	size             int64
 	mode             uint32
@@ -94,10 +94,10 @@ type sight struct {
 const ownMode = 0o755
 
 // look looks at a file.
-func look(path string) (sight, error) {
+func look(path string) (seen, error) {
 	var st unix.Stat_t
 	err := unix.Lstat(path, &st)
-	return sight{uint64(st.Dev), uint64(st.Ino), st.Size, uint32(st.Mode), st.Ctim, st.Mtim}, err
+	return seen{uint64(st.Dev), uint64(st.Ino), st.Size, uint32(st.Mode), st.Ctim, st.Mtim}, err
 }
 
 // untouched says whether nothing has changed since it was found right.
@@ -107,8 +107,8 @@ func (f *own) untouched(dir string) bool {
 }
 
 // mend makes the file what it is to be, in one step, as programs may run from it.
-// began is when the directory was looked at. damaged: it was right before.
-func (f *own) mend(dir string, began time.Time) (damaged bool, err error) {
+// at is the look at the directory. damaged: it was right before.
+func (f *own) mend(dir string, at sight) (damaged bool, err error) {
 	if f.untouched(dir) {
 		return false, nil
 	}
@@ -116,15 +116,15 @@ func (f *own) mend(dir string, began time.Time) (damaged bool, err error) {
 	now, err := look(path)
 	if err != nil || !f.right(path, now) {
 		damaged = f.made
-		if err := f.write(path); err != nil {
+		if err := f.write(path, at); err != nil {
 			return damaged, errors.Trace(err)
 		}
 		if now, err = look(path); err != nil {
 			return damaged, errors.Trace(err)
 		}
 	}
-	f.made, f.known = true, sight{}
-	if settled(time.Unix(now.changed.Unix()), began) {
+	f.made, f.known = true, seen{}
+	if at.fresh || settled(time.Unix(now.changed.Unix()), at.began) {
 		f.known = now
 	}
 	return damaged, nil
@@ -132,7 +132,7 @@ func (f *own) mend(dir string, began time.Time) (damaged bool, err error) {
 
 // right says whether the file at path, which is seen as now, has what it is to
 // have.
-func (f *own) right(path string, now sight) bool {
+func (f *own) right(path string, now seen) bool {
 	if now.mode != unix.S_IFREG|ownMode {
 		return false
 	}
@@ -157,7 +157,7 @@ var clients contents
 type contents struct {
 	mu   sync.Mutex
 	path string
-	was  sight
+	was  seen
 	has  []byte
 }
 
@@ -184,13 +184,18 @@ func (c *contents) read(path string) ([]byte, error) {
 }
 
 // write makes the file anew.
-func (f *own) write(path string) error {
+func (f *own) write(path string, at sight) error {
 	temporary := path + ".new"
-	if err := os.RemoveAll(temporary); err != nil {
+	if at.fresh {
+		temporary = path
+	} else if err := os.RemoveAll(temporary); err != nil {
 		return errors.Trace(err)
 	}
 	if err := f.fill(temporary); err != nil {
 		return errors.Trace(err)
+	}
+	if at.fresh {
+		return errors.Trace(os.Chtimes(path, time.Time{}, at.unlike()))
 	}
 	return errors.Trace(replace(temporary, path))
 }

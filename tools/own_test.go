@@ -16,11 +16,18 @@ import (
 // and the client whose copy it has.
 func ownDir(t testing.TB) (*Dir, string) {
 	t.Helper()
-	dir := t.TempDir()
-	client, path := filepath.Join(dir, "it's a client"), filepath.Join(dir, "unit", "tools")
+	path := filepath.Join(t.TempDir(), "unit", "tools")
 	if err := os.MkdirAll(path, 0o755); err != nil {
 		t.Fatal(err)
 	}
+	return newOwnDir(t, path)
+}
+
+// newOwnDir is ownDir at a path, where nothing need be.
+func newOwnDir(t testing.TB, path string) (*Dir, string) {
+	t.Helper()
+	dir := t.TempDir()
+	client := filepath.Join(dir, "it's a client")
 	if err := os.WriteFile(client, bytes.Repeat([]byte("program"), 20_000), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -95,14 +102,14 @@ func TestWhatWritesThroughAToolReachesTheUnitsCopyAlone(t *testing.T) {
 		"only its times change": {func(t *testing.T, p string) { touch(t, p+"/is-leader") }, nil},
 		"nothing is":            {func(*testing.T, string) {}, nil},
 	} {
-		for _, settled := range []bool{true, false} {
-			when := map[bool]string{true: ", long after it was made", false: ", at once"}[settled]
-			t.Run(name+when, func(t *testing.T) {
+		for when, prepare := range map[string]func(t *testing.T) (*Dir, string){
+			"long after it was made": func(t *testing.T) (*Dir, string) { d, client := ownDir(t); settle(t, d); return d, client },
+			"at once":                func(t *testing.T) (*Dir, string) { return ownDir(t) },
+			"at once, in a new one":  func(t *testing.T) (*Dir, string) { return newOwnDir(t, filepath.Join(t.TempDir(), "tools")) },
+		} {
+			t.Run(name+", "+when, func(t *testing.T) {
 				t.Parallel()
-				d, client := ownDir(t)
-				if settled {
-					settle(t, d)
-				}
+				d, client := prepare(t)
 				c.damage(t, d.path)
 				mend(t, d, c.mended...)
 				sameFiles(t, d, client)
@@ -122,6 +129,24 @@ func TestOwnToolsThatNobodyTouchesAreNotRead(t *testing.T) {
 	if _, err := d.Mend(); err == nil || !strings.HasPrefix(err.Error(), `cannot give the unit its own it's a client: open `) {
 		t.Errorf("without the client: %v", err)
 	}
+}
+
+// A new directory is known by its times from the beginning: its second look is one.
+func TestANewDirectoryOfToolsIsNotReadAgain(t *testing.T) {
+	t.Parallel()
+	began := time.Now().Add(-time.Minute)
+	d, client := newOwnDir(t, filepath.Join(t.TempDir(), "tools"))
+	remove(t, filepath.Dir(client), filepath.Base(client))
+	for _, name := range []string{"", "it's a client", "juju-exec"} {
+		st, err := os.Stat(filepath.Join(d.path, name))
+		if err != nil || st.ModTime().After(began) {
+			t.Errorf("a change of %q in this moment wouldn't show: %v, %v", name, st.ModTime(), err)
+		}
+	}
+	if d.known == nil {
+		t.Error("all links are looked at again")
+	}
+	mend(t, d) // what it would be compared with is gone
 }
 
 // The next agent may have another client, and finds what an agent before had that

@@ -29,8 +29,6 @@ package journal
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 
 	"github.com/juju/errors"
 
@@ -61,15 +59,22 @@ const (
 
 // Journal is the open journal of one unit. It is for one goroutine.
 type Journal struct {
-	disk       durable.Disk
-	slots      [2]*durable.File
+	disk  durable.Disk
+	dir   string
+	file  held // the slot that goes on, once it was written to
+	shelf *shelf
+	progress
+	io fileCalls
+}
+
+// progress is how far a journal has come.
+type progress struct {
 	newest     int // the slot that goes on; the other one is written next
 	generation uint64
 	last       resolver.Local // what was stored last
 	// end is where the next change goes, and limit where it has to end; 0: the
 	// next record is a whole one.
 	end, limit int64
-	io         fileCalls
 }
 
 // fileCalls are the calls that make a record durable; tests make one fail.
@@ -89,16 +94,22 @@ func realCalls() fileCalls {
 }
 
 // Open opens the journal of the unit with that id in dir, an existing
-// directory, and makes it if there is none. It returns what was last stored, or
+// directory; the first Store makes its file. It returns what was last stored, or
 // resolver.New(unit) with the id for a new journal. Errors: ErrCorrupt,
 // ErrNewer, NotValid for another unit's journal, and those of the file system;
 // each names the file.
 func Open(disk durable.Disk, dir string, unit model.UnitName, id string) (*Journal, resolver.Local, error) {
-	j := &Journal{disk: disk, io: realCalls()}
-	local, err := j.open(dir, unit, id)
+	j := &Journal{disk: disk, dir: dir, shelf: &opened, io: realCalls()}
+	local, err := j.find()
 	if err != nil {
-		j.Close()
 		return nil, resolver.Local{}, errors.Trace(err)
+	}
+	if j.generation == 0 {
+		local = resolver.New(unit)
+		local.ID = id
+	}
+	if local.Unit != unit || local.ID != id {
+		return nil, resolver.Local{}, errors.NotValidf("journal of %s in %s, which is %s's,", name(local.Unit, local.ID), dir, name(unit, id))
 	}
 	return j, local, nil
 }
@@ -106,57 +117,25 @@ func Open(disk durable.Disk, dir string, unit model.UnitName, id string) (*Journ
 // Read returns what was last stored in dir, by whichever unit's agent, and
 // false where nothing was. It changes nothing; the errors are those of Open.
 func Read(dir string) (resolver.Local, bool, error) {
-	j := &Journal{io: realCalls()}
-	defer j.Close()
-	local, _, err := j.find(dir, os.O_RDONLY)
+	j := &Journal{dir: dir}
+	local, err := j.find()
 	return local, j.generation > 0, errors.Trace(err)
-}
-
-func (j *Journal) open(dir string, unit model.UnitName, id string) (resolver.Local, error) {
-	local, made, err := j.find(dir, os.O_RDWR|os.O_CREATE)
-	if err != nil {
-		return local, errors.Trace(err)
-	}
-	if j.generation == 0 {
-		local = resolver.New(unit)
-		local.ID = id
-	}
-	switch {
-	case local.Unit != unit || local.ID != id:
-		return local, errors.NotValidf("journal of %s in %s, which is %s's,", name(local.Unit, local.ID), dir, name(unit, id))
-	case made:
-		return local, errors.Annotatef(j.disk.SyncDir(dir), "cannot make the journal in %s", dir)
-	}
-	return local, nil
 }
 
 func name(unit model.UnitName, id string) string { return fmt.Sprintf("%s (%s)", unit, id) }
 
-// find opens the slots and finds the newest record. made says that there was
-// none of them.
-func (j *Journal) find(dir string, flag int) (local resolver.Local, made bool, err error) {
+// find finds the newest record.
+func (j *Journal) find() (local resolver.Local, err error) {
 	var damaged, behind error
 	var beyond uint64
 	empty := 0
 	j.newest = 1
-	for i := range j.slots {
-		path := filepath.Join(dir, fmt.Sprintf("journal-%d", i))
-		if _, err := os.Lstat(path); os.IsNotExist(err) {
-			made = true
-			if flag&os.O_CREATE == 0 {
-				empty++
-				continue
-			}
-		}
-		f, err := j.disk.OpenFile(path, flag, 0o600)
-		if err != nil {
-			return local, made, errors.Annotate(err, "cannot open the unit's journal")
-		}
-		j.slots[i] = f
-		s, err := readSlot(f)
+	for i := range 2 {
+		path := j.slot(i)
+		s, err := j.read(path)
 		switch {
-		case errors.Is(err, ErrNewer):
-			return local, made, errors.Annotatef(err, "cannot read %s", path)
+		case errors.Is(err, ErrNewer), errors.Is(err, errOpen):
+			return local, errors.Annotatef(err, "cannot read %s", path)
 		case err != nil:
 			damaged = errors.Annotatef(err, "cannot read %s", path)
 		case s.empty:
@@ -172,11 +151,11 @@ func (j *Journal) find(dir string, flag int) (local resolver.Local, made bool, e
 	}
 	switch {
 	case beyond > j.generation:
-		return local, made, errors.Trace(behind)
+		return local, errors.Trace(behind)
 	case j.generation == 0 && empty == 0:
-		return local, made, errors.Trace(damaged)
+		return local, errors.Trace(damaged)
 	}
-	return local, made, nil
+	return local, nil
 }
 
 // Store makes l durable. When it returns nil a power cut leaves l; when it
@@ -197,12 +176,17 @@ func (j *Journal) Store(l resolver.Local) error {
 
 // add writes a change to the slot that goes on.
 func (j *Journal) add(l resolver.Local, b []byte) error {
+	f, done, err := j.goOn()
+	if err != nil {
+		return errors.Trace(err)
+	}
+	defer done()
 	at := j.end
 	// If this fails nobody knows what is there, and the number is spent: what is
 	// stored next is a whole record, in the other slot.
 	j.generation++
 	j.end = 0
-	if err := j.write(j.newest, b, at); err != nil {
+	if err := j.write(f, b, at); err != nil {
 		return errors.Trace(err)
 	}
 	j.end, j.last = at+int64(len(b)), l
@@ -219,39 +203,38 @@ func (j *Journal) begin(l resolver.Local) error {
 	}
 	slot, size := 1-j.newest, int64(len(b))
 	limit := size + max(leastRoom, roomRatio*size)
-	st, err := j.slots[slot].Stat()
+	f, made, err := j.other(slot)
 	if err != nil {
-		return errors.Annotate(err, "cannot write the journal")
-	}
-	if st.Size() < limit {
-		b = append(b, make([]byte, limit-size)...)
-	}
-	if err := j.write(slot, b, 0); err != nil {
 		return errors.Trace(err)
 	}
+	if err := j.beginIn(f, b, limit, made); err != nil {
+		_ = f.Close() // the error that matters is there
+		return errors.Trace(err)
+	}
+	j.hold(f)
 	j.generation++
 	j.newest, j.last, j.end, j.limit = slot, l, size, limit
 	return nil
 }
 
-func (j *Journal) write(slot int, b []byte, at int64) error {
-	f := j.slots[slot]
+// beginIn writes a whole record, b, to a slot, which has room up to limit then.
+func (j *Journal) beginIn(f *durable.File, b []byte, limit int64, made bool) error {
+	st, err := f.Stat()
+	if err != nil {
+		return errors.Annotate(err, "cannot write the journal")
+	}
+	if st.Size() < limit {
+		b = append(b, make([]byte, limit-int64(len(b)))...)
+	}
+	if err := j.write(f, b, 0); err != nil || !made {
+		return errors.Trace(err)
+	}
+	return errors.Annotatef(j.disk.SyncDir(j.dir), "cannot make the journal in %s", j.dir)
+}
+
+func (j *Journal) write(f *durable.File, b []byte, at int64) error {
 	if err := j.io.writeAt(f, b, at); err != nil {
 		return errors.Annotate(err, "cannot write the journal")
 	}
 	return errors.Annotatef(j.io.sync(f), "cannot sync %s", f.Name())
-}
-
-// Close releases the files.
-func (j *Journal) Close() error {
-	var first error
-	for _, f := range j.slots {
-		if f == nil {
-			continue
-		}
-		if err := f.Close(); err != nil && first == nil {
-			first = errors.Trace(err)
-		}
-	}
-	return first
 }

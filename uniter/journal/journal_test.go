@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"github.com/juju/errors"
@@ -196,5 +197,85 @@ func TestAJournalFromBeforeContainersIsRead(t *testing.T) {
 	}
 	if found, there, err := Read(dir); err != nil || !there || asJSON(t, found) != asJSON(t, l) {
 		t.Fatalf("stored %s, found %s (%v)", asJSON(t, l), asJSON(t, found), err)
+	}
+}
+
+// TestFewFilesAreOpenHoweverManyJournalsThereAre: those that were let go are opened
+// again when there is something to write, if they are still the same.
+func TestFewFilesAreOpenHoweverManyJournalsThereAre(t *testing.T) {
+	t.Parallel()
+	few := &shelf{room: 3}
+	var all []*Journal
+	for range 10 {
+		j, _ := open(t, t.TempDir())
+		j.shelf = few
+		all = append(all, j)
+	}
+	isOpen := func() (n int) {
+		for _, j := range all {
+			if j.file.file != nil {
+				n++
+			}
+		}
+		return n
+	}
+	for n := int64(1); n <= 8; n++ {
+		for _, j := range all {
+			if err := j.Store(pendingRun(n)); err != nil {
+				t.Fatal(err)
+			}
+			if l, there, err := Read(j.dir); err != nil || !there || l.Run != n {
+				t.Fatalf("stored run %d, found %+v, %t, %v", n, l, there, err)
+			}
+		}
+		if got := isOpen(); got != few.room {
+			t.Fatalf("%d files are open", got)
+		}
+	}
+	// The first was let go; another file is at its place by now.
+	first := slotPath(all[0].dir, all[0].newest)
+	writeFile(t, first+".copy", readFile(t, first))
+	if err := os.Rename(first+".copy", first); err != nil {
+		t.Fatal(err)
+	}
+	if err := all[0].Store(pendingRun(9)); !errors.Is(err, ErrCorrupt) {
+		t.Fatalf("another file was written to: %v", err)
+	}
+	for _, j := range all {
+		if err := j.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(few.open) > 0 || isOpen() > 0 {
+		t.Fatalf("%d files are open after all", isOpen())
+	}
+}
+
+// TestJournalsShareTheirPlaceAtOnce has many units write at the same time.
+func TestJournalsShareTheirPlaceAtOnce(t *testing.T) {
+	t.Parallel()
+	few := &shelf{room: 2}
+	var group sync.WaitGroup
+	var last *Journal
+	for range 12 {
+		j, _ := open(t, t.TempDir())
+		j.shelf, last = few, j
+		group.Go(func() {
+			for n := int64(1); n <= 20; n++ {
+				if err := j.Store(pendingRun(n)); err != nil {
+					t.Error(err)
+				}
+				if l, _, err := Read(j.dir); err != nil || l.Run != n {
+					t.Errorf("stored run %d, found %d, %v", n, l.Run, err)
+				}
+			}
+		})
+	}
+	group.Wait()
+	if err := last.Store(pendingRun(21)); err != nil { // nobody else uses one now
+		t.Fatal(err)
+	}
+	if len(few.open) > few.room {
+		t.Errorf("%d files are open", len(few.open))
 	}
 }
