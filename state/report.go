@@ -58,6 +58,9 @@ func (r Report) Then(later Report) Report {
 // a failed run without its status. It can be called again with the same report.
 // The error is NotFound where there is no such unit.
 func (m *Model) Tell(ctx context.Context, name model.UnitName, r Report) error {
+	if told, err := m.hasTold(ctx, name, r); told || err != nil {
+		return errors.Trace(err)
+	}
 	_, err := m.update(ctx, func(tx *txn) error {
 		u, err := tx.unit(name)
 		if err != nil {
@@ -89,6 +92,23 @@ func (m *Model) Tell(ctx context.Context, name model.UnitName, r Report) error {
 		return tx.setStatus(AgentStatus, string(name), *r.Agent)
 	}, store.Relaxed)
 	return errors.Trace(err)
+}
+
+// hasTold says whether a report is of nothing but a status that the unit's agent has by
+// now, as that of each unit is when an agent starts again.
+func (m *Model) hasTold(ctx context.Context, name model.UnitName, r Report) (told bool, err error) {
+	if r.Agent == nil || len(r.Passed) > 0 || r.Workload != nil || r.Failed != nil || r.Containers != nil {
+		return false, nil
+	}
+	_, err = m.view(ctx, func(d docs) error {
+		if _, err := d.unit(name); err != nil {
+			return errors.Trace(err)
+		}
+		now, err := d.status(AgentStatus, string(name))
+		told = err == nil && sameStatus(now, *r.Agent)
+		return errors.Trace(err)
+	})
+	return told, errors.Trace(err)
 }
 
 // setFailed says which run has put the unit in error, and what its agent

@@ -81,7 +81,7 @@ func (t *txn) setStatus(kind StatusKind, name string, s model.Status) error {
 	if err != nil {
 		return errors.Trace(err)
 	}
-	same := last.Status == s.Status && last.Message == s.Message && len(last.Data) == 0 && len(s.Data) == 0
+	same := sameStatus(last, s)
 	if same && kind == AgentStatus {
 		return nil
 	}
@@ -94,6 +94,11 @@ func (t *txn) setStatus(kind StatusKind, name string, s model.Status) error {
 		}
 	}
 	return t.put(statusKey(kind, name), s)
+}
+
+// sameStatus says whether a status is one that was set before.
+func sameStatus(a, b model.Status) bool {
+	return a.Status == b.Status && a.Message == b.Message && len(a.Data) == 0 && len(b.Data) == 0
 }
 
 func (d docs) status(kind StatusKind, name string) (model.Status, error) {

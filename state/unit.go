@@ -221,7 +221,18 @@ func (m *Model) SetRebooted(ctx context.Context, name model.UnitName) error {
 	})
 }
 
+// changeUnit makes a change of a unit's document; change says whether there is one.
+// Mostly there is none, as agents say again what they have said before: that takes a
+// look, and no transaction.
 func (m *Model) changeUnit(ctx context.Context, name model.UnitName, change func(*UnitDoc) bool) error {
+	changes := false
+	if _, err := m.view(ctx, func(r docs) error {
+		u, err := r.unit(name)
+		changes = err == nil && change(&u)
+		return errors.Trace(err)
+	}); err != nil || !changes {
+		return errors.Trace(err)
+	}
 	_, err := m.update(ctx, func(tx *txn) error {
 		u, err := tx.unit(name)
 		if err != nil {
