@@ -9,6 +9,7 @@ import (
 
 	"github.com/juju/errors"
 
+	"github.com/unitd/unitd/state"
 	"github.com/unitd/unitd/state/store"
 )
 
@@ -74,21 +75,7 @@ func (a *modelAgent) tellHost(ctx context.Context) error {
 
 // tellMachine tells the model what the host is like that is the machine.
 func (a *modelAgent) tellMachine(ctx context.Context, id string) error {
-	host, known := a.hostOf(id)
-	told := host.machine(id)
-	if a.Machine == nil {
-		told.Instance = localInstance(id)
-	}
-	var err error
-	if !known {
-		// Where units have a network of their own, they say where they are once they are
-		// there.
-		var own bool
-		var before []string
-		if own, before, err = a.model.OwnNetwork(ctx, id); own {
-			told.Addresses = before
-		}
-	}
+	told, err := a.machineDoc(ctx, id)
 	if err == nil {
 		err = a.model.SetMachine(ctx, told)
 	}
@@ -98,27 +85,51 @@ func (a *modelAgent) tellMachine(ctx context.Context, id string) error {
 	return errors.Trace(err)
 }
 
+// machineDoc is what the model is told of the host that is the machine. The error is
+// NotFound for a machine that is gone.
+func (a *modelAgent) machineDoc(ctx context.Context, id string) (state.MachineDoc, error) {
+	host, known := a.hostOf(id)
+	told := host.machine(id)
+	if a.Machine == nil {
+		told.Instance = localInstance(id)
+	}
+	if known {
+		return told, nil
+	}
+	// Where units have a network of their own, they say where they are once they are
+	// there.
+	own, before, err := a.model.OwnNetwork(ctx, id)
+	if own {
+		told.Addresses = before
+	}
+	return told, errors.Trace(err)
+}
+
 // appear tells the model of machines that this host is, and that their agent is
 // there.
 func (a *modelAgent) appear(ctx context.Context, ids ...string) error {
+	var told []state.MachineDoc
 	for _, id := range ids {
-		if err := a.tellMachine(ctx, id); err != nil {
+		one, err := a.machineDoc(ctx, id)
+		if errors.Is(err, errors.NotFound) {
+			continue
+		}
+		if err != nil {
 			return errors.Trace(err)
 		}
-		if err := a.leased(ctx, func(l store.LeaseID) error { return a.model.SetPresence(ctx, id, l) }); err != nil {
-			return errors.Trace(err)
-		}
+		told = append(told, one)
 	}
-	return nil
+	return errors.Trace(a.leased(ctx, func(l store.LeaseID) error { return a.model.Appear(ctx, l, told...) }))
 }
 
 // machines are the ids of the machines that this host is.
 func (a *modelAgent) machines() []string {
-	ids := slices.Sorted(maps.Keys(a.standing))
-	for _, u := range a.units {
-		if !slices.Contains(ids, u.machine) {
-			ids = append(ids, u.machine)
-		}
+	all := map[string]bool{}
+	for id := range a.standing {
+		all[id] = true
 	}
-	return ids
+	for _, u := range a.units {
+		all[u.machine] = true
+	}
+	return slices.Sorted(maps.Keys(all))
 }

@@ -47,7 +47,7 @@ func TestK122ALostAgentCountsInTheScale(t *testing.T) {
 		if unit == "web/0" {
 			doc, err := m.Unit(ctx, unit)
 			ok(err)
-			ok(m.SetPresence(ctx, doc.Machine, lease))
+			ok(m.Appear(ctx, lease, state.MachineDoc{ID: doc.Machine}))
 			told.Containers[0] = state.ContainerDoc{Name: "web", State: state.ContainerRunning, Boot: "1"}
 		}
 		ok(m.Tell(ctx, unit, state.Report{Containers: &told}))

@@ -198,10 +198,7 @@ func (s *sim) start(ctx context.Context, h *host) error {
 	}
 	for _, u := range h.units {
 		told := state.MachineDoc{ID: u.doc.Machine, Hostname: "host-" + h.address, Addresses: []string{h.address}, BaseName: "ubuntu", BaseChannel: "24.04"}
-		if err := s.model.SetMachine(ctx, told); err != nil {
-			return errors.Trace(err)
-		}
-		if err := s.model.SetPresence(ctx, u.doc.Machine, lease); err != nil {
+		if err := s.model.Appear(ctx, lease, told); err != nil {
 			return errors.Trace(err)
 		}
 		now, _, err := s.model.Leadership(ctx, u.application())

@@ -86,7 +86,7 @@ func TestHostAModelMovesBetweenEnginesWhole(t *testing.T) {
 	docs := documentsOf(t, w.store, w.Model)
 	lease, err := w.store.Grant(w.ctx, time.Hour) // of an agent, who isn't moved
 	w.ok(err)
-	w.ok(w.SetPresence(w.ctx, "0", lease))
+	w.ok(w.Appear(w.ctx, lease, state.MachineDoc{ID: "0"}))
 	file := exported(t, w.Model)
 	for _, open := range []func() store.Store{
 		func() store.Store { return etcdtest.OpenURL(t, etcdtest.Alone(t)) },

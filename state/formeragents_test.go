@@ -33,7 +33,7 @@ func TestFormerAgentsAreThoseThatAreThere(t *testing.T) {
 	if said := ask(); !strings.Contains(said, "the manager of model") {
 		t.Errorf("with a manager: %q", said)
 	}
-	w.ok(w.SetPresence(w.ctx, "1", lease))
+	w.ok(w.Appear(w.ctx, lease, state.MachineDoc{ID: "1"}))
 	if said := ask(); !strings.Contains(said, "(machine 1 of model ") || !strings.Contains(said, "unitd shutdown") {
 		t.Errorf("with a machine: %q", said)
 	}

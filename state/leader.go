@@ -162,15 +162,6 @@ func (m *Model) LeaderSettings(ctx context.Context, application string) (model.S
 	return doc.Values, errors.Trace(err)
 }
 
-// SetPresence says that the machine's agent is there, for as long as the lease
-// lives.
-func (m *Model) SetPresence(ctx context.Context, machine string, lease store.LeaseID) error {
-	_, err := m.update(ctx, func(tx *txn) error {
-		return tx.tx.PutLease(m.prefix()+presenceKey(machine), []byte(`true`), lease)
-	}, store.Relaxed)
-	return errors.Annotatef(err, "cannot show that machine %s is there", machine)
-}
-
 // Depose has another unit lead the application, as if the leader's lease had
 // ended and the other had been faster: the Alive unit with the next number, or
 // the first one. An application with no other unit loses its leader. The error

@@ -326,35 +326,67 @@ func (m *Model) Machines(ctx context.Context) ([]MachineDoc, error) {
 // name, addresses and base of the machine with the ID of told, and where it has
 // none yet its Instance.
 func (m *Model) SetMachine(ctx context.Context, told MachineDoc) error {
-	_, err := m.update(ctx, func(tx *txn) error {
-		doc, err := tx.machine(told.ID)
-		if err != nil {
-			return errors.Trace(err)
-		}
-		provided := doc.Instance == "" && told.Instance != ""
-		same := !provided && doc.Hostname == told.Hostname && slices.Equal(doc.Addresses, told.Addresses) &&
-			doc.BaseName == told.BaseName && doc.BaseChannel == told.BaseChannel &&
-			(told.System == nil || doc.System != nil && doc.System.Equal(*told.System))
-		if same && !doc.Started.IsZero() {
-			return nil
-		}
-		doc.Hostname, doc.Addresses = told.Hostname, told.Addresses
-		doc.BaseName, doc.BaseChannel = told.BaseName, told.BaseChannel
-		doc.System = cmp.Or(told.System, doc.System)
-		if doc.Started.IsZero() {
-			doc.Started = tx.now()
-		}
-		if provided {
-			doc.Instance = told.Instance
-			if !doc.ForUnit && len(doc.Units) == 0 {
-				if err := tx.putFree(doc); err != nil {
-					return errors.Trace(err)
-				}
+	_, err := m.update(ctx, func(tx *txn) error { return tx.setMachine(told) }, store.Relaxed)
+	return errors.Trace(err)
+}
+
+func (t *txn) setMachine(told MachineDoc) error {
+	doc, err := t.machine(told.ID)
+	if err != nil {
+		return errors.Trace(err)
+	}
+	provided := doc.Instance == "" && told.Instance != ""
+	same := !provided && doc.Hostname == told.Hostname && slices.Equal(doc.Addresses, told.Addresses) &&
+		doc.BaseName == told.BaseName && doc.BaseChannel == told.BaseChannel &&
+		(told.System == nil || doc.System != nil && doc.System.Equal(*told.System))
+	if same && !doc.Started.IsZero() {
+		return nil
+	}
+	doc.Hostname, doc.Addresses = told.Hostname, told.Addresses
+	doc.BaseName, doc.BaseChannel = told.BaseName, told.BaseChannel
+	doc.System = cmp.Or(told.System, doc.System)
+	if doc.Started.IsZero() {
+		doc.Started = t.now()
+	}
+	if provided {
+		doc.Instance = told.Instance
+		if !doc.ForUnit && len(doc.Units) == 0 {
+			if err := t.putFree(doc); err != nil {
+				return errors.Trace(err)
 			}
 		}
-		return tx.put(machineKey(doc.ID), doc)
-	}, store.Relaxed)
-	return errors.Trace(err)
+	}
+	return t.put(machineKey(doc.ID), doc)
+}
+
+// appearAtOnce is how many machines appear in one transaction: each has up to three keys
+// to write, and one to compare, where etcd takes 128 of both by default.
+const appearAtOnce = 24
+
+// Appear says of machines what SetMachine does, and that their agent is there for as long
+// as the lease lives. Machines that are gone are left out. The error is NotFound for a
+// lease that has ended.
+func (m *Model) Appear(ctx context.Context, lease store.LeaseID, told ...MachineDoc) error {
+	for some := range slices.Chunk(told, appearAtOnce) {
+		if _, err := m.update(ctx, func(tx *txn) error {
+			for _, one := range some {
+				err := tx.setMachine(one)
+				if errors.Is(err, errors.NotFound) {
+					continue
+				}
+				if err == nil {
+					err = tx.tx.PutLease(m.prefix()+presenceKey(one.ID), []byte(`true`), lease)
+				}
+				if err != nil {
+					return errors.Annotatef(err, "cannot show that machine %s is there", one.ID)
+				}
+			}
+			return nil
+		}, store.Relaxed); err != nil {
+			return errors.Trace(err)
+		}
+	}
+	return nil
 }
 
 // compareIDs orders "2" before "10".

@@ -259,3 +259,42 @@ func TestTokensAreValidOnceAndForATime(t *testing.T) {
 		}
 	}
 }
+
+// TestManyMachinesAppearInFewTransactions, without those that are gone; and nobody appears
+// on a lease that has ended.
+func TestManyMachinesAppearInFewTransactions(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var told []state.MachineDoc
+	for i, id := range w.joined(60) {
+		told = append(told, state.MachineDoc{ID: id, Hostname: fmt.Sprintf("host-%d", i), Addresses: []string{"10.0.0.1"}})
+	}
+	w.ok(w.ForceDestroyMachine(w.ctx, told[30].ID))
+	w.ok(w.RemoveMachine(w.ctx, told[30].ID))
+	lease, err := w.store.Grant(w.ctx, time.Hour)
+	w.ok(err)
+	revision := func() int64 {
+		rev, err := w.store.View(w.ctx, func(store.Reader) error { return nil })
+		w.ok(err)
+		return rev
+	}
+	before := revision()
+	w.ok(w.Appear(w.ctx, lease, told...))
+	if after := revision(); after-before > 3 {
+		t.Errorf("they took %d revisions", after-before)
+	}
+	s, err := w.Status(w.ctx)
+	w.ok(err)
+	if len(s.Machines) != 59 {
+		t.Fatalf("there are %d machines", len(s.Machines))
+	}
+	for _, m := range s.Machines {
+		if !m.Present || !strings.HasPrefix(m.Hostname, "host-") {
+			t.Errorf("machine %s: %+v", m.ID, m)
+		}
+	}
+	w.ok(w.store.Revoke(w.ctx, lease))
+	if err := w.Appear(w.ctx, lease, told...); !errors.Is(err, errors.NotFound) {
+		t.Errorf("on a lease that has ended: %v", err)
+	}
+}

@@ -335,5 +335,7 @@ func (w *world) present(machine string) {
 	w.Helper()
 	lease, err := w.store.Grant(w.ctx, time.Hour)
 	w.ok(err)
-	w.ok(w.SetPresence(w.ctx, machine, lease))
+	doc, err := w.Machine(w.ctx, machine)
+	w.ok(err)
+	w.ok(w.Appear(w.ctx, lease, doc))
 }
