@@ -54,13 +54,13 @@ func TestOnEtcd(t *testing.T) {
 	etcdtest.Again(t, "etcd3")
 }
 
-func newWorld(t *testing.T) *world {
+func newWorld(t testing.TB) *world {
 	t.Helper()
 	return newWorldWith(t, func(*machine.Config) {})
 }
 
 // newWorldWith is newWorld with an agent that is told something else.
-func newWorldWith(t *testing.T, configure func(*machine.Config)) *world {
+func newWorldWith(t testing.TB, configure func(*machine.Config)) *world {
 	t.Helper()
 	path, err := testcharms.Client()
 	if err != nil {
