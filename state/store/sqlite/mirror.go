@@ -39,7 +39,7 @@ type mirror struct {
 	after int // how many reads are enough
 	reads int // until there were enough
 	last  *picture
-	off   bool // it couldn't be made
+	off   bool // see giveUp
 }
 
 // picture is what the store had at a revision. It never changes.
@@ -103,8 +103,9 @@ func (m *mirror) at(r *reader) *picture {
 		next, err = &again, again.leases(r)
 	}
 	if err != nil {
-		// Whoever asks the file for what he needs is told what is wrong with it.
-		m.off, m.last = true, nil
+		// Whoever asks the file for what he needs is told what is wrong with it. That may
+		// pass, so it is tried again after as many reads as the first time took.
+		m.last, m.reads = nil, 0
 		return nil
 	}
 	m.last = next

@@ -234,3 +234,55 @@ func TestMemoryTellsOfDeletionsThatAreOver(t *testing.T) {
 		t.Errorf("from memory %+v, from the file %+v, %v", have.Events, want.Events, err)
 	}
 }
+
+// TestMemoryIsMadeAgainAfterAnError of the file, which may pass.
+func TestMemoryIsMadeAgainAfterAnError(t *testing.T) {
+	t.Parallel()
+	const after = 3
+	s, err := Open(filepath.Join(t.TempDir(), "store.db"), Options{MirrorAfter: after})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	read := func() (fromMemory bool) {
+		t.Helper()
+		_, err := s.View(t.Context(), func(r store.Reader) error {
+			fromMemory = r.(*reader).known != nil
+			_, err := r.Get("a")
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fromMemory
+	}
+	if err := write(s, "a"); err != nil {
+		t.Fatal(err)
+	}
+	for range after {
+		read()
+	}
+	if !read() {
+		t.Fatal("nothing is in memory")
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	from, end, err := s.read.begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer end()
+	cancel()
+	// Newer than what is in memory, and nothing of it can be read.
+	if got := s.mirror.at(&reader{ctx: ended, tx: from, rev: 1 << 40}); got != nil {
+		t.Fatalf("in memory is %+v", got)
+	}
+	if read() {
+		t.Error("memory that couldn't be brought up to date answers")
+	}
+	for range after {
+		read()
+	}
+	if !read() {
+		t.Error("nothing is in memory any more")
+	}
+}
