@@ -72,6 +72,7 @@ func (s *Store) Collect(needed func() (map[string]bool, error)) error {
 			err = s.remove(path)
 		}
 		if err != nil {
+			s.Ask()
 			return errors.Annotate(err, "cannot remove an unpacked charm that no unit has")
 		}
 	}

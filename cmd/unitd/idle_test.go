@@ -23,7 +23,7 @@ func BenchmarkIdleUnits(b *testing.B) {
 	if runtime.GOOS != "linux" {
 		b.Skip("skipped: what a process takes is read from /proc")
 	}
-	sizes, window := []int{200}, 5*time.Second
+	sizes, window := []int{100}, 2*time.Second
 	if os.Getenv("UNITD_TEST_LONG") != "" {
 		sizes, window = []int{100, 10_000}, 2*time.Minute
 	}
