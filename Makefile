@@ -24,7 +24,7 @@ random long stores: export UNITD_TEST_LONG = 1
 VERSION = $(or $(patsubst v%,%,$(shell git describe --tags --exact-match --match 'v[0-9]*' 2>/dev/null)),0.0.0-dev$(addprefix +,$(shell git rev-parse --short=12 HEAD 2>/dev/null)))
 STAMP = -X github.com/unitd/unitd/agent.built=$(VERSION)
 build: ## the two programs, in bin/
-	$(GO) build -ldflags='$(STAMP)' -o bin/unitd ./cmd/unitd
+	CGO_ENABLED=0 $(GO) build -ldflags='$(STAMP)' -o bin/unitd ./cmd/unitd
 	CGO_ENABLED=0 $(GO) build -ldflags='-s -w' -o bin/unitd-hooktool ./cmd/hooktool
 	@$(MAKE) -s c-client C_CLIENT=bin/unitd-hooktool-c
 
