@@ -125,6 +125,7 @@ func newRing(b *testing.B) *ring {
 	r.agent.present = newPresent(r.agent.Config)
 	r.agent.health = newHealth(r.agent.Config)
 	r.agent.telling, r.agent.spares = newTelling(r.agent.Config, r.agent.health), r.agent.health.spares
+	r.agent.slots = newSlots(hooksHere())
 	r.agent.debugLog, err = debuglog.Open(durable.Disk{}, LogPath(dir, r.model.UUID()))
 	r.must(err)
 	doc, err := r.model.Unit(r.ctx, "ring/0")
