@@ -286,13 +286,16 @@ func (w *world) picture() model.Picture {
 	return p
 }
 
-// files are the paths below the units' directories.
+// files are the paths below the units' directories, without a journal's second slot: that
+// is made once it is needed, as when an agent starts again.
 func (w *world) files() []string {
 	w.t.Helper()
 	var all []string
 	root := filepath.Dir(w.unitDir("a/0"))
 	err := filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
-		all = append(all, strings.TrimPrefix(path, root))
+		if filepath.Base(path) != "journal-1" {
+			all = append(all, strings.TrimPrefix(path, root))
+		}
 		return err
 	})
 	if err != nil {
