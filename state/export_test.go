@@ -81,12 +81,15 @@ func exported(t *testing.T, m *state.Model) []byte {
 func TestHostAModelMovesBetweenEnginesWhole(t *testing.T) {
 	t.Parallel()
 	w := lived(t)
+	host, err := w.Machine(w.ctx, "0")
+	w.ok(err)
+	w.ok(w.SetMachine(w.ctx, host)) // so that it doesn't change when its agent appears
 	before, err := w.Status(w.ctx)
 	w.ok(err)
 	docs := documentsOf(t, w.store, w.Model)
 	lease, err := w.store.Grant(w.ctx, time.Hour) // of an agent, who isn't moved
 	w.ok(err)
-	w.ok(w.Appear(w.ctx, lease, state.MachineDoc{ID: "0"}))
+	w.ok(w.Appear(w.ctx, lease, host))
 	file := exported(t, w.Model)
 	for _, open := range []func() store.Store{
 		func() store.Store { return etcdtest.OpenURL(t, etcdtest.Alone(t)) },
