@@ -18,17 +18,26 @@ import (
 // ends (its error). A hook that runs then is stopped and will be run again.
 // Other errors are those of the journal: the agent must not go on without it.
 func (c Config) Run(ctx context.Context) error {
-	j, local, err := journal.Open(c.Disk, c.Dir, c.Unit, c.ID)
+	a, err := newAgent(c)
 	if err != nil {
 		return errors.Trace(err)
 	}
-	defer j.Close()
+	defer a.journal.Close()
+	return a.loop(ctx)
+}
+
+// newAgent is the agent as it was when it last stored something.
+func newAgent(c Config) (*agent, error) {
+	j, local, err := journal.Open(c.Disk, c.Dir, c.Unit, c.ID)
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
 	deployed, err := c.Deployed()
 	if err != nil {
-		return errors.Annotatef(err, "cannot tell which charm %s has", c.Unit)
+		_ = j.Close() // nothing was written
+		return nil, errors.Annotatef(err, "cannot tell which charm %s has", c.Unit)
 	}
-	a := &agent{Config: c, journal: j, local: resolver.Resume(local, deployed, c.Clock.Now())}
-	return a.loop(ctx)
+	return &agent{Config: c, journal: j, local: resolver.Resume(local, deployed, c.Clock.Now())}, nil
 }
 
 type agent struct {
@@ -50,46 +59,62 @@ func (a *agent) endLeftover(ctx context.Context) {
 	}
 }
 
+// loop has little on its stack while it waits. What step has there takes 32 KB of each
+// unit: more than all else that an idle unit needs.
 func (a *agent) loop(ctx context.Context) error {
 	for {
 		if err := ctx.Err(); err != nil {
 			return errors.Trace(err)
 		}
-		remote, err := a.Observe(ctx, a.local)
-		if err != nil {
-			if err := a.retry(ctx, resolver.Op{}, "cannot read the model", err); err != nil {
-				return errors.Trace(err)
-			}
-			continue
+		wake, next, err := a.step(ctx)
+		if err == nil && next == idle {
+			err = a.wait(ctx, wake, nil)
 		}
-		op := resolver.Next(a.local, remote)
-		switch op.Verb {
-		case resolver.Terminate:
-			a.endLeftover(ctx)
-			a.Log.Info("unit agent ends", "unit", a.Unit, "reason", op.Reason)
-			return nil
-		case resolver.Idle:
-			a.trouble, a.logged = 0, ""
-			// What will wake it is armed before anybody is told that it sleeps.
-			wake := a.alarm(op.Until)
-			a.reportIdle(ctx, op)
-			if err := a.wait(ctx, wake, nil); err != nil {
-				return errors.Trace(err)
-			}
-			continue
-		}
-		a.told = ""
-		switch err := a.do(ctx, op); {
-		case err == nil:
-			a.trouble, a.logged = 0, ""
-		case errors.Is(err, errStorage):
+		if err != nil || next == over {
 			return errors.Trace(err)
-		default:
-			if err := a.retry(ctx, op, "cannot "+string(op.Verb), err); err != nil {
-				return errors.Trace(err)
-			}
 		}
 	}
+}
+
+// next is what comes after a step.
+type next int
+
+const (
+	again next = iota // another one
+	idle              // waiting
+	over              // nothing
+)
+
+// step looks, and does what is due. Where that is nothing, wake is when it is to look
+// again, nil if only for a change.
+func (a *agent) step(ctx context.Context) (wake clock.Alarm, _ next, err error) {
+	remote, err := a.Observe(ctx, a.local)
+	if err != nil {
+		return nil, again, errors.Trace(a.retry(ctx, resolver.Op{}, "cannot read the model", err))
+	}
+	op := resolver.Next(a.local, remote)
+	switch op.Verb {
+	case resolver.Terminate:
+		a.endLeftover(ctx)
+		a.Log.Info("unit agent ends", "unit", a.Unit, "reason", op.Reason)
+		return nil, over, nil
+	case resolver.Idle:
+		a.trouble, a.logged = 0, ""
+		// What will wake it is armed before anybody is told that it sleeps.
+		wake = a.alarm(op.Until)
+		a.reportIdle(ctx, op)
+		return wake, idle, nil
+	}
+	a.told = ""
+	switch err := a.do(ctx, op); {
+	case err == nil:
+		a.trouble, a.logged = 0, ""
+	case errors.Is(err, errStorage):
+		return nil, over, errors.Trace(err)
+	default:
+		return nil, again, errors.Trace(a.retry(ctx, op, "cannot "+string(op.Verb), err))
+	}
+	return nil, again, nil
 }
 
 // errStorage marks what went wrong with the journal.
