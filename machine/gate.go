@@ -85,7 +85,6 @@ func (a *modelAgent) quiet() (quiet bool, waiting []model.UnitName) {
 			return false, nil
 		}
 	}
-	// This comes last, as it is a look at all units.
 	if !a.telling.told(a.model.UUID()) {
 		return false, nil
 	}

@@ -149,15 +149,27 @@ func (r *ring) must(err error) {
 
 // charm makes a charm that has a peer relation and no hooks.
 func (r *ring) charm() string {
-	dir := r.TempDir()
-	r.must(os.WriteFile(filepath.Join(dir, "metadata.yaml"), []byte("name: ring\nsummary: s\npeers: {ring: {interface: r}}\n"), 0o600))
+	return addCharm(r, r.model, "name: ring\nsummary: s\npeers: {ring: {interface: r}}\n")
+}
+
+// addCharm has a model know a charm that has no hooks, and is its URL.
+func addCharm(t testing.TB, m *state.Model, metadata string) string {
+	t.Helper()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	dir := t.TempDir()
+	must(os.WriteFile(filepath.Join(dir, "metadata.yaml"), []byte(metadata), 0o600))
 	c, err := charmdir.Read(dir)
-	r.must(err)
+	must(err)
 	var archive bytes.Buffer
 	sum, err := c.Archive(&archive)
-	r.must(err)
-	url, err := r.model.AddCharm(r.ctx, c.Charm, sum, &archive)
-	r.must(err)
+	must(err)
+	url, err := m.AddCharm(t.Context(), c.Charm, sum, &archive)
+	must(err)
 	return url
 }
 

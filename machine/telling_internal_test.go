@@ -1,17 +1,13 @@
 package machine
 
 import (
-	"bytes"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/juju/clock"
 
-	"github.com/unitd/unitd/charmdir"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
 	"github.com/unitd/unitd/state/store/memory"
@@ -58,15 +54,7 @@ func newTellingOf(t *testing.T) *tellingOf {
 	var err error
 	w.model, err = controller.AddModel(t.Context(), "test")
 	w.must(err)
-	dir := t.TempDir()
-	w.must(os.WriteFile(filepath.Join(dir, "metadata.yaml"), []byte("name: app\nsummary: s\n"), 0o600))
-	c, err := charmdir.Read(dir)
-	w.must(err)
-	var archive bytes.Buffer
-	sum, err := c.Archive(&archive)
-	w.must(err)
-	url, err := w.model.AddCharm(t.Context(), c.Charm, sum, &archive)
-	w.must(err)
+	url := addCharm(t, w.model, "name: app\nsummary: s\n")
 	w.must(w.model.Deploy(t.Context(), state.DeployArgs{Application: "app", Charm: url, Units: 1}))
 	doc, err := w.model.Unit(t.Context(), "app/0")
 	w.must(err)

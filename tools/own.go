@@ -183,7 +183,8 @@ func (c *contents) read(path string) ([]byte, error) {
 	return has, nil
 }
 
-// write makes the file anew.
+// write makes the file anew: in its place where the directory is new, as nobody can run it
+// yet.
 func (f *own) write(path string, at sight) error {
 	temporary := path + ".new"
 	if at.fresh {

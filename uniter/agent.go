@@ -59,8 +59,8 @@ func (a *agent) endLeftover(ctx context.Context) {
 	}
 }
 
-// loop has little on its stack while it waits. What step has there takes 32 KB of each
-// unit: more than all else that an idle unit needs.
+// loop has little on its stack while it waits: with what step has there, each idle unit
+// would keep a stack of 32 KB.
 func (a *agent) loop(ctx context.Context) error {
 	for {
 		if err := ctx.Err(); err != nil {

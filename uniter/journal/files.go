@@ -114,7 +114,7 @@ func (j *Journal) Close() error {
 
 // shelf has the files that are open, of all journals of this process, in the order in
 // which they were used. Each process that is started gets a copy of all descriptors, and
-// closes it: a thousand units whose journals are open make a start cost a tenth more.
+// closes it, so those of many units would make each hook cost more.
 type shelf struct {
 	room int
 	mu   sync.Mutex
