@@ -51,6 +51,8 @@ type extractor struct {
 	left  int64
 	hooks hookNames
 	made  map[string]bool // directories that are there
+	// buffer is what each file is copied with; nil: there was none yet.
+	buffer []byte
 }
 
 func (x *extractor) extract(f *zip.File, dir string) error {
@@ -89,6 +91,10 @@ func (x *extractor) makeDir(path string) error {
 	return nil
 }
 
+// onlyWriter keeps io.CopyBuffer from looking for another way, with a buffer for each
+// file.
+type onlyWriter struct{ io.Writer }
+
 func (x *extractor) write(f *zip.File, path string) error {
 	in, err := f.Open()
 	if err != nil {
@@ -99,7 +105,10 @@ func (x *extractor) write(f *zip.File, path string) error {
 	if err != nil {
 		return errors.Trace(err)
 	}
-	n, err := io.Copy(out, io.LimitReader(in, min(x.left, maxFile)+1))
+	if x.buffer == nil {
+		x.buffer = make([]byte, 32<<10)
+	}
+	n, err := io.CopyBuffer(onlyWriter{out}, io.LimitReader(in, min(x.left, maxFile)+1), x.buffer)
 	if cerr := out.Close(); err == nil {
 		err = cerr
 	}

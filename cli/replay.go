@@ -157,7 +157,7 @@ func (a testVerbs) newReplay(r *recording.Recording, f replayFlags) (_ *replay, 
 
 // linkTools makes the hook tools, those included that only the recording knows.
 func (p *replay) linkTools(client string) error {
-	dir := tools.NewOwnDir(p.tools, client, "")
+	dir := tools.NewOwn(client, "").Dir(p.tools)
 	if _, err := dir.Mend(); err != nil {
 		return err
 	}

@@ -27,20 +27,22 @@ const (
 // whileCellRuns is a context that ends, for errCellLost, when the unit's cell does.
 // done ends the watch, and waits for it.
 func (u *unit) whileCellRuns(ctx context.Context) (_ context.Context, done func()) {
+	c := u.cell.Load()
+	if c == nil {
+		return ctx, func() {}
+	}
 	ctx, end := context.WithCancelCause(ctx)
 	u.giveUpCell = func() { end(errCellLost) }
 	var watch sync.WaitGroup
-	if c := u.cell.Load(); c != nil {
-		if c.System() && u.principal == "" {
-			watch.Go(func() { u.listenToSystem(ctx, c) })
-		}
-		u.inCell.Store(true)
-		watch.Go(func() {
-			if _, err := c.Wait(ctx); err == nil {
-				end(errCellLost)
-			}
-		})
+	if c.System() && u.principal == "" {
+		watch.Go(func() { u.listenToSystem(ctx, c) })
 	}
+	u.inCell.Store(true)
+	watch.Go(func() {
+		if _, err := c.Wait(ctx); err == nil {
+			end(errCellLost)
+		}
+	})
 	return ctx, func() {
 		if errors.Is(context.Cause(ctx), errCellLost) {
 			u.poke() // in the next one it has to look before it has nothing to do

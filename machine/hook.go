@@ -45,6 +45,7 @@ func (u *unit) runHook(ctx context.Context, run uniter.Run) uniter.Result {
 	res = verdict(res)
 	u.taking, u.taken = nil, taking.end()
 	calls.end()
+	u.server.OnCall(nil)
 	entry.Duration = u.clock.Now().Sub(entry.Started)
 	if hctx != nil && !res.Stopped {
 		res.Changes = hctx.Changes()
@@ -53,7 +54,7 @@ func (u *unit) runHook(ctx context.Context, run uniter.Run) uniter.Result {
 		}
 		entry.Written = history.WrittenBy(res.Changes)
 	}
-	u.running = entry
+	u.running = &entry
 	return res
 }
 

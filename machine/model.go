@@ -16,6 +16,7 @@ import (
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
 	"github.com/unitd/unitd/state/store"
+	"github.com/unitd/unitd/tools"
 	"github.com/unitd/unitd/tools/wire"
 )
 
@@ -47,7 +48,9 @@ type modelAgent struct {
 	dirty     bool
 	following
 	// looked is the newest revision when all was looked at for the last time.
-	looked    int64
+	looked int64
+	// own makes the units' own hook tools.
+	own       *tools.Own
 	turns     turns
 	slots     *slots
 	storeroom *storeroom
@@ -88,7 +91,7 @@ type running struct {
 func newModelAgent(c Config, m *state.Model, l *lease, leases <-chan struct{}, r *rebooter) *modelAgent {
 	return &modelAgent{
 		Config: c, model: m, lease: l, leases: leases, rebooter: r,
-		dir:   ModelDir(c.Dir, m.UUID()),
+		dir: ModelDir(c.Dir, m.UUID()), own: c.ownTools(),
 		units: map[model.UnitName]*running{}, ended: make(chan model.UnitName), idle: make(chan struct{}, 1),
 		elsewhere: map[model.UnitName]bool{}, standing: map[string]bool{}, stuck: map[string]bool{}, rolling: map[string]bool{}, endpoints: map[model.RelationID][]model.Endpoint{},
 	}

@@ -68,7 +68,7 @@ func (u *unit) recordEnded(e resolver.Ended) {
 	u.recorded = &end
 	entry := history.Entry{Unit: u.name}
 	if u.running.Run == e.Run && e.Run != 0 {
-		entry = u.running
+		entry = *u.running
 		entry.Notes, u.notes = u.notes, nil
 	}
 	entry.ID, entry.Run, entry.Hook, entry.Name = u.id, e.Run, e.Hook, e.Hook.Name()

@@ -83,8 +83,9 @@ func (u *unit) runTask(ctx context.Context, run uniter.Run) uniter.TaskResult {
 		u.endLeftover(context.WithoutCancel(ctx), run)
 	}
 	calls.end()
+	u.server.OnCall(nil)
 	entry.Duration = u.clock.Now().Sub(entry.Started)
-	u.running = entry
+	u.running = &entry
 	out := u.taskResult(task, hctx, res, entry.Missing)
 	if late() && res.Stopped {
 		out.Outcome.Message = fmt.Sprintf("timed out after %s", task.Timeout)

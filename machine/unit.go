@@ -111,8 +111,8 @@ type unit struct {
 	unlimited func()
 
 	// seen and proxy are what the model said when it was last looked at, host is
-	// what was known of the host then.
-	seen      resolver.Remote
+	// what was known of the host then. An agent that waits needs neither them nor running.
+	seen      *resolver.Remote
 	proxy     [2]hooks.Proxy // for charms, for any program
 	host      Host
 	timeout   time.Duration // of its hooks; 0: none
@@ -141,7 +141,7 @@ type unit struct {
 	doing  *doing
 	ending ending
 	// running is what is known of the newest run beside what the journal has.
-	running history.Entry
+	running *history.Entry
 	// notes are for the history, with the next run that ends.
 	notes []string
 	// taking is the recording of the run that goes on, taken that of the newest
@@ -182,10 +182,17 @@ func (u *unit) heed() {
 	}
 }
 
+// What is known of a unit's model and newest run while its agent waits: nothing.
+var (
+	unseen resolver.Remote
+	notRun history.Entry
+)
+
 // settle notes that the agent has nothing to do, as of when it last looked,
 // until a time (zero: until the model changes).
 func (u *unit) settle(until time.Time) {
 	u.recordingKept()
+	u.seen, u.running = &unseen, &notRun
 	u.due.set(until)
 	u.idleAt.Store(u.looking)
 	u.idle()
@@ -239,36 +246,57 @@ func (u *unit) live(ctx context.Context) (lost bool, err error) {
 	defer done()
 	u.lost = ctx.Done()
 	if u.ready != nil && u.cell.Load() != nil {
-		pod, err := u.newPod(ctx)
+		leave, err := u.enterPod(ctx)
 		if err != nil {
 			return false, errors.Trace(err)
 		}
-		u.inPod = pod
-		defer pod.containers.Close()
-		defer pod.ahead.end()
-		defer u.showPod(ctx)()
-		defer u.cluster.enter(u.name, pod.facts)()
-		defer pod.account.close()
-		defer u.containers.enter(u.podKey(), pod.containers)()
+		defer leave()
 	}
 	defer u.watchReady(ctx)()
-	u.server, err = u.listen()
-	if err != nil {
+	if u.server, err = u.listen(); err != nil {
 		return false, errors.Trace(err)
 	}
 	defer u.server.Close()
-	u.server.Relieve(u.spares.give)
-	u.charm = charmdir.NewDeployer(u.disk, u.dir)
-	if err := u.recoverCharm(ctx); err != nil {
-		return false, errors.Trace(err)
-	}
-	if err := u.seeCharm(); err != nil {
+	if err := u.begun(ctx); err != nil {
 		return false, errors.Trace(err)
 	}
 	defer u.recordingKept()
-	u.oweReboot(ctx)
 	err = u.work(ctx)
 	return errors.Is(context.Cause(ctx), errCellLost), errors.Trace(err)
+}
+
+// begun puts in order what the unit's agent has found as it began.
+func (u *unit) begun(ctx context.Context) error {
+	u.server.Relieve(u.spares.give)
+	u.charm = charmdir.NewDeployer(u.disk, u.dir)
+	if err := u.recoverCharm(ctx); err != nil {
+		return errors.Trace(err)
+	}
+	if err := u.seeCharm(); err != nil {
+		return errors.Trace(err)
+	}
+	u.oweReboot(ctx)
+	return nil
+}
+
+// enterPod makes the unit one with containers, until leave is called.
+func (u *unit) enterPod(ctx context.Context) (leave func(), err error) {
+	pod, err := u.newPod(ctx)
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	u.inPod = pod
+	hide := u.showPod(ctx)
+	exit := u.cluster.enter(u.name, pod.facts)
+	end := u.containers.enter(u.podKey(), pod.containers)
+	return func() {
+		defer pod.containers.Close()
+		defer pod.ahead.end()
+		defer hide()
+		defer exit()
+		defer pod.account.close()
+		end()
+	}, nil
 }
 
 // takeOver makes sure that the unit doesn't find what another one of the same
@@ -285,8 +313,8 @@ func (u *unit) takeOver(ctx context.Context) error {
 	return u.clearArchives()
 }
 
-func (u *unit) config() uniter.Config {
-	return uniter.Config{
+func (u *unit) config() *uniter.Config {
+	return &uniter.Config{
 		Unit: u.name, ID: u.id, Dir: u.dir, Disk: u.disk, Clock: u.clock, Log: u.log,
 		Jitter:      func() float64 { return 2*rand.Float64() - 1 },
 		Mask:        u.mask.text,
@@ -346,7 +374,8 @@ func (u *unit) observe(ctx context.Context, l resolver.Local) (resolver.Remote, 
 	if err != nil {
 		return resolver.Remote{}, errors.Trace(err)
 	}
-	u.seen, u.proxy = remote(s, endpoints, u.clock.Now()), [2]hooks.Proxy{proxyOf(s.ModelConfig, "juju-"), proxyOf(s.ModelConfig, "")}
+	seen := remote(s, endpoints, u.clock.Now())
+	u.seen, u.proxy = &seen, [2]hooks.Proxy{proxyOf(s.ModelConfig, "juju-"), proxyOf(s.ModelConfig, "")}
 	if u.passed != nil {
 		u.seen.StatusPassed = u.passed(u.model.UUID(), u.name)
 	}
@@ -368,7 +397,7 @@ func (u *unit) observe(ctx context.Context, l resolver.Local) (resolver.Remote, 
 	u.timeout, u.lockGroup = s.HookTimeout, s.Application.LockGroup
 	u.recordsPebble = s.Application.RecordPebble == state.RecordsPebble
 	u.causes.look(s, l.Seen.Config)
-	return u.seen, nil
+	return seen, nil
 }
 
 // endLeftover ends the processes of a run in which an agent was killed.

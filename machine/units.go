@@ -166,10 +166,10 @@ func (a *modelAgent) add(doc state.UnitDoc) *running {
 		history: HistoryDir(a.Dir, a.model.UUID()), version: a.Version,
 		keeper: recording.NewKeeper(a.Disk, RecordingsDir(a.Dir, a.model.UUID()), doc.Name),
 		turns:  &a.turns, slots: a.slots, changed: make(chan struct{}, 1), observer: a.Observer, atPoint: a.At, passed: a.StatusPassed, gated: a.Gate != nil, runTwice: a.Twice, containers: a.Containers, rebooter: a.rebooter,
-		idle:  a.tellIdle,
+		idle: a.tellIdle, seen: &unseen, running: &notRun,
 		cells: a.Cells, wiring: a.wiring, cluster: a.cluster, client: a.Client, dataDir: a.Dir, shared: a.Shared, environment: a.Environment, outside: a.outside,
 	}}
-	u.toolsDir = a.ownTools(u.dir)
+	u.toolsDir = a.own.Dir(ownToolsDir(u.dir))
 	u.desire = a.telling.of(doc.Name, doc.ID, m, a.tellIdle, u.poke)
 	if doc.Pod && doc.Principal == "" {
 		u.ready = newReadiness(u.unit, a.tellIdle)

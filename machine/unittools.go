@@ -27,11 +27,14 @@ func (c Config) linkOutside() error {
 	return errors.Trace(err)
 }
 
-// ownTools are the hook tools of a unit that shares the host, in the unit's
+// ownTools are the hook tools of units that share the host, each unit's in its own
 // directory: what its hooks do to them is no other unit's trouble.
-func (c Config) ownTools(dir string) *tools.Dir {
-	return tools.NewOwnDir(filepath.Join(dir, "tools"), cmp.Or(c.ToolClient, c.Client), outsideDir(c.Dir))
+func (c Config) ownTools() *tools.Own {
+	return tools.NewOwn(cmp.Or(c.ToolClient, c.Client), outsideDir(c.Dir))
 }
+
+// ownToolsDir is where they are in a unit's directory.
+func ownToolsDir(unit string) string { return filepath.Join(unit, "tools") }
 
 // mendTools has the unit's hook tools there before a run: an earlier one may have
 // removed them.

@@ -125,11 +125,11 @@ func (t *txn) addHistory(kind StatusKind, name string, s model.Status) error {
 	if err != nil {
 		return errors.Trace(err)
 	}
-	conf, _, err := t.modelConfig()
+	now, err := t.settings()
 	if err != nil {
 		return errors.Trace(err)
 	}
-	lines, err := strconv.Atoi(conf[StatusHistoryLines])
+	lines, err := strconv.Atoi(now.all[StatusHistoryLines])
 	if err != nil {
 		return errors.Annotate(err, StatusHistoryLines)
 	}

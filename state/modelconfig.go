@@ -52,22 +52,20 @@ func ModelConfigDefaults() map[string]string {
 // ModelConfig has the model's settings: what was set laid over the defaults.
 func (m *Model) ModelConfig(ctx context.Context) (all map[string]string, set map[string]bool, err error) {
 	_, err = m.view(ctx, func(r docs) error {
-		all, set, err = r.modelConfig()
+		now, err := r.settings()
+		all, set = maps.Clone(now.all), maps.Clone(now.set)
 		return errors.Trace(err)
 	})
 	return all, set, errors.Trace(err)
 }
 
-func (d docs) modelConfig() (map[string]string, map[string]bool, error) {
-	var values map[string]string
-	if _, err := d.find(modelConfigKey, &values); err != nil {
-		return nil, nil, errors.Trace(err)
+func (d docs) settings() (settings, error) {
+	kv, err := d.Get(d.m.prefix() + modelConfigKey)
+	if err != nil && !errors.Is(err, errors.NotFound) {
+		return settings{}, errors.Trace(err)
 	}
-	all, set := ModelConfigDefaults(), map[string]bool{}
-	for k, v := range values {
-		all[k], set[k] = v, true
-	}
-	return all, set, nil
+	s, err := d.m.charms.settingsOf(string(kv.Value))
+	return s, errors.Trace(err)
 }
 
 // SetModelConfig sets and resets settings. Unknown ones are kept for whoever

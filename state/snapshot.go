@@ -40,7 +40,7 @@ type Snapshot struct {
 	StatusInterval time.Duration
 	// HookTimeout is how long a hook of the unit may take; 0: as long as it likes.
 	HookTimeout time.Duration
-	// ModelConfig has the model's settings, with defaults.
+	// ModelConfig has the model's settings, with defaults. It isn't to be changed.
 	ModelConfig map[string]string
 	// Relations are those of the application that concern the unit, by endpoint
 	// name, then by id.
@@ -179,10 +179,11 @@ type Told struct {
 
 // readConfig reads what the model says of how hooks are run.
 func (s *Snapshot) readConfig(r docs) error {
-	conf, _, err := r.modelConfig()
+	now, err := r.settings()
 	if err != nil {
 		return errors.Trace(err)
 	}
+	conf := now.all
 	s.ModelConfig = conf
 	s.Retry, _ = strconv.ParseBool(conf[RetryHooks]) // checked when it was set
 	if s.StatusInterval, err = time.ParseDuration(conf[UpdateStatusInterval]); err != nil {

@@ -36,10 +36,41 @@ type Model struct {
 	self *UnitDoc
 }
 
-// charmCache remembers charm documents, which never change.
+// charmCache remembers charm documents, which never change, and the model's settings,
+// which each look of a unit asks for.
 type charmCache struct {
-	mu   sync.Mutex
-	docs map[string]CharmDoc
+	mu       sync.Mutex
+	docs     map[string]CharmDoc
+	settings settings
+}
+
+// settings are the model's settings: what was set laid over the defaults. They are not
+// to be changed.
+type settings struct {
+	text string // the document that they were read from
+	all  map[string]string
+	set  map[string]bool
+}
+
+// settingsOf are the settings that a document says; empty: none were set.
+func (c *charmCache) settingsOf(text string) (settings, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.settings.all != nil && c.settings.text == text {
+		return c.settings, nil
+	}
+	var values map[string]string
+	if text != "" {
+		if err := json.Unmarshal([]byte(text), &values); err != nil {
+			return settings{}, errors.Annotatef(err, "document %s", modelConfigKey)
+		}
+	}
+	s := settings{text: text, all: ModelConfigDefaults(), set: map[string]bool{}}
+	for k, v := range values {
+		s.all[k], s.set[k] = v, true
+	}
+	c.settings = s
+	return s, nil
 }
 
 // charmCaches are those of a controller's models, by their UUIDs, which all have that

@@ -36,8 +36,8 @@ func (l Links) And(program func(name string) string) Links {
 // Dir is a directory of hook tools. It is for one goroutine.
 type Dir struct {
 	path   string
-	links  Links
-	own    []*own
+	links  Links // not to be written to: other directories have the same
+	own    []own
 	client string
 	// known is the directory as it was when all of it was last found right; nil:
 	// it may be anything.
@@ -71,7 +71,7 @@ func settled(since, at time.Time) bool {
 func (d *Dir) Mend() (mended []string, err error) {
 	began := time.Now()
 	now, err := os.Lstat(d.path)
-	if err == nil && same(d.known, now) && !slices.ContainsFunc(d.own, func(f *own) bool { return !f.untouched(d.path) }) {
+	if err == nil && same(d.known, now) && !slices.ContainsFunc(d.own, func(f own) bool { return !f.untouched(d.path) }) {
 		return nil, nil
 	}
 	d.known = nil
@@ -114,7 +114,8 @@ func (s sight) unlike() time.Time { return s.began.Add(-time.Hour) }
 
 // makeAll makes the files, and then what leads to them.
 func (d *Dir) makeAll(look sight) (wrong []string, err error) {
-	for _, f := range d.own {
+	for i := range d.own {
+		f := &d.own[i]
 		damaged, err := f.mend(d.path, look)
 		if err != nil {
 			return nil, errors.Annotatef(err, "cannot give the unit its own %s", f.name)

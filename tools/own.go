@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -14,10 +15,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// NewOwnDir is the directory of the hook tools of one unit, at path, which Mend
-// makes. The tools are links to a copy of the client in the directory itself, so a
-// hook that writes through one of them harms its own unit, until the next Mend.
-// outside is the directory of the programs of Outside; empty: the client stands
+// Own makes the directories of hook tools that units have for themselves. What all of
+// them have in common it has once: a host may have thousands of units.
+type Own struct {
+	client string
+	files  []own // as a directory has them that isn't made yet
+	links  Links
+}
+
+// NewOwn has the tools of each unit lead to a copy of the client in the unit's directory
+// itself, so a hook that writes through one of them harms its own unit, until the next
+// Mend. outside is the directory of the programs of Outside; empty: the client stands
 // for them, too.
 //
 // It is a copy, as a hard link would be the same file. It shares its blocks with
@@ -25,27 +33,31 @@ import (
 // of the client in C, or 1.4 MB of the one in Go, which is less than the libraries
 // of most charms. Only if the client is this very program, of more than 30 MB, do
 // the tools lead to that: it runs, and so Linux has nobody write to it.
-func NewOwnDir(path, client, outside string) *Dir {
-	d := &Dir{path: path, client: client}
+func NewOwn(client, outside string) *Own {
+	o := &Own{client: client}
 	if !isThis(client) {
-		d.client = filepath.Base(client)
-		d.own = append(d.own, &own{name: d.client, from: client})
+		o.client = filepath.Base(client)
+		o.files = append(o.files, own{name: o.client, from: client})
 	}
-	all := Outside()
-	first := all[0]
-	lead := d.client
+	first := Outside()[0]
+	lead := o.client
 	if outside != "" {
 		lead = first
-		d.own = append(d.own, &own{name: first, text: caller(outside)})
+		o.files = append(o.files, own{name: first, text: caller(outside)})
 	}
-	d.links = LinksTo(d.client).And(func(string) string { return lead })
+	o.links = LinksTo(o.client).And(func(string) string { return lead })
 	if outside != "" {
-		delete(d.links, first)
+		delete(o.links, first)
 	}
-	return d
+	return o
 }
 
-// Client is where the tools of a directory lead that NewOwnDir has made.
+// Dir is the directory of one unit, at path, which Mend makes.
+func (o *Own) Dir(path string) *Dir {
+	return &Dir{path: path, client: o.client, own: slices.Clone(o.files), links: o.links}
+}
+
+// Client is where the tools of a directory lead that Own has made.
 func (d *Dir) Client() string { return d.client }
 
 // isThis says whether a program is the one that runs.

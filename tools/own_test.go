@@ -31,7 +31,7 @@ func newOwnDir(t testing.TB, path string) (*Dir, string) {
 	if err := os.WriteFile(client, bytes.Repeat([]byte("program"), 20_000), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	d := NewOwnDir(path, client, filepath.Join(dir, "out'side"))
+	d := NewOwn(client, filepath.Join(dir, "out'side")).Dir(path)
 	if _, err := d.Mend(); err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,8 @@ func settle(t testing.TB, d *Dir) {
 		t.Fatal(err)
 	}
 	mend(t, d)
-	for _, f := range d.own { // whose times of change nobody can set
+	for i := range d.own { // whose times of change nobody can set
+		f := &d.own[i]
 		now, err := look(filepath.Join(d.path, f.name))
 		if err != nil {
 			t.Fatal(err)
@@ -158,13 +159,13 @@ func TestTheNextAgentGivesTheUnitItsClientWithoutAWord(t *testing.T) {
 		t.Fatal(err)
 	}
 	outside := filepath.Join(filepath.Dir(client), "out'side")
-	next := NewOwnDir(d.path, client, outside)
+	next := NewOwn(client, outside).Dir(d.path)
 	mend(t, next)
 	sameFiles(t, next, client)
 
 	former := filepath.Join(t.TempDir(), "tools")
 	linkTo(t, former, client)
-	next = NewOwnDir(former, client, outside)
+	next = NewOwn(client, outside).Dir(former)
 	mend(t, next)
 	sameFiles(t, next, client)
 }
@@ -175,7 +176,7 @@ func TestToolsLeadToTheProgramThatRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := NewOwnDir(filepath.Join(t.TempDir(), "tools"), self, "")
+	d := NewOwn(self, "").Dir(filepath.Join(t.TempDir(), "tools"))
 	mend(t, d)
 	for _, name := range []string{"config-get", "juju-run"} {
 		if to, err := os.Readlink(filepath.Join(d.path, name)); err != nil || to != self || d.Client() != self {

@@ -17,7 +17,7 @@ import (
 // Run is the agent of one unit until the unit is gone or Dead (nil), or ctx
 // ends (its error). A hook that runs then is stopped and will be run again.
 // Other errors are those of the journal: the agent must not go on without it.
-func (c Config) Run(ctx context.Context) error {
+func (c *Config) Run(ctx context.Context) error {
 	a, err := newAgent(c)
 	if err != nil {
 		return errors.Trace(err)
@@ -27,7 +27,7 @@ func (c Config) Run(ctx context.Context) error {
 }
 
 // newAgent is the agent as it was when it last stored something.
-func newAgent(c Config) (*agent, error) {
+func newAgent(c *Config) (*agent, error) {
 	j, local, err := journal.Open(c.Disk, c.Dir, c.Unit, c.ID)
 	if err != nil {
 		return nil, errors.Trace(err)
@@ -37,7 +37,7 @@ func newAgent(c Config) (*agent, error) {
 		_ = j.Close() // nothing was written
 		return nil, errors.Annotatef(err, "cannot tell which charm %s has", c.Unit)
 	}
-	return &agent{Config: c, journal: j, local: resolver.Resume(local, deployed, c.Clock.Now())}, nil
+	return &agent{Config: *c, journal: j, local: resolver.Resume(local, deployed, c.Clock.Now())}, nil
 }
 
 type agent struct {

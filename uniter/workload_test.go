@@ -42,8 +42,8 @@ func (s *sidecarUnit) say(format string, args ...any) {
 }
 
 // config has the doors that a unit without relations and storage goes through.
-func (s *sidecarUnit) config(dir string, stop context.CancelFunc) Config {
-	return Config{
+func (s *sidecarUnit) config(dir string, stop context.CancelFunc) *Config {
+	return &Config{
 		Unit: "app/0", ID: "1", Dir: dir, Disk: durable.Disk{}, Clock: clock.WallClock, Log: slog.New(slog.DiscardHandler),
 		Jitter: func() float64 { return 0 }, Mask: func(text string) string { return text }, Changed: s.changed,
 		Observe: func(context.Context, resolver.Local) (resolver.Remote, error) {

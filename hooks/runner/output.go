@@ -108,9 +108,17 @@ func (s *stream) close() {
 	_ = s.file.SetReadDeadline(time.Unix(1, 0))
 }
 
+// readers are used again: most hooks print little, and each has two streams.
+var readers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 16<<10) }}
+
 // pass passes on every line until the end, whatever bytes are in it.
 func (s *stream) pass(line func(string)) {
-	br := bufio.NewReaderSize(s, 16<<10)
+	br := readers.Get().(*bufio.Reader)
+	br.Reset(s)
+	defer func() {
+		br.Reset(nil)
+		readers.Put(br)
+	}()
 	var part []byte
 	rest := func() {
 		if len(part) > 0 {

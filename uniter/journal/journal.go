@@ -52,8 +52,10 @@ const (
 
 	maxRecord = 64 << 20
 	// leastRoom is the room for changes after a whole record, and roomRatio how
-	// many times the record it is where that is more: whole records are seldom.
-	leastRoom = 64 << 10
+	// many times the record it is where that is more: whole records are seldom. A unit
+	// that is deployed writes all of the room once, and half of it is enough for what
+	// it does then.
+	leastRoom = 16 << 10
 	roomRatio = 2
 )
 
