@@ -111,14 +111,16 @@ type report struct {
 	hung     bool           // it was ended, so that not all has run
 	panicked bool           // a program was, and some of its tests with it
 	raced    bool           // there was a data race, for which all that ran at its time is blamed
-	tests    []test
+	// racing are the packages that are in the middle of telling of one.
+	racing map[string]bool
+	tests  []test
 }
 
 // key names a test of a package; without a name it is the package.
 type key struct{ pkg, test string }
 
 func newReport(out io.Writer) *report {
-	return &report{out: out, said: map[key]*strings.Builder{}, running: map[key]bool{}, skipped: map[string]int{}}
+	return &report{out: out, said: map[key]*strings.Builder{}, running: map[key]bool{}, skipped: map[string]int{}, racing: map[string]bool{}}
 }
 
 // line takes one line of the output. What is no event is handed on as it is.
@@ -154,6 +156,10 @@ func (r *report) output(k key, text string) {
 	if strings.Contains(text, "race detected during execution of test") {
 		r.raced = true
 	}
+	if r.tellsRace(k.pkg, text) {
+		fmt.Fprint(r.out, text)
+		return
+	}
 	if k.test == "" {
 		if text != "PASS\n" && text != "FAIL\n" {
 			fmt.Fprint(r.out, text)
@@ -169,6 +175,18 @@ func (r *report) output(k key, text string) {
 		r.said[k] = &strings.Builder{}
 	}
 	r.said[k].WriteString(text)
+}
+
+// tellsRace says whether a line is of what the race detector has found. That may seem to
+// be said by any test, which needn't fail.
+func (r *report) tellsRace(pkg, text string) bool {
+	was := r.racing[pkg]
+	if strings.HasPrefix(text, "WARNING: DATA RACE") {
+		r.racing[pkg] = true
+	} else if was && strings.HasPrefix(text, "==================") {
+		r.racing[pkg] = false
+	}
+	return was || r.racing[pkg]
 }
 
 func (r *report) ended(k key, e event) {

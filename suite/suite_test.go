@@ -46,6 +46,11 @@ func TestAReportIsWhatGoTestSays(t *testing.T) {
 			"panic: elsewhere\nFAIL\tp\t1.5s\n--- p TestA has not ended; it has said:\ndeep in\nFAIL: p TestA\nFAIL\n",
 		},
 		{
+			"a data race is told of, whichever test it seems to be said by",
+			said("output TestA ==================\n", "output TestA WARNING: DATA RACE\n", "output TestB Write by\n", "output TestA ==================\n", "output TestA talk\n", "pass TestA ", "pass TestB ", "output - ok  \tp\t1.5s\n", "pass - "),
+			"WARNING: DATA RACE\nWrite by\n==================\nok  \tp\t1.5s\n",
+		},
+		{
 			"a package that fails without a test is named",
 			said("output - FAIL\tp [build failed]\n", "fail - "),
 			"FAIL\tp [build failed]\nFAIL: p\nFAIL\n",
