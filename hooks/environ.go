@@ -22,6 +22,7 @@ type Place struct {
 	AvailabilityZone string
 	CharmDir         string
 	ToolsDir         string
+	PythonDir        string // comes before ToolsDir on the PATH; empty: nothing does
 	Socket           string
 	ContextID        string
 	APIAddresses     []string
@@ -76,7 +77,7 @@ func Environ(i Info, p Place) []string {
 		"JUJU_CHARM_HTTPS_PROXY=" + p.Proxy.HTTPS,
 		"JUJU_CHARM_FTP_PROXY=" + p.Proxy.FTP,
 		"JUJU_CHARM_NO_PROXY=" + p.Proxy.No,
-		"PATH=" + p.ToolsDir + ":" + p.Path,
+		"PATH=" + p.programs() + ":" + p.Path,
 		"LANG=C.UTF-8",
 	}
 	if p.Ubuntu {
@@ -130,6 +131,14 @@ func Environ(i Info, p Place) []string {
 		env = append(env, "UNITD_DEPARTURE="+string(p.Departure))
 	}
 	return env
+}
+
+// programs are the directories of the unit's own programs.
+func (p Place) programs() string {
+	if p.PythonDir == "" {
+		return p.ToolsDir
+	}
+	return p.PythonDir + ":" + p.ToolsDir
 }
 
 // containerBin is where a charm container has Pebble: the agent's PATH ends with

@@ -38,11 +38,14 @@ func (u *unit) moveIn(c *cell) error {
 	if err != nil {
 		return errors.Trace(err)
 	}
-	const client = "../client"
 	u.toolsDir = tools.NewDir(host, tools.LinksTo(client).And(func(string) string { return client }))
+	u.warm, u.endedWarm = nil, false
 	c.toolsDir = inside
 	return nil
 }
+
+// client is the client of hook tools in a cell, from a directory of these.
+const client = "../client"
 
 // seeCharm has the charm in the unit's cell that is deployed by now, if one is.
 func (u *unit) seeCharm() error {

@@ -140,6 +140,9 @@ func (u *unit) execute(ctx context.Context, run uniter.Run, entry *history.Entry
 	if err := u.mendTools(); err != nil {
 		return hctx, u.trouble(ctx, err)
 	}
+	if err := u.mendWarm(); err != nil {
+		return hctx, u.trouble(ctx, err)
+	}
 	id := u.server.Begin(hctx)
 	if u.doing != nil && u.doing.In != nil {
 		_ = u.at(ctx, PointStarted, run.Number, run.Hook, "")
@@ -362,13 +365,16 @@ func (u *unit) departure(ctx context.Context, h hooks.Info) model.Departure {
 }
 
 func (u *unit) environ(run uniter.Run, contextID string, why model.Departure) []string {
-	charm, toolsDir, socket := u.charm.Path(), u.toolsDir.Path(), u.server.Addr()
+	charm, toolsDir, socket, pythonDir := u.charm.Path(), u.toolsDir.Path(), u.server.Addr(), ""
 	if c := u.cell.Load(); c != nil {
 		charm, toolsDir, socket = c.inside(charm), c.toolsDir, c.inside(socket)
 	}
+	if u.warmPython {
+		pythonDir = filepath.Join(toolsDir, u.warm.Name())
+	}
 	place := hooks.Place{
 		Unit: u.name, Principal: u.principal, ModelName: u.model.Name(), ModelUUID: u.model.UUID(),
-		MachineID: u.machineID(), CharmDir: charm, ToolsDir: toolsDir,
+		MachineID: u.machineID(), CharmDir: charm, ToolsDir: toolsDir, PythonDir: pythonDir,
 		Socket: socket, ContextID: contextID, APIAddresses: []string{"localhost:17070"},
 		Path: u.host.Path, Debian: u.host.Debian, Ubuntu: u.host.Ubuntu, Proxy: u.proxy[0], LegacyProxy: u.proxy[1],
 		Run: run.Number, Departure: why, Sidecar: u.pod,

@@ -52,6 +52,11 @@ type unit struct {
 	dir       string // agents/unit-x-0
 	// toolsDir has the unit's own hook tools; in its cell, if it has one.
 	toolsDir *tools.Dir
+	// warmPython has its hooks find a Python that stands ready, by the last look. warm is
+	// what they find; nil: they don't, and if endedWarm, they don't any more.
+	warmPython bool
+	warm       *tools.Warm
+	endedWarm  bool
 	// cells are the agent's; cell is the unit's own, or its principal's. client is
 	// the program of hook tools, dataDir Config.Dir, shared the directories that all
 	// units see; outside answers callers in the cell that are in no hook.
@@ -395,6 +400,7 @@ func (u *unit) observe(ctx context.Context, l resolver.Local) (resolver.Remote, 
 		return resolver.Remote{}, errors.Trace(err)
 	}
 	u.timeout, u.lockGroup = s.HookTimeout, s.Application.LockGroup
+	u.warmPython = s.WarmPython
 	u.recordsPebble = s.Application.RecordPebble == state.RecordsPebble
 	u.causes.look(s, l.Seen.Config)
 	return seen, nil

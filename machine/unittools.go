@@ -36,6 +36,26 @@ func (c Config) ownTools() *tools.Own {
 // ownToolsDir is where they are in a unit's directory.
 func ownToolsDir(unit string) string { return filepath.Join(unit, "tools") }
 
+// mendWarm has a Python that stands ready there for a run, or none.
+func (u *unit) mendWarm() error {
+	if !u.warmPython && u.endedWarm {
+		return nil
+	}
+	if u.warm == nil {
+		from := u.client
+		if u.cell.Load() != nil {
+			from = "../" + client
+		}
+		u.warm = tools.NewWarm(u.toolsDir, from)
+	}
+	if u.endedWarm = !u.warmPython; u.warmPython {
+		return errors.Trace(u.warm.Mend())
+	}
+	err := u.warm.End()
+	u.warm = nil
+	return errors.Trace(err)
+}
+
 // mendTools has the unit's hook tools there before a run: an earlier one may have
 // removed them.
 func (u *unit) mendTools() error {

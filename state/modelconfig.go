@@ -27,6 +27,9 @@ const (
 	// StatusHistoryLines is how many statuses are kept of a unit's workload, of its agent,
 	// and of an application.
 	StatusHistoryLines = "status-history-lines"
+	// WarmPython has hooks that are Python run in an interpreter which has imported their
+	// packages before. Source: docs/warm-python.md.
+	WarmPython = "warm-python"
 )
 
 // ModelConfigDefaults are the known settings with their defaults.
@@ -40,6 +43,7 @@ func ModelConfigDefaults() map[string]string {
 		CharmhubURL:          "https://api.charmhub.io",
 		CharmAliases:         "",
 		StatusHistoryLines:   "10",
+		WarmPython:           "false",
 		"development":        "false",
 		"test-mode":          "false",
 		"secret-backend":     "auto",
@@ -145,7 +149,7 @@ func checkModelSetting(k, v string) error {
 		if n, err := strconv.Atoi(v); err != nil || n < 1 || n > maxHistoryLines {
 			return errors.NewNotValid(nil, fmt.Sprintf("%s: %q is not a number from 1 to %d", k, v, maxHistoryLines))
 		}
-	case RetryHooks, "development", "test-mode":
+	case RetryHooks, WarmPython, "development", "test-mode":
 		if _, err := strconv.ParseBool(v); err != nil {
 			return errors.NewNotValid(nil, fmt.Sprintf("%s: %q is not true or false", k, v))
 		}

@@ -37,6 +37,7 @@ type Snapshot struct {
 	// LeaderSettings is the version of the leader settings; 0: none were set.
 	LeaderSettings int
 	Retry          bool
+	WarmPython     bool
 	StatusInterval time.Duration
 	// HookTimeout is how long a hook of the unit may take; 0: as long as it likes.
 	HookTimeout time.Duration
@@ -185,7 +186,9 @@ func (s *Snapshot) readConfig(r docs) error {
 	}
 	conf := now.all
 	s.ModelConfig = conf
-	s.Retry, _ = strconv.ParseBool(conf[RetryHooks]) // checked when it was set
+	// Both were checked when they were set.
+	s.Retry, _ = strconv.ParseBool(conf[RetryHooks])
+	s.WarmPython, _ = strconv.ParseBool(conf[WarmPython])
 	if s.StatusInterval, err = time.ParseDuration(conf[UpdateStatusInterval]); err != nil {
 		return errors.Annotate(err, UpdateStatusInterval)
 	}

@@ -29,6 +29,9 @@ func Main(args []string) (code int) {
 			code = crashed
 		}
 	}()
+	if len(args) > 0 && base(args[0]) == pythonName {
+		return python(args)
+	}
 	if len(args) > 0 && isOutside(base(args[0])) {
 		return outside(args[0], args[1:])
 	}
