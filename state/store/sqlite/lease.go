@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/juju/errors"
@@ -23,6 +24,11 @@ func (s *Store) Grant(ctx context.Context, ttl time.Duration) (store.LeaseID, er
 	return store.LeaseID(id), errors.Annotate(err, "cannot make a lease")
 }
 
+// keepAlive never has a lease end earlier because the clock was set back a little: who
+// answers from memory wasn't told, see picture. A clock that was far ahead is another
+// matter.
+var keepAlive = fmt.Sprintf("UPDATE lease SET expires = CASE WHEN expires > ?1 + ttl + %d THEN ?1 + ttl ELSE max(expires, ?1 + ttl) END WHERE id = ?2", setBack)
+
 // KeepAlive is part of store.Store.
 func (s *Store) KeepAlive(ctx context.Context, id store.LeaseID) error {
 	return s.KeepAliveAt(ctx, id, time.Time{})
@@ -37,7 +43,7 @@ func (s *Store) KeepAliveAt(ctx context.Context, id store.LeaseID, at time.Time)
 		if !at.IsZero() {
 			from = max(from, at.UnixNano())
 		}
-		n, err := t.affected("UPDATE lease SET expires = ? + ttl WHERE id = ?", from, id)
+		n, err := t.affected(keepAlive, from, id)
 		if err == nil && n == 0 {
 			return errors.NotFoundf("lease %d", id)
 		}
