@@ -211,6 +211,16 @@ func TestOtherCallsAreTheRealPythons(t *testing.T) {
 			t.Errorf("%s: %+v, want %+v", name, got, want)
 		}
 	}
+	link := filepath.Join(c.dir, "python") // as charms make one that have no Python of their own
+	if err := os.Symlink(filepath.Join(c.warm, pythonName), link); err != nil {
+		t.Fatal(err)
+	}
+	by := c.command(true, "-c", "print(2)")
+	by.Path = link
+	by.Args[0], by.Args = link, append([]string{link}, by.Args[2:]...)
+	if o := exitOf(t, by); o.stdout != "2\n" {
+		t.Errorf("%+v", o)
+	}
 	c.variables = []string{"JUJU_DEBUG_AT=all"}
 	if o := exitOf(t, c.command(false, "src/app.py")); o.stdout != "1\n" {
 		t.Errorf("%+v", o)
@@ -319,8 +329,9 @@ func TestAPythonThatStandsReadyAndDoesNotAnswerRunsNothingTwice(t *testing.T) {
 		t.Cleanup(func() { _ = syscall.Kill(n, syscall.SIGKILL) })
 		defer func() { _ = syscall.Kill(n, syscall.SIGCONT) }()
 	}
-	if o := exitOf(t, c.command(false, "src/app.py")); o.code != 0 || o.stderr != "" {
-		t.Fatalf("%+v", o)
+	// Its output goes nowhere: the files that it has sent are open until they are read.
+	if err := c.command(false, "src/app.py").Run(); err != nil {
+		t.Fatal(err)
 	}
 	for _, pid := range c.processes() {
 		var n int

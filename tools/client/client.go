@@ -29,7 +29,7 @@ func Main(args []string) (code int) {
 			code = crashed
 		}
 	}()
-	if len(args) > 0 && base(args[0]) == pythonName {
+	if len(args) > 0 && isPython(base(args[0])) {
 		return python(args)
 	}
 	if len(args) > 0 && isOutside(base(args[0])) {

@@ -9,6 +9,10 @@ const (
 	zygoteName = "zygote.py"
 )
 
+// isPython says whether the client was called as Python: by its own name in that
+// directory, or by that of a link which a charm has made to what it found on its PATH.
+func isPython(name string) bool { return len(name) >= 6 && name[:6] == "python" }
+
 // python is the interpreter for a hook: the script runs in a process that one which
 // stands ready has forked, or else in the real interpreter, which this program becomes.
 // Source: docs/warm-python.md.

@@ -166,12 +166,17 @@ func waitWarm(fd int) (code int) {
 	return failed
 }
 
-// readLine reads a word and a number, up to the end of the line.
+// readLine reads a word and a number, up to the end of the line; the word is empty if it
+// didn't come in time.
 func readLine(fd int) (word string, n int) {
 	var line, one []byte
 	one = make([]byte, 1)
 	for {
-		if _, err := reader(fd).Read(one); err != nil {
+		got, err := syscall.Read(fd, one)
+		if err == syscall.EINTR {
+			continue
+		}
+		if err != nil || got == 0 {
 			return "", 0
 		}
 		if one[0] == '\n' {
