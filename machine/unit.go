@@ -284,26 +284,6 @@ func (u *unit) begun(ctx context.Context) error {
 	return nil
 }
 
-// enterPod makes the unit one with containers, until leave is called.
-func (u *unit) enterPod(ctx context.Context) (leave func(), err error) {
-	pod, err := u.newPod(ctx)
-	if err != nil {
-		return nil, errors.Trace(err)
-	}
-	u.inPod = pod
-	hide := u.showPod(ctx)
-	exit := u.cluster.enter(u.name, pod.facts)
-	end := u.containers.enter(u.podKey(), pod.containers)
-	return func() {
-		defer pod.containers.Close()
-		defer pod.ahead.end()
-		defer hide()
-		defer exit()
-		defer pod.account.close()
-		end()
-	}, nil
-}
-
 // takeOver makes sure that the unit doesn't find what another one of the same
 // name has left, and clears away what a deployment that was cut off has.
 func (u *unit) takeOver(ctx context.Context) error {

@@ -48,6 +48,26 @@ type pod struct {
 	ahead   ahead
 }
 
+// enterPod makes the unit one with containers, until leave is called.
+func (u *unit) enterPod(ctx context.Context) (leave func(), err error) {
+	pod, err := u.newPod(ctx)
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	u.inPod = pod
+	hide := u.showPod(ctx)
+	exit := u.cluster.enter(u.name, pod.facts)
+	end := u.containers.enter(u.podKey(), pod.containers)
+	return func() {
+		defer pod.containers.Close()
+		defer pod.ahead.end()
+		defer hide()
+		defer exit()
+		defer pod.account.close()
+		end()
+	}, nil
+}
+
 // newPod is the pod of a container unit, with what agents before this one have
 // left running.
 func (u *unit) newPod(ctx context.Context) (*pod, error) {
