@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -178,7 +179,30 @@ func (p *Pebble) end() {
 func (p *Pebble) Gone() <-chan struct{} { return p.gone }
 
 // Halt stops it as if it hung; Resume lets it go on.
-func (p *Pebble) Halt() error { return errors.Trace(p.cmd.Process.Signal(syscall.SIGSTOP)) }
+func (p *Pebble) Halt() error {
+	if err := p.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		return errors.Trace(err)
+	}
+	// Its threads stop one after the other, and one of them could answer yet.
+	for began := time.Now(); !p.stands(); time.Sleep(time.Millisecond) {
+		if time.Since(began) > time.Minute {
+			return errors.New("Pebble doesn't stop")
+		}
+	}
+	return nil
+}
+
+// stands says whether none of its threads runs, as far as the system tells.
+func (p *Pebble) stands() bool {
+	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", p.cmd.Process.Pid))
+	for _, path := range threads {
+		stat, err := os.ReadFile(path)
+		if _, after, _ := strings.Cut(string(stat), ") "); err == nil && !strings.HasPrefix(after, "T") {
+			return false
+		}
+	}
+	return true
+}
 
 // Resume lets a halted one go on.
 func (p *Pebble) Resume() error { return errors.Trace(p.cmd.Process.Signal(syscall.SIGCONT)) }
