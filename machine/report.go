@@ -22,6 +22,9 @@ func (u *unit) report(ctx context.Context, r uniter.Report) {
 	if r.Kind == uniter.Settled || r.Kind == uniter.Waiting || r.Kind == uniter.Trouble {
 		defer u.settle(r.Until)
 	}
+	if r.Kind == uniter.Settled || r.Kind == uniter.Waiting {
+		defer func() { u.seen, u.running = &unseen, &notRun }()
+	}
 	if r.Again {
 		return
 	}

@@ -197,7 +197,6 @@ var (
 // until a time (zero: until the model changes).
 func (u *unit) settle(until time.Time) {
 	u.recordingKept()
-	u.seen, u.running = &unseen, &notRun
 	u.due.set(until)
 	u.idleAt.Store(u.looking)
 	u.idle()

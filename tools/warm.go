@@ -1,7 +1,9 @@
 package tools
 
 import (
+	"crypto/rand"
 	_ "embed"
+	"encoding/hex"
 	"os"
 	"path/filepath"
 
@@ -18,6 +20,9 @@ var zygote string
 const (
 	pythonName = "python3"
 	zygoteName = "zygote.py"
+	// secretName has what only the unit's own hooks can know, where units are isolated,
+	// and is another one for each agent.
+	secretName = "secret"
 )
 
 // Warm is what has a unit's hooks run in an interpreter that has imported their packages
@@ -35,7 +40,9 @@ func NewWarm(tools *Dir, client string) *Warm {
 	} else {
 		d.links[pythonName] = client
 	}
-	d.own = append(d.own, own{name: zygoteName, text: zygote})
+	secret := make([]byte, 16)
+	rand.Read(secret) // never fails: see its documentation
+	d.own = append(d.own, own{name: zygoteName, text: zygote}, own{name: secretName, text: hex.EncodeToString(secret)})
 	return &Warm{d}
 }
 

@@ -258,7 +258,7 @@ func TestAWarmScriptEndsWithItsCaller(t *testing.T) {
 	c.warmed()
 	c.write("src/app.py", `import os, signal, subprocess, sys, time
 def term(*_):
-    print("told", flush=True)
+    os.write(1, b"told\n")
     sys.exit(5)
 signal.signal(signal.SIGTERM, term)
 child = subprocess.Popen(["sleep", "1000"])
@@ -353,8 +353,70 @@ func TestModulesThatStartThreadsAreNotImportedBeforehand(t *testing.T) {
 	c.write("venv/heavy.py", "import threading, queue\nasked, said = queue.Queue(), queue.Queue()\n"+
 		"threading.Thread(target=lambda: [said.put(asked.get()) for _ in range(9)], daemon=True).start()\n")
 	c.write("src/app.py", "import heavy\nheavy.asked.put('x')\nprint(heavy.said.get(timeout=20))\n")
-	for range 4 {
+	for began := time.Now(); !c.isCold(); {
 		if o := exitOf(t, c.command(false, "src/app.py")); o.stdout != "x\n" || o.code != 0 {
+			t.Fatalf("%+v", o)
+		}
+		if time.Since(began) > time.Minute {
+			t.Fatal("it goes on importing them")
+		}
+	}
+	if o := exitOf(t, c.command(false, "src/app.py")); o.stdout != "x\n" || o.code != 0 {
+		t.Fatalf("%+v", o)
+	}
+}
+
+// isCold says whether what stands ready imports nothing beforehand.
+func (c *warmCharm) isCold() bool {
+	for _, pid := range c.processes() {
+		if line, err := os.ReadFile("/proc/" + pid + "/cmdline"); err == nil && strings.HasSuffix(string(line), "\x00cold\x00") {
+			return true
+		}
+	}
+	return false
+}
+
+// TestAWarmScriptHoldsNoFilesOfItsCaller: who closes the standard files has none open, and
+// who stands ready has none of a hook's.
+func TestAWarmScriptHoldsNoFilesOfItsCaller(t *testing.T) {
+	t.Parallel()
+	c := newWarmCharm(t)
+	c.warmed()
+	c.write("src/app.py", `import os, time
+if os.fork():
+    os._exit(0)
+null = os.open("/dev/null", os.O_RDWR)
+for fd in range(3):
+    os.dup2(null, fd)
+while os.path.exists("goes-on"):
+    time.sleep(0.02)
+`)
+	c.write("goes-on", "")
+	end := func() { _ = os.Remove(filepath.Join(c.dir, "goes-on")) }
+	defer end()
+	late := time.AfterFunc(time.Minute, end)
+	if o := exitOf(t, c.command(false, "src/app.py")); o.code != 0 || !late.Stop() {
+		t.Errorf("%+v, once what it has left running was over", o)
+	}
+	end()
+	// A lock of the shell's is the real Python's as well.
+	c.write("src/app.py", "import os, sys\nos.fstat(9)\nprint('zygote' in ' '.join(sys.orig_argv))\n")
+	shell := c.command(false)
+	shell.Path, shell.Args = "/bin/sh", []string{"sh", "-c", "exec 9>lock; exec python3 src/app.py"}
+	if o := exitOf(t, shell); o.stdout != "False\n" {
+		t.Errorf("%+v", o)
+	}
+}
+
+// TestOtherModulesOfTheSameNameAreNotTaken for those that a script has found where only it
+// looks.
+func TestOtherModulesOfTheSameNameAreNotTaken(t *testing.T) {
+	t.Parallel()
+	c := newWarmCharm(t)
+	c.write("vendor/heavy.py", "loaded = 'vendor'\n")
+	c.write("src/app.py", "import sys\nsys.path.insert(0, 'vendor')\nimport heavy\nprint(heavy.loaded)\n")
+	for range 4 {
+		if o := exitOf(t, c.command(false, "src/app.py")); o.stdout != "vendor\n" || o.code != 0 {
 			t.Fatalf("%+v", o)
 		}
 	}

@@ -19,6 +19,8 @@ import struct
 import sys
 
 LISTENER = 3
+LEARN = 60  # seconds for importing what a script has imported
+SAYS = 60 << 10  # bytes that a child says of what it has imported: less than a pipe holds
 IDLE = 60  # seconds without a hook until it ends
 LOOK = 1  # seconds between two looks at whether it is still wanted
 MOST = 64  # requests at once
@@ -74,7 +76,6 @@ class Zygote:
         self.key = os.fsencode(key)
         self.warm = warm
         self.home = os.path.abspath(__file__)
-        self.own = own_directories()
         self.files = {}  # what was imported, and how it was then
         self.children = {}  # pid -> (connection, pipe of names)
         self.spoilt = False  # a thread runs, which a fork would lose
@@ -93,12 +94,14 @@ class Zygote:
         waited = 0
         while waited < IDLE:
             watched = [self.woken] + [c for c, _ in self.children.values() if c]
-            if not self.spoilt:
+            if self.listener and not self.spoilt:
                 watched.append(self.listener)
+            elif not self.listener and not self.children:
+                return
             ready, _, _ = select.select(watched, [], [], LOOK)
             waited = 0 if ready or self.children else waited + LOOK
             if not os.path.exists(self.home):
-                break
+                self.close()
             for one in ready:
                 if one is self.listener:
                     self.accept()
@@ -107,15 +110,23 @@ class Zygote:
                 else:
                     self.left(one)
             self.reap()
-            if self.spoilt and not self.children:
+            if self.listener and self.spoilt and not self.children:
                 self.begin_again()
 
     def begin_again(self):
-        """Be one that imports nothing: what the charm imports starts threads."""
-        os.dup2(self.listener.fileno(), LISTENER, inheritable=True)
+        """Be one that imports nothing beforehand: it can't for this script."""
+        os.set_inheritable(LISTENER, True)
         os.execv(sys.executable, [sys.executable, self.home, os.fsdecode(self.key), "cold"])
 
+    def close(self):
+        """Take no more requests: this is over when the scripts are that run."""
+        if self.listener:
+            self.listener.close()
+            self.listener = None
+
     def accept(self):
+        if not self.listener:
+            return
         conn, _ = self.listener.accept()
         try:
             self.answer(conn)
@@ -123,15 +134,13 @@ class Zygote:
             conn.close()
         except Stale as e:
             # Who asks next starts another one, which imports what is there now.
-            self.listener.close()
+            self.close()
             refuse(conn, "stale", e)
-            while self.children:
-                self.reap(True)
-            os._exit(0)
 
     def answer(self, conn):
-        _, uid, _ = struct.unpack("3i", conn.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
-        if uid != os.geteuid() or len(self.children) >= MOST or measured():
+        pid, uid, _ = struct.unpack("3i", conn.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+        # Who is in another pid name space has no number here.
+        if pid == 0 or uid != os.geteuid() or len(self.children) >= MOST or measured():
             return refuse(conn, "no", "not for you, or not now")
         got = receive(conn)
         if not got:
@@ -158,9 +167,14 @@ class Zygote:
 
     def fork(self, request):
         names, say = os.pipe()
-        pid = os.fork()
+        try:
+            pid = os.fork()
+        except OSError as e:
+            os.close(names)
+            os.close(say)
+            return refuse(request.conn, "no", e)
         if pid == 0:
-            code = 70
+            code = 1
             try:
                 os.close(names)
                 self.listener.close()
@@ -168,13 +182,20 @@ class Zygote:
                     if conn:
                         conn.close()
                     os.close(pipe)
-                code = run(request, say, self.own, [self.woken, self.wake])
+                code = run(request, say, [self.woken, self.wake])
+            except BaseException:
+                import traceback
+
+                traceback.print_exc()
             finally:
                 os._exit(code)
         os.close(say)
         self.children[pid] = (request.conn, names)
         request.conn.settimeout(1)
-        request.conn.sendall(b"pid %d\n" % pid)
+        try:
+            request.conn.sendall(b"pid %d\n" % pid)
+        except OSError:
+            pass  # who asked has gone, as serve will see
 
     def left(self, conn):
         """Who waits for a child has gone, or says something, which nobody does."""
@@ -184,11 +205,11 @@ class Zygote:
                 self.children[pid] = (None, pipe)
         conn.close()
 
-    def reap(self, wait=False):
+    def reap(self):
         """Say of the children that have ended how they have."""
         while self.children:
             try:
-                pid, status = os.waitpid(-1, 0 if wait else os.WNOHANG)
+                pid, status = os.waitpid(-1, os.WNOHANG)
             except ChildProcessError:
                 return
             if pid == 0:
@@ -202,7 +223,9 @@ class Zygote:
                     pass
                 conn.close()
             if names is not None:
+                signal.alarm(LEARN)  # which ends it: what hangs here holds up all hooks
                 self.learn(names)
+                signal.alarm(0)
 
     def learn(self, pipe):
         """Import what a child has imported, from where the charm's own code isn't."""
@@ -214,19 +237,28 @@ class Zygote:
         except BlockingIOError:
             pass  # what the child has left running has it too
         os.close(pipe)
-        new = [name for name in os.fsdecode(data).split("\0") if name and name not in sys.modules]
-        if not new or not self.warm or self.spoilt:
+        if not self.warm or self.spoilt:
             return
+        # name, file and state of each module, as the child has found them
+        found = dict(line.split("\0", 1) for line in os.fsdecode(data).split("\n") if "\0" in line)
+        new = [name for name in found if name not in sys.modules]
+        if not new:
+            return
+        had = set(sys.modules)
         for name in new:
             try:
                 __import__(name)
             except BaseException:  # it is the script's trouble, if it imports it as well
                 pass
-        for module in list(sys.modules.values()):
-            path = getattr(module, "__file__", None)
-            if path and path not in self.files:
-                self.files[path] = look(path)
-        self.spoilt = len(os.listdir("/proc/self/task")) > 1
+        for name in set(sys.modules) - had:
+            path = getattr(sys.modules[name], "__file__", None)
+            if not path:
+                continue
+            is_now = look(path)
+            if name in found and found[name] != f"{path}\0{is_now}":
+                self.spoilt = True  # another module of that name, or another file by now
+            self.files[path] = is_now
+        self.spoilt = self.spoilt or len(os.listdir("/proc/self/task")) > 1
         gc.collect()
         gc.freeze()
 
@@ -236,10 +268,11 @@ def measured():
     return bool(sys.gettrace() or sys.getprofile() or os.environ.get("COVERAGE_PROCESS_START"))
 
 
-def own_directories():
+def own_directories(charm, script):
     """Where the charm's own code is: it is imported by each hook anew."""
-    charm = os.getcwd()
-    return tuple(os.path.join(charm, d) + os.sep for d in ("src", "lib", "hooks", "actions"))
+    roots = {charm, os.path.realpath(charm)}
+    own = [os.path.join(root, d) + os.sep for root in roots for d in ("src", "lib", "hooks", "actions")]
+    return tuple(own + [os.path.dirname(os.path.abspath(script)) + os.sep, os.path.dirname(os.path.realpath(script)) + os.sep])
 
 
 def look(path):
@@ -247,7 +280,7 @@ def look(path):
         st = os.stat(path)
     except OSError:
         return None
-    return st.st_dev, st.st_ino, st.st_mtime_ns, st.st_size
+    return st.st_dev, st.st_ino, st.st_mtime_ns, st.st_ctime_ns, st.st_size
 
 
 def drain(fd):
@@ -271,7 +304,7 @@ def kill(pid):
     for end in (os.killpg, os.kill):
         try:
             end(pid, signal.SIGKILL)
-        except ProcessLookupError:
+        except OSError:
             pass
 
 
@@ -284,11 +317,11 @@ def enter(caller):
             path = next(line for line in f if line.startswith("0::"))[3:].strip()
         with open(root + path + "/cgroup.procs", "w") as f:
             f.write(str(os.getpid()))
-    except (OSError, StopIteration):
+    except (OSError, ValueError, StopIteration):
         pass
 
 
-def run(request, say, own, close):
+def run(request, say, close):
     """Be the script's process, and return its exit code."""
     os.setpgid(0, 0)
     enter(request.caller)
@@ -299,7 +332,9 @@ def run(request, say, own, close):
         os.close(fd)
     for i, fd in enumerate(request.fds):
         os.dup2(fd, i)
-    request.conn.detach()  # stays open, so that nobody else has its number, until the end
+        os.close(fd)
+    os.close(request.conn.detach())
+    os.set_blocking(say, False)
     os.umask(request.umask)
     os.chdir(request.cwd)
     for name in list(os.environb):
@@ -309,23 +344,27 @@ def run(request, say, own, close):
         os.environb[name] = value
     script = request.args[0]
     sys.argv[:] = request.args
-    sys.path[0] = os.path.dirname(os.path.realpath(script))
+    sys.path.insert(0, os.path.dirname(os.path.realpath(script)))
+    own = own_directories(os.environ.get("JUJU_CHARM_DIR") or os.getcwd(), script)
     before = set(sys.modules)
     code = execute(script)
     try:
-        names = [name for name, m in list(sys.modules.items()) if name not in before and learnt(m, own)]
-        os.write(say, os.fsencode("\0".join(names))[: 1 << 16])
+        new = [(name, m) for name, m in list(sys.modules.items()) if name not in before]
+        lines = [f"{name}\0{path}\0{look(path)}\n" for name, m in new for path in [learnt(m, own)] if path]
+        while lines and len(os.fsencode("".join(lines))) > SAYS:
+            del lines[len(lines) * 3 // 4 :]
+        os.write(say, os.fsencode("".join(lines)))
     except (OSError, ValueError):
         pass
     return code
 
 
 def learnt(module, own):
-    spec = getattr(module, "__spec__", None)
-    origin = getattr(spec, "origin", None)
-    if not spec or not origin or origin in ("built-in", "frozen"):
-        return bool(spec)
-    return os.path.isabs(origin) and not origin.startswith(own) and "/charms/" not in origin
+    """The file of a module that isn't the charm's own, or nothing."""
+    path = getattr(module, "__file__", None)
+    if not path or not getattr(module, "__spec__", None) or not os.path.isabs(path) or path.startswith(own):
+        return None
+    return path
 
 
 def execute(script):
@@ -352,8 +391,15 @@ def execute(script):
     except BaseException:
         kind, value, trace = sys.exc_info()
         value = value.with_traceback(trace.tb_next)  # without this function
-        sys.excepthook(kind, value, trace.tb_next)
         code = 130 if kind is KeyboardInterrupt else 1
+        try:
+            sys.excepthook(kind, value, trace.tb_next)
+        except SystemExit as e:
+            code = e.code
+        except BaseException:
+            import traceback
+
+            traceback.print_exc()
     if code is None:
         code = 0
     elif not isinstance(code, int):
@@ -371,9 +417,9 @@ def execute(script):
 
 
 def main():
-    with socket.socket(fileno=LISTENER) as listener:
-        os.set_inheritable(LISTENER, False)
-        Zygote(listener, sys.argv[1], sys.argv[2:] != ["cold"]).serve()
+    os.set_inheritable(LISTENER, False)
+    del sys.path[0]  # this file's directory, in which the script has nothing
+    Zygote(socket.socket(fileno=LISTENER), sys.argv[1], sys.argv[2:] != ["cold"]).serve()
 
 
 if __name__ == "__main__":

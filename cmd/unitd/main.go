@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/unitd/unitd/cli"
@@ -28,7 +29,7 @@ func main() {
 	}
 	// A hook tool by its name; nothing that unitd is called is one.
 	name := filepath.Base(os.Args[0])
-	if slices.Contains(tools.Outside(), name) {
+	if slices.Contains(tools.Outside(), name) || strings.HasPrefix(name, "python") {
 		os.Exit(client.Main(os.Args))
 	}
 	if !slices.Contains(cli.Names(), name) && os.Getenv("JUJU_CONTEXT_ID") != "" && os.Getenv("UNITD_RUN") != "" {

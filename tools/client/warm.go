@@ -7,6 +7,7 @@ import "syscall"
 const (
 	pythonName = "python3"
 	zygoteName = "zygote.py"
+	secretName = "secret"
 )
 
 // isPython says whether the client was called as Python: by its own name in that
@@ -87,7 +88,7 @@ func realPython(own string) string {
 
 // cold are the variables with which an interpreter does something as it starts that one
 // which has started can't.
-var cold = []string{"JUJU_DEBUG_AT", "COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG", "PYTHONINSPECT", "PYTHONPROFILEIMPORTTIME", "PYTHONTRACEMALLOC", "PYTHONFAULTHANDLER", "PYTHONDEVMODE"}
+var cold = []string{"JUJU_DEBUG_AT", "COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG", "PYTHONINSPECT", "PYTHONPROFILEIMPORTTIME", "PYTHONTRACEMALLOC", "PYTHONFAULTHANDLER", "PYTHONDEVMODE", "PYTHONSAFEPATH"}
 
 // warmable says whether a call may run in a process that stands ready: it is of a script
 // of the charm, without options, and nobody looks over its shoulder.

@@ -19,15 +19,18 @@ func runWarm(real, zygote, script string, args []string) (code int, ran bool) {
 	if err != nil {
 		return 0, false
 	}
-	key := keyOf(real, zygote, script, here)
+	key, ok := keyOf(real, zygote, script, here)
+	if !ok || holdsMore() {
+		return 0, false
+	}
 	address := addressOf(key)
 	for range 2 {
-		fd, err := dial("@" + address)
+		fd, err := dialWarm(address)
 		if err != nil {
-			if !stand(real, zygote, address, key, here) {
+			if err != syscall.ECONNREFUSED || !stand(real, zygote, address, key, here) {
 				return 0, false
 			}
-			if fd, err = dial("@" + address); err != nil {
+			if fd, err = dialWarm(address); err != nil {
 				return 0, false
 			}
 		}
@@ -42,10 +45,20 @@ func runWarm(real, zygote, script string, args []string) (code int, ran bool) {
 
 // keyOf is what all calls have in common that one process may serve: what an interpreter
 // reads as it starts, and whose hooks they are.
-func keyOf(real, zygote, script, here string) string {
+// The secret beside the script keeps others out who are on the same network.
+func keyOf(real, zygote, script, here string) (key string, ok bool) {
+	fd, err := syscall.Open(zygote[:len(zygote)-len(zygoteName)]+secretName, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		return "", false
+	}
+	defer closeFD(fd)
+	secret, err := readAll(fd, 1<<10)
+	if err != nil || len(secret) == 0 {
+		return "", false
+	}
 	var st syscall.Stat_t
 	_ = syscall.Stat(real, &st)
-	key := "1\n" + real + " " + strconv.FormatUint(st.Ino, 36) + " " + strconv.FormatInt(st.Mtim.Nano(), 36) +
+	key = string(secret) + "\n" + real + " " + strconv.FormatUint(st.Ino, 36) + " " + strconv.FormatInt(st.Mtim.Nano(), 36) +
 		"\n" + zygote + "\n" + script + "\n" + here + "\n" + strconv.Itoa(syscall.Geteuid()) + " " + strconv.Itoa(syscall.Getegid())
 	for _, v := range syscall.Environ() {
 		for _, prefix := range []string{"PYTHON", "LANG=", "LC_", "TZ=", "LD_", "VIRTUAL_ENV=", "HOME=", "JUJU_UNIT_NAME=", "JUJU_MODEL_UUID=", "JUJU_CHARM_DIR="} {
@@ -54,7 +67,24 @@ func keyOf(real, zygote, script, here string) string {
 			}
 		}
 	}
-	return key
+	return key, true
+}
+
+// holdsMore says whether the caller has given this process more files than the standard
+// ones, by the numbers that shells have for them: a script that stands ready wouldn't get
+// them. Nor is one that is started now to hold any others.
+func holdsMore() bool {
+	for fd := 3; fd < 256; fd++ {
+		flags, _, errno := syscall.Syscall(syscall.SYS_FCNTL, uintptr(fd), syscall.F_GETFD, 0)
+		if errno != 0 || flags&syscall.FD_CLOEXEC != 0 {
+			continue
+		}
+		if fd < 10 {
+			return true
+		}
+		syscall.CloseOnExec(fd)
+	}
+	return false
 }
 
 // addressOf is the name of the socket for a key, by two hashes: who has another key by
@@ -67,6 +97,22 @@ func addressOf(key string) string {
 		b = (b ^ uint64(key[len(key)-1-i])) * prime
 	}
 	return "unitd-warm." + strconv.FormatUint(a, 36) + "." + strconv.FormatUint(b, 36)
+}
+
+// dialWarm connects to a process that stands ready. It doesn't wait long, then or when it
+// writes.
+func dialWarm(address string) (int, error) {
+	fd, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return -1, err
+	}
+	limit := syscall.Timeval{Sec: readyAfter}
+	_ = syscall.SetsockoptTimeval(fd, syscall.SOL_SOCKET, syscall.SO_SNDTIMEO, &limit)
+	if err := syscall.Connect(fd, &syscall.SockaddrUnix{Name: "@" + address}); err != nil {
+		closeFD(fd)
+		return -1, err
+	}
+	return fd, nil
 }
 
 // stand starts a process that stands ready at the address; where another caller has just
@@ -91,7 +137,7 @@ func stand(real, zygote, address, key, here string) bool {
 	defer closeFD(null)
 	var env []string
 	for _, v := range syscall.Environ() {
-		if len(v) < 5 || v[:5] != "JUJU_" {
+		if len(v) < 10 || v[:5] != "JUJU_" && v[:10] != "UNITD_RUN=" {
 			env = append(env, v)
 		}
 	}
@@ -104,8 +150,8 @@ func stand(real, zygote, address, key, here string) bool {
 // askWarm has the script run and waits for its end. again: what was imported isn't what
 // is there by now.
 func askWarm(fd int, key, here string, args []string) (again bool, code int, ran bool) {
-	peer, err := getPeer(fd)
-	if err != nil || int(peer) != syscall.Geteuid() {
+	peer, err := syscall.GetsockoptUcred(fd, syscall.SOL_SOCKET, syscall.SO_PEERCRED)
+	if err != nil || peer.Pid == 0 || int(peer.Uid) != syscall.Geteuid() {
 		return false, 0, false
 	}
 	umask := syscall.Umask(0)
@@ -120,7 +166,12 @@ func askWarm(fd int, key, here string, args []string) (again bool, code int, ran
 	n := len(data)
 	data = append([]byte{byte(n), byte(n >> 8), byte(n >> 16), byte(n >> 24)}, data...)
 	sent, err := syscall.SendmsgN(fd, data, syscall.UnixRights(0, 1, 2), nil, 0)
-	if err != nil || writeAll(fd, data[sent:]) != nil {
+	for err == nil && sent < len(data) {
+		var n int
+		n, err = syscall.Write(fd, data[sent:])
+		sent += max(n, 0)
+	}
+	if err != nil {
 		return false, 0, false
 	}
 	limit := syscall.Timeval{Sec: readyAfter}
@@ -133,37 +184,56 @@ func askWarm(fd int, key, here string, args []string) (again bool, code int, ran
 		return false, 0, false
 	}
 	_ = syscall.SetsockoptTimeval(fd, syscall.SOL_SOCKET, syscall.SO_RCVTIMEO, &syscall.Timeval{})
-	return false, waitWarm(fd), true
+	code, ran = waitWarm(fd)
+	return false, code, ran
 }
 
 // waitWarm says that the script is to run, passes on signals, and waits for its end,
 // which becomes that of this process.
-func waitWarm(fd int) (code int) {
+func waitWarm(fd int) (code int, ran bool) {
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2)
 	if writeAll(fd, []byte("go\n")) != nil {
-		return failed
+		signal.Reset()
+		return 0, false
 	}
-	if word, pid := readLine(fd); word == "pid" {
+	switch word, pid := readLine(fd); word {
+	case "pid":
 		go func() {
 			for s := range signals {
 				_ = syscall.Kill(pid, s.(syscall.Signal))
 			}
 		}()
+		letGo()
+	case "no":
+		signal.Reset()
+		return 0, false
 	}
 	switch word, n := readLine(fd); word {
 	case "exit":
-		return n
+		return n, true
 	case "signal":
 		signal.Reset()
 		if s := syscall.Signal(n); s == syscall.SIGKILL || s == syscall.SIGTERM || s == syscall.SIGINT || s == syscall.SIGHUP {
 			_ = syscall.Kill(syscall.Getpid(), s)
 			_, _ = syscall.Select(0, nil, nil, nil, &syscall.Timeval{Sec: 1}) // until it has come
 		}
-		return 128 + n
+		return 128 + n, true
 	}
 	_ = writeAll(2, []byte("python3: the process that stood ready for the hook has ended\n"))
-	return failed
+	return failed, true
+}
+
+// letGo leaves the standard input and output to the script alone: who waits for their
+// ends waits for that.
+func letGo() {
+	null, err := syscall.Open("/dev/null", syscall.O_RDWR|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		return
+	}
+	_ = syscall.Dup3(null, 0, 0)
+	_ = syscall.Dup3(null, 1, 0)
+	closeFD(null)
 }
 
 // readLine reads a word and a number, up to the end of the line; the word is empty if it
@@ -192,15 +262,6 @@ func readLine(fd int) (word string, n int) {
 		}
 	}
 	return word, 0
-}
-
-// getPeer is the user at the other end.
-func getPeer(fd int) (uid uint32, err error) {
-	c, err := syscall.GetsockoptUcred(fd, syscall.SOL_SOCKET, syscall.SO_PEERCRED)
-	if err != nil {
-		return 0, err
-	}
-	return c.Uid, nil
 }
 
 func isTerminal(fd int) bool {
