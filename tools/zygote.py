@@ -77,8 +77,8 @@ class Zygote:
         self.warm = warm
         self.home = os.path.abspath(__file__)
         self.files = {}  # what was imported, and how it was then
-        self.children = {}  # pid -> (connection, pipe of names)
-        self.spoilt = False  # a thread runs, which a fork would lose
+        self.children = {}  # pid -> (connection, pipe of what it has imported)
+        self.spoilt = False  # it has what no script may begin with, see learn
         self.listener = listener
         self.woken, wake = os.pipe()
         os.set_blocking(self.woken, False)
@@ -126,7 +126,7 @@ class Zygote:
 
     def accept(self):
         if not self.listener:
-            return
+            return  # closed since it was ready
         conn, _ = self.listener.accept()
         try:
             self.answer(conn)
@@ -258,6 +258,7 @@ class Zygote:
             if name in found and found[name] != f"{path}\0{is_now}":
                 self.spoilt = True  # another module of that name, or another file by now
             self.files[path] = is_now
+        # A fork would lose a thread.
         self.spoilt = self.spoilt or len(os.listdir("/proc/self/task")) > 1
         gc.collect()
         gc.freeze()
