@@ -62,12 +62,14 @@ func TestWrittenCountsBytes(t *testing.T) {
 	t.Parallel()
 	value := "12345"
 	w := history.WrittenBy(model.Changes{
-		Relations:      map[model.RelationID]model.RelationChange{1: {Unit: model.Settings{"ab": "cd"}, Application: model.Settings{"e": "f"}}},
+		Relations:      map[model.RelationID]model.RelationChange{1: {Unit: model.Settings{"ab": "cd"}, Application: model.Settings{"e": "f"}}, 2: {}},
 		State:          map[string]*string{"s": &value, "gone": nil},
 		LeaderSettings: model.Settings{"l": "m"},
 		Ports:          make([]model.PortChange, 2),
+		Secrets:        []model.SecretChange{{ID: "new", Content: model.SecretContent{"k": "v"}}, {ID: "read", Track: true}},
 	})
-	if want := (history.Written{Databags: 6, Leader: 2, State: 10, Ports: 2}); w != want {
+	want := history.Written{Databags: 6, Leader: 2, State: 10, Ports: 2, Bags: []model.RelationID{1}, Secrets: []model.SecretID{"new"}}
+	if !reflect.DeepEqual(w, want) || w.IsZero() || !(history.Written{}).IsZero() {
 		t.Errorf("got %+v, want %+v", w, want)
 	}
 	if got, want := w.String(), "6 bytes in databags, 2 bytes in leader settings, 10 bytes of state, 2 ports"; got != want {

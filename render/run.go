@@ -75,7 +75,7 @@ func RunTree(e history.Entry, calls bool) Tree {
 	if e.Debugged {
 		t["debugged"] = true
 	}
-	if e.Written != (history.Written{}) {
+	if !e.Written.IsZero() {
 		t["written"] = Tree{"databags": e.Written.Databags, "leader": e.Written.Leader, "state": e.Written.State, "ports": e.Written.Ports}
 	}
 	if calls {
