@@ -207,6 +207,7 @@ VENVS ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/unitd-tests
 REQUIREMENTS = testcharms/opsy/requirements.txt testcharms/testdata/requirements-ops2.txt testcharms/testdata/requirements-charmhelpers.txt \
 	testcharms/testdata/requirements-opstesting.txt \
 	kube/testdata/requirements-lightkube.txt \
+	page/testdata/requirements-axe.txt \
 	pebble/testdata/requirements-pytest.txt \
 	python/requirements.txt \
 	clients/requirements.txt
@@ -222,6 +223,7 @@ venv:
 			$$pip --target "$$new/opstesting" -r testcharms/testdata/requirements-opstesting.txt; \
 			$$pip --target "$$new/charmhelpers" -r testcharms/testdata/requirements-charmhelpers.txt; \
 			$$pip --target "$$new/lightkube" -r kube/testdata/requirements-lightkube.txt; \
+			$$pip --target "$$new/axe" --no-deps -r page/testdata/requirements-axe.txt; \
 			$$pip --target "$$new/pytest" -r pebble/testdata/requirements-pytest.txt; \
 			$$pip --target "$$new/python" -r python/requirements.txt; \
 			"$$new/bin/python" -m pip download --quiet --disable-pip-version-check --no-deps --no-binary ops -d "$$new/sdist" -r testcharms/opsy/requirements.txt; \

@@ -107,6 +107,9 @@ var rooms = []room{
 	{"render", pure, []string{"bench", "debuglog", "history", "hooks", "kube", "model", "state"}},
 	{"waitfor", pure, []string{"model", "render", "state"}},
 	{"why", anything, []string{"hooks", "hooks/runner", "machine", "model", "state", "uniter/journal", "uniter/resolver"}},
+	{"page", pure, []string{"debuglog", "history", "model", "state", "why"}},
+	{"page/live", anything, []string{"debuglog", "history", "machine", "model", "page", "state", "why"}},
+	{"page/browser", anything, nil},
 	{"bases", anything, []string{"isolate", "model", "oci"}},
 	{"script", anything, []string{
 		"audit", "bases", "charmdir", "debuglog", "durable", "history", "hooks", "hooks/runner", "isolate", "machine", "model", "pebble", "script/lab", "state", "state/store", "state/store/etcd/etcdtest", "why", "workload",
@@ -120,7 +123,7 @@ var rooms = []room{
 	{"deploy", anything, []string{"agent", "bases", "charmbuild", "charmdir", "charmhub", "charmhub/folder", "hooks", "isolate", "kube", "machine", "model", "oci", "render", "state", "state/store/etcd", "terminal", "workload"}},
 	{"bundle", anything, []string{"agent", "charmdir", "charmhub", "deploy", "model", "render", "state", "state/store/etcd"}},
 	{"cli", anything, []string{
-		"agent", "bases", "bench", "bundle", "charmbuild", "charmdir", "charmhub", "debugger/session", "debuglog", "deploy", "durable", "history", "hooks", "hooks/runner", "isolate", "machine", "model", "oci", "pebble", "peer", "recording", "recording/tap",
+		"agent", "bases", "bench", "bundle", "charmbuild", "charmdir", "charmhub", "debugger/session", "debuglog", "deploy", "durable", "history", "hooks", "hooks/runner", "isolate", "machine", "model", "oci", "page", "page/live", "pebble", "peer", "recording", "recording/tap",
 		"render", "script", "script/lab", "script/labagent", "starter", "state", "state/store", "state/store/etcd", "state/store/sqlite", "terminal", "tools", "uniter/resolver", "waitfor", "why", "workload",
 	}},
 	{"testcharms", anything, nil},
@@ -144,7 +147,7 @@ var everywhere = []string{"pattern"}
 
 // outside is all that a pure room may import from outside the module.
 var outside = []string{
-	"bytes", "cmp", "encoding/binary", "encoding/json", "fmt", "hash/fnv", "iter", "maps", "math", "math/big", "net/netip", "net/url", "path", "reflect", "regexp", "slices", "strconv", "strings", "time", "unicode", "unicode/utf8",
+	"bytes", "cmp", "embed", "encoding/binary", "encoding/json", "fmt", "hash/fnv", "html", "iter", "maps", "math", "math/big", "net/netip", "net/url", "path", "reflect", "regexp", "slices", "strconv", "strings", "time", "unicode", "unicode/utf8",
 	"github.com/juju/errors", "gopkg.in/yaml.v3",
 }
 

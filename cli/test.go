@@ -30,6 +30,7 @@ type testFlags struct {
 	update   bool
 	keep     bool
 	junit    string
+	report   string
 	isolate  string
 	commands bool
 }
@@ -51,7 +52,8 @@ test --commands" lists the commands.`,
 		Example: `  unitd test ./tests
   unitd test tests/upgrade.txtar -v
   unitd test ./tests --isolate=off
-  unitd test ./tests --run 'relation' --junit report.xml`,
+  unitd test ./tests --run 'relation' --junit report.xml
+  unitd test ./tests --report report.html`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			defer a.endWithTerminal()()
 			return a.test(args, f)
@@ -68,6 +70,7 @@ test --commands" lists the commands.`,
 	fs.StringVar(&f.isolate, "isolate", "", "isolate units, as deploy does, where a script doesn't say otherwise: "+strings.Join(model.SharedRootModes(), ", ")+" (on where the rights allow it)")
 	fs.Lookup("isolate").NoOptDefVal = model.IsolateAuto
 	fs.StringVar(&f.junit, "junit", "", "write a JUnit XML file, for CI")
+	fs.StringVar(&f.report, "report", "", "write a page to this HTML file that shows each script's model as it was at its end")
 	fs.BoolVar(&f.commands, "commands", false, "list the commands of scripts")
 	return cmd
 }
@@ -83,9 +86,18 @@ func (a testVerbs) test(args []string, f testFlags) error {
 	if err != nil {
 		return err
 	}
+	var kept pages
+	if f.report != "" {
+		s.Seen = kept.see
+	}
 	outcomes, err := s.Run(a.Context())
 	if err != nil {
 		return err
+	}
+	if f.report != "" {
+		if err := kept.write(f.report, outcomes); err != nil {
+			return err
+		}
 	}
 	if f.junit != "" {
 		if err := script.WriteJUnit(f.junit, outcomes); err != nil {

@@ -35,6 +35,7 @@ type upFlags struct {
 	logs    bool
 	timeout time.Duration
 	isolate deploy.Isolate
+	ui      besideFlags
 }
 
 func (a upVerbs) upCmd() *cobra.Command {
@@ -54,6 +55,7 @@ inside alone, unless there are subordinate ids (/etc/subuid).`,
 		Example: `  unitd up shop.yaml
   unitd up shop.yaml --exit-when-settled --timeout 2m
   unitd up shop.yaml --logs
+  unitd up shop.yaml --ui --ui-write
   unitd up shop.yaml --isolate=off`,
 		Args: Args(1, 1, "no bundle specified"),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -64,6 +66,7 @@ inside alone, unless there are subordinate ids (/etc/subuid).`,
 	cmd.Flags().BoolVar(&f.exit, "exit-when-settled", false, "end, and the agent with it, once nothing is left to do")
 	declareIsolation(cmd, &f.isolate)
 	cmd.Flags().BoolVar(&f.logs, "logs", false, "show what the hooks log too")
+	f.ui.declare(cmd)
 	cmd.Flags().DurationVar(&f.timeout, "timeout", 0, "give up when it isn't settled after this long (0: never)")
 	return cmd
 }
@@ -127,6 +130,11 @@ func (a upVerbs) upHere(m *state.Model, p *bundle.Plan, f upFlags) error {
 	show := &hookLines{app: a.base, model: m.Name(), logs: f.logs, sources: a.sources(m), images: terminal.NewLine(a.Err)}
 	show.fit(p)
 	c.Observer = show.event
+	page, err := a.beside(m, c.Dir, f.ui)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = page.end() }()
 	ctx, stop := context.WithCancel(a.Context())
 	defer stop()
 	unmark, err := agent.MarkForeground(c.Dir)

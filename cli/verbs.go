@@ -122,6 +122,7 @@ func (a *program) groups() []Group {
 			{"wait", wait.waitCmd},
 			{"wait-for", wait.waitForCmd},
 			{"why", status.whyCmd},
+			{"ui", status.uiCmd},
 			{"debug-log", status.debugLogCmd},
 			{"history", status.historyCmd},
 			{"rules", status.rulesCmd},

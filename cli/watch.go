@@ -27,6 +27,7 @@ type watchFlags struct {
 	bundle  string
 	once    bool
 	isolate deploy.Isolate
+	ui      besideFlags
 }
 
 func (a watchVerbs) watchCmd() *cobra.Command {
@@ -60,6 +61,7 @@ not retried by themselves.`,
 	cmd.Flags().StringVar(&f.bundle, "bundle", "", "deploy this bundle; its applications of the charm are watched")
 	cmd.Flags().BoolVar(&f.once, "once", false, "end once nothing is left to do; fail if a unit is in error then")
 	declareIsolation(cmd, &f.isolate)
+	f.ui.declare(cmd)
 	_ = cmd.MarkFlagFilename("bundle", "yaml", "yml")
 	return cmd
 }
@@ -97,6 +99,11 @@ func (a watchVerbs) watch(path string, f watchFlags) error {
 		return err
 	}
 	defer w.end()
+	page, err := a.beside(w.model, w.dir, f.ui)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = page.end() }()
 	p.Asked, p.Dir = f.isolate, w.dir
 	if f.isolate.Told() {
 		err = a.CheckIsolationIn(w.dir, w.dir, p.Isolation, false)

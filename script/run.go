@@ -18,6 +18,7 @@ import (
 
 	"github.com/unitd/unitd/bases"
 	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/state"
 )
 
 // Params says what is to be run, and how.
@@ -52,7 +53,21 @@ type Params struct {
 	// fail. 0: another one each time.
 	Seed uint64
 
+	// Seen, where it is set, is shown each script's world once the script has ended, while
+	// the world is still there. It may be called many times at once.
+	Seen func(context.Context, Seen)
+
 	door *Door // the one that the script is for; nil: none
+}
+
+// Seen is the world of a script that has ended: the model in focus, whose agent, if it still
+// runs, works in Dir.
+type Seen struct {
+	File  string
+	Model *state.Model
+	Dir   string
+	// Why says what holds a unit up; nothing if nothing does.
+	Why func(model.UnitName) string
 }
 
 // Run runs the scripts (*.txtar) in a directory as subtests of t, in parallel.

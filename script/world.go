@@ -140,6 +140,7 @@ func (e *engine) setUp(env *testscript.Env) error {
 	unwatch := context.AfterFunc(e.ctx, func() { runner.EndLeftover(context.Background(), mine) })
 	env.Defer(func() {
 		unwatch()
+		e.seen(w)
 		w.end()
 		runner.EndLeftover(context.Background(), mine)
 		e.worlds.Delete(name)
@@ -154,6 +155,16 @@ func (e *engine) setUp(env *testscript.Env) error {
 	env.Values[worldKey{}] = w
 	e.worlds.Store(name, w)
 	return w.start()
+}
+
+// seen shows a world to who wants to see it, if it has a model.
+func (e *engine) seen(w *world) {
+	if e.Seen == nil || w.store == nil {
+		return
+	}
+	if m, err := w.model(); err == nil {
+		e.Seen(w.ctx, Seen{File: w.file, Model: m, Dir: w.dir, Why: func(u model.UnitName) string { return w.holds(m, u) }})
+	}
 }
 
 // open opens the store.

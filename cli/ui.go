@@ -1,0 +1,253 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/juju/errors"
+	"github.com/spf13/cobra"
+
+	"github.com/unitd/unitd/agent"
+	"github.com/unitd/unitd/machine"
+	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/page"
+	"github.com/unitd/unitd/page/live"
+	"github.com/unitd/unitd/state"
+	"github.com/unitd/unitd/why"
+)
+
+// uiFlags are those of whatever serves the page of a model.
+type uiFlags struct {
+	port        int
+	write, open bool
+}
+
+// declare declares the flags: of the verb ui by their own names, of others by names that
+// begin with "ui".
+func (f *uiFlags) declare(cmd *cobra.Command, prefix string) {
+	cmd.Flags().IntVar(&f.port, prefix+"port", 0, "the port to serve the page on (0: one that is free)")
+	cmd.Flags().BoolVar(&f.write, prefix+"write", false, "let the page change the model: resolve, run actions, set options, add units")
+	cmd.Flags().BoolVar(&f.open, prefix+"open", false, "open the page in this desktop's browser")
+}
+
+// besideFlags are those of a verb that can serve the page beside what it does.
+type besideFlags struct {
+	uiFlags
+	on bool
+}
+
+func (f *besideFlags) declare(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&f.on, "ui", false, "serve a page that shows the model as it changes, and print its address")
+	f.uiFlags.declare(cmd, "ui-")
+}
+
+// beside serves the page if it was asked for. The caller ends it; nil can be ended too.
+func (a statusVerbs) beside(m *state.Model, dir string, f besideFlags) (*ui, error) {
+	if !f.on && !f.write && !f.open && f.port == 0 {
+		return nil, nil
+	}
+	return a.serveUI(m, dir, f.uiFlags)
+}
+
+func (a statusVerbs) uiCmd() *cobra.Command {
+	var f uiFlags
+	var file string
+	cmd := &cobra.Command{
+		Use:   "ui",
+		Short: "Show the model in a browser, as it is and as it changes",
+		Long: `Serve a page that shows the model as it changes: applications, units and relations,
+when hooks ran and which followed from which, what they called and logged, databags,
+configuration, secrets without their content, and what holds each unit up. It goes on
+until Ctrl-C.
+
+The page is served on loopback, to whoever has the address with its token. Without
+--write it changes nothing. It shows the hooks of this host's units, and needs no
+network. With --file it is written to a file as it is now: all of the model is in
+that file, databags with their passwords too.`,
+		Example: `  unitd ui
+  unitd ui --port 8080 --write
+  unitd ui --open
+  unitd ui --file model.html`,
+		Args: Args(0, 0, ""),
+		RunE: func(*cobra.Command, []string) error {
+			m, err := a.model()
+			if err != nil {
+				return err
+			}
+			dir, err := agent.DataDir()
+			if err != nil {
+				return err
+			}
+			if file != "" {
+				return a.writePage(m, dir, file)
+			}
+			u, err := a.serveUI(m, dir, f)
+			if err != nil {
+				return err
+			}
+			<-a.Context().Done()
+			return u.end()
+		},
+	}
+	f.declare(cmd, "")
+	cmd.Flags().StringVar(&file, "file", "", "write the page as it is now to this file, which needs no server, and end")
+	return cmd
+}
+
+// writePage writes the page of a model as it is now to a file.
+func (a statusVerbs) writePage(m *state.Model, dir, file string) error {
+	w, err := live.NewView(m, dir).Capture(a.Context(), func(u model.UnitName) why.Answer { return a.whyIn(a.Context(), m, dir, u) })
+	if err != nil {
+		return err
+	}
+	b, err := page.Static("unitd: "+m.Name(), []page.World{w})
+	if err != nil {
+		return err
+	}
+	return errors.Annotate(os.WriteFile(file, b, 0o600), "cannot write the page")
+}
+
+// ui is a page that is served.
+type ui struct {
+	server *http.Server
+	stop   context.CancelFunc
+	over   sync.WaitGroup
+	failed error  // why the view has ended before it was to
+	opened string // the file by which a browser was told the address
+}
+
+// serveUI serves the page of a model whose agent works in dir, and says where. The caller
+// ends it.
+func (a statusVerbs) serveUI(m *state.Model, dir string, f uiFlags) (*ui, error) {
+	if f.port < 0 || f.port > 65535 {
+		return nil, Usagef("invalid value %d for --port: a port is a number up to 65535", f.port)
+	}
+	listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(f.port)))
+	if err != nil {
+		return nil, errors.Annotatef(err, "cannot serve the page on port %d", f.port)
+	}
+	secret := make([]byte, 16)
+	_, _ = rand.Read(secret) // never fails
+	s := &live.Server{Token: hex.EncodeToString(secret), View: live.NewView(m, dir)}
+	var one sync.Mutex // what a command has isn't made for several at once
+	s.Detail = func(ctx context.Context, unit model.UnitName) (page.Detail, error) {
+		one.Lock()
+		defer one.Unlock()
+		return s.View.Detail(ctx, unit, a.whyIn(ctx, m, dir, unit))
+	}
+	if f.write {
+		s.Do = func(ctx context.Context, line []string) (string, error) { return carryOut(ctx, dir, m.Name(), line) }
+	}
+	ctx, stop := context.WithCancel(a.Context())
+	u := &ui{stop: stop, server: &http.Server{Handler: s.Handler(), BaseContext: func(net.Listener) context.Context { return ctx }}}
+	u.over.Go(func() { _ = u.server.Serve(listener) })
+	u.over.Go(func() {
+		if err := s.View.Run(ctx); err != nil && ctx.Err() == nil {
+			u.failed = err
+			a.Note("WARNING the page shows nothing new any more: %v", err)
+		}
+	})
+	address := "http://" + listener.Addr().String() + "/?token=" + s.Token
+	a.printf("The page of model %s: %s\n", m.Name(), address)
+	if f.open {
+		if err := u.openPage(address); err != nil {
+			a.Note("cannot open a browser: %v", err)
+		}
+	}
+	return u, nil
+}
+
+// end ends the page.
+func (u *ui) end() error {
+	if u == nil {
+		return nil
+	}
+	u.stop()
+	err := u.server.Close()
+	u.over.Wait()
+	if u.opened != "" {
+		_ = os.Remove(u.opened)
+	}
+	if u.failed != nil {
+		return u.failed
+	}
+	return errors.Trace(err)
+}
+
+// whyIn says what holds a unit up whose agent works in dir; nothing, where that can't be told.
+func (a statusVerbs) whyIn(ctx context.Context, m *state.Model, dir string, unit model.UnitName) why.Answer {
+	here := a.Here(m, unit) == nil
+	var word *machine.Word
+	if w, err := machine.Ask(ctx, dir); err == nil && here {
+		word = &w
+	}
+	now, err := a.now()
+	if err != nil {
+		return why.Answer{}
+	}
+	f, err := why.Look(ctx, m, dir, unit, word, now)
+	if err != nil {
+		return why.Answer{}
+	}
+	f.Elsewhere = !here
+	answer := why.Say(f)
+	answer.Sentence = a.sourcesIn(m, dir).Text(unit.Tag(), answer.Sentence)
+	return answer
+}
+
+// carryOut runs a command line of a page by this very program, on its model. The error is
+// what the command has said of what is wrong.
+func carryOut(ctx context.Context, dir, model string, line []string) (string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return "", errors.Trace(err)
+	}
+	args := append([]string{line[0], "--model", model}, line[1:]...)
+	cmd := exec.CommandContext(ctx, self, args...)
+	cmd.Env = append(os.Environ(), "UNITD_DATA="+dir)
+	var printed, noted bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &printed, &noted
+	if err := cmd.Run(); err != nil {
+		return "", errors.New(strings.TrimSpace(strings.TrimPrefix(noted.String(), "ERROR ") + "\n" + printed.String()))
+	}
+	return noted.String() + printed.String(), nil
+}
+
+// openPage shows an address in the browser of this desktop, if there is one. The browser is
+// told it by a file that nobody else can read, as all can read the words that a program is
+// started with.
+func (u *ui) openPage(address string) error {
+	f, err := os.CreateTemp("", "unitd-page-*.html") // 0600
+	if err != nil {
+		return errors.Trace(err)
+	}
+	u.opened = f.Name()
+	_, err = fmt.Fprintf(f, `<!doctype html><meta charset="utf-8"><title>unitd</title><meta http-equiv="refresh" content="0; url=%s">`, address)
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return errors.Trace(err)
+	}
+	program := "xdg-open"
+	if runtime.GOOS == "darwin" {
+		program = "open"
+	}
+	cmd := exec.Command(program, u.opened)
+	if err := cmd.Start(); err != nil {
+		return errors.Trace(err)
+	}
+	go func() { _ = cmd.Wait() }()
+	return nil
+}

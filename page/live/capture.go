@@ -1,0 +1,63 @@
+package live
+
+import (
+	"context"
+
+	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/debuglog"
+	"github.com/unitd/unitd/history"
+	"github.com/unitd/unitd/machine"
+	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/page"
+	"github.com/unitd/unitd/why"
+)
+
+// maxDetails is of how many units a page in a file has the details.
+const maxDetails = 200
+
+// Capture is the page as it is now, for a file. The view needn't run. why says what holds
+// a unit up.
+func (v *View) Capture(ctx context.Context, why func(model.UnitName) why.Answer) (page.World, error) {
+	w := page.World{Name: v.model.Name(), Details: map[string]page.Detail{}}
+	s, err := v.model.Status(ctx)
+	if err != nil {
+		return w, errors.Trace(err)
+	}
+	if word, err := v.word(ctx); err == nil {
+		word.See(s)
+	}
+	parts := page.Of(s)
+	entries, err := history.NewFollower(machine.HistoryDir(v.dir, v.model.UUID())).Next()
+	if err != nil {
+		return w, errors.Trace(err)
+	}
+	var runs page.Runs
+	came, _ := runs.Add(entries)
+	for key, run := range came {
+		parts[key] = run
+	}
+	if w.Parts, err = parts.Encode(); err != nil {
+		return w, errors.Trace(err)
+	}
+	for _, app := range s.Applications {
+		for _, u := range app.Units {
+			if len(w.Details) == maxDetails {
+				break
+			}
+			d, err := v.Detail(ctx, u.Name, why(u.Name))
+			if err != nil && !errors.Is(err, errors.NotFound) {
+				return w, errors.Trace(err)
+			}
+			if err == nil {
+				w.Details[string(u.Name)] = d
+			}
+		}
+	}
+	err = debuglog.ReadAll(machine.LogPath(v.dir, v.model.UUID()), func(e debuglog.Entry) error {
+		w.Lines = newest(w.Lines, e)
+		return nil
+	})
+	w.Lines = w.Lines[max(0, len(w.Lines)-maxLines):]
+	return w, errors.Trace(err)
+}

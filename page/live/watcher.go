@@ -1,0 +1,104 @@
+package live
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"github.com/unitd/unitd/debuglog"
+	"github.com/unitd/unitd/page"
+)
+
+// maxLines is how many lines of the log a view has, and a browser that begins to look
+// gets: the newest. The others are asked for by the run that they belong to.
+const maxLines = 1000
+
+// event is what a browser gets: what has changed since the event before, or, in the first
+// one, all.
+type event struct {
+	page.Delta
+	First bool             `json:"first,omitempty"`
+	Lines []debuglog.Entry `json:"lines,omitempty"`
+}
+
+// watcher is somebody who looks at a view. What he hasn't got yet is kept as one event.
+type watcher struct {
+	pending event
+	some    chan struct{} // has something while there is a pending event
+}
+
+// watch begins to look at the view; the first event has all that there is by now, and end
+// ends it.
+func (v *View) watch() (w *watcher, end func()) {
+	w = &watcher{some: make(chan struct{}, 1)}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	w.pending = event{Delta: page.Delta{Set: maps.Clone(v.all)}, First: true, Lines: slices.Clone(v.lines)}
+	w.some <- struct{}{}
+	v.watchers[w] = true
+	select {
+	case v.wake <- struct{}{}:
+	default:
+	}
+	return w, func() {
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		delete(v.watchers, w)
+	}
+}
+
+func (v *View) watched() bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return len(v.watchers) > 0
+}
+
+// take is what there is for a watcher, as JSON.
+func (v *View) take(w *watcher) ([]byte, error) {
+	v.mu.Lock()
+	e := w.pending
+	w.pending = event{}
+	v.mu.Unlock()
+	return json.Marshal(e)
+}
+
+// publish puts a change into the view, and tells all who look.
+func (v *View) publish(d page.Delta) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	maps.Copy(v.all, d.Set)
+	for _, key := range d.Gone {
+		delete(v.all, key)
+	}
+	for w := range v.watchers {
+		w.pending.Delta = w.pending.Then(d)
+		w.poke()
+	}
+}
+
+// line puts a line of the log into the view.
+func (v *View) line(e debuglog.Entry) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.lines = newest(v.lines, e)
+	for w := range v.watchers {
+		w.pending.Lines = newest(w.pending.Lines, e)
+		w.poke()
+	}
+	return nil
+}
+
+// newest appends a line, and drops old ones now and then.
+func newest(lines []debuglog.Entry, e debuglog.Entry) []debuglog.Entry {
+	if lines = append(lines, e); len(lines) >= 2*maxLines {
+		lines = slices.Clone(lines[len(lines)-maxLines:])
+	}
+	return lines
+}
+
+func (w *watcher) poke() {
+	select {
+	case w.some <- struct{}{}:
+	default:
+	}
+}

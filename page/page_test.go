@@ -1,0 +1,228 @@
+package page_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/unitd/unitd/debuglog"
+	"github.com/unitd/unitd/history"
+	"github.com/unitd/unitd/hooks"
+	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/page"
+	"github.com/unitd/unitd/state"
+)
+
+// status is a model with two applications, one unit of which is in error.
+func status() *state.FullStatus {
+	db := model.Endpoint{Application: "ledger", Name: "db", Role: model.Provider, Interface: "ledgerdb", Scope: model.Global}
+	shop := model.Endpoint{Application: "shop", Name: "db", Role: model.Requirer, Interface: "ledgerdb", Scope: model.Global}
+	since := time.UnixMilli(1000)
+	return &state.FullStatus{
+		Model: state.ModelInfo{Name: "m", UUID: "u"}, Controller: "unitd",
+		Applications: []state.ApplicationView{
+			{ApplicationDoc: state.ApplicationDoc{Name: "ledger", Charm: "local:ledger-2"}, CharmDoc: state.CharmDoc{Revision: 2, Charm: model.Charm{Name: "ledger"}}, Status: model.Status{Status: "active"}, Endpoints: []model.Endpoint{db}},
+			{
+				ApplicationDoc: state.ApplicationDoc{Name: "shop", Charm: "local:shop-1"}, CharmDoc: state.CharmDoc{Revision: 1, Charm: model.Charm{Name: "shop"}}, Status: model.Status{Status: "error"},
+				Units: []state.UnitView{{
+					UnitDoc: state.UnitDoc{Name: "shop/0", Machine: "3", Failed: 4, Charm: "local:shop-0"}, Leader: true,
+					Workload: model.Status{Status: "error", Message: "hook failed", Since: since}, Agent: model.Status{Status: "idle"},
+					Ports: model.Ports{"": {{From: 80, To: 80, Protocol: "tcp"}}},
+				}},
+			},
+		},
+		Relations: []state.RelationDoc{{ID: 7, Endpoints: []model.Endpoint{shop, db}, Suspended: true}},
+		Offers:    []state.OfferView{{OfferDoc: state.OfferDoc{Name: "books", Application: "ledger"}}},
+		Machines:  []state.MachineView{{MachineDoc: state.MachineDoc{ID: "3", Hostname: "here"}, Present: true}},
+	}
+}
+
+// encoded is a value's JSON, read again.
+func encoded(t *testing.T, e page.Encoded, key string) map[string]any {
+	t.Helper()
+	var out map[string]any
+	if err := json.Unmarshal(e[key], &out); err != nil {
+		t.Fatalf("%s: %v (there are %d parts)", key, err, len(e))
+	}
+	return out
+}
+
+func encode(t *testing.T, p page.Parts) page.Encoded {
+	t.Helper()
+	e, err := p.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func TestAStatusIsParts(t *testing.T) {
+	t.Parallel()
+	e := encode(t, page.Of(status()))
+	if len(e) != 6 {
+		t.Errorf("there are %d parts", len(e))
+	}
+	u := encoded(t, e, "unit/shop/0")
+	workload, _ := u["workload"].(map[string]any)
+	if u["leader"] != true || u["failed"] != 4.0 || u["revision"] != "local:shop-0" || workload["since"] != 1000.0 || fmt.Sprint(u["ports"]) != "[80/tcp]" {
+		t.Errorf("the unit is %v", u)
+	}
+	if a := encoded(t, e, "app/ledger"); fmt.Sprint(a["offered"]) != "[books]" || a["units"] != 0.0 || a["revision"] != 2.0 {
+		t.Errorf("the application is %v", a)
+	}
+	if r := encoded(t, e, "relation/7"); r["suspended"] != true || r["interface"] != "ledgerdb" {
+		t.Errorf("the relation is %v", r)
+	}
+	if m := encoded(t, e, "machine/3"); m["present"] != true || m["hostname"] != "here" {
+		t.Errorf("the machine is %v", m)
+	}
+}
+
+func TestOnlyWhatHasChangedIsSent(t *testing.T) {
+	t.Parallel()
+	first, s := encode(t, page.Of(status())), status()
+	if d := first.Since(encode(t, page.Of(status()))); !d.Empty() {
+		t.Errorf("of the same status came %v", d)
+	}
+	s.Applications[1].Units[0].Agent.Status = "executing"
+	s.Relations = nil
+	d := encode(t, page.Of(s)).Since(first)
+	if len(d.Set) != 1 || d.Set["unit/shop/0"] == nil || fmt.Sprint(d.Gone) != "[relation/7]" {
+		t.Errorf("came %v", d)
+	}
+}
+
+// TestChangesInARowAreOne: what one sets and the next takes away is gone, and the other
+// way round it is there.
+func TestChangesInARowAreOne(t *testing.T) {
+	t.Parallel()
+	one, two := json.RawMessage("1"), json.RawMessage("2")
+	d := page.Delta{Set: page.Encoded{"a": one, "b": one}, Gone: []string{"c", "d"}}.Then(page.Delta{Set: page.Encoded{"a": two, "c": two}, Gone: []string{"b", "e"}})
+	if len(d.Set) != 2 || string(d.Set["a"]) != "2" || string(d.Set["c"]) != "2" || fmt.Sprint(d.Gone) != "[b d e]" {
+		t.Errorf("both are %v", d)
+	}
+	if d := (page.Delta{}).Then(page.Delta{}); !d.Empty() || d.Set == nil {
+		t.Errorf("of nothing is %v", d)
+	}
+}
+
+func TestAUnitsNewestRunsAreShownWithTheirCauses(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 3, 3, 9, 0, 0, 1000, time.UTC)
+	wrote := history.Entry{
+		Unit: "db/0", Run: 1, Name: "start", Outcome: history.Committed, Started: at, Duration: 1500 * time.Microsecond, Tools: 1,
+		Written: history.Written{Databags: 3, Bags: []model.RelationID{2}}, Calls: []history.Call{{Tool: "relation-set", At: time.Millisecond, Took: time.Millisecond, Code: 2}},
+	}
+	tells := history.Entry{
+		Unit: "shop/0", Run: 1, Name: "db-relation-changed", Outcome: history.Failed, Message: "exit status 1", Exit: 1, Started: at.Add(time.Second),
+		Hook: hooks.Info{Kind: hooks.RelationChanged, RelationID: 2, RemoteUnit: "db/0", RemoteApp: "db", Cause: "databag changed"},
+	}
+	var r page.Runs
+	came, gone := r.Add([]history.Entry{tells, wrote})
+	e := encode(t, came)
+	run := encoded(t, e, "run/shop/0/0")
+	from, _ := run["from"].(map[string]any)
+	if from["unit"] != "db/0" || from["run"] != 1.0 || run["remote"] != "db/0" || run["cause"] != "databag changed" || len(gone) != 0 {
+		t.Errorf("the run is %v; gone are %v", run, gone)
+	}
+	if run := encoded(t, e, "run/db/0/0"); run["took"] != 1.5 || run["started"] != float64(at.UnixMilli())+.001 || len(run["calls"].([]any)) != 1 || run["from"] != nil {
+		t.Errorf("the run is %v", run)
+	}
+
+	var many []history.Entry
+	for i := range page.MaxRuns + 10 {
+		many = append(many, history.Entry{Unit: "db/0", Run: int64(i + 2)})
+	}
+	came, gone = r.Add(many)
+	if len(came) != page.MaxRuns || len(gone) != 1 || gone[0] != "run/db/0/0" || came["run/db/0/11"] == nil {
+		t.Errorf("came %d runs, gone are %v", len(came), gone)
+	}
+	if came, gone = r.Add(many[:1]); len(came) != 1 || len(gone) != 1 || gone[0] != "run/db/0/11" {
+		t.Errorf("then came %v, gone are %v", came, gone)
+	}
+}
+
+func TestAUnitsDetailHasWhatConcernsIt(t *testing.T) {
+	t.Parallel()
+	d := page.DetailOf(page.Facts{
+		Unit: &state.UnitDetail{UnitView: state.UnitView{UnitDoc: state.UnitDoc{Name: "shop/0"}}, Relations: []state.UnitRelation{
+			{ID: 2, Own: model.Endpoint{Application: "shop", Name: "db"}, Other: model.Endpoint{Application: "ledger", Name: "db"}, Local: model.Settings{"b": "2", "a": "1"}, Remote: []state.RemoteUnit{{Unit: "ledger/0", Settings: model.Settings{"k": "v"}}}},
+			{ID: 3, Own: model.Endpoint{Application: "shop", Name: "peers"}, Other: model.Endpoint{Application: "shop", Name: "peers"}},
+		}},
+		Own: map[model.RelationID]model.Settings{2: {"of": "the application"}},
+		Config: state.ApplicationConfig{
+			Charm: state.CharmDoc{Charm: model.Charm{
+				Options: map[string]model.ConfigOption{"z": {Type: "int"}, "a": {Type: "string"}}, Actions: map[string]model.ActionSpec{"dump": {Description: "d"}},
+			}},
+			Set: map[string]any{"z": 1}, Values: map[string]any{"z": 1},
+		},
+		Secrets: []model.SecretInfo{
+			{ID: "mine", Owner: model.SecretOwner{Name: "shop/0"}, Revisions: []model.SecretRevision{{Revision: 2}}},
+			{ID: "ours", Owner: model.SecretOwner{Name: "shop"}, Revisions: []model.SecretRevision{{Revision: 1}}},
+			{ID: "theirs", Owner: model.SecretOwner{Name: "shop/1"}, Revisions: []model.SecretRevision{{Revision: 1}}},
+		},
+		State: map[string]string{"k": "v"},
+	})
+	b, err := json.Marshal(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		`{"of":"shop/0","pairs":[{"key":"a","value":"1"},{"key":"b","value":"2"}]},{"of":"shop","pairs":[{"key":"of","value":"the application"}]},{"of":"ledger"},{"of":"ledger/0","pairs":[{"key":"k","value":"v"}]}`,
+		`"other":"shop:peers","in-scope":false,"bags":[{"of":"shop/0"},{"of":"shop"}]`,
+		`"options":[{"name":"a","type":"string","value":null},{"name":"z","type":"int","value":1,"set":true}]`,
+		`"actions":[{"name":"dump","description":"d"}]`, `"id":"mine"`, `"id":"ours"`, `"state":[{"key":"k","value":"v"}]`,
+	} {
+		if !strings.Contains(string(b), want) {
+			t.Errorf("the detail has no %s:\n%s", want, b)
+		}
+	}
+	if strings.Contains(string(b), "theirs") {
+		t.Error("it has another unit's secret")
+	}
+}
+
+func TestAPageInAFileHoldsAllOfItself(t *testing.T) {
+	t.Parallel()
+	b, err := page.Static("a <b> & c", []page.World{{
+		Name: "first", Parts: encode(t, page.Of(status())), Lines: []debuglog.Entry{{Message: "</script><script>alert(1)</script>"}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := string(b)
+	for _, no := range []string{"alert(1)</script>", "/files/", "http://", "https://", "<!--scripts-->", "<!--style-->"} {
+		if strings.Contains(strings.ReplaceAll(s, "http://www.w3.org/2000/svg", ""), no) {
+			t.Errorf("it has %q", no)
+		}
+	}
+	if !strings.Contains(s, "<title>a &lt;b&gt; &amp; c</title>") || !strings.Contains(s, "Content-Security-Policy") || strings.Count(s, "<script") != strings.Count(s, "</script>") {
+		t.Errorf("it is %.300s", s)
+	}
+}
+
+func TestTheLivePageNamesFilesThatAreThere(t *testing.T) {
+	t.Parallel()
+	index := string(page.Index(false))
+	if strings.Contains(index, `data-write="true"`) || !strings.Contains(string(page.Index(true)), `data-write="true"`) {
+		t.Error("whether it changes something isn't as it was asked for")
+	}
+	named := 0
+	for _, rest := range strings.Split(index, `="/files/`)[1:] {
+		name, _, _ := strings.Cut(rest, `"`)
+		if content, kind, ok := page.File(name); !ok || len(content) == 0 || kind == "" {
+			t.Errorf("%s isn't there", name)
+		}
+		named++
+	}
+	if named < 5 {
+		t.Errorf("it names %d files", named)
+	}
+	for _, name := range []string{"index.html", "../doc.go", "files/text.js", "none.js", ""} {
+		if _, _, ok := page.File(name); ok {
+			t.Errorf("%q is served", name)
+		}
+	}
+}
