@@ -18,8 +18,9 @@ type Ref struct {
 // run that a hook follows from. The zero value knows none.
 //
 // A hook tells of the newest that there is when it is decided on. So it follows from the
-// last run that had committed by the time that the hook began; what was written before
-// that and not told of yet is in it as well.
+// last run that had committed by the revision at which it was decided on; what was written
+// before that and not told of yet is in it as well. Of histories that don't have the
+// revisions, it is the last run that had ended when the hook began.
 type Causes struct {
 	wrote map[topic][]written
 }
@@ -34,7 +35,24 @@ type topic struct {
 
 type written struct {
 	by  Ref
+	rev int64 // 0: not known
 	end time.Time
+}
+
+// before says whether e was decided on after it.
+func (w written) before(e Entry) bool {
+	if w.rev > 0 && e.Seen > 0 {
+		return w.rev <= e.Seen
+	}
+	return !w.end.After(e.Started)
+}
+
+// after says whether it is newer than another one.
+func (w written) after(other written) bool {
+	if w.rev > 0 && other.rev > 0 {
+		return w.rev > other.rev
+	}
+	return !w.end.Before(other.end)
 }
 
 // Note makes a run known. Runs may come in any order.
@@ -42,7 +60,7 @@ func (c *Causes) Note(e Entry) {
 	if e.Outcome != Committed || e.Written.IsZero() {
 		return
 	}
-	w := written{by: Ref{e.Unit, e.Run}, end: e.Started.Add(e.Duration)}
+	w := written{by: Ref{e.Unit, e.Run}, rev: e.Rev, end: e.Started.Add(e.Duration)}
 	for _, id := range e.Written.Bags {
 		c.add(topic{relation: id}, w)
 	}
@@ -70,7 +88,7 @@ func (c *Causes) Of(e Entry) (Ref, bool) {
 	}
 	var found written
 	for _, w := range c.wrote[about] {
-		if w.by.Unit != e.Unit && by(w.by.Unit) && !w.end.After(e.Started) && !w.end.Before(found.end) {
+		if w.by.Unit != e.Unit && by(w.by.Unit) && w.before(e) && (found.by.Run == 0 || w.after(found)) {
 			found = w
 		}
 	}

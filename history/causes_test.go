@@ -35,6 +35,14 @@ func TestAHookFollowsFromTheLastCommitThatItTellsOf(t *testing.T) {
 	} {
 		c.Note(e)
 	}
+	// With revisions, the clocks don't matter.
+	at := func(e history.Entry, seen, rev int64) history.Entry { e.Seen, e.Rev = seen, rev; return e }
+	started := hooks.Info{Kind: hooks.Start}
+	c.Note(at(ran("web/0", 2, 9, started, bag), 40, 50))
+	c.Note(at(ran("web/0", 3, 1, started, bag), 55, 60))
+	web := func(seen int64) history.Entry {
+		return at(ran("db/1", 8, 5, changed("web/0"), history.Written{}), seen, 90)
+	}
 	for name, test := range map[string]struct {
 		of   history.Entry
 		want history.Ref
@@ -52,6 +60,9 @@ func TestAHookFollowsFromTheLastCommitThatItTellsOf(t *testing.T) {
 		"a secret":                         {ran("db/0", 9, 20, hooks.Info{Kind: hooks.SecretChanged, Secret: "s"}, history.Written{}), history.Ref{Unit: "shop/1", Run: 9}},
 		"configuration, which people set":  {ran("db/0", 9, 20, hooks.Info{Kind: hooks.ConfigChanged}, history.Written{}), history.Ref{}},
 		"a relation that nobody has fed":   {ran("db/0", 9, 20, hooks.Info{Kind: hooks.RelationChanged, RelationID: 9, RemoteUnit: "shop/0"}, history.Written{}), history.Ref{}},
+		"by revisions, the newest":         {web(60), history.Ref{Unit: "web/0", Run: 3}},
+		"by revisions, one that was seen":  {web(59), history.Ref{Unit: "web/0", Run: 2}},
+		"by revisions, none":               {web(49), history.Ref{}},
 		"a secret that nobody has written": {ran("db/0", 9, 20, hooks.Info{Kind: hooks.SecretChanged, Secret: "x"}, history.Written{}), history.Ref{}},
 	} {
 		got, found := c.Of(test.of)

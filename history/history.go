@@ -59,6 +59,10 @@ type Entry struct {
 	Tools    int           `json:"tools"`    // hook tool calls
 	// Calls are the first of them, in the order in which they ended.
 	Calls []Call `json:"calls,omitempty"`
+	// Seen is the store's revision that the hook was decided on at, and Rev the one at
+	// which the run was committed; 0: not known, or it wasn't.
+	Seen int64 `json:"seen,omitempty"`
+	Rev  int64 `json:"rev,omitempty"`
 	// Written is what the run has committed.
 	Written Written `json:"written,omitzero"`
 	// Debugged: a person has run it, in the place of the agent.

@@ -32,7 +32,7 @@ func (u *unit) commit(ctx context.Context, run uniter.Run, changes model.Changes
 	if run.Hook.Kind == hooks.StorageDetaching {
 		c.Detach = run.Hook.Storage
 	}
-	c.Boot = u.bootToLeave()
+	c.Boot, c.At = u.bootToLeave(), u.ranAt(run)
 	_ = u.at(ctx, PointCommit, run.Number, run.Hook, "")
 	give, err := u.desire.hold(ctx)
 	if err != nil {
@@ -54,6 +54,15 @@ func (u *unit) commit(ctx context.Context, run uniter.Run, changes model.Changes
 		u.committedReboot(ctx, c)
 	}
 	return errors.Trace(err)
+}
+
+// ranAt is where the revision goes at which the newest run is committed; nil: it isn't one
+// whose history this agent writes.
+func (u *unit) ranAt(run uniter.Run) *int64 {
+	if u.running.Run != run.Number {
+		return nil
+	}
+	return &u.running.Rev
 }
 
 // addressSettings are the unit's addresses as its settings in a relation have

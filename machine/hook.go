@@ -29,7 +29,7 @@ import (
 // runHook is the RunHook door: a context, the hook tools opened for it, and
 // the charm's executable run to its end.
 func (u *unit) runHook(ctx context.Context, run uniter.Run) uniter.Result {
-	entry := history.Entry{Unit: u.name, Run: run.Number, Hook: run.Hook, Charm: run.Local.Charm, Started: u.clock.Now()}
+	entry := history.Entry{Unit: u.name, Run: run.Number, Hook: run.Hook, Charm: run.Local.Charm, Started: u.clock.Now(), Seen: u.seenRev}
 	entry.SetChanged(u.whatChanged(ctx, run))
 	calls := calls{began: time.Now(), entry: &entry, mask: &u.mask}
 	taking := u.take(run)

@@ -66,7 +66,7 @@ func (u *unit) runTask(ctx context.Context, run uniter.Run) uniter.TaskResult {
 	defer cancel()
 	u.ending.arm(cancel)
 	late := u.after(ctx, task, cancel)
-	entry := history.Entry{Unit: u.name, Run: run.Number, Hook: run.Hook, Started: u.clock.Now()}
+	entry := history.Entry{Unit: u.name, Run: run.Number, Hook: run.Hook, Started: u.clock.Now(), Seen: u.seenRev}
 	calls := calls{began: time.Now(), entry: &entry, mask: &u.mask}
 	if task.Kind == state.ActionTask { // of commands there is nothing to replay
 		u.taking = u.take(run)
@@ -159,7 +159,7 @@ func (u *unit) commitTask(ctx context.Context, run uniter.Run, res uniter.TaskRe
 	if c.Memory, err = json.Marshal(resolver.Remember(run.Local, nil)); err != nil {
 		return errors.Trace(err)
 	}
-	c.Boot = u.bootToLeave()
+	c.Boot, c.At = u.bootToLeave(), u.ranAt(run)
 	_ = u.at(ctx, PointCommit, run.Number, run.Hook, "")
 	err = u.model.CommitTask(ctx, c)
 	switch {

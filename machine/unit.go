@@ -118,6 +118,7 @@ type unit struct {
 	// seen and proxy are what the model said when it was last looked at, host is
 	// what was known of the host then. An agent that waits needs neither them nor running.
 	seen      *resolver.Remote
+	seenRev   int64          // the revision that the store was read at then
 	proxy     [2]hooks.Proxy // for charms, for any program
 	host      Host
 	timeout   time.Duration // of its hooks; 0: none
@@ -359,6 +360,7 @@ func (u *unit) observe(ctx context.Context, l resolver.Local) (resolver.Remote, 
 		return resolver.Remote{}, errors.Trace(err)
 	}
 	seen := remote(s, endpoints, u.clock.Now())
+	u.seenRev = s.Rev
 	u.seen, u.proxy = &seen, [2]hooks.Proxy{proxyOf(s.ModelConfig, "juju-"), proxyOf(s.ModelConfig, "")}
 	if u.passed != nil {
 		u.seen.StatusPassed = u.passed(u.model.UUID(), u.name)

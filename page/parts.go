@@ -188,13 +188,16 @@ type Machine struct {
 // Run is a part "run/UNIT/N", where N counts the entries of the unit's history: a run
 // that was answered without running again has two.
 type Run struct {
-	Unit     string   `json:"unit"`
-	Run      int64    `json:"run"`
-	Hook     string   `json:"hook"`
-	Outcome  string   `json:"outcome"`
-	Cause    string   `json:"cause,omitempty"`
-	Relation string   `json:"relation,omitempty"`
-	Remote   string   `json:"remote,omitempty"`
+	Unit     string `json:"unit"`
+	Run      int64  `json:"run"`
+	Hook     string `json:"hook"`
+	Outcome  string `json:"outcome"`
+	Cause    string `json:"cause,omitempty"`
+	Relation string `json:"relation,omitempty"`
+	Remote   string `json:"remote,omitempty"`
+	// Seen and Rev are those of history.Entry.
+	Seen     int64    `json:"seen,omitempty"`
+	Rev      int64    `json:"rev,omitempty"`
 	Started  float64  `json:"started"`
 	Took     float64  `json:"took"` // in ms
 	Exit     int      `json:"exit,omitempty"`

@@ -58,7 +58,7 @@ func runKey(unit model.UnitName, n int) string { return fmt.Sprintf("run/%s/%d",
 func runOf(e history.Entry) Run {
 	r := Run{
 		Unit: string(e.Unit), Run: e.Run, Hook: e.Name, Outcome: string(e.Outcome), Cause: e.Cause(), Relation: e.Hook.RelationRef(),
-		Remote: string(e.Hook.RemoteUnit), Took: fraction(e.Duration), Exit: e.Exit, Message: e.Message, Missing: e.Missing,
+		Remote: string(e.Hook.RemoteUnit), Seen: e.Seen, Rev: e.Rev, Took: fraction(e.Duration), Exit: e.Exit, Message: e.Message, Missing: e.Missing,
 		Debugged: e.Debugged, Tools: e.Tools, Wrote: e.Written.String(), Notes: e.Notes,
 	}
 	if !e.Started.IsZero() {

@@ -42,6 +42,9 @@ type HookCommit struct {
 	// asks for a reboot it is noted in the unit's document: as long as it is the
 	// present one, the reboot is to come. Empty: nothing is noted.
 	Boot string
+	// At, where it is set, gets the store's revision that it was committed at; nothing if
+	// the run was stamped already.
+	At *int64
 }
 
 // CommitHook writes all that a hook changed, and the unit's stamp, in one
@@ -54,9 +57,11 @@ func (m *Model) CommitHook(ctx context.Context, c HookCommit) error {
 	if err != nil {
 		return errors.Trace(err)
 	}
-	_, err = m.update(ctx, func(tx *txn) error {
+	stamped := false
+	rev, err := m.update(ctx, func(tx *txn) error {
 		u, err := tx.unit(c.Unit)
-		if err != nil || u.Run >= c.Run {
+		stamped = u.Run >= c.Run
+		if err != nil || stamped {
 			return errors.Trace(err)
 		}
 		if u.Failed != 0 {
@@ -92,6 +97,9 @@ func (m *Model) CommitHook(ctx context.Context, c HookCommit) error {
 	})
 	if errors.Is(err, store.ErrTooLarge) {
 		return errors.NewQuotaLimitExceeded(nil, "the hook wrote more than one commit can take")
+	}
+	if err == nil && !stamped && c.At != nil {
+		*c.At = rev
 	}
 	return errors.Trace(err)
 }

@@ -31,6 +31,26 @@ func pair(t *testing.T) (*world, model.RelationID) {
 	return w, id
 }
 
+func TestACommitSaysItsRevision(t *testing.T) {
+	t.Parallel()
+	w, _ := pair(t)
+	commit := func(run int64) (at int64) {
+		w.ok(w.CommitHook(w.ctx, state.HookCommit{Unit: "mysql/0", Run: run, LeaveScope: model.NoRelation, At: &at}))
+		return at
+	}
+	rev, err := w.Rev(w.ctx)
+	w.ok(err)
+	first := commit(5)
+	now, err := w.Rev(w.ctx)
+	w.ok(err)
+	if first <= rev || first != now {
+		t.Errorf("between %d and %d it was committed at %d", rev, now, first)
+	}
+	if again := commit(5); again != 0 {
+		t.Errorf("what was stamped already was committed at %d", again)
+	}
+}
+
 func TestTextIsStoredAsLongAsItIs(t *testing.T) {
 	t.Parallel()
 	w, id := pair(t)

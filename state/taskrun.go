@@ -65,10 +65,11 @@ type TaskCommit struct {
 	// knows it.
 	Run  int64
 	Task string
-	// Changes, Memory and Boot are those of HookCommit.
+	// Changes, Memory, Boot and At are those of HookCommit.
 	Changes model.Changes
 	Memory  json.RawMessage
 	Boot    string
+	At      *int64
 	Outcome model.TaskOutcome
 }
 
@@ -77,9 +78,11 @@ type TaskCommit struct {
 // a task that has ended. Whether the unit is in error, and how that was
 // resolved, it doesn't touch. Errors: those of CommitHook.
 func (m *Model) CommitTask(ctx context.Context, c TaskCommit) error {
-	_, err := m.update(ctx, func(tx *txn) error {
+	stamped := false
+	rev, err := m.update(ctx, func(tx *txn) error {
 		u, err := tx.unit(c.Unit)
-		if err != nil || c.Run != 0 && u.Run >= c.Run {
+		stamped = c.Run != 0 && u.Run >= c.Run
+		if err != nil || stamped {
 			return errors.Trace(err)
 		}
 		u.Run = max(u.Run, c.Run)
@@ -102,6 +105,9 @@ func (m *Model) CommitTask(ctx context.Context, c TaskCommit) error {
 	})
 	if errors.Is(err, store.ErrTooLarge) {
 		return errors.NewQuotaLimitExceeded(nil, "the task wrote more than one commit can take")
+	}
+	if err == nil && !stamped && c.At != nil {
+		*c.At = rev
 	}
 	return errors.Trace(err)
 }

@@ -20,24 +20,27 @@ U.ref = (unit, run) => unit + '#' + run;
 // findRun is the key of a run of a unit, by its number.
 U.findRun = (unit, number) => (U.runs.get(unit) || []).find(r => r.run === number)?.key;
 
-// order are all runs in the order in which they ran, as far as it can be told: those of a
-// unit by their numbers, others by when they began, and none before the one that it follows
-// from. rank is where a run stands in it.
+// order are all runs in the order in which they were committed, by the store's revisions.
+// Where those aren't known, it is the order in which they began. rank is where a run stands
+// in it.
 let sequence = null;
 U.order = () => {
   if (sequence) return sequence;
   sequence = [];
-  const next = new Map([...U.runs.keys()].sort(U.natural).map(unit => [unit, 0])), placed = new Set();
-  const ready = r => !r.from || placed.has(U.ref(r.from.unit, r.from.run)) || !U.findRun(r.from.unit, r.from.run);
+  const next = new Map([...U.runs.keys()].sort(U.natural).map(unit => [unit, 0]));
+  for (const own of U.runs.values()) {
+    let last = 0; // one that wasn't committed comes after what it was decided on by
+    for (const r of own) last = r.place = r.rev || Math.max(last, r.seen || 0);
+  }
+  const before = (a, b) => a.place && b.place && a.place !== b.place ? a.place < b.place : a.started < b.started;
   for (;;) {
     let best = null;
     for (const [unit, i] of next) {
       const r = U.runs.get(unit)[i];
-      if (r && (!best || ready(r) - ready(best) > 0 || ready(r) === ready(best) && r.started < best.started)) best = r;
+      if (r && (!best || before(r, best))) best = r;
     }
     if (!best) break;
     next.set(best.unit, next.get(best.unit) + 1);
-    placed.add(U.ref(best.unit, best.run));
     best.rank = sequence.push(best) - 1;
   }
   return sequence;
