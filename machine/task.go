@@ -87,6 +87,7 @@ func (u *unit) runTask(ctx context.Context, run uniter.Run) uniter.TaskResult {
 	entry.Duration = u.clock.Now().Sub(entry.Started)
 	u.running = &entry
 	out := u.taskResult(task, hctx, res, entry.Missing)
+	entry.Written = history.WrittenBy(out.Changes)
 	if late() && res.Stopped {
 		out.Outcome.Message = fmt.Sprintf("timed out after %s", task.Timeout)
 	}
