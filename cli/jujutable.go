@@ -53,7 +53,7 @@ var jujuToL = [...]JujuCommand{
 	{"create-backup", nil, Absent, "unitd model export writes a whole model to a file, and the data directory can be copied", ""},
 	{"create-storage-pool", nil, Alike, "", "storage-bad-requests-are-refused"},
 	{"credentials", []string{"list-credentials"}, Alike, "", "clouds-and-credentials-are-recorded"},
-	{"dashboard", nil, Absent, "unitd status --watch and unitd watch show what happens", ""},
+	{"dashboard", nil, Absent, "unitd ui shows the model in a browser", ""},
 	{"debug-code", nil, Differs, "it runs the hooks in this terminal, not in a tmux session on the unit's machine", "debug-code-stops-at-breakpoints"},
 	{"debug-hooks", []string{"debug-hook"}, Differs, "it opens a shell in this terminal or, if you call it in tmux, in a window of that tmux", "debug-hooks-runs-a-hook-by-hand"},
 	{"debug-log", nil, Differs, "all lines of a message except the first are indented; in a pipe, it ends after the existing lines", "debuglog-shows-what-is-asked-for"},
