@@ -38,7 +38,7 @@ const token = "0123456789abcdef0123456789abcdef"
 
 // world is a model whose page is served. No agent runs.
 type world struct {
-	*testing.T
+	testing.TB
 	ctx   context.Context
 	model *state.Model
 	dir   string
@@ -46,9 +46,9 @@ type world struct {
 	base  string // its URL, without a slash
 }
 
-func newWorld(t *testing.T) *world {
+func newWorld(t testing.TB) *world {
 	t.Helper()
-	w := &world{T: t, ctx: t.Context(), dir: t.TempDir()}
+	w := &world{TB: t, ctx: t.Context(), dir: t.TempDir()}
 	c := state.NewController(etcdtest.Open(t, filepath.Join(w.dir, "store.db")), clock.WallClock)
 	var err error
 	w.model, err = c.AddModel(w.ctx, "m")
