@@ -107,8 +107,9 @@ var rooms = []room{
 	{"render", pure, []string{"bench", "debuglog", "history", "hooks", "kube", "model", "state"}},
 	{"waitfor", pure, []string{"model", "render", "state"}},
 	{"why", anything, []string{"hooks", "hooks/runner", "machine", "model", "state", "uniter/journal", "uniter/resolver"}},
+	{"opsstate", anything, nil},
 	{"page", pure, []string{"debuglog", "history", "model", "state", "why"}},
-	{"page/live", anything, []string{"debuglog", "history", "machine", "model", "page", "state", "why"}},
+	{"page/live", anything, []string{"debuglog", "durable", "history", "machine", "model", "opsstate", "page", "state", "why"}},
 	{"page/browser", anything, nil},
 	{"bases", anything, []string{"isolate", "model", "oci"}},
 	{"script", anything, []string{

@@ -293,7 +293,7 @@ func TestAPageChangesWhatItsButtonsChangeAlone(t *testing.T) {
 		`["run","shop/0","dump","a=-1","b=x y"]`:         200,
 		`["config","shop","title=--x"]`:                  200,
 		`["config","shop","--reset","title"]`:            200,
-		`["add-unit","wrong"]`:                           409,
+		`["add-unit","wrong"]`:                           200,
 		`["add-unit","shop","-n","7"]`:                   403,
 		`["add-unit","--model","other"]`:                 403,
 		`["remove-unit","shop/0"]`:                       403,
@@ -350,6 +350,16 @@ func TestTwoMomentsAreCompared(t *testing.T) {
 	}
 	if answer, _ := w.ask("GET", "/changes?from="+first, "", nil); answer.StatusCode != http.StatusNotFound {
 		t.Errorf("the first of many marks is answered with %d", answer.StatusCode)
+	}
+}
+
+func TestDeferredEventsAreShown(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	notices := "[[ShopCharm/on/start, ShopCharm, _on_start]]"
+	w.ok(w.model.Apply(w.ctx, "shop/0", model.Changes{State: map[string]*string{"#notices#": &notices}}))
+	if _, body := w.ask("GET", "/unit?name=shop/0", "", nil); !strings.Contains(body, `"deferred":[{"event":"start","observer":"ShopCharm._on_start"}]`) {
+		t.Errorf("the unit is %s", body)
 	}
 }
 
