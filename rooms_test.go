@@ -111,6 +111,7 @@ var rooms = []room{
 	{"page", pure, []string{"debuglog", "history", "model", "state", "why"}},
 	{"page/live", anything, []string{"debuglog", "durable", "history", "machine", "model", "opsstate", "page", "state", "why"}},
 	{"page/browser", anything, nil},
+	{"top", anything, []string{"debuglog", "model", "page", "render"}},
 	{"bases", anything, []string{"isolate", "model", "oci"}},
 	{"script", anything, []string{
 		"audit", "bases", "charmdir", "debuglog", "durable", "history", "hooks", "hooks/runner", "isolate", "machine", "model", "pebble", "script/lab", "state", "state/store", "state/store/etcd/etcdtest", "why", "workload",
@@ -125,7 +126,7 @@ var rooms = []room{
 	{"bundle", anything, []string{"agent", "charmdir", "charmhub", "deploy", "model", "render", "state", "state/store/etcd"}},
 	{"cli", anything, []string{
 		"agent", "bases", "bench", "bundle", "charmbuild", "charmdir", "charmhub", "debugger/session", "debuglog", "deploy", "durable", "history", "hooks", "hooks/runner", "isolate", "machine", "model", "oci", "page", "page/live", "pebble", "peer", "recording", "recording/tap",
-		"render", "script", "script/lab", "script/labagent", "starter", "state", "state/store", "state/store/etcd", "state/store/sqlite", "terminal", "tools", "uniter/resolver", "waitfor", "why", "workload",
+		"render", "script", "script/lab", "script/labagent", "starter", "state", "state/store", "state/store/etcd", "state/store/sqlite", "terminal", "tools", "top", "uniter/resolver", "waitfor", "why", "workload",
 	}},
 	{"testcharms", anything, nil},
 	{"testcharms/images", standard, nil},

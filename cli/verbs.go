@@ -123,6 +123,7 @@ func (a *program) groups() []Group {
 			{"wait-for", wait.waitForCmd},
 			{"why", status.whyCmd},
 			{"ui", status.uiCmd},
+			{"top", status.topCmd},
 			{"debug-log", status.debugLogCmd},
 			{"history", status.historyCmd},
 			{"rules", status.rulesCmd},

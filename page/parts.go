@@ -10,6 +10,7 @@ import (
 
 	"github.com/juju/errors"
 
+	"github.com/unitd/unitd/debuglog"
 	"github.com/unitd/unitd/history"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
@@ -25,6 +26,14 @@ type Encoded map[string]json.RawMessage
 type Delta struct {
 	Set  Encoded  `json:"set,omitempty"`
 	Gone []string `json:"gone,omitempty"` // sorted
+}
+
+// Event is what somebody who looks at a page gets: what has changed since the event
+// before, or, in the first one, all; and new lines of the log.
+type Event struct {
+	Delta
+	First bool             `json:"first,omitempty"`
+	Lines []debuglog.Entry `json:"lines,omitempty"`
 }
 
 // Empty says whether it changes nothing.

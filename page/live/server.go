@@ -120,7 +120,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
-	watcher, end := s.View.watch()
+	watcher, end := s.View.Watch()
 	defer end()
 	for {
 		select {
@@ -131,7 +131,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 				return
 			}
 		case <-watcher.some:
-			b, err := s.View.take(watcher)
+			b, err := json.Marshal(watcher.take())
 			if err != nil {
 				return
 			}

@@ -25,7 +25,7 @@ type View struct {
 	mu       sync.Mutex
 	all      page.Encoded
 	lines    []debuglog.Entry
-	watchers map[*watcher]bool
+	watchers map[*Watcher]bool
 }
 
 // NewView makes a view of a model whose agent, if one runs, works in dir (see
@@ -33,7 +33,7 @@ type View struct {
 func NewView(m *state.Model, dir string) *View {
 	word := func(ctx context.Context) (machine.Word, error) { return machine.Ask(ctx, dir) }
 	return &View{
-		model: m, dir: dir, word: word, wake: make(chan struct{}, 1), all: page.Encoded{}, watchers: map[*watcher]bool{},
+		model: m, dir: dir, word: word, wake: make(chan struct{}, 1), all: page.Encoded{}, watchers: map[*Watcher]bool{},
 	}
 }
 

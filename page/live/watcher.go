@@ -1,9 +1,11 @@
 package live
 
 import (
-	"encoding/json"
+	"context"
 	"maps"
 	"slices"
+
+	"github.com/juju/errors"
 
 	"github.com/unitd/unitd/debuglog"
 	"github.com/unitd/unitd/page"
@@ -13,27 +15,20 @@ import (
 // gets: the newest. The others are asked for by the run that they belong to.
 const maxLines = 1000
 
-// event is what a browser gets: what has changed since the event before, or, in the first
-// one, all.
-type event struct {
-	page.Delta
-	First bool             `json:"first,omitempty"`
-	Lines []debuglog.Entry `json:"lines,omitempty"`
-}
-
-// watcher is somebody who looks at a view. What he hasn't got yet is kept as one event.
-type watcher struct {
-	pending event
+// Watcher is somebody who looks at a view. What he hasn't got yet is kept as one event.
+type Watcher struct {
+	view    *View
+	pending page.Event
 	some    chan struct{} // has something while there is a pending event
 }
 
-// watch begins to look at the view; the first event has all that there is by now, and end
+// Watch begins to look at the view; the first event has all that there is by now, and end
 // ends it.
-func (v *View) watch() (w *watcher, end func()) {
-	w = &watcher{some: make(chan struct{}, 1)}
+func (v *View) Watch() (w *Watcher, end func()) {
+	w = &Watcher{view: v, some: make(chan struct{}, 1)}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	w.pending = event{Delta: page.Delta{Set: maps.Clone(v.all)}, First: true, Lines: slices.Clone(v.lines)}
+	w.pending = page.Event{Delta: page.Delta{Set: maps.Clone(v.all)}, First: true, Lines: slices.Clone(v.lines)}
 	w.some <- struct{}{}
 	v.watchers[w] = true
 	select {
@@ -53,13 +48,23 @@ func (v *View) watched() bool {
 	return len(v.watchers) > 0
 }
 
-// take is what there is for a watcher, as JSON.
-func (v *View) take(w *watcher) ([]byte, error) {
-	v.mu.Lock()
+// Next waits for something to see, until ctx ends.
+func (w *Watcher) Next(ctx context.Context) (page.Event, error) {
+	select {
+	case <-ctx.Done():
+		return page.Event{}, errors.Trace(ctx.Err())
+	case <-w.some:
+		return w.take(), nil
+	}
+}
+
+// take is what there is to see.
+func (w *Watcher) take() page.Event {
+	w.view.mu.Lock()
+	defer w.view.mu.Unlock()
 	e := w.pending
-	w.pending = event{}
-	v.mu.Unlock()
-	return json.Marshal(e)
+	w.pending = page.Event{}
+	return e
 }
 
 // publish puts a change into the view, and tells all who look.
@@ -96,7 +101,7 @@ func newest(lines []debuglog.Entry, e debuglog.Entry) []debuglog.Entry {
 	return lines
 }
 
-func (w *watcher) poke() {
+func (w *Watcher) poke() {
 	select {
 	case w.some <- struct{}{}:
 	default:
