@@ -108,7 +108,7 @@ func (a statusVerbs) history(args []string, f historyFlags) error {
 		return a.text(f.output, render.Timeline(runs, terminal.Width(a.Out), terminal.Colourful(a.Out) && f.output == ""))
 	}
 	withAuthors(runs, a.sources(m))
-	return a.text(f.output, render.HistoryTable(runs, terminal.Colourful(a.Out) && f.output == ""))
+	return a.text(f.output, render.HistoryTable(runs, terminal.Colourful(a.Out) && f.output == "", a.lineWidth(f.output)))
 }
 
 // sinceTime reads the value of --since.

@@ -111,3 +111,12 @@ func (p printer) Write(b []byte) (int, error) {
 	p.printf("%s", b)
 	return len(b), nil
 }
+
+// lineWidth is how wide the lines of a table may be: as wide as the terminal that it is for.
+// What goes to a file (output) or a pipe has lines of any width, as programs read it.
+func (o *output) lineWidth(output string) int {
+	if output != "" || !terminal.Is(o.Out) {
+		return 0
+	}
+	return terminal.Width(o.Out)
+}

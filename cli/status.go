@@ -137,7 +137,7 @@ func (a statusVerbs) showStatus(m *state.Model, s *state.FullStatus, selectors [
 			s.Storage = nil
 		}
 		statusWithAuthors(s, a.sources(m))
-		text = render.StatusTable(s, colours, f.relations, f.utc)
+		text = render.StatusTable(s, colours, f.relations, f.utc, a.lineWidth(f.output))
 	case "summary":
 		text = render.StatusSummary(s)
 	default:

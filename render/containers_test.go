@@ -54,7 +54,7 @@ func TestK122ALostAgentCountsInTheScale(t *testing.T) {
 	}
 	s, err := m.Status(ctx)
 	ok(err)
-	text := StatusTable(s, false, false, true)
+	text := StatusTable(s, false, false, true, 0)
 	for _, want := range []string{`(?m)^web +\w+ +1/2 +web `, `(?m)^web/0 +active +idle `, `(?m)^web/1 +unknown +lost .*agent lost, see 'unitd show-status-log web/1'$`} {
 		if !regexp.MustCompile(want).MatchString(text) {
 			t.Errorf("there is no %s in:\n%s", want, text)

@@ -42,7 +42,7 @@ func TestAUnitsMessageSaysWhatHoldsItsAgentUp(t *testing.T) {
 				word.Units = map[string]map[model.UnitName]state.Report{s.Model.UUID: {unit.Name: {}}}
 			}
 			word.See(s)
-			text := StatusTable(s, false, false, true)
+			text := StatusTable(s, false, false, true, 0)
 			if !strings.Contains(text, c.inTable) {
 				t.Errorf("no %q in\n%s", c.inTable, text)
 			}

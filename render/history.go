@@ -8,8 +8,9 @@ import (
 	"github.com/unitd/unitd/history"
 )
 
-// HistoryTable shows hook runs for people, a line each. There is one at least.
-func HistoryTable(runs []history.Entry, colours bool) string {
+// HistoryTable shows hook runs for people, a row each, in lines of a width (see Table).
+// There is one at least.
+func HistoryTable(runs []history.Entry, colours bool, width int) string {
 	rows := [][]Cell{Heads("Unit", "Run", "Hook", "Cause", "Started", "Took", "Outcome")}
 	newest := runs[len(runs)-1].Started
 	for _, e := range runs {
@@ -18,7 +19,7 @@ func HistoryTable(runs []history.Entry, colours bool) string {
 			{Text: shortTime(e.Started, newest)}, {Text: took(e), Right: true}, {Text: outcomeOf(e), Colour: outcomeColour(e)},
 		})
 	}
-	t := Table{Colours: colours}
+	t := Table{Colours: colours, Width: width}
 	t.Block(rows)
 	return t.String()
 }

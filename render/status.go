@@ -12,9 +12,10 @@ import (
 	"github.com/unitd/unitd/state"
 )
 
-// StatusTable is the status for people. Source: docs/spec/cli-juju.md §2b.
-func StatusTable(s *state.FullStatus, colours, relations, utc bool) string {
-	t := &Table{Colours: colours}
+// StatusTable is the status for people, in lines of a width (see Table). Source:
+// docs/spec/cli-juju.md §2b.
+func StatusTable(s *state.FullStatus, colours, relations, utc bool, width int) string {
+	t := &Table{Colours: colours, Width: width}
 	t.Block([][]Cell{
 		Heads("Model", "Controller", "Cloud/Region", "Version", "SLA", "Timestamp"),
 		{{Text: s.Model.Name}, {Text: controllerOf(s)}, {Text: CloudRegion(s.Model.Type)}, {Text: hooks.Version}, {Text: "unsupported"}, {Text: clockTime(s.Timestamp, utc)}},

@@ -67,7 +67,7 @@ Machine  State    Address   Inst id  Base          AZ  Message
 0        started  10.9.8.7  local-0  ubuntu@24.04      Running
 1        pending                     ubuntu@24.04      .
 `, ".\n", "\n")
-	if got := StatusTable(shop(), false, false, true); got != want {
+	if got := StatusTable(shop(), false, false, true, 0); got != want {
 		t.Errorf("have\n%s\nwant\n%s", got, want)
 	}
 }
@@ -80,7 +80,7 @@ func TestColoursLeaveTheTextAsItIs(t *testing.T) {
 		{Application: "ledger", Name: "db", Role: model.Provider, Interface: "kv"},
 	}}}
 	s.Applications[1].Units[0].Ports[""] = append(s.Applications[1].Units[0].Ports[""], model.PortRange{From: 53, To: 53, Protocol: "udp"})
-	coloured := StatusTable(s, true, true, true)
+	coloured := StatusTable(s, true, true, true, 0)
 	for _, part := range []string{
 		"\x1b[31mblocked\x1b[0m", "\x1b[32mactive\x1b[0m", "\x1b[33m1/2\x1b[0m", "\x1b[36m10.9.8.7\x1b[0m", "\x1b[37mno key\x1b[0m",
 		"  \x1b[95m8080\x1b[0m/tcp \x1b[95m53\x1b[0m/udp  ",
@@ -99,7 +99,7 @@ func TestColoursLeaveTheTextAsItIs(t *testing.T) {
 		}
 		rest = after
 	}
-	if want := StatusTable(s, false, true, true); plainText.String() != want {
+	if want := StatusTable(s, false, true, true, 0); plainText.String() != want {
 		t.Errorf("without its colours the table is\n%s\nwant\n%s", plainText.String(), want)
 	}
 }
@@ -109,7 +109,7 @@ func TestCellsAreCutToWhatALineTakes(t *testing.T) {
 	s := shop()
 	s.Applications[1].Version = strings.Repeat("ä", 16) + "\nsecond line"
 	s.Applications[1].Status.Message = "two\nlines\x1b[2J " + strings.Repeat("é", 120)
-	text := StatusTable(s, false, false, true)
+	text := StatusTable(s, false, false, true, 0)
 	if !utf8.ValidString(text) {
 		t.Errorf("a character was cut in two:\n%q", text)
 	}

@@ -71,7 +71,10 @@ func (c Cell) render(colours bool) string {
 // between columns, the last cell of a row not padded.
 type Table struct {
 	Colours bool // whether cells are coloured
-	b       strings.Builder
+	// Width is how many characters a line has room for: cells of words are broken between
+	// these so that rows fit, if that can be; 0: none is.
+	Width int
+	b     strings.Builder
 }
 
 // Block prints rows as one block, after an empty line if it isn't the first.
@@ -91,20 +94,28 @@ func (t *Table) Block(rows [][]Cell) {
 			widths[i] = max(widths[i], c.width())
 		}
 	}
+	widths = fit(rows, widths, t.Width)
 	for _, row := range rows {
-		for i, c := range row {
-			pad := strings.Repeat(" ", widths[i]-c.width())
-			text := c.render(t.Colours)
-			if c.Right {
-				text, pad = pad+text, ""
-			}
-			t.b.WriteString(text)
-			if i < len(row)-1 {
-				t.b.WriteString(pad + "  ")
-			}
+		for _, line := range broken(row, widths) {
+			t.row(line, widths)
 		}
-		t.b.WriteByte('\n')
 	}
+}
+
+// row prints cells in columns of these widths.
+func (t *Table) row(cells []Cell, widths []int) {
+	for i, c := range cells {
+		pad := strings.Repeat(" ", max(0, widths[i]-c.width()))
+		text := c.render(t.Colours)
+		if c.Right {
+			text, pad = pad+text, ""
+		}
+		t.b.WriteString(text)
+		if i < len(cells)-1 {
+			t.b.WriteString(pad + "  ")
+		}
+	}
+	t.b.WriteByte('\n')
 }
 
 // String is what was printed so far.
