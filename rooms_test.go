@@ -111,6 +111,7 @@ var rooms = []room{
 	{"page", pure, []string{"debuglog", "history", "model", "state", "why"}},
 	{"page/live", anything, []string{"debuglog", "durable", "history", "machine", "model", "opsstate", "page", "state", "why"}},
 	{"page/browser", anything, nil},
+	{"telemetry", anything, []string{"history", "machine", "model", "state/store"}},
 	{"top", anything, []string{"debuglog", "model", "page", "render"}},
 	{"bases", anything, []string{"isolate", "model", "oci"}},
 	{"script", anything, []string{
@@ -118,7 +119,7 @@ var rooms = []room{
 	}},
 	{"terminal", anything, nil},
 	{"agent", anything, []string{
-		"charmbuild", "durable", "hooks", "hooks/runner", "isolate", "machine", "model", "mounts", "script/lab", "sealed", "state", "state/store", "state/store/etcd", "state/store/sqlite", "storage", "tools", "workload",
+		"charmbuild", "durable", "hooks", "hooks/runner", "isolate", "machine", "model", "mounts", "script/lab", "sealed", "state", "state/store", "state/store/etcd", "state/store/sqlite", "storage", "telemetry", "tools", "workload",
 	}},
 	{"script/labagent", anything, []string{"agent", "machine", "model", "script/lab", "state", "state/store"}},
 	{"debugger/session", anything, []string{"debugger", "durable", "isolate", "machine", "model", "terminal"}},

@@ -37,6 +37,8 @@ type Host struct {
 	away bool   // the command works on another controller than the host's own
 	own  string // StoreFlag for that one, meanwhile
 
+	// between, where it is set, stands between the models and the store that is opened.
+	between    func(store.Store) store.Store
 	store      store.Store
 	controller *state.Controller
 	clock      clock.Clock // the store's
@@ -121,7 +123,11 @@ func (h *Host) Open() (*state.Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	controller := state.NewController(s, c).WithSealer(Sealer(keys)).WithCommand(h.command).WithName(here.Name)
+	seen := s
+	if h.between != nil {
+		seen = h.between(s)
+	}
+	controller := state.NewController(seen, c).WithSealer(Sealer(keys)).WithCommand(h.command).WithName(here.Name)
 	place, err := h.StoreName()
 	if err == nil && !strings.HasPrefix(place, etcd.Scheme) {
 		controller = controller.WithOneHost()

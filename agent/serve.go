@@ -17,6 +17,7 @@ import (
 	"github.com/unitd/unitd/machine"
 	"github.com/unitd/unitd/state"
 	"github.com/unitd/unitd/storage"
+	"github.com/unitd/unitd/telemetry"
 )
 
 // Options say what the agent is, and what it may do beside running hooks.
@@ -28,6 +29,9 @@ type Options struct {
 	AllowReboot, TakeOver, Debug bool
 	// HooksAtOnce is machine.Config's; 0: what the environment says, or nothing.
 	HooksAtOnce int
+	// Listen says where metrics and health are served; without an address they aren't, and
+	// nothing is measured.
+	Listen telemetry.Listen
 }
 
 // hooksVariable says how many hooks begin at once, also for agents that commands start.
@@ -68,6 +72,11 @@ func (h *Host) Serve(o Options) error {
 	if err != nil {
 		return err
 	}
+	attach, end, err := h.measure(o.Listen)
+	if err != nil {
+		return err
+	}
+	defer end()
 	c, err := h.Config()
 	if err != nil {
 		return err
@@ -91,6 +100,9 @@ func (h *Host) Serve(o Options) error {
 	c.Ready = func() {
 		c.Log.Info("the agent runs", "version", hooks.Version)
 		TellReady()
+	}
+	if err := attach(&c, joined != nil); err != nil {
+		return err
 	}
 	err = h.ToDo(Run(h.ctx, c))
 	switch {

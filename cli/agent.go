@@ -31,7 +31,8 @@ first. Another one is refused for as long as that lives, and when it is gone unt
 		Example: `  unitd agent
   UNITD_DATA=/var/lib/unitd unitd agent
   unitd agent --store /srv/model/store.db --join TOKEN
-  unitd agent --store etcd://10.0.0.1:2379/unitd --takeover`,
+  unitd agent --store etcd://10.0.0.1:2379/unitd --takeover
+  unitd agent --listen 127.0.0.1:9464`,
 		Args: Args(0, 0, ""),
 		RunE: func(*cobra.Command, []string) error { return a.Serve(o) },
 	}
@@ -40,6 +41,10 @@ first. Another one is refused for as long as that lives, and when it is gone unt
 	cmd.Flags().BoolVar(&o.TakeOver, "takeover", false, "manage the models in place of an agent that is gone for good")
 	cmd.Flags().BoolVar(&o.AllowReboot, "allow-reboot", false, "carry out what charms ask of juju-reboot; it is only logged otherwise")
 	cmd.Flags().IntVar(&o.HooksAtOnce, "hooks-at-once", 0, "how many hooks may begin at the same time; 0: $UNITD_HOOKS_AT_ONCE, or as many as this host's processors and memory allow")
+	cmd.Flags().StringVar(&o.Listen.Address, "listen", "", "serve metrics and health on HOST:PORT, for example 127.0.0.1:9464")
+	cmd.Flags().StringVar(&o.Listen.Cert, "listen-cert", "", "serve them with this TLS certificate, a file in PEM")
+	cmd.Flags().StringVar(&o.Listen.Key, "listen-key", "", "the certificate's key, a file in PEM")
+	cmd.Flags().StringVar(&o.Listen.Token, "listen-token", "", "serve them to whoever has the token in this file")
 	cmd.Flags().BoolVar(&o.Debug, "debug", false, "let \"unitd debug-agent\" look into this process")
 	return cmd
 }

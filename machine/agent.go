@@ -120,6 +120,7 @@ type hosted struct {
 
 func (a *agent) loop(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
+	defer a.telling.end()
 	defer a.wait.Wait()
 	defer cancel()
 	watch, err := a.Controller.Watch(ctx, 0)

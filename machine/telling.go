@@ -26,6 +26,8 @@ type telling struct {
 	units map[string]*desire // by the unit's id
 	again chan struct{}      // has room for one: "something wasn't told"
 	few   untold
+	// waits are for what is told once it has lasted; see end.
+	waits sync.WaitGroup
 	// images says of those that are being fetched how far they are, by their references.
 	images map[string]string
 }
@@ -75,8 +77,34 @@ type desire struct {
 	wanted int // counts what was wanted
 	// lasts has the store told of what is wanted of the agent once that has lasted;
 	// nil: that is nothing that passes.
-	lasts clock.Timer
+	lasts *wait
 	begun int // counts what may pass
+}
+
+// wait is for what is told once it has lasted. Over is called once nobody waits any more.
+type wait struct {
+	timer clock.Timer
+	over  func()
+}
+
+// stop ends a wait, unless that is over by itself.
+func (w *wait) stop() {
+	if w.timer.Stop() {
+		w.over()
+	}
+}
+
+// end ends what waits to be told, and returns once nothing is written any more. The agents
+// of the units have ended before.
+func (t *telling) end() {
+	for _, d := range t.all("") {
+		d.mu.Lock()
+		if d.lasts != nil {
+			d.lasts.stop()
+		}
+		d.mu.Unlock()
+	}
+	t.waits.Wait()
 }
 
 // lasting is how long a unit's agent must have been at something for the store to have
@@ -216,7 +244,11 @@ func (d *desire) sayIfLasts(ctx context.Context, r state.Report) {
 	d.add(r)
 	d.begun++
 	as := d.begun
-	d.lasts = d.telling.clock.AfterFunc(lasting, func() {
+	d.telling.waits.Add(1)
+	over := sync.OnceFunc(d.telling.waits.Done)
+	d.lasts = &wait{over: over}
+	d.lasts.timer = d.telling.clock.AfterFunc(lasting, func() {
+		defer over()
 		d.mu.Lock()
 		goesOn := d.lasts != nil && d.begun == as
 		if goesOn {
@@ -256,7 +288,7 @@ func (d *desire) pass() {
 	if d.lasts == nil {
 		return
 	}
-	d.lasts.Stop()
+	d.lasts.stop()
 	d.lasts = nil
 	if d.want.Agent != nil {
 		d.want = d.want.Then(state.Report{Passed: []model.Status{*d.want.Agent}})

@@ -172,3 +172,43 @@ func TestWhatIsOwedOfAUnitThatIsGoneHoldsNobodyUp(t *testing.T) {
 		t.Error("a unit that is gone holds everybody up")
 	}
 }
+
+// TestNothingIsToldAfterTheEnd: what was waited for is told no more, and what is being told
+// is waited for.
+func TestNothingIsToldAfterTheEnd(t *testing.T) {
+	t.Parallel()
+	w := newTellingOf(t)
+	executing := state.Report{Agent: &model.Status{Status: model.StatusExecuting, Message: "running start hook"}}
+	w.sayIfLasts(t.Context(), executing)
+	w.telling.end()
+	if !w.rung.alarms[0].stopped {
+		t.Error("its alarm goes off after the end")
+	}
+
+	w = newTellingOf(t)
+	w.sayIfLasts(t.Context(), executing)
+	give, err := w.hold(t.Context())
+	w.must(err)
+	rings := make(chan struct{})
+	go func() { // as a clock does whose alarm goes off just then
+		w.rung.alarms[0].stopped = true
+		close(rings)
+		w.rung.alarms[0].ring()
+	}()
+	<-rings
+	ended := make(chan struct{})
+	go func() {
+		w.telling.end()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+		t.Error("it ends while something is being told")
+	case <-time.After(20 * time.Millisecond): // it can't be seen that something doesn't happen
+	}
+	give()
+	<-ended
+	if s, err := w.model.StatusOf(t.Context(), state.AgentStatus, "app/0"); err != nil || s.Status != model.StatusExecuting {
+		t.Errorf("the store has %v, %v", s, err)
+	}
+}
