@@ -94,11 +94,6 @@ func (a testVerbs) test(args []string, f testFlags) error {
 	if err != nil {
 		return err
 	}
-	if f.report != "" {
-		if err := kept.write(f.report, outcomes); err != nil {
-			return err
-		}
-	}
 	if f.junit != "" {
 		if err := script.WriteJUnit(f.junit, outcomes); err != nil {
 			return err
@@ -110,6 +105,15 @@ func (a testVerbs) test(args []string, f testFlags) error {
 	}
 	if !f.json {
 		a.printf("%d passed, %d failed, %d skipped\n", count[script.Passed], count[script.Failed], count[script.Skipped])
+	}
+	if f.report != "" {
+		missing, err := kept.write(f.report, outcomes)
+		if err != nil {
+			return err
+		}
+		if missing != nil {
+			a.Note("WARNING the page lacks something: %v", missing)
+		}
 	}
 	switch {
 	case a.Context().Err() != nil:

@@ -36,25 +36,23 @@ func (p *pages) see(ctx context.Context, s script.Seen) {
 	p.worlds[s.File] = w
 }
 
-// write writes a page with a world for each script that was run.
-func (p *pages) write(file string, outcomes []script.Outcome) error {
+// write writes a page with a world for each script that was run. What it lacks, as it
+// couldn't be read, is no error of the page's.
+func (p *pages) write(file string, outcomes []script.Outcome) (missing, err error) {
 	var all []page.World
 	for _, o := range outcomes {
 		w := p.worlds[o.File]
 		w.Name = o.Name
 		told, err := page.Parts{"script/" + o.Name: page.Script{Name: o.Name, Outcome: o.Outcome, Seconds: o.Seconds, Output: o.Output}}.Encode()
 		if err != nil {
-			return errors.Trace(err)
+			return nil, errors.Trace(err)
 		}
 		w.Parts = page.Delta{Set: w.Parts}.Then(page.Delta{Set: told}).Set
 		all = append(all, w)
 	}
 	b, err := page.Static("unitd test", all)
 	if err == nil {
-		err = os.WriteFile(file, b, 0o644)
+		err = os.WriteFile(file, b, 0o644) // as reports of tests are, for whoever keeps them
 	}
-	if err != nil {
-		return errors.Annotate(err, "cannot write the page")
-	}
-	return p.failed
+	return p.failed, errors.Annotate(err, "cannot write the page")
 }

@@ -11,14 +11,17 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/juju/errors"
 	"github.com/spf13/cobra"
 
 	"github.com/unitd/unitd/agent"
+	"github.com/unitd/unitd/durable"
 	"github.com/unitd/unitd/machine"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/page"
@@ -39,6 +42,14 @@ func (f *uiFlags) declare(cmd *cobra.Command, prefix string) {
 	cmd.Flags().IntVar(&f.port, prefix+"port", 0, "the port to serve the page on (0: one that is free)")
 	cmd.Flags().BoolVar(&f.write, prefix+"write", false, "let the page change the model: resolve, run actions, set options, add units")
 	cmd.Flags().BoolVar(&f.open, prefix+"open", false, "open the page in this desktop's browser")
+}
+
+// check says what is wrong with the flags.
+func (f uiFlags) check() error {
+	if f.port < 0 || f.port > 65535 {
+		return Usagef("invalid value %d for --port: a port is a number up to 65535", f.port)
+	}
+	return nil
 }
 
 // besideFlags are those of a verb that can serve the page beside what it does.
@@ -96,7 +107,10 @@ that file, databags with their passwords too.`,
 			if err != nil {
 				return err
 			}
-			<-a.Context().Done()
+			select {
+			case <-a.Context().Done():
+			case <-u.ended:
+			}
 			return u.end()
 		},
 	}
@@ -115,7 +129,7 @@ func (a statusVerbs) writePage(m *state.Model, dir, file string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Annotate(os.WriteFile(file, b, 0o600), "cannot write the page")
+	return errors.Annotate(durable.Disk{}.ReplaceFile(file, b, 0o600), "cannot write the page")
 }
 
 // ui is a page that is served.
@@ -123,20 +137,22 @@ type ui struct {
 	server *http.Server
 	stop   context.CancelFunc
 	over   sync.WaitGroup
-	failed error  // why the view has ended before it was to
-	opened string // the file by which a browser was told the address
+	ended  chan struct{} // is closed when the view has ended
+	failed error         // why it has ended before it was to
+	opened string        // the file by which a browser was told the address
 }
 
 // serveUI serves the page of a model whose agent works in dir, and says where. The caller
 // ends it.
 func (a statusVerbs) serveUI(m *state.Model, dir string, f uiFlags) (*ui, error) {
-	if f.port < 0 || f.port > 65535 {
-		return nil, Usagef("invalid value %d for --port: a port is a number up to 65535", f.port)
+	if err := f.check(); err != nil {
+		return nil, err
 	}
 	listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(f.port)))
 	if err != nil {
 		return nil, errors.Annotatef(err, "cannot serve the page on port %d", f.port)
 	}
+	ctx, stop := context.WithCancel(a.Context())
 	secret := make([]byte, 16)
 	_, _ = rand.Read(secret) // never fails
 	s := &live.Server{Token: hex.EncodeToString(secret), View: live.NewView(m, dir)}
@@ -147,18 +163,24 @@ func (a statusVerbs) serveUI(m *state.Model, dir string, f uiFlags) (*ui, error)
 		return s.View.Detail(ctx, unit, a.whyIn(ctx, m, dir, unit))
 	}
 	if f.write {
-		s.Do = func(ctx context.Context, line []string) (string, error) { return carryOut(ctx, dir, m.Name(), line) }
+		in, err := a.placeOf(dir, m)
+		if err != nil {
+			stop()
+			_ = listener.Close()
+			return nil, err
+		}
+		s.Do = func(_ context.Context, line []string) (string, error) { return carryOut(ctx, in, line) }
 	}
-	ctx, stop := context.WithCancel(a.Context())
-	u := &ui{stop: stop, server: &http.Server{Handler: s.Handler(), BaseContext: func(net.Listener) context.Context { return ctx }}}
+	u := &ui{stop: stop, ended: make(chan struct{}), server: &http.Server{Handler: s.Handler(), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, BaseContext: func(net.Listener) context.Context { return ctx }}}
 	u.over.Go(func() { _ = u.server.Serve(listener) })
 	u.over.Go(func() {
+		defer close(u.ended)
 		if err := s.View.Run(ctx); err != nil && ctx.Err() == nil {
 			u.failed = err
 			a.Note("WARNING the page shows nothing new any more: %v", err)
 		}
 	})
-	address := "http://" + listener.Addr().String() + "/?token=" + s.Token
+	address := "http://" + listener.Addr().String() + "/#token=" + s.Token
 	a.printf("The page of model %s: %s\n", m.Name(), address)
 	if f.open {
 		if err := u.openPage(address); err != nil {
@@ -187,7 +209,11 @@ func (u *ui) end() error {
 
 // whyIn says what holds a unit up whose agent works in dir; nothing, where that can't be told.
 func (a statusVerbs) whyIn(ctx context.Context, m *state.Model, dir string, unit model.UnitName) why.Answer {
-	here := a.Here(m, unit) == nil
+	own, err := agent.DataDir()
+	if err != nil {
+		return why.Answer{}
+	}
+	here := dir != own || a.Here(m, unit) == nil // a private model is all here
 	var word *machine.Word
 	if w, err := machine.Ask(ctx, dir); err == nil && here {
 		word = &w
@@ -206,16 +232,42 @@ func (a statusVerbs) whyIn(ctx context.Context, m *state.Model, dir string, unit
 	return answer
 }
 
-// carryOut runs a command line of a page by this very program, on its model. The error is
-// what the command has said of what is wrong.
-func carryOut(ctx context.Context, dir, model string, line []string) (string, error) {
+// place is where the model of a page is: what a command has to be told to work on it.
+type place struct{ dir, controller, store, model string }
+
+// placeOf is that of a model whose agent works in dir: this command's own, or that of the
+// private model of "watch".
+func (a statusVerbs) placeOf(dir string, m *state.Model) (place, error) {
+	own, err := agent.DataDir()
+	if err != nil {
+		return place{}, err
+	}
+	if dir != own {
+		return place{dir, agent.OwnController, agent.LocalStore, m.Name()}, nil
+	}
+	here, err := agent.Controller()
+	if err != nil {
+		return place{}, err
+	}
+	store, err := a.StoreName()
+	return place{dir, here.Name, store, m.Name()}, err
+}
+
+// carryOut runs a command line of a page by this very program, on the page's model, whatever
+// the environment or a person's choice says of others. The error is what the command has said
+// of what is wrong. It is told to end when ctx ends, and has time to.
+func carryOut(ctx context.Context, in place, line []string) (string, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return "", errors.Trace(err)
 	}
-	args := append([]string{line[0], "--model", model}, line[1:]...)
+	args := append([]string{line[0], "--controller", in.controller, "--store", in.store, "--model", in.model}, line[1:]...)
 	cmd := exec.CommandContext(ctx, self, args...)
-	cmd.Env = append(os.Environ(), "UNITD_DATA="+dir)
+	cmd.Cancel, cmd.WaitDelay = func() error { return cmd.Process.Signal(os.Interrupt) }, 10*time.Second
+	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		return slices.Contains([]string{"UNITD_STORE", "UNITD_MODEL", "JUJU_MODEL", "UNITD_CONTROLLER", "JUJU_CONTROLLER"}, name)
+	}), "UNITD_DATA="+in.dir)
 	var printed, noted bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &printed, &noted
 	if err := cmd.Run(); err != nil {
@@ -228,7 +280,11 @@ func carryOut(ctx context.Context, dir, model string, line []string) (string, er
 // told it by a file that nobody else can read, as all can read the words that a program is
 // started with.
 func (u *ui) openPage(address string) error {
-	f, err := os.CreateTemp("", "unitd-page-*.html") // 0600
+	home, err := os.UserHomeDir() // browsers in a sandbox see it, and not what is temporary
+	if err != nil {
+		return errors.Trace(err)
+	}
+	f, err := os.CreateTemp(home, "unitd-page-*.html") // 0600
 	if err != nil {
 		return errors.Trace(err)
 	}

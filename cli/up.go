@@ -72,6 +72,9 @@ inside alone, unless there are subordinate ids (/etc/subuid).`,
 }
 
 func (a upVerbs) up(path string, f upFlags) error {
+	if err := f.ui.check(); err != nil {
+		return err
+	}
 	p, err := a.bundles().Plan(path)
 	if err != nil {
 		return err
@@ -100,7 +103,7 @@ func (a upVerbs) up(path string, f upFlags) error {
 			return err
 		}
 		a.limitCache()
-		return a.untilSettled(m, f.timeout, nil)
+		return a.upElsewhere(m, f)
 	}
 	if err != nil {
 		return err
@@ -111,6 +114,28 @@ func (a upVerbs) up(path string, f upFlags) error {
 	}
 	a.limitCache()
 	return a.upHere(m, p, f)
+}
+
+// upElsewhere is up with the agent in another process: a page that was asked for is served
+// until Ctrl-C.
+func (a upVerbs) upElsewhere(m *state.Model, f upFlags) error {
+	dir, err := agent.DataDir()
+	if err != nil {
+		return err
+	}
+	page, err := a.beside(m, dir, f.ui)
+	if err != nil {
+		return err
+	}
+	err = a.untilSettled(m, f.timeout, nil)
+	if page != nil && err == nil && !f.exit {
+		a.Note("\nThe page goes on; Ctrl-C ends it.")
+		<-a.Context().Done()
+	}
+	if eerr := page.end(); err == nil {
+		err = eerr
+	}
+	return err
 }
 
 // upHere is up with the agent in this process.

@@ -70,6 +70,9 @@ not retried by themselves.`,
 const saveQuiet = 200 * time.Millisecond
 
 func (a watchVerbs) watch(path string, f watchFlags) error {
+	if err := f.ui.check(); err != nil {
+		return err
+	}
 	if !filepath.IsAbs(path) && !strings.HasPrefix(path, ".") {
 		path = "./" + path
 	}

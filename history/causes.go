@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -8,10 +9,12 @@ import (
 	"github.com/unitd/unitd/model"
 )
 
-// Ref names a run of a unit.
+// Ref names a run of a unit. ID is the unit's, as others of its name may have had runs of
+// that number.
 type Ref struct {
-	Unit model.UnitName `json:"unit"`
-	Run  int64          `json:"run"`
+	Unit model.UnitName
+	ID   string
+	Run  int64
 }
 
 // Causes knows which runs have written what other units' hooks tell of, and finds the
@@ -22,21 +25,101 @@ type Ref struct {
 // before that and not told of yet is in it as well. Of histories that don't have the
 // revisions, it is the last run that had ended when the hook began.
 type Causes struct {
-	wrote map[topic][]written
+	wrote map[topic]*writers
 }
 
-// topic is what hooks tell of: a relation's databags, an application's leader settings,
-// or a secret. Only one of the three is set.
+// topic is what hooks tell of: a databag of a unit or an application in a relation, an
+// application's leader settings, or a secret.
 type topic struct {
-	relation model.RelationID
-	leaders  string
+	relation model.RelationID // NoRelation: none
+	unit     model.UnitName
+	app      string
 	secret   model.SecretID
+}
+
+// writers are the runs that have written something, the oldest first once they are sorted.
+type writers struct {
+	runs   []written
+	sorted bool
 }
 
 type written struct {
 	by  Ref
 	rev int64 // 0: not known
 	end time.Time
+}
+
+// maxWriters is how many runs are known of each topic: the newest.
+const maxWriters = 10_000
+
+// Note makes a run known. Runs may come in any order.
+func (c *Causes) Note(e Entry) {
+	if e.Outcome != Committed {
+		return
+	}
+	w := written{by: Ref{e.Unit, e.ID, e.Run}, rev: e.Rev, end: e.Started.Add(e.Duration)}
+	for _, id := range e.Written.Bags {
+		c.add(topic{relation: id, unit: e.Unit}, w)
+	}
+	for _, id := range e.Written.AppBags {
+		c.add(topic{relation: id, app: e.Unit.Application()}, w)
+	}
+	for _, id := range e.Written.Secrets {
+		c.add(topic{relation: model.NoRelation, secret: id}, w)
+	}
+	if e.Written.Leader > 0 {
+		c.add(topic{relation: model.NoRelation, app: e.Unit.Application()}, w)
+	}
+}
+
+func (c *Causes) add(t topic, w written) {
+	if c.wrote == nil {
+		c.wrote = map[topic]*writers{}
+	}
+	all := c.wrote[t]
+	if all == nil {
+		all = &writers{}
+		c.wrote[t] = all
+	}
+	all.runs = append(all.runs, w)
+	all.sorted = len(all.runs) == 1
+	if len(all.runs) >= 2*maxWriters {
+		all.sort()
+		all.runs = slices.Clone(all.runs[len(all.runs)-maxWriters:])
+	}
+}
+
+// sort puts the oldest first. Those without a revision are older than any with one.
+func (w *writers) sort() {
+	if w.sorted {
+		return
+	}
+	slices.SortStableFunc(w.runs, func(a, b written) int { return cmp.Or(cmp.Compare(a.rev, b.rev), a.end.Compare(b.end)) })
+	w.sorted = true
+}
+
+// Of is the run of another unit that e's hook follows from; false: it follows from
+// none, as one that a person has caused, or from one that isn't known.
+func (c *Causes) Of(e Entry) (Ref, bool) {
+	about, ok := subject(e)
+	all := c.wrote[about]
+	if !ok || all == nil {
+		return Ref{}, false
+	}
+	all.sort()
+	// The first that e was decided on before.
+	n, _ := slices.BinarySearchFunc(all.runs, e, func(w written, e Entry) int {
+		if w.before(e) {
+			return -1
+		}
+		return 1
+	})
+	for n--; n >= 0; n-- {
+		if by := all.runs[n].by; by.Unit != e.Unit {
+			return by, true
+		}
+	}
+	return Ref{}, false
 }
 
 // before says whether e was decided on after it.
@@ -47,70 +130,18 @@ func (w written) before(e Entry) bool {
 	return !w.end.After(e.Started)
 }
 
-// after says whether it is newer than another one.
-func (w written) after(other written) bool {
-	if w.rev > 0 && other.rev > 0 {
-		return w.rev > other.rev
-	}
-	return !w.end.Before(other.end)
-}
-
-// Note makes a run known. Runs may come in any order.
-func (c *Causes) Note(e Entry) {
-	if e.Outcome != Committed || e.Written.IsZero() {
-		return
-	}
-	w := written{by: Ref{e.Unit, e.Run}, rev: e.Rev, end: e.Started.Add(e.Duration)}
-	for _, id := range e.Written.Bags {
-		c.add(topic{relation: id}, w)
-	}
-	for _, id := range e.Written.Secrets {
-		c.add(topic{relation: model.NoRelation, secret: id}, w)
-	}
-	if e.Written.Leader > 0 {
-		c.add(topic{relation: model.NoRelation, leaders: e.Unit.Application()}, w)
-	}
-}
-
-func (c *Causes) add(t topic, w written) {
-	if c.wrote == nil {
-		c.wrote = map[topic][]written{}
-	}
-	c.wrote[t] = append(c.wrote[t], w)
-}
-
-// Of is the run of another unit that e's hook follows from; false: it follows from
-// none, as one that a person has caused, or from one that isn't known.
-func (c *Causes) Of(e Entry) (Ref, bool) {
-	about, by := subject(e)
-	if by == nil {
-		return Ref{}, false
-	}
-	var found written
-	for _, w := range c.wrote[about] {
-		if w.by.Unit != e.Unit && by(w.by.Unit) && w.before(e) && (found.by.Run == 0 || w.after(found)) {
-			found = w
-		}
-	}
-	return found.by, found.by.Run != 0
-}
-
-// subject is what a hook tells of, and who can have written that; nil: it tells of
-// nothing that a run writes.
-func subject(e Entry) (topic, func(model.UnitName) bool) {
+// subject is what a hook tells of; false: of nothing that a run writes.
+func subject(e Entry) (topic, bool) {
 	h := e.Hook
-	ofApplication := func(name string) func(model.UnitName) bool {
-		return func(u model.UnitName) bool { return u.Application() == name }
-	}
 	switch {
-	case slices.Contains([]hooks.Kind{hooks.RelationJoined, hooks.RelationChanged}, h.Kind) && h.RemoteUnit != "":
-		return topic{relation: h.RelationID}, func(u model.UnitName) bool { return u == h.RemoteUnit }
+	case (h.Kind == hooks.RelationJoined || h.Kind == hooks.RelationChanged) && h.RemoteUnit != "":
+		return topic{relation: h.RelationID, unit: h.RemoteUnit}, true
 	case h.Kind == hooks.RelationChanged:
-		return topic{relation: h.RelationID}, ofApplication(h.RemoteApp)
+		return topic{relation: h.RelationID, app: h.RemoteApp}, true
 	case h.Kind == hooks.SecretChanged:
-		return topic{relation: model.NoRelation, secret: h.Secret}, func(model.UnitName) bool { return true }
+		return topic{relation: model.NoRelation, secret: h.Secret}, true
 	case h.Kind == hooks.LeaderSettingsChanged:
-		return topic{relation: model.NoRelation, leaders: e.Unit.Application()}, ofApplication(e.Unit.Application())
+		return topic{relation: model.NoRelation, app: e.Unit.Application()}, true
 	}
-	return topic{}, nil
+	return topic{}, false
 }

@@ -21,6 +21,7 @@ func TestAHookFollowsFromTheLastCommitThatItTellsOf(t *testing.T) {
 		return hooks.Info{Kind: hooks.RelationChanged, RelationID: 3, RemoteUnit: remote, RemoteApp: "db"}
 	}
 	bag := history.Written{Databags: 4, Bags: []model.RelationID{3}}
+	own := history.Written{Databags: 4, AppBags: []model.RelationID{3}}
 	failed := ran("db/0", 4, 8, hooks.Info{Kind: hooks.UpdateStatus}, bag)
 	failed.Outcome = history.Failed
 	var c history.Causes
@@ -30,6 +31,7 @@ func TestAHookFollowsFromTheLastCommitThatItTellsOf(t *testing.T) {
 		failed,
 		ran("db/0", 5, 9, hooks.Info{Kind: hooks.UpdateStatus}, history.Written{Databags: 4, Bags: []model.RelationID{4}}),
 		ran("db/1", 7, 4, hooks.Info{Kind: hooks.Start}, bag),
+		ran("db/1", 6, 1, hooks.Info{Kind: hooks.LeaderElected}, own),
 		ran("shop/0", 8, 7, hooks.Info{Kind: hooks.Start}, history.Written{Leader: 2, Databags: 1, Bags: []model.RelationID{3}}),
 		ran("shop/1", 9, 3, hooks.Info{Kind: hooks.Start}, history.Written{Secrets: []model.SecretID{"s"}}),
 	} {
@@ -51,7 +53,7 @@ func TestAHookFollowsFromTheLastCommitThatItTellsOf(t *testing.T) {
 		"of that which had ended":          {ran("shop/0", 9, 5, changed("db/0"), history.Written{}), history.Ref{Unit: "db/0", Run: 2}},
 		"none that ended later":            {ran("shop/0", 9, 2, changed("db/0"), history.Written{}), history.Ref{}},
 		"of another unit":                  {ran("shop/0", 9, 20, changed("db/1"), history.Written{}), history.Ref{Unit: "db/1", Run: 7}},
-		"of any unit of the application":   {ran("shop/0", 9, 6, changed(""), history.Written{}), history.Ref{Unit: "db/1", Run: 7}},
+		"of who wrote the application's":   {ran("shop/0", 9, 20, changed(""), history.Written{}), history.Ref{Unit: "db/1", Run: 6}},
 		"joined":                           {ran("shop/0", 9, 20, hooks.Info{Kind: hooks.RelationJoined, RelationID: 3, RemoteUnit: "db/1"}, history.Written{}), history.Ref{Unit: "db/1", Run: 7}},
 		"departed follows from no commit":  {ran("shop/0", 9, 20, hooks.Info{Kind: hooks.RelationDeparted, RelationID: 3, RemoteUnit: "db/1"}, history.Written{}), history.Ref{}},
 		"leader settings":                  {ran("shop/1", 9, 20, hooks.Info{Kind: hooks.LeaderSettingsChanged}, history.Written{}), history.Ref{Unit: "shop/0", Run: 8}},

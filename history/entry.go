@@ -73,27 +73,33 @@ type Written struct {
 	Leader   int `json:"leader,omitempty"`   // leader settings
 	State    int `json:"state,omitempty"`    // the charm's state
 	Ports    int `json:"ports,omitempty"`    // how many
-	// Bags are the relations with a databag of these, and Secrets those that got new
-	// content: they tell which hooks of other units follow from the run.
+	// Bags are the relations in which it has written the unit's databag, AppBags those in
+	// which it has written the application's, and Secrets those that got new content: they
+	// tell which hooks of other units follow from the run.
 	Bags    []model.RelationID `json:"bags,omitempty"`
+	AppBags []model.RelationID `json:"app-bags,omitempty"`
 	Secrets []model.SecretID   `json:"secrets,omitempty"`
 }
 
 // IsZero says whether nothing was written.
 func (w Written) IsZero() bool {
-	return w.Databags == 0 && w.Leader == 0 && w.State == 0 && w.Ports == 0 && len(w.Bags) == 0 && len(w.Secrets) == 0
+	return w.Databags == 0 && w.Leader == 0 && w.State == 0 && w.Ports == 0 && len(w.Bags)+len(w.AppBags)+len(w.Secrets) == 0
 }
 
 // WrittenBy is how much there is in changes.
 func WrittenBy(c model.Changes) Written {
 	w := Written{Ports: len(c.Ports), Leader: size(c.LeaderSettings)}
 	for id, r := range c.Relations {
-		if len(r.Unit)+len(r.Application) > 0 {
-			w.Databags += size(r.Unit) + size(r.Application)
+		w.Databags += size(r.Unit) + size(r.Application)
+		if len(r.Unit) > 0 {
 			w.Bags = append(w.Bags, id)
+		}
+		if len(r.Application) > 0 {
+			w.AppBags = append(w.AppBags, id)
 		}
 	}
 	slices.Sort(w.Bags)
+	slices.Sort(w.AppBags)
 	for _, s := range c.Secrets {
 		if len(s.Content) > 0 {
 			w.Secrets = append(w.Secrets, s.ID)

@@ -68,7 +68,7 @@ func TestWrittenCountsBytes(t *testing.T) {
 		Ports:          make([]model.PortChange, 2),
 		Secrets:        []model.SecretChange{{ID: "new", Content: model.SecretContent{"k": "v"}}, {ID: "read", Track: true}},
 	})
-	want := history.Written{Databags: 6, Leader: 2, State: 10, Ports: 2, Bags: []model.RelationID{1}, Secrets: []model.SecretID{"new"}}
+	want := history.Written{Databags: 6, Leader: 2, State: 10, Ports: 2, Bags: []model.RelationID{1}, AppBags: []model.RelationID{1}, Secrets: []model.SecretID{"new"}}
 	if !reflect.DeepEqual(w, want) || w.IsZero() || !(history.Written{}).IsZero() {
 		t.Errorf("got %+v, want %+v", w, want)
 	}

@@ -11,13 +11,13 @@ import (
 
 func next(t *testing.T, f *history.Follower) []int64 {
 	t.Helper()
-	entries, err := f.Next()
-	if err != nil {
-		t.Fatal(err)
-	}
 	var runs []int64
-	for _, e := range entries {
-		runs = append(runs, e.Run)
+	if err := f.Next(100, func(entries []history.Entry) {
+		for _, e := range entries {
+			runs = append(runs, e.Run)
+		}
+	}); err != nil {
+		t.Fatal(err)
 	}
 	return runs
 }
@@ -77,4 +77,48 @@ func TestAFollowerGoesOnInTheNextFile(t *testing.T) {
 	add(t, dir, entry(4, hooks.Remove))
 	expectNext(t, f, 3, 4)
 	expectNext(t, f)
+
+	// Set aside twice while nobody looked: what is still there is read, once.
+	add(t, dir, entry(5, hooks.Install))
+	must(t, os.Rename(path, path+".1"))
+	add(t, dir, entry(6, hooks.Start))
+	must(t, os.Rename(path, path+".1"))
+	add(t, dir, entry(7, hooks.Stop))
+	expectNext(t, f, 6, 7)
+	expectNext(t, f)
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestAHistoryThatCannotBeReadHoldsUpNoOther, and is read once it can be.
+func TestAHistoryThatCannotBeReadHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	other := entry(9, hooks.Install)
+	other.Unit = "web/0"
+	bad := history.Path(dir, "shop/0")
+	must(t, os.Mkdir(bad, 0o700))
+	add(t, dir, other)
+	f := history.NewFollower(dir)
+	var runs []int64
+	pass := func(entries []history.Entry) {
+		for _, e := range entries {
+			runs = append(runs, e.Run)
+		}
+	}
+	if err := f.Next(100, pass); err == nil || !slices.Equal(runs, []int64{9}) {
+		t.Errorf("came %v, %v", runs, err)
+	}
+	must(t, os.Remove(bad))
+	for i := range int64(5) {
+		add(t, dir, entry(i+1, hooks.Install))
+	}
+	if err := f.Next(2, pass); err != nil || !slices.Equal(runs, []int64{9, 4, 5}) {
+		t.Errorf("came %v, %v", runs, err)
+	}
 }

@@ -18,15 +18,15 @@ func TestHistoriesSayWhatFollowsFromWhat(t *testing.T) {
 	w.settle()
 	w.write(id, "second")
 	w.settle()
-	all, err := history.NewFollower(machine.HistoryDir(w.dir, w.model.UUID())).Next()
-	if err != nil {
+	var all []history.Entry
+	if err := history.NewFollower(machine.HistoryDir(w.dir, w.model.UUID())).Next(1000, func(e []history.Entry) { all = append(all, e...) }); err != nil {
 		t.Fatal(err)
 	}
 	var causes history.Causes
 	byRef := map[history.Ref]history.Entry{}
 	for _, e := range all {
 		causes.Note(e)
-		byRef[history.Ref{Unit: e.Unit, Run: e.Run}] = e
+		byRef[history.Ref{Unit: e.Unit, ID: e.ID, Run: e.Run}] = e
 	}
 	follows, last := map[string]int{}, map[model.UnitName]int64{}
 	for _, e := range all {

@@ -119,12 +119,12 @@ func TestAUnitsNewestRunsAreShownWithTheirCauses(t *testing.T) {
 		Unit: "shop/0", Run: 1, Name: "db-relation-changed", Outcome: history.Failed, Message: "exit status 1", Exit: 1, Started: at.Add(time.Second),
 		Hook: hooks.Info{Kind: hooks.RelationChanged, RelationID: 2, RemoteUnit: "db/0", RemoteApp: "db", Cause: "databag changed"},
 	}
-	var r page.Runs
+	r := page.NewRuns(true)
+	r.Note([]history.Entry{tells, wrote})
 	came, gone := r.Add([]history.Entry{tells, wrote})
 	e := encode(t, came)
 	run := encoded(t, e, "run/shop/0/0")
-	from, _ := run["from"].(map[string]any)
-	if from["unit"] != "db/0" || from["run"] != 1.0 || run["remote"] != "db/0" || run["cause"] != "databag changed" || len(gone) != 0 {
+	if run["from"] != "run/db/0/0" || run["message"] != "exit status 1" || run["remote"] != "db/0" || run["cause"] != "databag changed" || len(gone) != 0 {
 		t.Errorf("the run is %v; gone are %v", run, gone)
 	}
 	if run := encoded(t, e, "run/db/0/0"); run["took"] != 1.5 || run["started"] != float64(at.UnixMilli())+.001 || len(run["calls"].([]any)) != 1 || run["from"] != nil {
@@ -139,8 +139,40 @@ func TestAUnitsNewestRunsAreShownWithTheirCauses(t *testing.T) {
 	if len(came) != page.MaxRuns || len(gone) != 1 || gone[0] != "run/db/0/0" || came["run/db/0/11"] == nil {
 		t.Errorf("came %d runs, gone are %v", len(came), gone)
 	}
+	if brief := page.NewRuns(false); true {
+		came, _ := brief.Add([]history.Entry{wrote})
+		if run := encoded(t, encode(t, came), "run/db/0/0"); run["calls"] != nil || run["tools"] != 1.0 {
+			t.Errorf("in brief it is %v", run)
+		}
+	}
 	if came, gone = r.Add(many[:1]); len(came) != 1 || len(gone) != 1 || gone[0] != "run/db/0/11" {
 		t.Errorf("then came %v, gone are %v", came, gone)
+	}
+}
+
+// TestRunsOfUnitsOfOneNameAreToldApart, and one whose agent was killed has its place.
+func TestRunsOfUnitsOfOneNameAreToldApart(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 3, 3, 9, 0, 0, 0, time.UTC)
+	wrote := func(id string, rev int64) history.Entry {
+		return history.Entry{Unit: "db/0", ID: id, Run: 1, Outcome: history.Committed, Started: at, Duration: time.Second, Rev: rev, Written: history.Written{Databags: 1, Bags: []model.RelationID{2}}}
+	}
+	tells := func(run, seen int64) history.Entry {
+		return history.Entry{Unit: "shop/0", Run: run, Outcome: history.Committed, Seen: seen, Started: at, Hook: hooks.Info{Kind: hooks.RelationChanged, RelationID: 2, RemoteUnit: "db/0"}}
+	}
+	killed := history.Entry{Unit: "db/0", ID: "new", Run: 2, Outcome: history.Interrupted}
+	all := []history.Entry{wrote("old", 5), wrote("new", 9), killed, tells(1, 6), tells(2, 10)}
+	r := page.NewRuns(false)
+	r.Note(all)
+	came, _ := r.Add(all)
+	e := encode(t, came)
+	for key, want := range map[string]string{"run/shop/0/0": "run/db/0/0", "run/shop/0/1": "run/db/0/1"} {
+		if run := encoded(t, e, key); run["from"] != want {
+			t.Errorf("%s follows from %v, want %s", key, run["from"], want)
+		}
+	}
+	if run := encoded(t, e, "run/db/0/2"); run["unknown"] != true || run["started"] != float64(at.Add(time.Second).UnixMilli()) {
+		t.Errorf("the run that was killed is %v", run)
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 	"github.com/juju/errors"
 
 	"github.com/unitd/unitd/debuglog"
-	"github.com/unitd/unitd/history"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
 )
@@ -41,24 +40,29 @@ func (d Delta) Empty() bool { return len(d.Set) == 0 && len(d.Gone) == 0 }
 
 // Then is the one change that does what d and after it next do.
 func (d Delta) Then(next Delta) Delta {
-	out := Delta{Set: maps.Clone(d.Set)}
-	if out.Set == nil {
-		out.Set = Encoded{}
+	d.Set = maps.Clone(d.Set)
+	return d.And(next)
+}
+
+// And is Then for who has d alone, whose set may be changed by that.
+func (d Delta) And(next Delta) Delta {
+	if d.Set == nil {
+		d.Set = Encoded{}
 	}
 	gone := map[string]bool{}
 	for _, key := range d.Gone {
 		gone[key] = true
 	}
 	for _, key := range next.Gone {
-		delete(out.Set, key)
+		delete(d.Set, key)
 		gone[key] = true
 	}
 	for key, part := range next.Set {
-		out.Set[key] = part
+		d.Set[key] = part
 		delete(gone, key)
 	}
-	out.Gone = slices.Sorted(maps.Keys(gone))
-	return out
+	d.Gone = slices.Sorted(maps.Keys(gone))
+	return d
 }
 
 // Encode makes JSON of each part.
@@ -198,6 +202,7 @@ type Machine struct {
 // that was answered without running again has two.
 type Run struct {
 	Unit     string `json:"unit"`
+	ID       string `json:"id,omitempty"` // the unit's
 	Run      int64  `json:"run"`
 	Hook     string `json:"hook"`
 	Outcome  string `json:"outcome"`
@@ -217,8 +222,11 @@ type Run struct {
 	Calls    []Call   `json:"calls,omitempty"`
 	Wrote    string   `json:"wrote,omitempty"`
 	Notes    []string `json:"notes,omitempty"`
-	// From is the run of another unit that this hook follows from; nil: not known.
-	From *history.Ref `json:"from,omitempty"`
+	// Unknown: nobody knows when it began. Started is then when the run before it had ended.
+	Unknown bool `json:"unknown,omitempty"`
+	// From is the key of the run of another unit that this hook follows from; empty: it
+	// isn't known.
+	From string `json:"from,omitempty"`
 }
 
 // Call is a hook tool call of a run.

@@ -11,37 +11,58 @@ import (
 // MaxRuns is how many runs of a unit a page has: the newest. `unitd history` has all.
 const MaxRuns = 500
 
-// Runs are the runs of a model's units, as they come. The zero value has none.
+// Runs are the runs of a model's units, as they come.
 type Runs struct {
+	// Whole: each run has all that there is of it. Else its calls, message and notes are
+	// asked for when somebody looks at it, as they are most of it; see Whole.
+	Whole bool
+
 	causes history.Causes
 	units  map[model.UnitName]span
+	// keys are those of the runs that others may follow from; ended is when the last run of
+	// each unit had ended.
+	keys  map[history.Ref]string
+	ended map[model.UnitName]time.Time
 }
 
-// span says which runs of a unit a page has, by the numbers in their keys.
-type span struct{ first, next int }
+// span says which runs of a unit a page has, by the numbers in their keys. Refs are the
+// runs, the oldest first.
+type span struct {
+	first, next int
+	refs        []history.Ref
+}
+
+// NewRuns has no runs yet.
+func NewRuns(whole bool) *Runs {
+	return &Runs{Whole: whole, units: map[model.UnitName]span{}, keys: map[history.Ref]string{}, ended: map[model.UnitName]time.Time{}}
+}
+
+// Note makes runs known that others may follow from. It is called with all that have come
+// before Add is.
+func (r *Runs) Note(entries []history.Entry) {
+	for _, e := range entries {
+		r.causes.Note(e)
+	}
+}
 
 // Add adds entries of histories: those of a unit in their order, and no entry twice. The
 // result is what comes to a page by that, and the keys of the runs that go, as their units
 // have more than MaxRuns.
 func (r *Runs) Add(entries []history.Entry) (came Parts, gone []string) {
-	if r.units == nil {
-		r.units = map[model.UnitName]span{}
-	}
-	for _, e := range entries {
-		r.causes.Note(e)
-	}
 	came = Parts{}
 	for _, e := range entries {
-		run := runOf(e)
-		if from, ok := r.causes.Of(e); ok {
-			run.From = &from
-		}
-		has := r.units[e.Unit]
-		came[runKey(e.Unit, has.next)] = run
+		has, ref := r.units[e.Unit], history.Ref{Unit: e.Unit, ID: e.ID, Run: e.Run}
+		key := runKey(e.Unit, has.next)
+		came[key] = r.runOf(e)
+		r.keys[ref] = key
 		has.next++
+		has.refs = append(has.refs, ref)
 		if has.next-has.first > MaxRuns {
 			old := runKey(e.Unit, has.first)
-			has.first++
+			if r.keys[has.refs[0]] == old {
+				delete(r.keys, has.refs[0])
+			}
+			has.first, has.refs = has.first+1, has.refs[1:]
 			if _, new := came[old]; new {
 				delete(came, old)
 			} else {
@@ -50,27 +71,50 @@ func (r *Runs) Add(entries []history.Entry) (came Parts, gone []string) {
 		}
 		r.units[e.Unit] = has
 	}
+	// Now that all of them have keys.
+	for _, e := range entries {
+		key := r.keys[history.Ref{Unit: e.Unit, ID: e.ID, Run: e.Run}]
+		run, is := came[key].(Run)
+		if from, ok := r.causes.Of(e); is && ok {
+			run.From = r.keys[from]
+			came[key] = run
+		}
+	}
 	return came, gone
 }
 
 func runKey(unit model.UnitName, n int) string { return fmt.Sprintf("run/%s/%d", unit, n) }
 
-func runOf(e history.Entry) Run {
-	r := Run{
-		Unit: string(e.Unit), Run: e.Run, Hook: e.Name, Outcome: string(e.Outcome), Cause: e.Cause(), Relation: e.Hook.RelationRef(),
-		Remote: string(e.Hook.RemoteUnit), Seen: e.Seen, Rev: e.Rev, Took: fraction(e.Duration), Exit: e.Exit, Message: e.Message, Missing: e.Missing,
-		Debugged: e.Debugged, Tools: e.Tools, Wrote: e.Written.String(), Notes: e.Notes,
+// Whole is a run with all that there is of it.
+func Whole(e history.Entry) Run { return (&Runs{Whole: true}).runOf(e) }
+
+func (r *Runs) runOf(e history.Entry) Run {
+	run := Run{
+		Unit: string(e.Unit), ID: e.ID, Run: e.Run, Hook: e.Name, Outcome: string(e.Outcome), Cause: e.Cause(), Relation: e.Hook.RelationRef(),
+		Remote: string(e.Hook.RemoteUnit), Seen: e.Seen, Rev: e.Rev, Took: fraction(e.Duration), Exit: e.Exit, Missing: e.Missing,
+		Debugged: e.Debugged, Tools: e.Tools, Wrote: e.Written.String(),
 	}
-	if !e.Started.IsZero() {
-		r.Started = float64(e.Started.UnixMicro()) / 1000
+	if run.Remote == "" {
+		run.Remote = e.Hook.RemoteApp
 	}
-	if r.Remote == "" {
-		r.Remote = e.Hook.RemoteApp
+	began := e.Started
+	if began.IsZero() { // its agent was killed: it began after the run before it
+		run.Unknown, began = true, r.ended[e.Unit]
 	}
+	if !began.IsZero() {
+		run.Started = float64(began.UnixMicro()) / 1000
+	}
+	if r.ended != nil {
+		r.ended[e.Unit] = began.Add(e.Duration)
+	}
+	if !r.Whole {
+		return run
+	}
+	run.Message, run.Notes = e.Message, e.Notes
 	for _, c := range e.Calls {
-		r.Calls = append(r.Calls, Call{Call: c.String(), At: fraction(c.At), Took: fraction(c.Took), Exit: c.Code})
+		run.Calls = append(run.Calls, Call{Call: c.String(), At: fraction(c.At), Took: fraction(c.Took), Exit: c.Code})
 	}
-	return r
+	return run
 }
 
 // fraction is a time in milliseconds, to the microsecond.

@@ -89,7 +89,7 @@ func labels(s attribute.Set) []string {
 	var out []string
 	for i := s.Iter(); i.Next(); {
 		kv := i.Attribute()
-		out = append(out, label(strings.ReplaceAll(string(kv.Key), ".", "_"), kv.Value.Emit()))
+		out = append(out, label(strings.ReplaceAll(string(kv.Key), ".", "_"), kv.Value.String()))
 	}
 	return out
 }

@@ -2,9 +2,9 @@
 // The log as it comes, and the differences between two moments of the model.
 (() => {
   const panel = document.getElementById('log'), list = U.h('ol', {class: 'lines', 'aria-label': 'Log'});
-  const level = U.h('select', {id: 'level', onchange: () => soon()}, ['TRACE', 'DEBUG', 'INFO', 'WARNING', 'ERROR'].map(l => U.h('option', {selected: l === 'DEBUG'}, l)));
+  const level = U.h('select', {id: 'level', onchange: () => soon()}, U.levels.map(l => U.h('option', {selected: l === 'DEBUG'}, l)));
   panel.append(U.h('div', {class: 'tools'}, U.h('label', {}, 'At least ', level), U.h('span', {class: 'hint'}, 'The newest 1,000 lines; the filter of units applies.')), list);
-  const severity = l => ['TRACE', 'DEBUG', 'INFO', 'WARNING', 'ERROR'].indexOf(l);
+  const severity = l => U.levels.indexOf(l);
 
   // line shows an entry of the log.
   U.line = (e, bare) => U.h('li', {class: e.level}, `${U.clock(Date.parse(e.time))} ${e.level} ${bare ? '' : e.entity + ' '}${e.module} ${e.message}`);

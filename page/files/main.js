@@ -49,7 +49,9 @@
 
   const connection = document.getElementById('connection');
   U.on(() => {
-    const model = U.parts.get('model');
+    const model = U.parts.get('model'), trouble = U.parts.get('trouble');
+    connection.title = trouble || '';
+    if (trouble) { connection.textContent = 'the model can’t be read'; connection.classList.add('lost'); } else if (connection.textContent === 'the model can’t be read') { connection.textContent = 'live'; connection.classList.remove('lost'); }
     if (!model) return;
     document.getElementById('model').textContent = model.name;
     document.title = model.name + ' – unitd';

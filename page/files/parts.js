@@ -3,7 +3,7 @@
 U.parts = new Map();      // by key
 U.kinds = new Map();      // keys by kind: "unit" -> Set
 U.runs = new Map();       // of each unit, by when they began
-U.follow = new Map();     // the runs that follow from one, by "unit#run"
+U.follow = new Map();     // the runs that follow from one, by its key
 U.lines = [];             // the newest of the log
 U.details = null;         // in a file: what a server would be asked for
 const listeners = [];
@@ -15,10 +15,11 @@ U.all = kind => [...U.kinds.get(kind) || []].map(key => U.parts.get(key));
 
 U.unitsOf = app => U.all('unit').filter(u => u.application === app).sort(U.by(u => u.name));
 
-U.ref = (unit, run) => unit + '#' + run;
+// findRun is the key of the newest run of a unit that has that number: units of that name
+// may have been there before.
+U.findRun = (unit, number) => (U.runs.get(unit) || []).findLast(r => r.run === number)?.key;
 
-// findRun is the key of a run of a unit, by its number.
-U.findRun = (unit, number) => (U.runs.get(unit) || []).find(r => r.run === number)?.key;
+const nth = key => Number(key.slice(key.lastIndexOf('/') + 1));
 
 // order are all runs in the order in which they were committed, by the store's revisions.
 // Where those aren't known, it is the order in which they began. rank is where a run stands
@@ -27,22 +28,17 @@ let sequence = null;
 U.order = () => {
   if (sequence) return sequence;
   sequence = [];
-  const next = new Map([...U.runs.keys()].sort(U.natural).map(unit => [unit, 0]));
-  for (const own of U.runs.values()) {
-    let last = 0; // one that wasn't committed comes after what it was decided on by
-    for (const r of own) last = r.place = r.rev || Math.max(last, r.seen || 0);
-  }
-  const before = (a, b) => a.place && b.place && a.place !== b.place ? a.place < b.place : a.started < b.started;
-  for (;;) {
-    let best = null;
-    for (const [unit, i] of next) {
-      const r = U.runs.get(unit)[i];
-      if (r && (!best || before(r, best))) best = r;
+  for (const own of [...U.runs.keys()].sort(U.natural).map(unit => U.runs.get(unit))) {
+    let place = 0, at = 0; // one that wasn't committed comes after what it was decided on by
+    for (const r of own) {
+      place = r.place = Math.max(place, r.rev || r.seen || 0);
+      at = r.after = Math.max(at, r.started);
+      sequence.push(r);
     }
-    if (!best) break;
-    next.set(best.unit, next.get(best.unit) + 1);
-    best.rank = sequence.push(best) - 1;
   }
+  const known = sequence.every(r => r.place > 0);
+  sequence.sort((a, b) => known ? a.place - b.place || a.after - b.after : a.after - b.after);
+  sequence.forEach((r, i) => { r.rank = i; });
   return sequence;
 };
 U.rank = r => { U.order(); return r.rank; };
@@ -54,23 +50,23 @@ function drop(key, old) {
   const own = U.runs.get(old.unit) || [], i = own.indexOf(old);
   if (i >= 0) own.splice(i, 1);
   if (old.from) {
-    const after = U.follow.get(U.ref(old.from.unit, old.from.run)) || [], j = after.indexOf(old);
+    const after = U.follow.get(old.from) || [], j = after.indexOf(old);
     if (j >= 0) after.splice(j, 1);
+    if (!after.length) U.follow.delete(old.from);
   }
 }
 
 function add(key, part) {
-  part.key = key;
+  if (typeof part === 'object') part.key = key;
   if (kindOf(key) !== 'run') return;
   if (!U.runs.has(part.unit)) U.runs.set(part.unit, []);
   const own = U.runs.get(part.unit);
   let i = own.length;
-  while (i > 0 && own[i - 1].started > part.started) i--;
+  while (i > 0 && nth(own[i - 1].key) > nth(key)) i--;
   own.splice(i, 0, part);
   if (part.from) {
-    const ref = U.ref(part.from.unit, part.from.run);
-    if (!U.follow.has(ref)) U.follow.set(ref, []);
-    U.follow.get(ref).push(part);
+    if (!U.follow.has(part.from)) U.follow.set(part.from, []);
+    U.follow.get(part.from).push(part);
   }
 }
 
@@ -109,11 +105,49 @@ U.apply = event => {
 U.connect = say => {
   const inside = document.getElementById('data');
   if (inside) return U.open(JSON.parse(inside.textContent).worlds, say);
-  const source = new EventSource('/events');
-  source.onopen = () => say('live', true);
-  source.onerror = () => say('not connected', false);
-  source.onmessage = message => U.apply(JSON.parse(message.data));
+  takeToken();
+  stream(say);
 };
+
+// The token comes with the address, and stays in this tab alone: it isn't in the address bar
+// any more, and no other page gets it.
+let token = '';
+function takeToken() {
+  const found = location.hash.match(/^#token=(\w+)$/);
+  try {
+    if (found) sessionStorage.setItem('token', found[1]);
+    token = sessionStorage.getItem('token') || '';
+  } catch { token = found ? found[1] : ''; }
+  if (found) history.replaceState(null, '', location.pathname);
+}
+
+// stream reads events, and begins again when the connection is lost.
+async function stream(say) {
+  for (let pause = 500; ; pause = Math.min(pause * 2, 10000)) {
+    try {
+      const answer = await ask('/events');
+      if (answer.status === 401) { say('not allowed: open the address that unitd has printed', false); return; }
+      if (!answer.ok) throw new Error((await answer.text()).trim());
+      const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+      say('live', true);
+      for (let rest = ''; ;) {
+        const {value, done} = await reader.read();
+        if (done) break;
+        const events = (rest + value).split('\n\n');
+        rest = events.pop();
+        for (const event of events) if (event.startsWith('data: ')) U.apply(JSON.parse(event.slice(6)));
+        pause = 500;
+      }
+    } catch { /* it is tried again */ }
+    say('not connected', false);
+    await new Promise(done => setTimeout(done, pause));
+  }
+}
+
+const ask = (path, more) => fetch(path, Object.assign({headers: {Authorization: 'Bearer ' + token}}, more));
+
+// wanted is the key that the address names.
+U.wanted = () => { try { return decodeURI(location.hash.slice(1)); } catch { return ''; } };
 
 // open shows the worlds of a file: one, which the address may name, and others when they
 // are chosen.
@@ -129,7 +163,7 @@ U.open = (worlds, say) => {
     U.apply({first: true, set: world.set, lines: world.lines});
     for (const f of U.redraw) f();
   };
-  const wanted = decodeURI(location.hash.slice(1));
+  const wanted = U.wanted();
   select.selectedIndex = Math.max(0, worlds.findIndex(w => 'script/' + w.name === wanted));
   select.addEventListener('change', () => {
     const script = 'script/' + worlds[select.selectedIndex].name;
@@ -144,13 +178,13 @@ U.open = (worlds, say) => {
 
 // get asks the server for something; the error says what is wrong.
 U.get = async path => {
-  const answer = await fetch(path);
+  const answer = await ask(path);
   if (!answer.ok) throw new Error((await answer.text()).trim());
   return answer.json();
 };
 
 U.post = async (path, body) => {
-  const answer = await fetch(path, {method: 'POST', body: JSON.stringify(body)});
+  const answer = await ask(path, {method: 'POST', body: JSON.stringify(body)});
   if (!answer.ok) throw new Error((await answer.text()).trim());
   return answer.json();
 };
@@ -162,9 +196,16 @@ U.detail = async unit => {
   return U.details[unit];
 };
 
+// whole is a run with all that there is of it.
+U.whole = async run => {
+  if (U.details) return run;
+  const q = new URLSearchParams({unit: run.unit, id: run.id || '', run: run.run, outcome: run.outcome});
+  return U.get('/run?' + q);
+};
+
 // linesOf is what a unit has logged in a run.
 U.linesOf = async run => {
-  const entity = 'unit-' + run.unit.replace('/', '-'), from = run.started, to = run.started + run.took + 1;
+  const entity = 'unit-' + run.unit.replace('/', '-'), from = Math.floor(run.started), to = run.started + run.took + 1;
   if (!U.details) return U.get('/lines?entity=' + entity + '&from=' + from + '&to=' + to);
   return U.lines.filter(l => l.entity === entity && Date.parse(l.time) >= from && Date.parse(l.time) <= to);
 };

@@ -46,8 +46,9 @@
 
   function unit(u) {
     const own = (U.runs.get(u.name) || []).slice(-60).reverse();
-    const more = U.h('div', {}, U.h('p', {class: 'hint'}, 'loading'));
-    fill(u.name, more);
+    if (asked.unit !== u.name) asked = {unit: u.name, more: U.h('div', {}, U.h('p', {class: 'hint'}, 'loading')), busy: false, again: false, at: 0};
+    const more = asked.more;
+    fill(asked);
     return [
       crumbs(U.link('app/' + u.application, u.application)),
       U.h('h2', {}, u.name, u.leader ? ' (leader)' : ''),
@@ -64,11 +65,26 @@
     ];
   }
 
-  // fill shows what has to be asked for, once it is there.
-  async function fill(name, into) {
+  // fill shows what has to be asked for, once it is there; what was there stays until then. It
+  // asks for one thing at a time, and twice a second at most.
+  let asked = {unit: ''};
+  async function fill(of) {
+    if (of.busy) { of.again = true; return; }
+    of.busy = true;
+    for (;;) {
+      of.again = false;
+      await new Promise(done => setTimeout(done, Math.max(0, of.at + 500 - Date.now())));
+      if (asked !== of || U.chosen !== 'unit/' + of.unit) break;
+      of.at = Date.now();
+      await show1(of);
+      if (!of.again) break;
+    }
+    of.busy = false;
+  }
+
+  async function show1({unit: name, more: into}) {
     let d;
     try { d = await U.detail(name); } catch (e) { into.replaceChildren(U.h('p', {class: 'hint'}, e.message)); return; }
-    if (U.chosen !== 'unit/' + name) return;
     const value = o => o.value === null || o.value === undefined ? '' : String(o.value);
     into.replaceChildren(...[
       d.why ? U.h('p', {class: 'why'}, d.why) : '',
@@ -83,22 +99,34 @@
   }
 
   function run(r) {
-    const cause = U.cause(r), effects = U.effects(r), log = U.h('ol', {class: 'lines', 'aria-label': 'What it has logged'});
+    const cause = U.cause(r), effects = U.effects(r), whole = U.h('div', {});
+    tell(r, whole);
+    const log = U.h('ol', {class: 'lines', 'aria-label': 'What it has logged'});
     logOf(r, log);
     const bad = r.outcome === 'failed' || r.outcome === 'interrupted';
     return [
       crumbs(U.link('app/' + r.unit.split('/')[0], r.unit.split('/')[0]), U.link('unit/' + r.unit, r.unit)),
       U.h('h2', {}, r.hook),
-      U.h('p', {class: 'message'}, U.status(bad ? 'error' : r.outcome === 'committed' ? 'active' : 'waiting', r.outcome), r.exit ? ` with exit code ${r.exit}` : '', r.message ? '\n' + r.message : ''),
-      rows([['Run', r.run], ['Cause', r.cause], ['Relation', r.relation], ['About', r.remote && (U.parts.has('unit/' + r.remote) ? U.link('unit/' + r.remote, r.remote) : r.remote)], ['Began', r.started ? U.when(r.started) : 'not known'], ['Took', U.took(r.took)],
+      U.h('p', {class: 'message'}, U.status(bad ? 'error' : r.outcome === 'committed' ? 'active' : 'waiting', r.outcome), r.exit ? ` with exit code ${r.exit}` : ''), whole,
+      rows([['Run', r.run], ['Cause', r.cause], ['Relation', r.relation], ['About', r.remote && (U.parts.has('unit/' + r.remote) ? U.link('unit/' + r.remote, r.remote) : r.remote)], ['Began', r.unknown ? 'not known' : U.when(r.started)], ['Took', U.took(r.took)],
         ['Wrote', r.wrote], ['', r.missing ? 'the charm has no such hook' : ''], ['', r.debugged ? 'a person has run it' : '']]),
-      ...(r.notes || []).map(n => U.h('p', {class: 'message'}, n)),
       cause ? section('Follows from', U.h('p', {}, U.link(cause.key, `${cause.unit} ${cause.hook}`))) : '',
       effects.length ? section('What follows from it', list(effects, e => U.link(e.key, `${e.unit} ${e.hook}`))) : '',
-      r.calls ? section(r.tools === 1 ? '1 hook tool call' : r.tools + ' hook tool calls', U.h('table', {class: 'calls', 'aria-label': 'Hook tool calls'}, U.h('tbody', {}, r.calls.map(c => U.h('tr', {},
-        U.h('td', {class: 'number'}, U.took(c.at)), U.h('td', {}, U.h('code', {}, c.call), c.exit ? ` exit ${c.exit}` : ''), U.h('td', {class: 'number'}, U.took(c.took))))))) : '',
       section('Log', log),
     ];
+  }
+
+  // tell shows what isn't in the part of a run: its message, notes and hook tool calls.
+  async function tell(r, into) {
+    try {
+      const w = await U.whole(r);
+      into.replaceChildren(...[
+        w.message ? U.h('p', {class: 'message'}, w.message) : '',
+        (w.notes || []).map(n => U.h('p', {class: 'message'}, n)),
+        w.calls ? section(w.tools === 1 ? '1 hook tool call' : w.tools + ' hook tool calls' + (w.calls.length < w.tools ? `, the first ${w.calls.length} of them` : ''), U.h('table', {class: 'calls', 'aria-label': 'Hook tool calls'}, U.h('tbody', {}, w.calls.map(c => U.h('tr', {},
+          U.h('td', {class: 'number'}, U.took(c.at)), U.h('td', {}, U.h('code', {}, c.call), c.exit ? ` exit ${c.exit}` : ''), U.h('td', {class: 'number'}, U.took(c.took))))))) : '',
+      ].flat(Infinity).filter(Boolean));
+    } catch (e) { into.replaceChildren(U.h('p', {class: 'hint'}, e.message)); }
   }
 
   async function logOf(r, into) {
@@ -124,15 +152,17 @@
     history.replaceState(null, '', '#' + encodeURI(key));
     show();
     side.scrollTop = 0;
-    U.announce(side.querySelector('h2')?.textContent || '');
+    const part = U.parts.get(key);
+    U.announce(part?.hook ? `${part.unit} ${part.hook}, ${part.outcome}` : side.querySelector('h2')?.textContent || '');
     for (const f of U.redraw) f();
   };
 
-  let drawn = '', seen = null;
+  let drawn = '', seen = null, ran = 0;
   function show() {
     const part = U.parts.get(U.chosen), f = shows[name(U.chosen)];
     drawn = U.chosen;
     seen = part;
+    ran = (U.runs.get(part?.name) || []).length;
     if (!part || !f) {
       if (U.chosen) side.replaceChildren(U.h('p', {class: 'hint'}, `${U.chosen.slice(U.chosen.indexOf('/') + 1)} isn’t there (any more).`));
       return;
@@ -148,13 +178,14 @@
     if (!U.chosen || side.querySelector('form :focus')) return;
     show();
   });
+  side.addEventListener('focusout', () => soon());
   U.on(changed => {
     if (!U.chosen) {
-      const wanted = decodeURI(location.hash.slice(1));
+      const wanted = U.wanted();
       if (U.parts.has(wanted)) U.choose(wanted);
       return;
     }
     const kind = name(U.chosen), part = U.parts.get(U.chosen);
-    if (U.chosen !== drawn || part !== seen || kind === 'unit' && (changed.has('run') || changed.has('relation')) || kind === 'app' && changed.has('unit') || kind === 'relation' && changed.has('unit')) soon();
+    if (U.chosen !== drawn || part !== seen || kind === 'unit' && (changed.has('relation') || changed.has('run') && (U.runs.get(part?.name) || []).length !== ran) || kind === 'app' && changed.has('unit') || kind === 'relation' && changed.has('unit')) soon();
   });
 })();

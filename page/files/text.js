@@ -23,6 +23,8 @@ U.fill = (element, attributes, children) => {
 };
 
 // natural compares names so that db/2 comes before db/10.
+U.levels = ['TRACE', 'DEBUG', 'INFO', 'WARNING', 'ERROR', 'CRITICAL'];
+
 U.natural = new Intl.Collator('en', {numeric: true}).compare;
 
 U.by = key => (a, b) => U.natural(String(key(a)), String(key(b)));
@@ -57,13 +59,23 @@ U.status = (word, text) => U.h('span', {class: 'status s-' + word},
 // link is a button that chooses something.
 U.link = (key, text) => U.h('button', {type: 'button', class: 'link', onclick: () => U.choose(key)}, text);
 
-// later calls f once, before the next picture is drawn, however often it is asked for.
-U.later = f => {
+// later calls f once, before the next picture is drawn, however often it is asked for. While
+// a button of a pointer is down nothing is drawn, as what was pressed would be gone before the
+// button is up again.
+let pressed = false;
+addEventListener('pointerdown', () => { pressed = true; }, true);
+for (const name of ['pointerup', 'pointercancel', 'blur']) addEventListener(name, () => setTimeout(() => { pressed = false; }), true);
+U.later = (f, even) => {
   let due = false;
+  const draw = () => {
+    if (pressed && !even) { requestAnimationFrame(draw); return; }
+    due = false;
+    f();
+  };
   return () => {
     if (due) return;
     due = true;
-    requestAnimationFrame(() => { due = false; f(); });
+    requestAnimationFrame(draw);
   };
 };
 

@@ -74,7 +74,7 @@
 
   function draw() {
     if (panel.hidden || !lanes.clientWidth) return;
-    units = U.units();
+    units = lanesOf();
     const width = lanes.clientWidth, height = lanes.clientHeight, ratio = devicePixelRatio || 1;
     spacer.style.height = head + units.length * lane + 'px';
     if (canvas.width !== width * ratio || canvas.height !== height * ratio) {
@@ -98,6 +98,15 @@
     c.restore();
   }
 
+  // lanesOf are the units that are there and that the filter lets through, and those that are
+  // gone and have run something.
+  function lanesOf() {
+    const there = U.units(), filtered = document.getElementById('search').value.trim();
+    if (filtered) return there;
+    const gone = [...U.runs].filter(([unit, own]) => own.length && !U.parts.has('unit/' + unit)).map(([unit]) => unit).sort(U.natural);
+    return there.concat(gone.map(name => ({name, gone: true, agent: {}})));
+  }
+
   function axis(c, colour, width, height) {
     const step = steps.find(s => s / span * (width - gutter) > 90 && (!ordered.checked || s < 1e4)) || steps[steps.length - 1];
     c.fillStyle = colour.soft; c.strokeStyle = colour.line; c.lineWidth = 1;
@@ -116,13 +125,13 @@
     if (chosen) { c.fillStyle = colour.chosen; c.fillRect(0, y, width, lane); }
     c.strokeStyle = colour.line;
     c.beginPath(); c.moveTo(0, y + lane - .5); c.lineTo(width, y + lane - .5); c.stroke();
-    c.fillStyle = colour.text;
+    c.fillStyle = unit.gone ? colour.soft : colour.text;
     c.fillText(unit.name.length > 18 ? unit.name.slice(0, 17) + '…' : unit.name, 8, y + lane / 2);
     const own = U.runs.get(unit.name) || [];
     let filled = -1;
     for (let i = startAt(own); i < own.length && start(own[i]) < from + span; i++) {
       const r = own[i], left = Math.max(gutter, x(start(r), width)), right = Math.max(left + 2, x(start(r) + length(r), width));
-      if (right < gutter || !r.started) continue;
+      if (right < gutter) continue;
       bars.push({run: r, left, right, top: y + 3, bottom: y + lane - 4});
       if (right < filled && U.chosen !== r.key) continue; // it is behind the others
       filled = Math.max(filled, left + 2);
@@ -188,10 +197,10 @@
   }
 
   // cause is the run that a run follows from, and effects are those that follow from it.
-  U.cause = run => run.from && U.parts.get(U.findRun(run.from.unit, run.from.run));
-  U.effects = run => U.follow.get(U.ref(run.unit, run.run)) || [];
+  U.cause = run => run.from && U.parts.get(run.from);
+  U.effects = run => U.follow.get(run.key) || [];
 
-  const soon = U.later(draw);
+  const soon = U.later(draw, true);
   const at = e => { const box = canvas.getBoundingClientRect(); return [e.clientX - box.left, e.clientY - box.top]; };
   const barAt = (px, py) => bars.findLast(b => px >= b.left - 2 && px <= b.right + 2 && py >= b.top && py <= b.bottom);
 
@@ -201,8 +210,10 @@
     else if (e.shiftKey || Math.abs(e.deltaX) > Math.abs(e.deltaY)) { e.preventDefault(); move((e.deltaX || e.deltaY) / lanes.clientWidth * span); }
   }, {passive: false});
   let held = null;
-  lanes.addEventListener('pointerdown', e => { held = {x: e.clientX, y: e.clientY, from, moved: false}; });
+  lanes.addEventListener('pointerdown', e => { if (e.button === 0 && e.offsetX < lanes.clientWidth) held = {x: e.clientX, y: e.clientY, from, moved: false}; });
+  addEventListener('pointercancel', () => { held = null; });
   addEventListener('pointermove', e => {
+    if (held && !e.buttons) held = null;
     if (held) {
       if (Math.abs(e.clientX - held.x) > 3) { held.moved = true; following = false; touched = true; from = held.from - (e.clientX - held.x) / (lanes.clientWidth - gutter) * span; soon(); }
     } else if (lanes.contains(e.target)) tell(e);
@@ -235,7 +246,7 @@
       ArrowLeft: () => move(-span / 6), ArrowRight: () => move(span / 6), '+': () => zoom(1 / 1.6), '=': () => zoom(1 / 1.6), '-': () => zoom(1.6), 0: all, Home: all, End: follow,
       ArrowUp: () => step(-1), ArrowDown: () => step(1), ',': () => along(-1), '.': () => along(1),
     };
-    if (!keys[e.key] || e.ctrlKey || e.metaKey) return;
+    if (!keys[e.key] || e.ctrlKey || e.metaKey || e.altKey) return;
     e.preventDefault();
     keys[e.key]();
   });
@@ -266,9 +277,9 @@
   new ResizeObserver(soon).observe(lanes);
   U.redraw.push(soon);
   U.on(changed => { if (changed.has('run') || changed.has('unit')) soon(); });
-  // What runs grows, and time goes on: four times a second while something runs.
+  // Time goes on, and what runs grows: four times a second, where that is to be seen.
   setInterval(() => {
-    if (document.hidden || !following || U.details) return;
+    if (document.hidden || panel.hidden || U.details || ordered.checked || !(following && touched || U.all('unit').some(u => u.agent.status === 'executing'))) return;
     soon();
   }, 250);
 })();

@@ -136,10 +136,11 @@ var verbs = map[string]func(words []string) bool{
 // plain says whether a word is a name, and no option.
 func plain(word string) bool { return word != "" && !strings.HasPrefix(word, "-") }
 
-// assigns says whether a word gives a value to something. "@" would be the name of a file.
+// assigns says whether a word gives a value to something. "@" would be the name of a file, and
+// trust is no option of the charm's.
 func assigns(word string) bool {
-	_, value, ok := strings.Cut(word, "=")
-	return ok && plain(word) && !strings.HasPrefix(value, "@")
+	name, value, ok := strings.Cut(word, "=")
+	return ok && plain(word) && !strings.HasPrefix(value, "@") && name != "trust"
 }
 
 func all(words []string, is func(string) bool) bool {
@@ -169,7 +170,8 @@ func (s *Server) do(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusForbidden)
 		return
 	}
-	printed, err := s.Do(r.Context(), line)
+	// What has begun is carried out, though the browser may go.
+	printed, err := s.Do(context.WithoutCancel(r.Context()), line)
 	if err != nil {
 		answer(w, Done{Wrong: strings.TrimSpace(err.Error())}, nil)
 		return

@@ -47,7 +47,7 @@ func benchmarkPage(b *testing.B, units int) {
 	var paint, whole, commit, beside []float64
 	exposed := false
 	for b.Loop() {
-		p.Open(w.base + "/?token=" + token)
+		p.Open(w.base + "/#token=" + token)
 		p.Wait(fmt.Sprintf(`U.kinds.get('run')?.size === %d && document.querySelector('.node')`, 10*units))
 		var at struct{ Paint, Whole float64 }
 		p.Eval(`({Paint: performance.getEntriesByName('first-contentful-paint')[0].startTime, Whole: performance.now()})`, &at)

@@ -28,14 +28,18 @@ func (v *View) Capture(ctx context.Context, why func(model.UnitName) why.Answer)
 		word.See(s)
 	}
 	parts := page.Of(s)
-	entries, err := history.NewFollower(machine.HistoryDir(v.dir, v.model.UUID())).Next()
-	if err != nil {
+	runs, read := page.NewRuns(true), [][]history.Entry{}
+	if err := history.NewFollower(machine.HistoryDir(v.dir, v.model.UUID())).Next(page.MaxRuns, func(entries []history.Entry) {
+		runs.Note(entries)
+		read = append(read, entries)
+	}); err != nil {
 		return w, errors.Trace(err)
 	}
-	var runs page.Runs
-	came, _ := runs.Add(entries)
-	for key, run := range came {
-		parts[key] = run
+	for _, entries := range read {
+		came, _ := runs.Add(entries)
+		for key, run := range came {
+			parts[key] = run
+		}
 	}
 	if w.Parts, err = parts.Encode(); err != nil {
 		return w, errors.Trace(err)

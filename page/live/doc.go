@@ -6,8 +6,9 @@
 // server-sent events. One that is slow gets several changes as one. While nobody looks,
 // the view doesn't either.
 //
-// [Handler] serves a view to who has its token, on loopback: other users of the host
-// can reach the port, and pages of other sites can have the browser ask for it. So each
-// request needs the token, as a cookie that only this page's requests carry, names a host
-// of loopback, and, where it changes something, comes from this page.
+// [Server] serves a view to who has its token, on loopback: other users of the host can
+// reach the port, and pages of other sites can have the browser ask for it. So each request
+// for what has a secret in it needs the token in a header, which only this page's requests
+// have: a cookie would go to other ports of the host too. Each request names a host of
+// loopback, and one that changes something comes from this page.
 package live

@@ -6,11 +6,14 @@ import (
 	"encoding/json"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/juju/errors"
 
+	"github.com/unitd/unitd/history"
+	"github.com/unitd/unitd/machine"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/page"
 )
@@ -36,6 +39,7 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("GET /files/{name}", s.file)
 	mux.HandleFunc("GET /events", s.events)
 	mux.HandleFunc("GET /unit", s.unit)
+	mux.HandleFunc("GET /run", s.run)
 	mux.HandleFunc("GET /lines", s.lines)
 	mux.HandleFunc("POST /mark", s.mark)
 	mux.HandleFunc("GET /changes", s.changes)
@@ -43,11 +47,9 @@ func (s *Server) Handler() http.Handler {
 	return s.guarded(mux)
 }
 
-// cookie is the name of the cookie with the token. Browsers send it to all ports of a
-// host, so that of each server has a name of its own.
-func (s *Server) cookie() string { return "unitd-" + s.Token[:8] }
-
-// guarded lets through who knows the token, and asks from where he may.
+// guarded lets through who asks for what has no secret in it, the page itself, and who knows
+// the token. A browser gets the token by the part of the address that it sends to nobody, and
+// keeps it for pages of this very port.
 func (s *Server) guarded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
@@ -58,13 +60,9 @@ func (s *Server) guarded(next http.Handler) http.Handler {
 			http.Error(w, "this page is served on loopback only", http.StatusForbidden)
 			return
 		}
-		if r.Method == http.MethodGet && r.URL.Path == "/" && s.knows(r.URL.Query().Get("token")) {
-			http.SetCookie(w, &http.Cookie{Name: s.cookie(), Value: s.Token, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
-			http.Redirect(w, r, "/", http.StatusSeeOther) // so that the token isn't in the address bar
-			return
-		}
-		if c, err := r.Cookie(s.cookie()); err != nil || !s.knows(c.Value) {
-			http.Error(w, "the token is missing or wrong: open the address that unitd has printed", http.StatusForbidden)
+		open := r.Method == http.MethodGet && (r.URL.Path == "/" || strings.HasPrefix(r.URL.Path, "/files/"))
+		if token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); !open && (!ok || !s.knows(token)) {
+			http.Error(w, "the token is missing or wrong: open the address that unitd has printed", http.StatusUnauthorized)
 			return
 		}
 		if origin := r.Header.Get("Origin"); r.Method != http.MethodGet && origin != "http://"+r.Host {
@@ -112,44 +110,78 @@ const together = 20 * time.Millisecond
 // connection that is no more is noticed.
 const alive = 15 * time.Second
 
-// events sends the view's events until the browser goes, or the server ends.
+// slow is how long a browser may take for what it is sent. One that takes longer gets all
+// anew when it asks again.
+const slow = 30 * time.Second
+
+// events sends the view's events until the browser goes, or the view ends.
 func (s *Server) events(w http.ResponseWriter, r *http.Request) {
-	flush, ok := w.(http.Flusher)
-	if !ok {
-		http.Error(w, "no events can be sent", http.StatusInternalServerError)
+	select {
+	case <-s.View.over:
+		http.Error(w, "the model can't be shown any more: it is gone, or its store is", http.StatusServiceUnavailable)
 		return
+	default:
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
+	control := http.NewResponseController(w)
+	send := func(parts ...[]byte) error {
+		if err := control.SetWriteDeadline(time.Now().Add(slow)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+			return errors.Trace(err)
+		}
+		for _, part := range parts {
+			if _, err := w.Write(part); err != nil {
+				return errors.Trace(err)
+			}
+		}
+		return errors.Trace(control.Flush())
+	}
 	watcher, end := s.View.Watch()
 	defer end()
 	for {
+		var err error
 		select {
 		case <-r.Context().Done():
 			return
+		case <-s.View.over:
+			return
 		case <-time.After(alive):
-			if _, err := w.Write([]byte(":\n\n")); err != nil {
-				return
-			}
+			err = send([]byte(":\n\n"))
 		case <-watcher.some:
-			b, err := json.Marshal(watcher.take())
-			if err != nil {
-				return
+			var b []byte
+			if b, err = json.Marshal(watcher.take()); err == nil {
+				err = send([]byte("data: "), b, []byte("\n\n"))
 			}
-			for _, part := range [][]byte{[]byte("data: "), b, []byte("\n\n")} {
-				if _, err := w.Write(part); err != nil {
-					return
-				}
-			}
-			flush.Flush()
 			select {
 			case <-r.Context().Done():
-				return
 			case <-time.After(together):
 			}
-			continue
 		}
-		flush.Flush()
+		if err != nil {
+			return
+		}
 	}
+}
+
+// run answers with all that there is of a run.
+func (s *Server) run(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	unit, err := model.ParseUnitName(q.Get("unit"))
+	number, nerr := strconv.ParseInt(q.Get("run"), 10, 64)
+	if err != nil || nerr != nil {
+		http.Error(w, "a unit and the number of a run are needed", http.StatusBadRequest)
+		return
+	}
+	entries, err := history.Read(machine.HistoryDir(s.View.dir, s.View.model.UUID()), unit)
+	for i := len(entries) - 1; i >= 0 && err == nil; i-- {
+		if e := entries[i]; e.Run == number && e.ID == q.Get("id") && string(e.Outcome) == q.Get("outcome") {
+			answer(w, page.Whole(e), nil)
+			return
+		}
+	}
+	if err == nil {
+		err = errors.NotFoundf("run %d of %s", number, unit)
+	}
+	answer(w, nil, err)
 }
 
 func (s *Server) unit(w http.ResponseWriter, r *http.Request) {

@@ -13,6 +13,7 @@ import (
 	"github.com/unitd/unitd/machine"
 	"github.com/unitd/unitd/page"
 	"github.com/unitd/unitd/state"
+	"github.com/unitd/unitd/state/store"
 )
 
 // View is the page of a model as it is now.
@@ -21,6 +22,7 @@ type View struct {
 	dir   string
 	word  func(context.Context) (machine.Word, error)
 	wake  chan struct{} // somebody has begun to look
+	over  chan struct{} // is closed once Run has ended
 
 	mu       sync.Mutex
 	all      page.Encoded
@@ -33,7 +35,7 @@ type View struct {
 func NewView(m *state.Model, dir string) *View {
 	word := func(ctx context.Context) (machine.Word, error) { return machine.Ask(ctx, dir) }
 	return &View{
-		model: m, dir: dir, word: word, wake: make(chan struct{}, 1), all: page.Encoded{}, watchers: map[*Watcher]bool{},
+		model: m, dir: dir, word: word, wake: make(chan struct{}, 1), over: make(chan struct{}), all: page.Encoded{}, watchers: map[*Watcher]bool{},
 	}
 }
 
@@ -44,115 +46,204 @@ const (
 	// settled is how long after the last change it does so less often.
 	settled   = 2 * time.Second
 	leisurely = time.Second
+	// patience is how long it waits after the store couldn't be read.
+	patience = 5 * time.Second
 )
 
-// Run keeps the view up to date until ctx ends, or the store can't be read. Errors of
-// histories, of the log and of the agent, which may come and go, are no end of it.
+// Run is called once. It keeps the view up to date until ctx ends, the model is gone, or its store was closed.
+// While the store can't be read, the view says so and tries again. Errors of histories, of
+// the log and of the agent, which may come and go, are no end of it.
 func (v *View) Run(ctx context.Context) error {
+	defer close(v.over)
 	ctx, cancel := context.WithCancel(ctx)
+	var beside sync.WaitGroup
+	defer beside.Wait()
 	defer cancel()
-	var log sync.WaitGroup
-	defer log.Wait()
-	defer cancel()
-	log.Go(func() { _ = debuglog.Follow(ctx, machine.LogPath(v.dir, v.model.UUID()), v.line, nil) })
+	beside.Go(func() { _ = debuglog.Follow(ctx, machine.LogPath(v.dir, v.model.UUID()), v.line, nil) })
 	changes, err := v.model.Watch(ctx, 0)
 	if err != nil {
 		return errors.Trace(err)
 	}
-	l := looker{view: v, histories: history.NewFollower(machine.HistoryDir(v.dir, v.model.UUID()))}
-	last := time.Now()
-	for {
+	l := &looker{view: v, histories: history.NewFollower(machine.HistoryDir(v.dir, v.model.UUID())), runs: page.NewRuns(false), said: "-"}
+	beside.Go(func() { l.listen(ctx) })
+	for last := time.Now(); ; {
+		pause := leisurely
 		if v.watched() {
-			changed, err := l.look(ctx)
-			if err != nil {
-				return errors.Trace(err)
-			}
-			if changed {
-				last = time.Now()
-			}
-		}
-		var again <-chan time.Time
-		if v.watched() {
-			every := glance
-			if time.Since(last) > settled {
-				every = leisurely
-			}
-			again = time.After(every)
-		}
-		select {
-		case _, more := <-changes:
-			if !more {
+			changed, took, err := l.look(ctx)
+			l.next = time.Now().Add(took)
+			switch {
+			case ctx.Err() != nil:
 				return errors.Trace(ctx.Err())
+			case errors.Is(err, errors.NotFound) || errors.Is(err, store.ErrClosed):
+				return errors.Trace(err)
+			case err != nil:
+				l.stale = true
+				pause = patience
+			case changed || time.Since(last) < settled:
+				if changed {
+					last = time.Now()
+				}
+				pause = max(glance, 2*took)
 			}
-			l.stale = true
-		case <-v.wake:
-			l.stale = true
-		case <-again:
+			v.trouble(err)
+		}
+		if err := l.wait(ctx, changes, pause); err != nil {
+			return errors.Trace(err)
 		}
 	}
 }
 
-// looker is the part of a view that Run alone uses.
+// looker is the part of a view that Run alone uses, but for what the agent says.
 type looker struct {
 	view      *View
 	histories *history.Follower
-	runs      page.Runs
+	runs      *page.Runs
 	// statuses are those parts of the page that are of the status.
 	statuses page.Encoded
-	word     string
-	stale    bool // the model has changed since it was read
+	said     string // what the agent had said when the status was read
+	stale    bool   // the model has changed since it was read
+	// next is when it may be read again: half of the time nothing is read.
+	next time.Time
+
+	mu   sync.Mutex
+	word machine.Word
 }
 
-// look brings the view up to date, and says whether anything has changed.
-func (l *looker) look(ctx context.Context) (bool, error) {
-	v := l.view
-	word, said, err := l.ask(ctx)
+// wait waits until there is something new to look at, or for so long. What has changed by
+// then is looked at once, however often it was told.
+func (l *looker) wait(ctx context.Context, changes <-chan state.Change, pause time.Duration) error {
+	var again <-chan time.Time
+	if l.view.watched() {
+		timer := time.NewTimer(pause)
+		defer timer.Stop()
+		again = timer.C
+	}
+	select {
+	case _, more := <-changes:
+		if !more {
+			return errors.Trace(firstOf(ctx.Err(), store.ErrClosed))
+		}
+		l.stale = true
+	case <-l.view.wake:
+		l.stale = true
+	case <-again:
+	}
+	select {
+	case <-time.After(time.Until(l.next)):
+	case <-l.view.wake:
+		l.stale = true
+	}
+	for {
+		select {
+		case _, more := <-changes:
+			if !more {
+				return errors.Trace(firstOf(ctx.Err(), store.ErrClosed))
+			}
+		default:
+			return nil
+		}
+	}
+}
+
+func firstOf(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// listen asks the agent how it is while somebody looks. One that is slow to answer is taken
+// as it was.
+func (l *looker) listen(ctx context.Context) {
+	for {
+		if l.view.watched() {
+			if word, err := l.view.word(ctx); err == nil {
+				l.mu.Lock()
+				l.word = word
+				l.mu.Unlock()
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(glance):
+		}
+	}
+}
+
+// look brings the view up to date, and says whether anything has changed, and how long it
+// took to read the model.
+func (l *looker) look(ctx context.Context) (changed bool, took time.Duration, err error) {
+	l.mu.Lock()
+	word := l.word
+	l.mu.Unlock()
+	b, err := json.Marshal([]any{word.Trouble, word.Units[l.view.model.UUID()], word.Images})
 	if err != nil {
-		return false, errors.Trace(err)
+		return false, 0, errors.Trace(err)
 	}
 	delta := page.Delta{Set: page.Encoded{}}
-	if l.stale || said != l.word {
-		l.stale, l.word = false, said
-		s, err := v.model.Status(ctx)
+	if l.stale || string(b) != l.said {
+		began := time.Now()
+		l.stale, l.said = false, string(b)
+		s, err := l.view.model.Status(ctx)
 		if err != nil {
-			return false, errors.Trace(err)
+			return false, 0, errors.Trace(err)
 		}
 		word.See(s)
 		now, err := page.Of(s).Encode()
 		if err != nil {
-			return false, errors.Trace(err)
+			return false, 0, errors.Trace(err)
 		}
 		delta = now.Since(l.statuses)
 		l.statuses = now
+		took = time.Since(began)
 	}
-	if entries, err := l.histories.Next(); err == nil && len(entries) > 0 {
-		came, gone := l.runs.Add(entries)
-		runs, err := came.Encode()
+	if err := l.ran(&delta); err != nil {
+		return false, took, errors.Trace(err)
+	}
+	if delta.Empty() {
+		return false, took, nil
+	}
+	l.view.publish(delta)
+	return true, took, nil
+}
+
+// ran adds the runs that have ended meanwhile. A history that can't be read now is read
+// later.
+func (l *looker) ran(delta *page.Delta) error {
+	var came [][]history.Entry
+	_ = l.histories.Next(page.MaxRuns, func(entries []history.Entry) {
+		l.runs.Note(entries)
+		came = append(came, entries)
+	})
+	for _, entries := range came {
+		set, gone := l.runs.Add(entries)
+		runs, err := set.Encode()
 		if err != nil {
-			return false, errors.Trace(err)
+			return errors.Trace(err)
 		}
 		for key, run := range runs {
 			delta.Set[key] = run
 		}
 		delta.Gone = append(delta.Gone, gone...)
 	}
-	if delta.Empty() {
-		return false, nil
-	}
-	v.publish(delta)
-	return true, nil
+	return nil
 }
 
-// ask asks the agent how it is; said is all of that. One that is slow to answer is taken
-// as it was.
-func (l *looker) ask(ctx context.Context) (word machine.Word, said string, err error) {
-	word, err = l.view.word(ctx)
-	if err != nil {
-		if ctx.Err() != nil {
-			return word, "", errors.Trace(ctx.Err())
+// trouble has the page say that the model can't be read; nil: it can.
+func (v *View) trouble(err error) {
+	v.mu.Lock()
+	_, said := v.all["trouble"]
+	v.mu.Unlock()
+	switch {
+	case err == nil && said:
+		v.publish(page.Delta{Gone: []string{"trouble"}})
+	case err != nil:
+		b, merr := json.Marshal(err.Error())
+		if merr == nil {
+			v.publish(page.Delta{Set: page.Encoded{"trouble": b}})
 		}
-		return machine.Word{}, "silent", nil
 	}
-	b, err := json.Marshal(word)
-	return word, string(b), errors.Trace(err)
 }

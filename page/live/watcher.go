@@ -76,7 +76,7 @@ func (v *View) publish(d page.Delta) {
 		delete(v.all, key)
 	}
 	for w := range v.watchers {
-		w.pending.Delta = w.pending.Then(d)
+		w.pending.Delta = w.pending.And(d)
 		w.poke()
 	}
 }
