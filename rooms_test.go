@@ -109,7 +109,7 @@ var rooms = []room{
 	{"why", anything, []string{"hooks", "hooks/runner", "machine", "model", "state", "uniter/journal", "uniter/resolver"}},
 	{"opsstate", anything, nil},
 	{"page", pure, []string{"debuglog", "history", "model", "state", "why"}},
-	{"page/live", anything, []string{"debuglog", "durable", "history", "machine", "model", "opsstate", "page", "state", "why"}},
+	{"page/live", anything, []string{"debuglog", "durable", "history", "machine", "model", "opsstate", "page", "state", "state/store", "why"}},
 	{"page/browser", anything, nil},
 	{"telemetry", anything, []string{"history", "machine", "model", "state/store"}},
 	{"top", anything, []string{"debuglog", "model", "page", "render"}},

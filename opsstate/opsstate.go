@@ -1,7 +1,7 @@
 // Package opsstate reads what charms written with Ops have put off: the events that they
 // have deferred, which Ops gives them again before the next one. Ops keeps them in an SQLite
 // file in the charm's directory or, where the charm wants that, in the unit's state in the
-// model. Source: docs/spec/ops-needs.md, "Deferred events".
+// model. Source: docs/spec/ops-needs.md §5.
 package opsstate
 
 import (
