@@ -19,12 +19,12 @@ func (a statusVerbs) topCmd() *cobra.Command {
 	return &cobra.Command{
 		Use:   "top",
 		Short: "Show the model in this terminal, as it is and as it changes",
-		Long: `Show the units of the model with what they are at, and below them the newest hook runs,
-the log, or a timeline. Ctrl-C or q ends it.
+		Long: `Show the model's units and what they are doing. Below them, show the newest hook
+runs, the log, or a timeline. Press Ctrl-C or q to end it.
 
-Keys: up and down choose a unit, Tab shows what is next below, f what concerns the
-chosen unit alone, + and - zoom the timeline, / filters units by words in their names
-and statuses.`,
+Keys: up and down choose a unit. Tab switches between hook runs, log and timeline.
+f shows only what concerns the chosen unit. + and - zoom the timeline. / filters
+units by words in their names and statuses.`,
 		Example: "  unitd top\n  unitd top --model staging",
 		Args:    Args(0, 0, ""),
 		RunE:    func(*cobra.Command, []string) error { return a.top() },

@@ -39,7 +39,7 @@ type uiFlags struct {
 // declare declares the flags: of the verb ui by their own names, of others by names that
 // begin with "ui".
 func (f *uiFlags) declare(cmd *cobra.Command, prefix string) {
-	cmd.Flags().IntVar(&f.port, prefix+"port", 0, "the port to serve the page on (0: one that is free)")
+	cmd.Flags().IntVar(&f.port, prefix+"port", 0, "the port to serve the page on (0: any free port)")
 	cmd.Flags().BoolVar(&f.write, prefix+"write", false, "let the page change the model: resolve, run actions, set options, add units")
 	cmd.Flags().BoolVar(&f.open, prefix+"open", false, "open the page in this desktop's browser")
 }
@@ -79,13 +79,13 @@ func (a statusVerbs) uiCmd() *cobra.Command {
 		Short: "Show the model in a browser, as it is and as it changes",
 		Long: `Serve a page that shows the model as it changes: applications, units and relations,
 when hooks ran and which followed from which, what they called and logged, databags,
-configuration, secrets without their content, and what holds each unit up. It goes on
-until Ctrl-C.
+configuration, secrets without their content, and what holds each unit up. Press
+Ctrl-C to end it.
 
 The page is served on loopback, to whoever has the address with its token. Without
---write it changes nothing. It shows the hooks of this host's units, and needs no
-network. With --file it is written to a file as it is now: all of the model is in
-that file, databags with their passwords too.`,
+--write, it changes nothing. It shows the hooks of this host's units, and needs no
+network. --file writes the page as it is now to a file. That file has all of the
+model, including passwords in databags.`,
 		Example: `  unitd ui
   unitd ui --port 8080 --write
   unitd ui --open
@@ -115,7 +115,7 @@ that file, databags with their passwords too.`,
 		},
 	}
 	f.declare(cmd, "")
-	cmd.Flags().StringVar(&file, "file", "", "write the page as it is now to this file, which needs no server, and end")
+	cmd.Flags().StringVar(&file, "file", "", "write the page as it is now to this file, which needs no server, then end")
 	return cmd
 }
 
