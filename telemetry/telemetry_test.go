@@ -123,7 +123,9 @@ func stable(body string) string {
 
 func TestWhatCannotBeLookedAtHidesNothingElse(t *testing.T) {
 	t.Parallel()
-	m := newMeter(t, func(context.Context) (telemetry.Sight, error) { return telemetry.Sight{}, errors.New("the store\nis away") })
+	m := newMeter(t, func(context.Context) (telemetry.Sight, error) {
+		return telemetry.Sight{}, errors.New("the store\nis away")
+	})
 	m.Observe(machine.Event{Kind: machine.HookRun, Unit: "shop/0", Run: history.Entry{Outcome: history.Committed}})
 	code, body, header := ask(t, &telemetry.Server{Meter: m}, "/metrics", "")
 	if code != 200 || !strings.Contains(body, "unitd_hook_duration_seconds_count") || !strings.Contains(header.Get("X-Unitd-Incomplete"), "the store is away") {
