@@ -215,19 +215,13 @@ func (a statusVerbs) whyIn(ctx context.Context, m *state.Model, dir string, unit
 	}
 	here := dir != own || a.Here(m, unit) == nil // a private model is all here
 	var word *machine.Word
-	if w, err := machine.Ask(ctx, dir); err == nil && here {
+	if w, err := machine.Ask(ctx, dir); err == nil {
 		word = &w
 	}
-	now, err := a.now()
+	answer, err := a.whyWhere(ctx, m, dir, unit, word, here)
 	if err != nil {
 		return why.Answer{}
 	}
-	f, err := why.Look(ctx, m, dir, unit, word, now)
-	if err != nil {
-		return why.Answer{}
-	}
-	f.Elsewhere = !here
-	answer := why.Say(f)
 	answer.Sentence = a.sourcesIn(m, dir).Text(unit.Tag(), answer.Sentence)
 	return answer
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 
 	"github.com/juju/errors"
@@ -99,15 +100,19 @@ func (a statusVerbs) whyUnit(m *state.Model, unit model.UnitName, word *machine.
 	if err != nil {
 		return why.Answer{}, err
 	}
+	return a.whyWhere(a.Context(), m, dir, unit, word, a.Here(m, unit) == nil)
+}
+
+// whyWhere says what holds a unit whose agent works in dir; here: that is on this host.
+func (a statusVerbs) whyWhere(ctx context.Context, m *state.Model, dir string, unit model.UnitName, word *machine.Word, here bool) (why.Answer, error) {
 	now, err := a.now()
 	if err != nil {
 		return why.Answer{}, err
 	}
-	here := a.Here(m, unit) == nil
 	if !here {
 		word = nil
 	}
-	f, err := why.Look(a.Context(), m, dir, unit, word, now)
+	f, err := why.Look(ctx, m, dir, unit, word, now)
 	f.Elsewhere = !here
 	return why.Say(f), err
 }

@@ -76,13 +76,13 @@
       await new Promise(done => setTimeout(done, Math.max(0, of.at + 500 - Date.now())));
       if (asked !== of || U.chosen !== 'unit/' + of.unit) break;
       of.at = Date.now();
-      await show1(of);
+      await showDetail(of);
       if (!of.again) break;
     }
     of.busy = false;
   }
 
-  async function show1({unit: name, more: into}) {
+  async function showDetail({unit: name, more: into}) {
     let d;
     try { d = await U.detail(name); } catch (e) { into.replaceChildren(U.h('p', {class: 'hint'}, e.message)); return; }
     const value = o => o.value === null || o.value === undefined ? '' : String(o.value);

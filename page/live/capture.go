@@ -24,7 +24,7 @@ func (v *View) Capture(ctx context.Context, why func(model.UnitName) why.Answer)
 	if err != nil {
 		return w, errors.Trace(err)
 	}
-	if word, err := v.word(ctx); err == nil {
+	if word, err := machine.Ask(ctx, v.dir); err == nil {
 		word.See(s)
 	}
 	parts := page.Of(s)

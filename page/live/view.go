@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"sync"
@@ -20,7 +21,6 @@ import (
 type View struct {
 	model *state.Model
 	dir   string
-	word  func(context.Context) (machine.Word, error)
 	wake  chan struct{} // somebody has begun to look
 	over  chan struct{} // is closed once Run has ended
 
@@ -33,9 +33,8 @@ type View struct {
 // NewView makes a view of a model whose agent, if one runs, works in dir (see
 // machine.Config.Dir). Nothing is read before Run.
 func NewView(m *state.Model, dir string) *View {
-	word := func(ctx context.Context) (machine.Word, error) { return machine.Ask(ctx, dir) }
 	return &View{
-		model: m, dir: dir, word: word, wake: make(chan struct{}, 1), over: make(chan struct{}), all: page.Encoded{}, watchers: map[*Watcher]bool{},
+		model: m, dir: dir, wake: make(chan struct{}, 1), over: make(chan struct{}), all: page.Encoded{}, watchers: map[*Watcher]bool{},
 	}
 }
 
@@ -121,7 +120,7 @@ func (l *looker) wait(ctx context.Context, changes <-chan state.Change, pause ti
 	select {
 	case _, more := <-changes:
 		if !more {
-			return errors.Trace(firstOf(ctx.Err(), store.ErrClosed))
+			return errors.Trace(cmp.Or(ctx.Err(), error(store.ErrClosed)))
 		}
 		l.stale = true
 	case <-l.view.wake:
@@ -137,7 +136,7 @@ func (l *looker) wait(ctx context.Context, changes <-chan state.Change, pause ti
 		select {
 		case _, more := <-changes:
 			if !more {
-				return errors.Trace(firstOf(ctx.Err(), store.ErrClosed))
+				return errors.Trace(cmp.Or(ctx.Err(), error(store.ErrClosed)))
 			}
 		default:
 			return nil
@@ -145,21 +144,12 @@ func (l *looker) wait(ctx context.Context, changes <-chan state.Change, pause ti
 	}
 }
 
-func firstOf(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // listen asks the agent how it is while somebody looks. One that is slow to answer is taken
 // as it was.
 func (l *looker) listen(ctx context.Context) {
 	for {
 		if l.view.watched() {
-			if word, err := l.view.word(ctx); err == nil {
+			if word, err := machine.Ask(ctx, l.view.dir); err == nil {
 				l.mu.Lock()
 				l.word = word
 				l.mu.Unlock()
