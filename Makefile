@@ -205,7 +205,7 @@ bench-compare: ## the main benchmarks at OLD, a revision of git, and as the tree
 # clones share, and put there whole.
 VENVS ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/unitd-tests
 REQUIREMENTS = testcharms/opsy/requirements.txt testcharms/testdata/requirements-ops2.txt testcharms/testdata/requirements-charmhelpers.txt \
-	testcharms/testdata/requirements-opstesting.txt \
+	testcharms/testdata/requirements-opstesting.txt testcharms/testdata/requirements-opstracing.txt \
 	kube/testdata/requirements-lightkube.txt \
 	page/testdata/requirements-axe.txt \
 	pebble/testdata/requirements-pytest.txt \
@@ -221,6 +221,7 @@ venv:
 			$$pip -r testcharms/opsy/requirements.txt; \
 			$$pip --target "$$new/ops2" -r testcharms/testdata/requirements-ops2.txt; \
 			$$pip --target "$$new/opstesting" -r testcharms/testdata/requirements-opstesting.txt; \
+			$$pip --target "$$new/opstracing" -r testcharms/testdata/requirements-opstracing.txt; \
 			$$pip --target "$$new/charmhelpers" -r testcharms/testdata/requirements-charmhelpers.txt; \
 			$$pip --target "$$new/lightkube" -r kube/testdata/requirements-lightkube.txt; \
 			$$pip --target "$$new/axe" --no-deps -r page/testdata/requirements-axe.txt; \

@@ -127,7 +127,7 @@ func (h *Host) Open() (*state.Controller, error) {
 	if h.between != nil {
 		seen = h.between(s)
 	}
-	controller := state.NewController(seen, c).WithSealer(Sealer(keys)).WithCommand(h.command).WithName(here.Name)
+	controller := state.NewController(seen, c).WithSealer(Sealer(keys)).WithCommand(h.command).WithName(here.Name).WithCause(caused())
 	place, err := h.StoreName()
 	if err == nil && !strings.HasPrefix(place, etcd.Scheme) {
 		controller = controller.WithOneHost()

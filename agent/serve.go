@@ -32,6 +32,9 @@ type Options struct {
 	// Listen says where metrics and health are served; without an address they aren't, and
 	// nothing is measured.
 	Listen telemetry.Listen
+	// OTLP says where traces, metrics and logs are sent; without an endpoint it is what the
+	// environment says, or nothing.
+	OTLP telemetry.OTLP
 }
 
 // hooksVariable says how many hooks begin at once, also for agents that commands start.
@@ -72,11 +75,11 @@ func (h *Host) Serve(o Options) error {
 	if err != nil {
 		return err
 	}
-	attach, end, err := h.measure(o.Listen)
+	measured, err := h.Measure(o)
 	if err != nil {
 		return err
 	}
-	defer end()
+	defer measured.End()
 	c, err := h.Config()
 	if err != nil {
 		return err
@@ -101,7 +104,7 @@ func (h *Host) Serve(o Options) error {
 		c.Log.Info("the agent runs", "version", hooks.Version)
 		TellReady()
 	}
-	if err := attach(&c, joined != nil); err != nil {
+	if err := measured.Attach(&c, joined != nil); err != nil {
 		return err
 	}
 	err = h.ToDo(Run(h.ctx, c))
@@ -141,6 +144,7 @@ func (o Options) configure(c *machine.Config, joined *Joined) error {
 func Run(ctx context.Context, c machine.Config) error {
 	c.Reaper = runner.Adopt()
 	defer c.Reaper.Close()
+	c.Controller = c.Controller.WithCause("") // what the command does that began it is one thing, what the agent does another
 	return machine.Run(ctx, c)
 }
 

@@ -2,11 +2,15 @@ package agent
 
 import (
 	"context"
+	"log/slog"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/juju/errors"
+	"go.opentelemetry.io/otel/sdk/metric"
 	"golang.org/x/sys/unix"
 
 	"github.com/unitd/unitd/machine"
@@ -15,50 +19,124 @@ import (
 	"github.com/unitd/unitd/telemetry"
 )
 
-// measure has an agent be measured, and what was measured served, if somebody has asked for
-// that by Options.Listen. It is called before the store is opened; attach is to be called
-// with what the agent runs with, and end when it has ended.
-func (h *Host) measure(l telemetry.Listen) (attach func(c *machine.Config, joined bool) error, end func(), err error) {
-	if l.Address == "" {
-		return func(*machine.Config, bool) error { return nil }, func() {}, nil
+// otlpVariable is a collector's URL, also for agents that commands start.
+const otlpVariable = "UNITD_OTLP"
+
+// caused is the trace that a command is part of, by whoever has begun it; empty: none.
+func caused() string {
+	if by := os.Getenv("TRACEPARENT"); telemetry.ValidTraceparent(by) {
+		return by
 	}
-	if err := l.Check(); err != nil {
-		return nil, nil, Wrongf("%v", err)
+	return ""
+}
+
+// Measured is an agent that is measured; the zero value is one that isn't.
+type Measured struct {
+	listen telemetry.Listen
+	meter  *telemetry.Meter
+	sender *telemetry.Sender // nil: nothing is sent
+	sight  *sight
+	log    atomic.Pointer[slog.Logger]
+	end    func()
+}
+
+// Measure has an agent be measured and traced, and what that says served and sent, as far as
+// somebody has asked for it: by Listen and OTLP of the options, or by the environment. It is
+// called before the store is opened, to measure that as well; Attach and End follow.
+func (h *Host) Measure(of Options) (*Measured, error) {
+	l, o := of.Listen, of.OTLP
+	m := &Measured{listen: l, sight: &sight{}, end: func() {}}
+	if o.Endpoint == "" {
+		o.Endpoint = os.Getenv(otlpVariable)
 	}
-	s, built := &sight{}, Built()
-	meter, err := telemetry.NewMeter(telemetry.Version{Version: built.Version, Commit: built.Commit}, s.see)
-	if err != nil {
-		return nil, nil, errors.Trace(err)
+	if l.Address == "" && o.Endpoint == "" {
+		return m, nil
 	}
-	h.between = meter.Store
-	stop := func() {}
-	attach = func(c *machine.Config, joined bool) error {
-		s.dir, s.controller, s.joined = c.Dir, c.Controller, joined
-		var ready atomic.Bool
-		told := c.Ready
-		c.Ready = func() {
-			ready.Store(true)
-			if told != nil {
-				told()
-			}
+	if err := o.Check(); err != nil {
+		return nil, Wrongf("%v", err)
+	}
+	if l.Address != "" {
+		if err := l.Check(); err != nil {
+			return nil, Wrongf("%v", err)
 		}
-		observed := c.Observer
-		c.Observer = func(e machine.Event) {
-			meter.Observe(e)
-			if observed != nil {
-				observed(e)
-			}
-		}
-		address, end, err := l.Start(&telemetry.Server{Meter: meter, Ready: ready.Load, Well: s.well})
+	}
+	built := Built()
+	version := telemetry.Version{Version: built.Version, Commit: built.Commit}
+	var send []metric.Option
+	if o.Endpoint != "" {
+		host, _ := os.Hostname() // it goes without
+		s, err := o.Start(version, host, uuid.NewString(), m.unsent)
 		if err != nil {
-			return errors.Trace(err)
+			return nil, errors.Trace(err)
 		}
-		stop = end
-		c.Log.Info("metrics and health are served", "address", address)
+		m.sender, send, m.end = s, s.Metrics, s.End
+	}
+	meter, err := telemetry.NewMeter(version, m.sight.see, send...)
+	if err != nil {
+		m.end()
+		return nil, errors.Trace(err)
+	}
+	m.meter, h.between = meter, meter.Store
+	return m, nil
+}
+
+// unsent says in the log that a collector can't be reached.
+func (m *Measured) unsent(err error) {
+	if log := m.log.Load(); log != nil {
+		log.Warn("cannot send all traces, metrics and logs to the collector", "err", err)
+	}
+}
+
+// Attach has what an agent runs with tell what it does. joined: it has the units of one
+// machine alone.
+func (m *Measured) Attach(c *machine.Config, joined bool) error {
+	if m.meter == nil {
 		return nil
 	}
-	return attach, func() { stop() }, nil
+	m.sight.dir, m.sight.controller, m.sight.joined = c.Dir, c.Controller, joined
+	m.log.Store(c.Log)
+	observers := []func(machine.Event){m.meter.Observe}
+	if s := m.sender; s != nil {
+		c.Tracer = s.Tracer
+		c.Log = slog.New(slog.NewMultiHandler(c.Log.Handler(), s.Log))
+		observers = append(observers, s.Observe)
+	}
+	if c.Observer != nil {
+		observers = append(observers, c.Observer)
+	}
+	c.Observer = func(e machine.Event) {
+		for _, o := range observers {
+			o(e)
+		}
+	}
+	if m.listen.Address == "" {
+		return nil
+	}
+	return errors.Trace(m.serve(c))
 }
+
+// serve serves metrics and health.
+func (m *Measured) serve(c *machine.Config) error {
+	var ready atomic.Bool
+	told := c.Ready
+	c.Ready = func() {
+		ready.Store(true)
+		if told != nil {
+			told()
+		}
+	}
+	address, end, err := m.listen.Start(&telemetry.Server{Meter: m.meter, Ready: ready.Load, Well: m.sight.well})
+	if err != nil {
+		return errors.Trace(err)
+	}
+	sent := m.end
+	m.end = func() { end(); sent() }
+	c.Log.Info("metrics and health are served", "address", address)
+	return nil
+}
+
+// End ends what serves and sends, once the agent has ended; what is left is sent before.
+func (m *Measured) End() { m.end() }
 
 // sight looks at how things are, for telemetry.
 type sight struct {

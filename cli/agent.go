@@ -32,7 +32,8 @@ first. Another one is refused for as long as that lives, and when it is gone unt
   UNITD_DATA=/var/lib/unitd unitd agent
   unitd agent --store /srv/model/store.db --join TOKEN
   unitd agent --store etcd://10.0.0.1:2379/unitd --takeover
-  unitd agent --listen 127.0.0.1:9464`,
+  unitd agent --listen 127.0.0.1:9464
+  unitd agent --otlp http://127.0.0.1:4318`,
 		Args: Args(0, 0, ""),
 		RunE: func(*cobra.Command, []string) error { return a.Serve(o) },
 	}
@@ -45,6 +46,7 @@ first. Another one is refused for as long as that lives, and when it is gone unt
 	cmd.Flags().StringVar(&o.Listen.Cert, "listen-cert", "", "serve them with this TLS certificate, a file in PEM")
 	cmd.Flags().StringVar(&o.Listen.Key, "listen-key", "", "the certificate's key, a file in PEM")
 	cmd.Flags().StringVar(&o.Listen.Token, "listen-token", "", "serve them to whoever has the token in this file")
+	cmd.Flags().StringVar(&o.OTLP.Endpoint, "otlp", "", "send traces, metrics and logs to the OpenTelemetry collector at this URL, for example http://127.0.0.1:4318; $UNITD_OTLP has the same effect")
 	cmd.Flags().BoolVar(&o.Debug, "debug", false, "let \"unitd debug-agent\" look into this process")
 	return cmd
 }

@@ -144,6 +144,11 @@ func (a upVerbs) upHere(m *state.Model, p *bundle.Plan, f upFlags) error {
 	if err != nil {
 		return err
 	}
+	measured, err := a.Measure(agent.Options{})
+	if err != nil {
+		return err
+	}
+	defer measured.End()
 	c, err := a.Config()
 	if err != nil {
 		return err
@@ -162,6 +167,9 @@ func (a upVerbs) upHere(m *state.Model, p *bundle.Plan, f upFlags) error {
 	defer func() { _ = page.end() }()
 	ctx, stop := context.WithCancel(a.Context())
 	defer stop()
+	if err := measured.Attach(&c, joined != nil); err != nil {
+		return err
+	}
 	unmark, err := agent.MarkForeground(c.Dir)
 	if err != nil {
 		return err

@@ -32,14 +32,16 @@ func (u *unit) commit(ctx context.Context, run uniter.Run, changes model.Changes
 	if run.Hook.Kind == hooks.StorageDetaching {
 		c.Detach = run.Hook.Storage
 	}
-	c.Boot, c.At = u.bootToLeave(), u.ranAt(run)
+	c.Boot, c.At, c.By = u.bootToLeave(), u.ranAt(run), u.traced.by(run.Number)
 	_ = u.at(ctx, PointCommit, run.Number, run.Hook, "")
 	give, err := u.desire.hold(ctx)
 	if err != nil {
 		return errors.Trace(err)
 	}
+	began := u.clock.Now()
 	err = u.model.CommitHook(ctx, c)
 	if err == nil {
+		u.traced.committed(began, u.clock.Now())
 		u.desire.overtake(false, true)
 	}
 	give()

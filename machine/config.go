@@ -111,6 +111,8 @@ type Config struct {
 	// in, while something is on its way from workload containers; nil: nobody waits
 	// for those.
 	Containers *Containers
+	// Tracer follows what hooks come from; nil: nobody does, and nothing of it is written.
+	Tracer Tracer
 	// Observer is told of hook runs, log lines and images as they happen; may be nil.
 	// It must be quick, and may be called many times at once.
 	Observer func(Event)

@@ -31,6 +31,7 @@ import (
 func (u *unit) runHook(ctx context.Context, run uniter.Run) uniter.Result {
 	entry := history.Entry{Unit: u.name, Run: run.Number, Hook: run.Hook, Charm: run.Local.Charm, Started: u.clock.Now(), Seen: u.seenRev}
 	entry.SetChanged(u.whatChanged(ctx, run))
+	u.trace(ctx, run, entry.Started)
 	calls := calls{began: time.Now(), entry: &entry, mask: &u.mask}
 	taking := u.take(run)
 	limited, verdict := u.limit(ctx, run.Limit)
@@ -382,7 +383,7 @@ func (u *unit) environ(run uniter.Run, contextID string, why model.Departure) []
 	if u.inPod != nil {
 		place.CloudAPI, place.Kubernetes = kube.Version, u.inPod.account.environ()
 	}
-	return append(append(hooks.Environ(run.Hook, place), u.environment...), u.runMark(run))
+	return slices.Concat(hooks.Environ(run.Hook, place), u.environment, u.traced.environ(), []string{u.runMark(run)})
 }
 
 // RunMark is a variable that all processes of a run have and no others: by it

@@ -72,6 +72,8 @@ type modelAgent struct {
 	endpoints map[model.RelationID][]model.Endpoint
 	// rolling are the applications that have units which wait for another pod.
 	rolling map[string]bool
+	// told is for Config.Tracer.
+	told told
 	// stuck are the names of directories that can't be removed.
 	stuck map[string]bool
 	wait  sync.WaitGroup
@@ -146,6 +148,9 @@ func (a *modelAgent) run(ctx context.Context) (err error) {
 		defer a.wait.Done()
 		a.commands.run(ctx)
 	}()
+	if err := a.rememberCauses(ctx); err != nil {
+		return errors.Trace(err)
+	}
 	if err := a.watch(ctx); err != nil {
 		return errors.Trace(err)
 	}

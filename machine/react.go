@@ -22,6 +22,7 @@ func (a *modelAgent) react(ctx context.Context, c state.Change) error {
 		return nil
 	}
 	a.dirty = true
+	a.tellCauses(ctx, c)
 	others, err := a.follow(ctx, c)
 	if err != nil {
 		return errors.Trace(err)

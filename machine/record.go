@@ -84,6 +84,7 @@ func (u *unit) recordEnded(e resolver.Ended) {
 	if u.observer != nil {
 		u.observer(Event{Kind: HookRun, Unit: u.name, Model: u.model.Name(), Run: entry})
 	}
+	u.traced.end(entry)
 	u.keepRecording(entry)
 }
 

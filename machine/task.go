@@ -67,6 +67,7 @@ func (u *unit) runTask(ctx context.Context, run uniter.Run) uniter.TaskResult {
 	u.ending.arm(cancel)
 	late := u.after(ctx, task, cancel)
 	entry := history.Entry{Unit: u.name, Run: run.Number, Hook: run.Hook, Started: u.clock.Now(), Seen: u.seenRev}
+	u.trace(ctx, run, entry.Started)
 	calls := calls{began: time.Now(), entry: &entry, mask: &u.mask}
 	if task.Kind == state.ActionTask { // of commands there is nothing to replay
 		u.taking = u.take(run)
@@ -160,8 +161,9 @@ func (u *unit) commitTask(ctx context.Context, run uniter.Run, res uniter.TaskRe
 	if c.Memory, err = json.Marshal(resolver.Remember(run.Local, nil)); err != nil {
 		return errors.Trace(err)
 	}
-	c.Boot, c.At = u.bootToLeave(), u.ranAt(run)
+	c.Boot, c.At, c.By = u.bootToLeave(), u.ranAt(run), u.traced.by(run.Number)
 	_ = u.at(ctx, PointCommit, run.Number, run.Hook, "")
+	began := u.clock.Now()
 	err = u.model.CommitTask(ctx, c)
 	switch {
 	case errors.Is(err, state.ErrNotLeader):
@@ -169,6 +171,7 @@ func (u *unit) commitTask(ctx context.Context, run uniter.Run, res uniter.TaskRe
 	case errors.Is(err, errNotWritten):
 		return errors.WithType(err, uniter.ErrUnreachable)
 	case err == nil:
+		u.traced.committed(began, u.clock.Now())
 		_ = u.at(ctx, PointCommitted, run.Number, run.Hook, "")
 		u.committedReboot(ctx, state.HookCommit{Changes: c.Changes})
 	}

@@ -146,6 +146,9 @@ type unit struct {
 	// ended.
 	doing  *doing
 	ending ending
+	// tracer is Config.Tracer; traced is the newest run.
+	tracer Tracer
+	traced traced
 	// running is what is known of the newest run beside what the journal has.
 	running *history.Entry
 	// notes are for the history, with the next run that ends.

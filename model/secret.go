@@ -199,6 +199,8 @@ type SecretRevision struct {
 	Revision int       `json:"revision"` // from 1
 	Created  time.Time `json:"created"`
 	Expires  time.Time `json:"expires,omitzero"`
+	// By is the traceparent of what has made it; empty: it wasn't traced.
+	By string `json:"by,omitempty"`
 }
 
 // Latest is the newest revision.

@@ -85,7 +85,7 @@ func (m *Model) at(uuid, name string) *Model {
 
 func (d docs) at(uuid, name string) docs { return docs{d.Reader, d.m.at(uuid, name)} }
 
-func (t *txn) at(uuid, name string) *txn { return &txn{t.docs.at(uuid, name), t.tx} }
+func (t *txn) at(uuid, name string) *txn { return &txn{t.docs.at(uuid, name), t.tx, t.by} }
 
 // half reads the other half of a relation across models; false: the relation has none, or it
 // isn't in the store.
@@ -103,7 +103,7 @@ func (d docs) half(r RelationDoc) (docs, RelationDoc, bool, error) {
 // half is docs.half for a transaction.
 func (t *txn) half(r RelationDoc) (*txn, RelationDoc, bool, error) {
 	other, half, there, err := t.docs.half(r)
-	return &txn{other, t.tx}, half, there, errors.Trace(err)
+	return &txn{other, t.tx, t.by}, half, there, errors.Trace(err)
 }
 
 // putRelation writes a relation, and what the other half has in common with it.

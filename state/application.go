@@ -198,7 +198,7 @@ func (t *txn) deploy(a DeployArgs) (units int, err error) {
 			wanted = 0
 		}
 	}
-	if err := t.put(configKey(app.Name), configDoc{Values: a.Config}); err != nil {
+	if err := t.put(configKey(app.Name), configDoc{Values: a.Config, By: t.by}); err != nil {
 		return 0, errors.Trace(err)
 	}
 	if err := t.give(&app, charm.Charm, a.Resources); err != nil {

@@ -42,6 +42,9 @@ type HookCommit struct {
 	// asks for a reboot it is noted in the unit's document: as long as it is the
 	// present one, the reboot is to come. Empty: nothing is noted.
 	Boot string
+	// By is the run's traceparent: what it has written says so, see Origin. Empty: it isn't
+	// traced.
+	By string
 	// At, where it is set, gets the store's revision that it was committed at; nothing if
 	// the run was stamped already.
 	At *int64
@@ -59,6 +62,7 @@ func (m *Model) CommitHook(ctx context.Context, c HookCommit) error {
 	}
 	stamped := false
 	rev, err := m.update(ctx, func(tx *txn) error {
+		tx.by = c.By
 		u, err := tx.unit(c.Unit)
 		stamped = u.Run >= c.Run
 		if err != nil || stamped {

@@ -76,7 +76,7 @@ func (m *Model) SetConfig(ctx context.Context, application string, set map[strin
 			delete(out, k)
 		}
 		maps.Copy(out, values)
-		return tx.put(configKey(application), configDoc{Values: out})
+		return tx.put(configKey(application), configDoc{Values: out, By: tx.by})
 	})
 	return errors.Trace(err)
 }

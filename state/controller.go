@@ -24,6 +24,7 @@ type Controller struct {
 	sealer Sealer
 	// command is what the command line is called, for people; name what the controller is.
 	command, name string
+	cause         string // see WithCause
 	// oneHost: the store is of one host, see WithOneHost.
 	oneHost bool
 	// manager is the agent that has the controller, see ManagedBy; nil: whoever.
@@ -43,6 +44,14 @@ func NewController(s store.Store, c clock.Clock) *Controller {
 func (c *Controller) WithCommand(name string) *Controller {
 	with := *c
 	with.command = name
+	return &with
+}
+
+// WithCause is the controller for somebody who is part of a trace: what is written has
+// this traceparent. See Origin.
+func (c *Controller) WithCause(traceparent string) *Controller {
+	with := *c
+	with.cause = traceparent
 	return &with
 }
 
@@ -115,7 +124,7 @@ func (c *Controller) AddModelOf(ctx context.Context, name string, kind ModelType
 		}
 		if values := identity.ForModels(HostRegion); len(values) > 0 {
 			m := c.open(info)
-			if err := (&txn{docs{tx, m}, tx}).put(modelConfigKey, values); err != nil {
+			if err := (&txn{docs{tx, m}, tx, m.by}).put(modelConfigKey, values); err != nil {
 				return errors.Trace(err)
 			}
 		}
@@ -137,7 +146,7 @@ func putInfo(tx store.Tx, info ModelInfo) error {
 
 func (c *Controller) open(info ModelInfo) *Model {
 	info.controller = c.name
-	return &Model{info: info, store: c.store, clock: c.clock, sealer: c.sealer, command: c.command, oneHost: c.oneHost, managed: c.manager, charms: c.charms.of(info.UUID)}
+	return &Model{info: info, store: c.store, clock: c.clock, sealer: c.sealer, command: c.command, by: c.cause, oneHost: c.oneHost, managed: c.manager, charms: c.charms.of(info.UUID)}
 }
 
 // Models are all models by name.

@@ -209,6 +209,7 @@ type RelationDoc struct {
 	Since time.Time `json:"since"`
 	// Across: it is one half of a relation across models.
 	Across *Counterpart `json:"across,omitempty"`
+	By     string       `json:"by,omitempty"` // see Origin
 }
 
 // Scope is the relation's scope: container if either endpoint says so.
@@ -255,12 +256,14 @@ type settingsDoc struct {
 	Version int            `json:"version"`
 	Values  model.Settings `json:"values"`
 	Moved   moved          `json:"moved,omitempty"`
+	By      string         `json:"by,omitempty"` // see Origin
 }
 
 // configDoc has the options of an application that were set. Numbers are read
 // as json.Number, which the option's Coerce turns into its type.
 type configDoc struct {
 	Values map[string]any `json:"values"`
+	By     string         `json:"by,omitempty"` // see Origin
 }
 
 // UnmarshalJSON keeps every digit of a number.

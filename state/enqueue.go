@@ -50,7 +50,7 @@ func (m *Model) Enqueue(ctx context.Context, summary string, requests []TaskRequ
 		if err != nil {
 			return errors.Trace(err)
 		}
-		op = OperationDoc{ID: strconv.Itoa(first), Summary: summary, Enqueued: tx.now()}
+		op = OperationDoc{ID: strconv.Itoa(first), Summary: summary, Enqueued: tx.now(), By: tx.by}
 		tasks = nil
 		var refused []string
 		for i, r := range requests {

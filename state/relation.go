@@ -13,7 +13,7 @@ import (
 // newRelation is a relation between endpoints, with the next id.
 func (t *txn) newRelation(eps []model.Endpoint) (RelationDoc, error) {
 	n, err := t.next("relation")
-	return RelationDoc{ID: model.RelationID(n), Key: model.RelationKey(eps), Endpoints: eps, Since: t.now()}, errors.Trace(err)
+	return RelationDoc{ID: model.RelationID(n), Key: model.RelationKey(eps), Endpoints: eps, Since: t.now(), By: t.by}, errors.Trace(err)
 }
 
 // addRelation writes a new relation, which its applications' counts are the

@@ -252,7 +252,7 @@ func (t *txn) layOver(key string, change model.Settings) (doc settingsDoc, chang
 	}
 	doc.Version++
 	doc.Moved = doc.Moved.after(doc.Values, values, doc.Version)
-	doc.Values = values
+	doc.Values, doc.By = values, t.by
 	return doc, true, t.put(key, doc)
 }
 

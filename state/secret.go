@@ -287,7 +287,7 @@ func (t *txn) addRevision(s *model.SecretInfo, c model.SecretChange) error {
 			return errors.Trace(err)
 		}
 		s.Made = next
-		s.Revisions = append(s.Revisions, model.SecretRevision{Revision: next, Created: t.now()})
+		s.Revisions = append(s.Revisions, model.SecretRevision{Revision: next, Created: t.now(), By: t.by})
 		s.Updated = t.now()
 	}
 	if len(s.Revisions) == 0 {

@@ -50,6 +50,7 @@ type OperationDoc struct {
 	Tasks    []string  `json:"tasks,omitempty"`
 	Fail     string    `json:"fail,omitempty"`
 	Enqueued time.Time `json:"enqueued"`
+	By       string    `json:"by,omitempty"` // see Origin
 }
 
 // TaskDoc is the document of a task. Operations and tasks draw their ids from

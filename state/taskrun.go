@@ -65,11 +65,12 @@ type TaskCommit struct {
 	// knows it.
 	Run  int64
 	Task string
-	// Changes, Memory, Boot and At are those of HookCommit.
+	// Changes, Memory, Boot, At and By are those of HookCommit.
 	Changes model.Changes
 	Memory  json.RawMessage
 	Boot    string
 	At      *int64
+	By      string
 	Outcome model.TaskOutcome
 }
 
@@ -80,6 +81,7 @@ type TaskCommit struct {
 func (m *Model) CommitTask(ctx context.Context, c TaskCommit) error {
 	stamped := false
 	rev, err := m.update(ctx, func(tx *txn) error {
+		tx.by = c.By
 		u, err := tx.unit(c.Unit)
 		stamped = c.Run != 0 && u.Run >= c.Run
 		if err != nil || stamped {

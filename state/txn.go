@@ -27,6 +27,8 @@ type Model struct {
 	sealer Sealer
 	// command is that of Controller.WithCommand.
 	command string
+	// by is that of Controller.WithCause.
+	by string
 	// oneHost is Controller.WithOneHost.
 	oneHost bool
 	// managed is whom the model must still be managed by for anything to change;
@@ -147,6 +149,7 @@ type docs struct {
 type txn struct {
 	docs
 	tx store.Tx
+	by string // what is written says so, see Origin
 }
 
 func (m *Model) view(ctx context.Context, fn func(r docs) error) (int64, error) {
@@ -155,7 +158,7 @@ func (m *Model) view(ctx context.Context, fn func(r docs) error) (int64, error) 
 
 func (m *Model) update(ctx context.Context, fn func(tx *txn) error, opts ...store.Option) (int64, error) {
 	rev, err := m.store.Update(ctx, func(tx store.Tx) error {
-		t := &txn{docs{tx, m}, tx}
+		t := &txn{docs{tx, m}, tx, m.by}
 		if err := t.managedBy(m.managed); err != nil {
 			return errors.Trace(err)
 		}

@@ -59,10 +59,10 @@ var (
 )
 
 // NewMeter measures from now on. see says how things are; it is called when somebody asks,
-// and what it can't tell is left out.
-func NewMeter(v Version, see func(context.Context) (Sight, error)) (*Meter, error) {
+// and what it can't tell is left out. more says where it is sent as well, see Sender.
+func NewMeter(v Version, see func(context.Context) (Sight, error), more ...sdk.Option) (*Meter, error) {
 	m := &Meter{reader: sdk.NewManualReader(), failed: map[model.UnitName]string{}}
-	meter := sdk.NewMeterProvider(sdk.WithReader(m.reader)).Meter("github.com/unitd/unitd")
+	meter := sdk.NewMeterProvider(append(more, sdk.WithReader(m.reader))...).Meter("github.com/unitd/unitd")
 	var failed error
 	note := func(err error) {
 		if failed == nil {

@@ -1,0 +1,64 @@
+package state
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/model"
+)
+
+// Origin says what a document comes from, for traces. Whoever writes databags, leader
+// settings, options, secrets, relations and operations as part of a trace leaves its
+// traceparent in them, so that the hooks that tell of them are part of the same trace, on
+// whatever host they run. Those that nobody traces don't have it.
+type Origin struct {
+	// By is the traceparent (https://www.w3.org/TR/trace-context/#traceparent-header) of the
+	// run or command that wrote the document last; empty: it isn't traced.
+	By string
+	// Rev is the store's revision at which it was written, and Made the one at which it was
+	// first there; 0: there is none.
+	Rev, Made int64
+}
+
+// Traced names a document that has an Origin.
+type Traced struct{ key string }
+
+// The documents that have an Origin.
+func TracedConfig(app string) Traced            { return Traced{configKey(app)} }
+func TracedLeaderSettings(app string) Traced    { return Traced{leaderSettingsKey(app)} }
+func TracedSecret(id model.SecretID) Traced     { return Traced{secretKey(id)} }
+func TracedRelation(id model.RelationID) Traced { return Traced{relationKey(id)} }
+func TracedOperation(id string) Traced          { return Traced{operationKey(id)} }
+func TracedBag(id model.RelationID, app string, unit model.UnitName) Traced {
+	return Traced{bagKey(id, app, unit)}
+}
+
+// Origin is where a document comes from; the zero Origin where there is none.
+func (m *Model) Origin(ctx context.Context, t Traced) (Origin, error) {
+	var o Origin
+	_, err := m.view(ctx, func(r docs) error {
+		o = Origin{}
+		kv, err := r.Get(m.prefix() + t.key)
+		if errors.Is(err, errors.NotFound) {
+			return nil
+		}
+		if err != nil {
+			return errors.Trace(err)
+		}
+		var doc struct {
+			By        string                 `json:"by"`
+			Revisions []model.SecretRevision `json:"revisions"`
+		}
+		if err := json.Unmarshal(kv.Value, &doc); err != nil {
+			return errors.Annotatef(err, "document %s", t.key)
+		}
+		o = Origin{By: doc.By, Rev: kv.Rev, Made: kv.CreateRev}
+		if n := len(doc.Revisions); n > 0 {
+			o.By = doc.Revisions[n-1].By
+		}
+		return nil
+	})
+	return o, errors.Trace(err)
+}
