@@ -111,6 +111,7 @@ var rooms = []room{
 	{"page", pure, []string{"debuglog", "history", "model", "state", "why"}},
 	{"page/live", anything, []string{"debuglog", "durable", "history", "machine", "model", "opsstate", "page", "state", "state/store", "why"}},
 	{"page/browser", anything, nil},
+	{"telemetry/collector", anything, nil},
 	{"telemetry", anything, []string{"history", "machine", "model", "state/store"}},
 	{"top", anything, []string{"debuglog", "model", "page", "render"}},
 	{"bases", anything, []string{"isolate", "model", "oci"}},

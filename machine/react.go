@@ -22,7 +22,6 @@ func (a *modelAgent) react(ctx context.Context, c state.Change) error {
 		return nil
 	}
 	a.dirty = true
-	a.tellCauses(ctx, c)
 	others, err := a.follow(ctx, c)
 	if err != nil {
 		return errors.Trace(err)
@@ -61,6 +60,7 @@ func (a *modelAgent) react(ctx context.Context, c state.Change) error {
 	if err := a.poke(ctx, c); err != nil {
 		return errors.Trace(err)
 	}
+	a.tellCauses(ctx, c) // when the units are on their way
 	if err := a.endCancelled(ctx, c); err != nil {
 		return errors.Trace(err)
 	}

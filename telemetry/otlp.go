@@ -10,7 +10,6 @@ import (
 
 	"github.com/juju/errors"
 	"go.opentelemetry.io/contrib/bridges/otelslog"
-	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/exporters/otlp/otlplog/otlploghttp"
 	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetrichttp"
@@ -18,6 +17,7 @@ import (
 	"go.opentelemetry.io/otel/log"
 	sdklog "go.opentelemetry.io/otel/sdk/log"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
@@ -54,8 +54,9 @@ type Sender struct {
 	// Log sends what the agent itself logs.
 	Log slog.Handler
 
-	lines log.Logger
-	ends  []func(context.Context) error
+	lines  log.Logger
+	ends   []func(context.Context) error
+	failed func(error)
 }
 
 // Start begins to send. host names this host, id this agent among others; failed is told,
@@ -64,11 +65,10 @@ func (o OTLP) Start(v Version, host, id string, failed func(error)) (_ *Sender, 
 	if err := o.Check(); err != nil {
 		return nil, err
 	}
-	otel.SetErrorHandler(otel.ErrorHandlerFunc(seldom(failed)))
 	of := resource.NewSchemaless(
 		attribute.String("service.name", "unitd"), attribute.String("service.version", v.Version), attribute.String("service.instance.id", id),
 		attribute.String("host.name", host), attribute.String("unitd.commit", v.Commit))
-	s := &Sender{}
+	s := &Sender{failed: seldom(failed)}
 	for _, begin := range []func(base string, of *resource.Resource) error{s.traces, s.metrics, s.logs} {
 		if err := begin(strings.TrimSuffix(o.Endpoint, "/"), of); err != nil {
 			s.End()
@@ -83,7 +83,7 @@ func (s *Sender) traces(base string, of *resource.Resource) error {
 	if err != nil {
 		return errors.Trace(err)
 	}
-	p := sdktrace.NewTracerProvider(sdktrace.WithBatcher(to), sdktrace.WithResource(of), sdktrace.WithIDGenerator(ids{}))
+	p := sdktrace.NewTracerProvider(sdktrace.WithBatcher(spans{to, s.failed}), sdktrace.WithResource(of), sdktrace.WithIDGenerator(ids{}))
 	s.ends = append(s.ends, p.Shutdown)
 	s.Tracer = NewTracer(p)
 	return nil
@@ -94,7 +94,7 @@ func (s *Sender) metrics(base string, of *resource.Resource) error {
 	if err != nil {
 		return errors.Trace(err)
 	}
-	r := sdkmetric.NewPeriodicReader(to)
+	r := sdkmetric.NewPeriodicReader(metrics{to, s.failed})
 	s.ends = append(s.ends, r.Shutdown)
 	s.Metrics = []sdkmetric.Option{sdkmetric.WithReader(r), sdkmetric.WithResource(of)}
 	return nil
@@ -105,7 +105,7 @@ func (s *Sender) logs(base string, of *resource.Resource) error {
 	if err != nil {
 		return errors.Trace(err)
 	}
-	p := sdklog.NewLoggerProvider(sdklog.WithProcessor(sdklog.NewBatchProcessor(to)), sdklog.WithResource(of))
+	p := sdklog.NewLoggerProvider(sdklog.WithProcessor(sdklog.NewBatchProcessor(lines{to, s.failed})), sdklog.WithResource(of))
 	s.ends = append(s.ends, p.Shutdown)
 	s.lines = p.Logger("github.com/unitd/unitd")
 	s.Log = otelslog.NewHandler("github.com/unitd/unitd/agent", otelslog.WithLoggerProvider(p))
@@ -172,4 +172,42 @@ func seldom(tell func(error)) func(error) {
 			tell(err)
 		}
 	}
+}
+
+// What sends says here what it can't send: the SDK would say it on stderr, each time.
+type (
+	spans struct {
+		sdktrace.SpanExporter
+		failed func(error)
+	}
+	metrics struct {
+		sdkmetric.Exporter
+		failed func(error)
+	}
+	lines struct {
+		sdklog.Exporter
+		failed func(error)
+	}
+)
+
+// ExportSpans is the SDK's SpanExporter's.
+func (s spans) ExportSpans(ctx context.Context, all []sdktrace.ReadOnlySpan) error {
+	return told(s.SpanExporter.ExportSpans(ctx, all), s.failed)
+}
+
+// Export is the SDK's metric Exporter's.
+func (m metrics) Export(ctx context.Context, all *metricdata.ResourceMetrics) error {
+	return told(m.Exporter.Export(ctx, all), m.failed)
+}
+
+// Export is the SDK's log Exporter's.
+func (l lines) Export(ctx context.Context, all []sdklog.Record) error {
+	return told(l.Exporter.Export(ctx, all), l.failed)
+}
+
+func told(err error, tell func(error)) error {
+	if err != nil {
+		tell(err)
+	}
+	return nil
 }

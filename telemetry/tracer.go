@@ -135,7 +135,10 @@ func (s *runSpan) Ended(e history.Entry, commit time.Time, took time.Duration) {
 		end = commit.Add(took)
 		span.End(trace.WithTimestamp(end))
 	}
-	s.span.SetAttributes(attribute.String("unitd.hook.outcome", string(e.Outcome)), attribute.Int("unitd.tool.calls", e.Tools), attribute.Int("process.exit.code", e.Exit), attribute.StringSlice("unitd.changed", e.Changed))
+	s.span.SetAttributes(attribute.String("unitd.hook.outcome", string(e.Outcome)), attribute.Int("unitd.tool.calls", e.Tools), attribute.Int("process.exit.code", e.Exit))
+	if len(e.Changed) > 0 {
+		s.span.SetAttributes(attribute.StringSlice("unitd.changed", e.Changed))
+	}
 	if e.Outcome != history.Committed {
 		s.span.SetStatus(codes.Error, e.Message)
 	}

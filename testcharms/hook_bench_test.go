@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
 	"github.com/unitd/unitd/testcharms"
 )
@@ -45,10 +46,10 @@ func BenchmarkOpsHook(b *testing.B) {
 		}
 		return time.Since(began)
 	}
-	warm.run(0) // the first ones show what is imported
+	warm.run("greeting", 0) // the first ones show what is imported
 	var colds, warms, imports, starts []time.Duration
 	for i := 1; b.Loop(); i++ {
-		colds, warms = append(colds, cold.run(i)), append(warms, warm.run(i))
+		colds, warms = append(colds, cold.run("greeting", i)), append(warms, warm.run("greeting", i))
 		imports, starts = append(imports, bare("import ops")), append(starts, bare("pass"))
 	}
 	b.ReportMetric(0, "ns/op")
@@ -60,31 +61,36 @@ func BenchmarkOpsHook(b *testing.B) {
 	b.ReportMetric(middle(colds)/middle(warms), "x-warm")
 }
 
-// opsHook is a unit of an Ops charm that is idle.
-type opsHook struct {
+// idleUnit is the one unit of a charm, which waits.
+type idleUnit struct {
 	*world
+	app     string
 	changes <-chan state.Change
 }
 
-func newOpsHook(b *testing.B, charm, warm string) opsHook {
+func newOpsHook(b *testing.B, charm, warm string) idleUnit {
 	w := newWorld(b)
 	w.must(w.model.SetModelConfig(w.ctx, map[string]string{state.WarmPython: warm}, nil))
+	return newIdleUnit(w, charm)
+}
+
+func newIdleUnit(w *world, charm string) idleUnit {
 	w.deploy(charm, 1)
 	w.settle()
 	changes, err := w.model.Watch(w.ctx, 0)
 	w.must(err)
-	return opsHook{w, changes}
+	return idleUnit{w, filepath.Base(charm), changes}
 }
 
-// run is how long config-changed takes.
-func (o opsHook) run(i int) time.Duration {
+// run is how long config-changed takes, once that option is set to another number.
+func (o idleUnit) run(option string, i int) time.Duration {
 	newest := func() int64 {
-		doc, err := o.model.Unit(o.ctx, "opsy/0")
+		doc, err := o.model.Unit(o.ctx, model.UnitName(o.app+"/0"))
 		o.must(err)
 		return doc.Run
 	}
 	before, began := newest(), time.Now()
-	o.set("opsy", fmt.Sprintf("greeting=%d", i))
+	o.set(o.app, fmt.Sprintf("%s=%d", option, i))
 	for newest() == before {
 		<-o.changes
 	}

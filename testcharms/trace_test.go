@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/unitd/unitd/telemetry/collector"
@@ -156,5 +158,114 @@ func (c *commands) metricsAndLogs(spans map[string]collector.Span) {
 	}
 	if !inRun || !ofAgent {
 		c.Errorf("lines of a run: %v, of the agent: %v", inRun, ofAgent)
+	}
+}
+
+// tracedCharm is a charm that Ops traces. What Ops has no way to be told it is told by three
+// lines: which span it is part of.
+const tracedCharm = `#!/usr/bin/env python3
+import os
+
+import ops
+from opentelemetry import context
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+
+class TracedCharm(ops.CharmBase):
+    def __init__(self, framework: ops.Framework):
+        super().__init__(framework)
+        ops.tracing.set_destination("@URL@/v1/traces", None)
+        framework.observe(self.on.start, self._on_start)
+
+    def _on_start(self, _: ops.StartEvent):
+        self.unit.status = ops.ActiveStatus()
+
+
+if __name__ == "__main__":
+    carrier = {"traceparent": os.environ.get("TRACEPARENT", "")}
+    context.attach(TraceContextTextMapPropagator().extract(carrier))
+    ops.main(TracedCharm)
+`
+
+// TestSpansOfOpsArePartOfTheHooksTrace: ops[tracing], in a collector of its own choice, is
+// below the span of its hook.
+func TestSpansOfOpsArePartOfTheHooksTrace(t *testing.T) {
+	t.Parallel()
+	packages := framework(t, "opstracing")
+	c := newCommands(t)
+	charm := t.TempDir()
+	for name, text := range map[string]string{
+		"metadata.yaml": "name: traced\nsummary: x\ndescription: x\n",
+		"dispatch":      "#!/bin/sh\nPYTHONPATH='" + packages + "' exec '" + python(t) + "' src/charm.py\n",
+		"src/charm.py":  strings.ReplaceAll(tracedCharm, "@URL@", c.URL),
+	} {
+		path := filepath.Join(charm, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.do("deploy", charm, "traced")
+	c.do("wait")
+	c.do("shutdown")
+	var hook, ops collector.Span
+	spans := c.Spans()
+	for _, s := range spans {
+		if s.Name == "start" && s.Service == "unitd" {
+			hook = s
+		}
+	}
+	for _, s := range spans {
+		if s.Name == "ops.main" && s.Parent == hook.ID {
+			ops = s
+		}
+	}
+	if hook.ID == "" || ops.Trace != hook.Trace || ops.Service != "traced" {
+		t.Errorf("of the hook %+v Ops has %+v", hook, ops)
+	}
+	if !slices.ContainsFunc(spans, func(s collector.Span) bool { return s.Parent == ops.ID && s.Trace == ops.Trace }) {
+		t.Error("Ops has nothing below its own span")
+	}
+}
+
+// TestATraceGoesOverMachines: options that were set on one host, a hook on it, and the hook
+// of a unit on another host that follows from its commit.
+func TestATraceGoesOverMachines(t *testing.T) {
+	t.Parallel()
+	c := newCommands(t)
+	c.do("deploy", testcharms.Copy(t, "ledger"), "ledger")
+	c.do("wait")
+	token := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(token, []byte(c.do("add-machine", "--quiet")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	store := filepath.Join(c.dir, "store.db")
+	other := exec.Command(unitd(t), "agent", "--store", store, "--join", "@"+token, "--otlp", c.URL)
+	other.Env = append(os.Environ(), "UNITD_DATA="+filepath.Join(t.TempDir(), "data"), "UNITD_ISOLATE=off")
+	if err := other.Start(); err != nil {
+		t.Fatal(err)
+	}
+	end := sync.OnceFunc(func() {
+		_ = other.Process.Signal(syscall.SIGTERM)
+		_ = other.Wait()
+	})
+	t.Cleanup(end)
+	c.do("deploy", testcharms.Copy(t, "shop"), "shop", "--to", "1")
+	c.do("integrate", "shop", "ledger")
+	c.do("wait")
+	c.do("config", "ledger", "port=4711")
+	c.do("wait")
+	end()
+	c.do("shutdown")
+	spans := c.Spans()
+	got := tree(spans, own(spans, "config ledger", "").Trace, "", func(s collector.Span) bool { return s.Attributes["unitd.tool.call"] == "" })
+	if want := `config ledger
+  ledger/0 config-changed
+    commit
+      shop/0 db-relation-changed
+        commit`; got != want {
+		t.Errorf("the trace is:\n%s\nand not:\n%s", got, want)
 	}
 }
