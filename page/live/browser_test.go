@@ -176,8 +176,8 @@ func TestHostThePageShowsTheShopAndAFailure(t *testing.T) {
 	if p.Eval(`location.href`, &address); strings.Contains(address, "token") {
 		t.Errorf("the token stays in %s", address)
 	}
-	p.Eval(`location.reload()`, nil) // it is kept for this tab
-	p.Wait(`document.querySelectorAll('.node').length === 2`)
+	p.Eval(`window.former = true; location.reload()`, nil) // it is kept for this tab
+	p.Wait(`!window.former && document.querySelectorAll('.node').length === 2`)
 
 	// An application, by the keyboard; then its unit, and what it was told.
 	p.Eval(`document.querySelector('[data-key="app/shop"]').focus()`, nil)
