@@ -25,12 +25,22 @@ type Origin struct {
 // Traced names a document that has an Origin.
 type Traced struct{ key string }
 
-// The documents that have an Origin.
-func TracedConfig(app string) Traced            { return Traced{configKey(app)} }
-func TracedLeaderSettings(app string) Traced    { return Traced{leaderSettingsKey(app)} }
-func TracedSecret(id model.SecretID) Traced     { return Traced{secretKey(id)} }
+// TracedConfig are an application's options.
+func TracedConfig(app string) Traced { return Traced{configKey(app)} }
+
+// TracedLeaderSettings are an application's leader settings.
+func TracedLeaderSettings(app string) Traced { return Traced{leaderSettingsKey(app)} }
+
+// TracedSecret is the newest revision of a secret.
+func TracedSecret(id model.SecretID) Traced { return Traced{secretKey(id)} }
+
+// TracedRelation is that there is a relation.
 func TracedRelation(id model.RelationID) Traced { return Traced{relationKey(id)} }
-func TracedOperation(id string) Traced          { return Traced{operationKey(id)} }
+
+// TracedOperation is an operation.
+func TracedOperation(id string) Traced { return Traced{operationKey(id)} }
+
+// TracedBag is the databag of a unit in a relation or, where unit is empty, of an application.
 func TracedBag(id model.RelationID, app string, unit model.UnitName) Traced {
 	return Traced{bagKey(id, app, unit)}
 }
