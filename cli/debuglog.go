@@ -13,6 +13,7 @@ import (
 	"github.com/unitd/unitd/debuglog"
 	"github.com/unitd/unitd/machine"
 	"github.com/unitd/unitd/render"
+	"github.com/unitd/unitd/state"
 	"github.com/unitd/unitd/terminal"
 )
 
@@ -30,7 +31,7 @@ func (a statusVerbs) debugLogCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "debug-log",
 		Short: "Show what hooks and agents have logged",
-		Long: `Show the log of the model. On a terminal it starts with the last lines and goes
+		Long: `Show the log of the model, of all its hosts. On a terminal it starts with the last lines and goes
 on with new ones until Ctrl-C; in a pipe it shows what there is and ends.
 
 An entity is a unit (shop/0), an application (shop: all its units), a machine
@@ -94,7 +95,15 @@ func (a statusVerbs) debugLog(limited bool, f logFlags) error {
 		_, err := io.WriteString(a.Out, render.LogLine(e, f.utc, f.date, colours)+"\n")
 		return errors.Trace(err)
 	}
-	if limited || f.noTail || !f.tail && !terminal.Is(a.Out) {
+	ends := limited || f.noTail || !f.tail && !terminal.Is(a.Out)
+	others, err := a.Others(m)
+	if err != nil {
+		return err
+	}
+	if len(others) > 0 {
+		return a.logOfAll(m, ends, f, show)
+	}
+	if ends {
 		last := newLast(f.limit, f.Filter, show)
 		if err := debuglog.ReadAll(path, last.add); err != nil {
 			return err
@@ -107,6 +116,25 @@ func (a statusVerbs) debugLog(limited bool, f logFlags) error {
 	}
 	last := newLast(begin, f.Filter, show)
 	if err := debuglog.Follow(a.Context(), path, last.add, last.flush); !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil
+}
+
+// logOfAll shows the logs of all hosts of the model.
+func (a statusVerbs) logOfAll(m *state.Model, ends bool, f logFlags, show func(debuglog.Entry) error) error {
+	l := &logOfHosts{base: a.base, model: m, filter: f.Filter, show: show}
+	newest := f.lines
+	if ends {
+		newest = f.limit
+	} else if f.replay {
+		newest = 0
+	}
+	own, others, err := l.existing(newest)
+	if err != nil || ends {
+		return err
+	}
+	if err := l.follow(a.Context(), own, others); !errors.Is(err, context.Canceled) {
 		return err
 	}
 	return nil

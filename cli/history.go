@@ -83,7 +83,12 @@ func (a statusVerbs) history(args []string, f historyFlags) error {
 	if err != nil {
 		return err
 	}
-	runs, err := a.runs(m, names)
+	where, err := a.places(m, names, ofHistory)
+	if err != nil {
+		return err
+	}
+	defer where.end()
+	runs, err := a.runs(m, where, names)
 	if err != nil {
 		return err
 	}
@@ -141,30 +146,30 @@ func (f *focus) now() (time.Time, error) {
 
 // runs are the runs of the units, or of all that have run any, in the order in
 // which they began.
-func (a statusVerbs) runs(m *state.Model, units []model.UnitName) ([]history.Entry, error) {
-	data, err := agent.DataDir()
-	if err != nil {
-		return nil, err
-	}
-	dir, all := machine.HistoryDir(data, m.UUID()), len(units) == 0
-	if all {
-		if units, err = history.Units(dir); err != nil {
-			return nil, err
-		}
-	}
+func (a statusVerbs) runs(m *state.Model, where places, units []model.UnitName) ([]history.Entry, error) {
 	var runs [][]history.Entry
-	for _, unit := range units {
-		own, err := history.Read(dir, unit)
-		if err != nil {
-			return nil, err
-		}
-		if len(own) == 0 && !all {
-			if err := a.Here(m, unit); err != nil {
+	found := map[model.UnitName]bool{}
+	for _, data := range where.dirs {
+		dir, named := machine.HistoryDir(data, m.UUID()), units
+		if len(units) == 0 {
+			var err error
+			if named, err = history.Units(dir); err != nil {
 				return nil, err
 			}
+		}
+		for _, unit := range named {
+			own, err := history.Read(dir, unit)
+			if err != nil {
+				return nil, err
+			}
+			found[unit] = found[unit] || len(own) > 0
+			runs = append(runs, own)
+		}
+	}
+	for _, unit := range units {
+		if !found[unit] {
 			return nil, errors.NewNotFound(nil, fmt.Sprintf("unit %q has run no hook in model %q", unit, m.Name()))
 		}
-		runs = append(runs, own)
 	}
 	return history.Merge(runs...), nil
 }

@@ -32,7 +32,12 @@ func (a statusVerbs) showRun(unit, number string, f historyFlags) error {
 	if err != nil {
 		return err
 	}
-	runs, err := a.runs(m, names)
+	where, err := a.places(m, names, ofRuns)
+	if err != nil {
+		return err
+	}
+	defer where.end()
+	runs, err := a.runs(m, where, names)
 	if err != nil {
 		return err
 	}
@@ -48,7 +53,7 @@ func (a statusVerbs) showRun(unit, number string, f historyFlags) error {
 			e.Started, e.Duration, e.Tools, e.Calls = earlier.Started, earlier.Duration, earlier.Tools, earlier.Calls
 		}
 	}
-	lines, err := logOf(m, e)
+	lines, err := logOf(m, where, e)
 	if err != nil {
 		return err
 	}
@@ -63,7 +68,7 @@ func (a statusVerbs) showRun(unit, number string, f historyFlags) error {
 		lines[i] = render.Record(sources.Text(e.Unit.Tag(), line), "    ")
 	}
 	text := render.RunText(e, lines)
-	if refs, err := recordings(m, e.Unit); err == nil && len(e.Calls) > 0 {
+	if refs, err := recordings(m, where, e.Unit); err == nil && len(e.Calls) > 0 {
 		for _, ref := range refs {
 			if ref.Run == e.Run {
 				text += fmt.Sprintf("\n\"unitd record %s %d\" has what the tools were given and have answered.\n", e.Unit, e.Run)
@@ -75,21 +80,24 @@ func (a statusVerbs) showRun(unit, number string, f historyFlags) error {
 
 // logOf are the lines that a run has logged: its output, and what the charm
 // has logged meanwhile.
-func logOf(m *state.Model, e history.Entry) ([]string, error) {
+func logOf(m *state.Model, where places, e history.Entry) ([]string, error) {
 	lines := []string{}
-	dir, err := agent.DataDir()
-	if err != nil || e.Started.IsZero() {
-		return lines, err
+	if e.Started.IsZero() {
+		return lines, nil
 	}
 	end, prefix := e.Started.Add(e.Duration), "unit."+string(e.Unit)+"."
-	err = debuglog.ReadAll(machine.LogPath(dir, m.UUID()), func(l debuglog.Entry) error {
-		module, own := strings.CutPrefix(l.Module, prefix)
-		if own && !l.Time.Before(e.Started) && !l.Time.After(end) && (module == e.Name || module == "juju-log") {
-			lines = append(lines, l.Level+" "+module+" "+strings.Join(debuglog.Lines(l.Message), "\n"))
+	for _, dir := range where.dirs {
+		if err := debuglog.ReadAll(machine.LogPath(dir, m.UUID()), func(l debuglog.Entry) error {
+			module, own := strings.CutPrefix(l.Module, prefix)
+			if own && !l.Time.Before(e.Started) && !l.Time.After(end) && (module == e.Name || module == "juju-log") {
+				lines = append(lines, l.Level+" "+module+" "+strings.Join(debuglog.Lines(l.Message), "\n"))
+			}
+			return nil
+		}); err != nil {
+			return nil, err
 		}
-		return nil
-	})
-	return lines, err
+	}
+	return lines, nil
 }
 
 // unitDir is what the machine has of a unit.

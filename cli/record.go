@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"fmt"
 	"os"
 	"strconv"
@@ -10,7 +9,6 @@ import (
 	"github.com/juju/errors"
 	"github.com/spf13/cobra"
 
-	"github.com/unitd/unitd/agent"
 	"github.com/unitd/unitd/history"
 	"github.com/unitd/unitd/machine"
 	"github.com/unitd/unitd/model"
@@ -63,10 +61,12 @@ func (a testVerbs) record(args []string, failed bool, output string) error {
 	if err != nil {
 		return err
 	}
-	r, err := recorded(m, unit, run, failed)
-	if errors.Is(err, errors.NotFound) {
-		err = cmp.Or(a.Here(m, unit), err)
+	where, err := a.places(m, names, ofRecordings)
+	if err != nil {
+		return err
 	}
+	defer where.end()
+	r, err := recorded(m, where, unit, run, failed)
 	if err != nil {
 		return err
 	}
@@ -94,8 +94,8 @@ func (a testVerbs) record(args []string, failed bool, output string) error {
 
 // recorded is the recording of a run of a unit: of that number, or the newest
 // that has failed, or the newest.
-func recorded(m *state.Model, unit model.UnitName, run int64, failed bool) (*recording.Recording, error) {
-	refs, err := recordings(m, unit)
+func recorded(m *state.Model, where places, unit model.UnitName, run int64, failed bool) (*recording.Recording, error) {
+	refs, err := recordings(m, where, unit)
 	if err != nil {
 		return nil, err
 	}
@@ -111,26 +111,29 @@ func recorded(m *state.Model, unit model.UnitName, run int64, failed bool) (*rec
 			return nil, err
 		}
 	}
-	return nil, notRecorded(m, unit, run, failed, refs)
+	return nil, notRecorded(m, where, unit, run, failed, refs)
 }
 
-func recordings(m *state.Model, unit model.UnitName) ([]recording.Ref, error) {
-	dir, err := agent.DataDir()
-	if err != nil {
-		return nil, err
+func recordings(m *state.Model, where places, unit model.UnitName) (all []recording.Ref, err error) {
+	for _, dir := range where.dirs {
+		refs, err := recording.List(machine.RecordingsDir(dir, m.UUID()), unit)
+		if err != nil {
+			return nil, err
+		}
+		all = append(refs, all...) // those of the host that it is on now are newer
 	}
-	return recording.List(machine.RecordingsDir(dir, m.UUID()), unit)
+	return all, nil
 }
 
 // notRecorded says why there is no such recording.
-func notRecorded(m *state.Model, unit model.UnitName, run int64, failed bool, refs []recording.Ref) error {
-	dir, err := agent.DataDir()
-	if err != nil {
-		return err
-	}
-	runs, err := history.Read(machine.HistoryDir(dir, m.UUID()), unit)
-	if err != nil {
-		return err
+func notRecorded(m *state.Model, where places, unit model.UnitName, run int64, failed bool, refs []recording.Ref) error {
+	var runs []history.Entry
+	for _, dir := range where.dirs {
+		own, err := history.Read(machine.HistoryDir(dir, m.UUID()), unit)
+		if err != nil {
+			return err
+		}
+		runs = append(runs, own...)
 	}
 	missing := false
 	for _, e := range runs {
@@ -178,7 +181,11 @@ func (f *focus) completeRecordings(_ *cobra.Command, args []string, word string)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	refs, err := recordings(f.Opened().Open(s.Model), unit)
+	here, err := onThisHost()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	refs, err := recordings(f.Opened().Open(s.Model), here, unit)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

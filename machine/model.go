@@ -58,6 +58,7 @@ type modelAgent struct {
 	wiring    *wiring
 	cluster   *cluster
 	commands  *commands
+	answering *answering
 	// again is when all is looked at once more, after something has failed;
 	// failures counts how often in a row.
 	again    <-chan time.Time
@@ -105,7 +106,7 @@ func newModelAgent(c Config, m *state.Model, l *lease, leases <-chan struct{}, r
 func ModelDir(dir, uuid string) string { return filepath.Join(dir, "models", uuid) }
 
 // LogPath is the log of a model, and HistoryDir has the histories of its units.
-func LogPath(dir, uuid string) string { return filepath.Join(ModelDir(dir, uuid), "debug.log") }
+func LogPath(dir, uuid string) string { return filepath.Join(ModelDir(dir, uuid), logName) }
 
 // HistoryDir has the histories of a model's units; see package history.
 func HistoryDir(dir, uuid string) string { return filepath.Join(ModelDir(dir, uuid), "history") }
@@ -142,6 +143,12 @@ func (a *modelAgent) run(ctx context.Context) (err error) {
 		a.wiring.run(ctx)
 	}()
 	a.cluster = newCluster(a.model, a.Disk, a.dir, a.Clock, func() string { return a.present.now().Hostname })
+	a.answering = a.newAnswering()
+	a.wait.Add(1)
+	go func() {
+		defer a.wait.Done()
+		a.answering.run(ctx)
+	}()
 	a.commands = a.newCommands()
 	a.wait.Add(1)
 	go func() {

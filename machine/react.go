@@ -18,6 +18,7 @@ func (a *modelAgent) react(ctx context.Context, c state.Change) error {
 			return errors.Trace(err)
 		}
 	}
+	a.answering.heed(c)
 	if c.Status && !c.Resync {
 		return nil
 	}

@@ -218,6 +218,15 @@ func (t *txn) put(key string, doc any) error {
 	return errors.Trace(t.tx.Put(t.m.prefix()+key, b))
 }
 
+// putLease is put of what vanishes with a lease.
+func (t *txn) putLease(key string, doc any, lease store.LeaseID) error {
+	b, err := model.EncodeJSON(doc)
+	if err != nil {
+		return errors.Annotatef(err, "document %s", key)
+	}
+	return errors.Trace(t.tx.PutLease(t.m.prefix()+key, b, lease))
+}
+
 func (t *txn) delete(keys ...string) error {
 	for _, k := range keys {
 		if err := t.tx.Delete(t.m.prefix() + k); err != nil {

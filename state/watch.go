@@ -37,6 +37,8 @@ type Change struct {
 	Objects bool
 	// Cleanups: there may be work for RunCleanups.
 	Cleanups bool
+	// Asked are the machines, and ManagingHost, whose agents are asked something.
+	Asked map[string]bool
 	// Resync: anything may have changed.
 	Resync bool
 }
@@ -76,6 +78,7 @@ func (m *Model) change(b store.Batch) Change {
 		Rev: b.Rev, Resync: b.Resync, Status: !b.Resync,
 		Units: map[model.UnitName]bool{}, Applications: map[string]bool{},
 		Relations: map[model.RelationID]*Touched{}, Machines: map[string]bool{},
+		Asked: map[string]bool{},
 	}
 	for _, e := range b.Events {
 		kind, rest := splitKey(strings.TrimPrefix(e.Key, m.prefix()))
@@ -115,6 +118,9 @@ func (m *Model) change(b store.Batch) Change {
 			c.Machines[rest] = true
 		case modelConfigKey:
 			c.Model = true
+		case questionKind:
+			machine, _ := splitKey(rest)
+			c.Asked[machine] = c.Asked[machine] || !e.Deleted
 		case managerKey:
 			c.Manager = true
 		case "cleanup":
@@ -130,7 +136,7 @@ func (m *Model) change(b store.Batch) Change {
 // has anything to do because of them.
 func tellsOnly(kind string) bool {
 	switch kind {
-	case settledKey, markKey, managerKey, modelConstraintsKey, sshKeysKey, "status", "status-history", "task", "service", objectKind, "containers":
+	case settledKey, markKey, managerKey, modelConstraintsKey, sshKeysKey, "status", "status-history", "task", "service", objectKind, "containers", questionKind, answerKind:
 		return true
 	}
 	return false
