@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -170,20 +171,15 @@ func pack(f Files) (json.RawMessage, error) {
 }
 
 // readFiles reads the ends of the files of a model's directory that patterns name. What
-// isn't the log, a history or a recording is nobody's business, and no link leads out.
+// isn't the log, a history or a recording is nobody's business, and links aren't followed.
 func readFiles(dir string, patterns []string, most int64) (Files, error) {
 	files := Files{Files: map[string][]byte{}}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return files, errors.Trace(err)
-	}
-	defer root.Close()
 	for _, pattern := range patterns {
 		folder, _ := path.Split(pattern)
 		if folder = strings.TrimSuffix(folder, "/"); !slices.Contains([]string{"", "history", "recordings"}, folder) {
 			return files, errors.NotValidf("a file %q", pattern)
 		}
-		names, err := fs.Glob(root.FS(), pattern)
+		names, err := fs.Glob(os.DirFS(dir), pattern)
 		if err != nil {
 			return files, errors.NotValidf("a file %q", pattern)
 		}
@@ -191,14 +187,16 @@ func readFiles(dir string, patterns []string, most int64) (Files, error) {
 			if folder == "" && !strings.HasPrefix(name, logName) {
 				continue
 			}
-			text, cut, err := readEnd(root, name, most)
+			text, cut, err := readEnd(filepath.Join(dir, filepath.FromSlash(name)), most)
 			if errors.Is(err, fs.ErrNotExist) {
 				continue // it has just been set aside
 			}
 			if err != nil {
 				return files, errors.Trace(err)
 			}
-			files.Files[name], files.Cut = text, files.Cut || cut
+			if text != nil {
+				files.Files[name], files.Cut = text, files.Cut || cut
+			}
 		}
 	}
 	return files, nil
@@ -208,8 +206,11 @@ func readFiles(dir string, patterns []string, most int64) (Files, error) {
 const logName = "debug.log"
 
 // readEnd is the end of a file, from the beginning of a line.
-func readEnd(root *os.Root, name string, most int64) (text []byte, cut bool, err error) {
-	f, err := root.Open(name)
+func readEnd(name string, most int64) (text []byte, cut bool, err error) {
+	if st, err := os.Lstat(name); err != nil || !st.Mode().IsRegular() {
+		return nil, false, errors.Trace(err)
+	}
+	f, err := os.Open(name)
 	if err != nil {
 		return nil, false, errors.Trace(err)
 	}
@@ -217,9 +218,6 @@ func readEnd(root *os.Root, name string, most int64) (text []byte, cut bool, err
 	st, err := f.Stat()
 	if err != nil {
 		return nil, false, errors.Trace(err)
-	}
-	if !st.Mode().IsRegular() {
-		return nil, false, nil
 	}
 	if from := st.Size() - most; from > 0 {
 		if _, err := f.Seek(from-1, io.SeekStart); err != nil {

@@ -48,8 +48,9 @@ func TestWhichFilesAreSent(t *testing.T) {
 		"debug.log.?":            "debug.log.1",
 		"history/unit-shop-*":    "history/unit-shop-0.jsonl",
 		"recordings/*":           "recordings/unit-shop-0.jsonl",
-		"*":                      "error",
-		"history/l*":             "error",
+		"o*":                     "",
+		"history/l*":             "",
+		"debug.log.l*":           "",
 		"agents/*/journal-0":     "error",
 		"../x":                   "error",
 		"history/../other":       "error",
@@ -62,12 +63,6 @@ func TestWhichFilesAreSent(t *testing.T) {
 		got := strings.Join(sortedNames(files), " ")
 		if err != nil {
 			got = "error"
-		}
-		if pattern == "*" { // it has a link in it that leads out
-			if strings.Contains(got, "other") {
-				t.Errorf("%q: %s", pattern, got)
-			}
-			continue
 		}
 		if got != want {
 			t.Errorf("%q: %q, %v; not %q", pattern, got, err, want)
