@@ -12,6 +12,7 @@ import (
 	"github.com/juju/clock"
 	"github.com/juju/errors"
 
+	"github.com/unitd/unitd/agentlog"
 	"github.com/unitd/unitd/hooks"
 	"github.com/unitd/unitd/hooks/runner"
 	"github.com/unitd/unitd/machine"
@@ -32,6 +33,8 @@ type Options struct {
 	// Listen says where metrics and health are served; without an address they aren't, and
 	// nothing is measured.
 	Listen telemetry.Listen
+	// Log says how the agent's own log is written, and where to.
+	Log agentlog.Options
 }
 
 // hooksVariable says how many hooks begin at once, also for agents that commands start.
@@ -63,6 +66,11 @@ func (h *Host) Serve(o Options) error {
 	if o.TakeOver && f.Token != "" {
 		return Wrongf("--takeover is for the agent that manages the models, --join for another one: choose one of them")
 	}
+	file, endLog, err := h.openLog(o.Log)
+	if err != nil {
+		return err
+	}
+	defer endLog()
 	lock, err := TakeLock()
 	if err != nil {
 		return err
@@ -95,7 +103,7 @@ func (h *Host) Serve(o Options) error {
 		defer end()
 	}
 	var stop func()
-	c.Reopen, stop = reopens(c.Dir)
+	c.Reopen, stop = reopens(file)
 	defer stop()
 	c.Ready = func() {
 		c.Log.Info("the agent runs", "version", hooks.Version)
@@ -197,7 +205,7 @@ func (h *Host) ConfigIn(dir string, controller *state.Controller) (machine.Confi
 	}
 	return machine.Config{
 		Cells: machine.NewCells(dir, self), Controller: controller, Dir: dir, Client: client, ToolClient: fast, Clock: clock.WallClock,
-		Log:  NewLog(h.stderr),
+		Log:  h.ownLog(),
 		Look: machine.LocalHost, Version: Version(), Show: h.Show,
 	}, nil
 }
