@@ -6,6 +6,7 @@ import (
 	"syscall"
 
 	"github.com/unitd/unitd/agentlog"
+	"github.com/unitd/unitd/service"
 )
 
 // agentLogFile is what an agent in the background prints to, in the data directory.
@@ -14,11 +15,13 @@ const agentLogFile = "agent.log"
 // reopens has a SIGHUP, which ends other commands, be told by the channel: the
 // agent is to begin logs anew that somebody has renamed or removed. The one that
 // this process prints to, if it was started in the background, is begun anew then.
-func reopens(own *agentlog.File) (_ <-chan struct{}, stop func()) {
+func reopens(own *agentlog.File, manager *service.Manager) (_ <-chan struct{}, stop func()) {
 	return hangups(func() {
-		if own != nil {
-			_ = own.Reopen() // it goes on with the old one
-		}
+		manager.Reload(func() {
+			if own != nil {
+				_ = own.Reopen() // it goes on with the old one
+			}
+		})
 	})
 }
 

@@ -80,7 +80,7 @@ func (h *Host) Serve(o Options) error {
 	if err != nil {
 		return err
 	}
-	attach, end, err := h.measure(o.Listen)
+	attach, end, err := h.measure(withToken(o.Listen))
 	if err != nil {
 		return err
 	}
@@ -102,13 +102,18 @@ func (h *Host) Serve(o Options) error {
 		}
 		defer end()
 	}
-	var stop func()
-	c.Reopen, stop = reopens(file)
-	defer stop()
 	c.Ready = func() {
 		c.Log.Info("the agent runs", "version", hooks.Version)
 		TellReady()
 	}
+	r, endReport, err := h.report(&c)
+	if err != nil {
+		return err
+	}
+	defer endReport()
+	var stop func()
+	c.Reopen, stop = reopens(file, r.manager)
+	defer stop()
 	if err := attach(&c, joined != nil); err != nil {
 		return err
 	}
