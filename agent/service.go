@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"sync"
 	"time"
 
@@ -109,7 +110,14 @@ func (r *reporter) line() string {
 	if r.runs == 0 {
 		return "runs the hooks of units; none has run yet"
 	}
-	return fmt.Sprintf("has run %d hooks, of which %d failed; the last was %s", r.runs, r.failed, r.last)
+	hooks, failed := fmt.Sprintf("%d hooks", r.runs), strconv.Itoa(r.failed)
+	if r.runs == 1 {
+		hooks = "1 hook"
+	}
+	if r.failed == 0 {
+		failed = "none"
+	}
+	return fmt.Sprintf("has run %s, %s of which failed; the last was %s", hooks, failed, r.last)
 }
 
 // listenTokenCredential is the credential of a service that has the token for whoever asks for

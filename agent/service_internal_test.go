@@ -90,7 +90,7 @@ func TestTheStatusSaysWhatHasRun(t *testing.T) {
 	ended := make(chan struct{})
 	go func() { defer close(ended); r.run(ctx) }()
 	defer func() { cancel(); <-ended }()
-	if got, want := next(), "STATUS=has run 2 hooks, of which 1 failed; the last was install of a/0 in model default, which failed"; got != want {
+	if got, want := next(), "STATUS=has run 2 hooks, 1 of which failed; the last was install of a/0 in model default, which failed"; got != want {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
 }
