@@ -142,7 +142,7 @@ const (
 
 // run tells how the agent is until ctx ends: at half of the time within which the manager
 // wants to hear that. What is wrong is its status, and then the watchdog isn't reset.
-// Source: sd_watchdog_enabled(3).
+// Source: docs/spec/service-manager.md §2.
 func (r *reporter) run(ctx context.Context) {
 	every := lookEvery
 	if r.manager.Watchdog > 0 {

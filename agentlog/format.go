@@ -53,7 +53,7 @@ func NewHandler(w io.Writer, format string, now func() time.Time) slog.Handler {
 }
 
 // levelled begins each line with its level in angle brackets, by which systemd knows how
-// severe a line is that a service prints. Source: sd-daemon(3).
+// severe a line is that a service prints. Source: docs/spec/service-manager.md §5.
 type levelled struct {
 	slog.Handler
 	out *prefixed

@@ -7,7 +7,7 @@
 // The protocol is a datagram of fields: "NAME=value" and a newline, or, for a value that has
 // newlines itself, NAME, a newline, the value's length in 64 bits, the least significant byte
 // first, the value, and a newline. A record that is too large for a datagram is in a memory
-// file that is sealed, whose descriptor is sent. Source: systemd, "Native Journal Protocol".
+// file that is sealed, whose descriptor is sent. Source: docs/spec/service-manager.md §6.
 //
 // github.com/coreos/go-systemd has a sender, too. It knows one path alone, which no test can
 // listen at, and puts large records into files of /dev/shm.

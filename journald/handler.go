@@ -118,7 +118,7 @@ func quoted(s string) string {
 }
 
 // Priority is how syslog counts a level: 3 is an error, 4 a warning, 6 for information, 7 for
-// debugging. Source: syslog(3).
+// debugging. Source: docs/spec/service-manager.md §5.
 func Priority(l slog.Level) int {
 	switch {
 	case l >= slog.LevelError:

@@ -21,7 +21,7 @@ type Field struct{ Name, Value string }
 
 // Name is a name of a field: what the journal doesn't take in one is an underscore. It has at
 // most 64 characters, and the first is a letter.
-// Source: systemd, journal-file.c, journal_field_valid.
+// Source: docs/spec/service-manager.md §6.
 func Name(s string) string {
 	var b strings.Builder
 	for _, r := range strings.ToUpper(s) {

@@ -9,7 +9,7 @@ import (
 
 // sendFile sends a record that is too large for a datagram: the descriptor of a file in
 // memory, which nobody can change any more.
-// Source: systemd, "Native Journal Protocol", at its end.
+// Source: docs/spec/service-manager.md §6.
 func (s *Socket) sendFile(b []byte) error {
 	fd, err := unix.MemfdCreate("unitd-log", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {

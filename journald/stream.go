@@ -8,7 +8,7 @@ import (
 
 // StreamVariable names the file by which systemd has connected a service's output with the
 // journal, as "device:inode". Programs that a service starts inherit it, whatever they print
-// to. Source: systemd.exec(5), $JOURNAL_STREAM.
+// to. Source: docs/spec/service-manager.md §5.
 const StreamVariable = "JOURNAL_STREAM"
 
 // IsStream says whether a file is the one that the value of StreamVariable names.

@@ -3,6 +3,5 @@
 // manager has opened for it; and the credentials that it has put aside for it.
 //
 // All of it is in the environment. Where a program wasn't begun by a service manager there is
-// nothing, and nothing is said. Source: sd_notify(3), sd_watchdog_enabled(3), sd_listen_fds(3),
-// systemd.exec(5) on $CREDENTIALS_DIRECTORY.
+// nothing, and nothing is said. Source: docs/spec/service-manager.md.
 package service

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// firstDescriptor is that of the first socket. Source: sd_listen_fds(3).
+// firstDescriptor is that of the first socket. Source: docs/spec/service-manager.md §3.
 const firstDescriptor = 3
 
 // Listener is the socket that the service manager has opened for this process, and nil where it

@@ -52,7 +52,7 @@ func At(file, program, data string, user bool) string {
 	return strings.Join(out, "\n")
 }
 
-// escape has systemd take a text between quotes as it is. Source: systemd.unit(5), "Specifiers".
+// escape has systemd take a text between quotes as it is. Source: docs/spec/service-manager.md §7.
 func escape(s string) string {
 	return strings.NewReplacer(`\`, `\\`, `"`, `\"`, "%", "%%").Replace(s)
 }
