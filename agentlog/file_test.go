@@ -135,6 +135,9 @@ func TestALogThatCannotBeSetAsideGoesOn(t *testing.T) {
 			log := slog.New(turning{NewHandler(out, Text, nil), f})
 			for n := range 4 {
 				log.Info(fmt.Sprintf("line-%d-%s", n, strings.Repeat("x", 60)))
+				if _, err := os.Stat(f.path); err != nil {
+					t.Errorf("after line %d there is no log: %v", n, err)
+				}
 			}
 			found := lines(t, f.path, f.path+".1")
 			for n := range 4 {
