@@ -56,11 +56,15 @@ func secretKeys(dir string) (*sealed.Keys, error) {
 func Sealer(dir string) state.Sealer {
 	var mu sync.Mutex
 	var known *sealed.Keys
+	_, had := service.Credential(secretKeyCredential)
 	keys := func(again bool) (*sealed.Keys, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		if known != nil && !again {
 			return known, nil
+		}
+		if _, has := service.Credential(secretKeyCredential); had && !has && os.Getenv(SecretKeyVariable) == "" {
+			return nil, errors.Errorf("the credential %s of this service is gone: start it again", secretKeyCredential) // no other key is to be made
 		}
 		k, err := secretKeys(dir)
 		if err == nil {
