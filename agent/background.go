@@ -5,10 +5,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/service"
 )
 
 // Ensure starts an agent in the background if none runs, and says so. Where
@@ -110,7 +114,12 @@ func (h *Host) beginAgent(dir string, log, tell *os.File) (pid int, err error) {
 	}
 	cmd := exec.Command(self, "agent")
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "UNITD_DATA="+dir, storeVariable+"="+store, readyVariable+"=3")
+	// Whatever service this command is of, the agent isn't.
+	env := slices.DeleteFunc(os.Environ(), func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		return slices.Contains(service.Variables(), name)
+	})
+	cmd.Env = append(env, "UNITD_DATA="+dir, storeVariable+"="+store, readyVariable+"=3")
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.ExtraFiles = []*os.File{tell}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}

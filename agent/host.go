@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"strings"
 
 	"github.com/juju/clock"
@@ -21,8 +22,9 @@ import (
 type Host struct {
 	ctx       context.Context // the command's
 	stderr    io.Writer
-	command   string // what this program was called as
-	StoreFlag string // what the command line says of the store; empty: nothing
+	log       *slog.Logger // the agent's own; nil: lines of text on stderr
+	command   string       // what this program was called as
+	StoreFlag string       // what the command line says of the store; empty: nothing
 
 	// Quiet leaves out what is told beside the result, but for warnings.
 	Quiet bool

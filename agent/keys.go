@@ -9,6 +9,7 @@ import (
 	"github.com/juju/errors"
 
 	"github.com/unitd/unitd/sealed"
+	"github.com/unitd/unitd/service"
 	"github.com/unitd/unitd/state"
 )
 
@@ -17,12 +18,33 @@ const SecretKeyVariable = "UNITD_SECRET_KEY"
 
 func secretKeyFile(dir string) string { return filepath.Join(dir, "secret.key") }
 
-// secretKeys are the keys for secrets: those of the environment, or those of
-// the file in the data directory, which is made if it isn't there.
-func secretKeys(dir string) (*sealed.Keys, error) {
+// secretKeyCredential is the credential of a service that has the keys for secrets.
+const secretKeyCredential = "secret-key"
+
+// givenKeys are the keys for secrets that the environment has, or a credential of this
+// service; nil: neither does, and they are in the data directory.
+func givenKeys() (*sealed.Keys, error) {
 	if text := os.Getenv(SecretKeyVariable); text != "" {
 		k, err := sealed.Parse(text)
 		return k, errors.Annotate(err, "cannot use "+SecretKeyVariable)
+	}
+	path, ok := service.Credential(secretKeyCredential)
+	if !ok {
+		return nil, nil
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, errors.Annotatef(err, "cannot read the credential %s", secretKeyCredential)
+	}
+	k, err := sealed.Parse(string(b))
+	return k, errors.Annotatef(err, "cannot use the credential %s", secretKeyCredential)
+}
+
+// secretKeys are the keys for secrets: those that were given, or those of
+// the file in the data directory, which is made if it isn't there.
+func secretKeys(dir string) (*sealed.Keys, error) {
+	if given, err := givenKeys(); err != nil || given != nil {
+		return given, err
 	}
 	return sealed.ReadOrMake(secretKeyFile(dir))
 }
@@ -34,11 +56,15 @@ func secretKeys(dir string) (*sealed.Keys, error) {
 func Sealer(dir string) state.Sealer {
 	var mu sync.Mutex
 	var known *sealed.Keys
+	_, had := service.Credential(secretKeyCredential)
 	keys := func(again bool) (*sealed.Keys, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		if known != nil && !again {
 			return known, nil
+		}
+		if _, has := service.Credential(secretKeyCredential); had && !has && os.Getenv(SecretKeyVariable) == "" {
+			return nil, errors.Errorf("the credential %s of this service is gone: start it again", secretKeyCredential) // no other key is to be made
 		}
 		k, err := secretKeys(dir)
 		if err == nil {
@@ -83,7 +109,11 @@ func (h *Host) RotateSecretKey() (total int, err error) {
 	if err != nil {
 		return total, err
 	}
-	inFile := os.Getenv(SecretKeyVariable) == ""
+	given, err := givenKeys()
+	if err != nil {
+		return total, err
+	}
+	inFile := given == nil
 	if inFile {
 		unlock, err := lockSecretKey(dir)
 		if err != nil {

@@ -3,10 +3,10 @@ package agent
 import (
 	"os"
 	"os/signal"
-	"path/filepath"
 	"syscall"
 
-	"github.com/juju/errors"
+	"github.com/unitd/unitd/agentlog"
+	"github.com/unitd/unitd/service"
 )
 
 // agentLogFile is what an agent in the background prints to, in the data directory.
@@ -15,34 +15,14 @@ const agentLogFile = "agent.log"
 // reopens has a SIGHUP, which ends other commands, be told by the channel: the
 // agent is to begin logs anew that somebody has renamed or removed. The one that
 // this process prints to, if it was started in the background, is begun anew then.
-func reopens(dir string) (_ <-chan struct{}, stop func()) {
-	path := filepath.Join(dir, agentLogFile)
-	own := false
-	if st, err := os.Stat(path); err == nil {
-		is, err := os.Stderr.Stat()
-		own = err == nil && os.SameFile(st, is)
-	}
-	hung, stop := hangups(func() {
-		if own {
-			_ = reopenOwn(path) // it goes on with the old one
-		}
+func reopens(own *agentlog.File, manager *service.Manager) (_ <-chan struct{}, stop func()) {
+	return hangups(func() {
+		manager.Reload(func() {
+			if own != nil {
+				_ = own.Reopen() // it goes on with the old one
+			}
+		})
 	})
-	return hung, stop
-}
-
-// reopenOwn has this process print to the file that now is at path.
-func reopenOwn(path string) error {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		return errors.Trace(err)
-	}
-	defer f.Close()
-	for _, fd := range []int{syscall.Stdout, syscall.Stderr} {
-		if err := duplicate(int(f.Fd()), fd); err != nil {
-			return errors.Trace(err)
-		}
-	}
-	return nil
 }
 
 // hangups has SIGHUP call do and then be told by the channel, and not end this

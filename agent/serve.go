@@ -12,6 +12,7 @@ import (
 	"github.com/juju/clock"
 	"github.com/juju/errors"
 
+	"github.com/unitd/unitd/agentlog"
 	"github.com/unitd/unitd/hooks"
 	"github.com/unitd/unitd/hooks/runner"
 	"github.com/unitd/unitd/machine"
@@ -35,6 +36,8 @@ type Options struct {
 	// OTLP says where traces, metrics and logs are sent; without an endpoint it is what the
 	// environment says, or nothing.
 	OTLP telemetry.OTLP
+	// Log says how the agent's own log is written, and where to.
+	Log agentlog.Options
 }
 
 // hooksVariable says how many hooks begin at once, also for agents that commands start.
@@ -66,6 +69,11 @@ func (h *Host) Serve(o Options) error {
 	if o.TakeOver && f.Token != "" {
 		return Wrongf("--takeover is for the agent that manages the models, --join for another one: choose one of them")
 	}
+	file, endLog, err := h.openLog(o.Log)
+	if err != nil {
+		return err
+	}
+	defer endLog()
 	lock, err := TakeLock()
 	if err != nil {
 		return err
@@ -75,6 +83,7 @@ func (h *Host) Serve(o Options) error {
 	if err != nil {
 		return err
 	}
+	o.Listen = withToken(o.Listen)
 	measured, err := h.Measure(o)
 	if err != nil {
 		return err
@@ -97,13 +106,18 @@ func (h *Host) Serve(o Options) error {
 		}
 		defer end()
 	}
-	var stop func()
-	c.Reopen, stop = reopens(c.Dir)
-	defer stop()
 	c.Ready = func() {
 		c.Log.Info("the agent runs", "version", hooks.Version)
 		TellReady()
 	}
+	r, endReport, err := h.report(&c)
+	if err != nil {
+		return err
+	}
+	defer endReport()
+	var stop func()
+	c.Reopen, stop = reopens(file, r.manager)
+	defer stop()
 	if err := measured.Attach(&c, joined != nil); err != nil {
 		return err
 	}
@@ -201,7 +215,7 @@ func (h *Host) ConfigIn(dir string, controller *state.Controller) (machine.Confi
 	}
 	return machine.Config{
 		Cells: machine.NewCells(dir, self), Controller: controller, Dir: dir, Client: client, ToolClient: fast, Clock: clock.WallClock,
-		Log:  NewLog(h.stderr),
+		Log:  h.ownLog(),
 		Look: machine.LocalHost, Version: Version(), Show: h.Show,
 	}, nil
 }

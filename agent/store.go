@@ -119,7 +119,7 @@ func (h *Host) findStore(dir string, c clock.Clock) (s store.Store, keys string,
 		if err != nil {
 			return nil, "", err
 		}
-		o.Log, o.Former = NewLog(h.stderr), state.FormerAgents
+		o.Log, o.Former = h.ownLog(), state.FormerAgents
 		s, err := etcd.Open(h.ctx, o)
 		if err != nil {
 			return nil, "", errors.Trace(err)
@@ -133,7 +133,7 @@ func (h *Host) findStore(dir string, c clock.Clock) (s store.Store, keys string,
 			return nil, "", err
 		}
 	}
-	db, err := sqlite.Open(path, sqlite.Options{Log: NewLog(h.stderr), Clock: c, Former: func() error { return formerAgent(filepath.Dir(path)) }})
+	db, err := sqlite.Open(path, sqlite.Options{Log: h.ownLog(), Clock: c, Former: func() error { return formerAgent(filepath.Dir(path)) }})
 	if err != nil {
 		return nil, "", errors.Trace(err)
 	}
@@ -239,7 +239,7 @@ func (h *Host) Look(r Registered, do func(*state.Controller) error) error {
 	if _, err := os.Stat(path); os.IsNotExist(err) {
 		return do(nil)
 	}
-	db, err := sqlite.Open(path, sqlite.Options{Log: NewLog(h.stderr), Clock: clock.WallClock, Former: func() error { return formerAgent(r.Dir) }})
+	db, err := sqlite.Open(path, sqlite.Options{Log: h.ownLog(), Clock: clock.WallClock, Former: func() error { return formerAgent(r.Dir) }})
 	if err != nil {
 		return errors.Annotatef(err, "controller %s", r.Name)
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/unitd/unitd/agent"
+	"github.com/unitd/unitd/agentlog"
 )
 
 // agentVerbs are about the agent, and about the program itself.
@@ -33,7 +34,8 @@ first. Another one is refused for as long as that lives, and when it is gone unt
   unitd agent --store /srv/model/store.db --join TOKEN
   unitd agent --store etcd://10.0.0.1:2379/unitd --takeover
   unitd agent --listen 127.0.0.1:9464
-  unitd agent --otlp http://127.0.0.1:4318`,
+  unitd agent --otlp http://127.0.0.1:4318
+  unitd agent --log-format json`,
 		Args: Args(0, 0, ""),
 		RunE: func(*cobra.Command, []string) error { return a.Serve(o) },
 	}
@@ -47,6 +49,10 @@ first. Another one is refused for as long as that lives, and when it is gone unt
 	cmd.Flags().StringVar(&o.Listen.Key, "listen-key", "", "the certificate's key, a file in PEM")
 	cmd.Flags().StringVar(&o.Listen.Token, "listen-token", "", "serve them to whoever has the token in this file")
 	cmd.Flags().StringVar(&o.OTLP.Endpoint, "otlp", "", "send traces, metrics and logs to the OpenTelemetry collector at this URL, for example http://127.0.0.1:4318; $UNITD_OTLP has the same effect")
+	cmd.Flags().StringVar(&o.Log.Format, "log-format", "", "what lines of the agent's own log are: text, for people (the default); logfmt, the same with the time in UTC and levels in lower case; json, an object; empty: $"+agentlog.FormatVariable)
+	cmd.Flags().StringVar(&o.Log.To, "log-to", "", "where that log goes: stderr (the default), or journald, with its fields (the default if systemd has connected stderr with the journal); empty: $"+agentlog.ToVariable)
+	_ = cmd.RegisterFlagCompletionFunc("log-format", cobra.FixedCompletions(agentlog.Formats(), cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("log-to", cobra.FixedCompletions([]string{agentlog.Stderr, agentlog.Journal}, cobra.ShellCompDirectiveNoFileComp))
 	cmd.Flags().BoolVar(&o.Debug, "debug", false, "let \"unitd debug-agent\" look into this process")
 	return cmd
 }

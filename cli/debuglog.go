@@ -24,6 +24,7 @@ type logFlags struct {
 	tail, noTail, replay bool
 	date, utc            bool
 	color                bool
+	format               string
 }
 
 func (a statusVerbs) debugLogCmd() *cobra.Command {
@@ -37,10 +38,14 @@ on with new ones until Ctrl-C; in a pipe it shows what there is and ends.
 An entity is a unit (shop/0), an application (shop: all its units), a machine
 (machine-0), or a pattern with *. A module stands for those below it: unit.shop/0
 has the output of its hooks, unit.shop/0.juju-log what the charm logs, unitd what
-the agent says. Indented lines belong to the message above them.`,
+the agent says. Indented lines belong to the message above them.
+
+With --format json or logfmt, each entry is one line for programs, with its time in
+UTC, however many lines its message has.`,
 		Example: `  unitd debug-log
   unitd debug-log --replay --include shop/0 --level WARNING
-  unitd debug-log --limit 20 --exclude-module unitd`,
+  unitd debug-log --limit 20 --exclude-module unitd
+  unitd debug-log --format json --tail`,
 		Args: Args(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.debugLog(cmd.Flags().Changed("limit"), f)
@@ -60,6 +65,8 @@ the agent says. Indented lines belong to the message above them.`,
 	fs.BoolVar(&f.date, "date", false, "show dates too")
 	fs.BoolVar(&f.utc, "utc", false, "show times in UTC")
 	fs.BoolVar(&f.color, "color", false, "use colours even if this is not a terminal")
+	fs.StringVar(&f.format, "format", "text", "text; json: an object for each entry; or logfmt: key=value")
+	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(render.LogFormats(), cobra.ShellCompDirectiveNoFileComp))
 	for _, flag := range []string{"include", "exclude"} {
 		_ = cmd.RegisterFlagCompletionFunc(flag, a.completeUnits)
 	}
@@ -72,6 +79,8 @@ func (a statusVerbs) debugLog(limited bool, f logFlags) error {
 	switch {
 	case f.Level != "" && !slices.Contains(debuglog.Levels(), f.Level):
 		return Usagef("level value %q is not one of %q", f.Level, debuglog.Levels())
+	case !slices.Contains(render.LogFormats(), f.format):
+		return Usagef("invalid value %q for option --format: unknown format %q", f.format, f.format)
 	case f.limit < 0 || f.lines < 0:
 		return Usagef("--limit and --lines must not be negative")
 	case f.tail && f.noTail:
@@ -92,7 +101,11 @@ func (a statusVerbs) debugLog(limited bool, f logFlags) error {
 	colours := f.color || terminal.Colourful(a.Out)
 	show := func(e debuglog.Entry) error {
 		e.Message = sources.Text(e.Entity, e.Message)
-		_, err := io.WriteString(a.Out, render.LogLine(e, f.utc, f.date, colours)+"\n")
+		line := render.LogLine(e, f.utc, f.date, colours)
+		if f.format != "text" {
+			line = render.LogRecord(e, f.format)
+		}
+		_, err := io.WriteString(a.Out, line+"\n")
 		return errors.Trace(err)
 	}
 	ends := limited || f.noTail || !f.tail && !terminal.Is(a.Out)

@@ -3,8 +3,6 @@ package cli
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"fmt"
 	"net"
 	"net/http"
@@ -12,7 +10,6 @@ import (
 	"os/exec"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -26,6 +23,7 @@ import (
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/page"
 	"github.com/unitd/unitd/page/live"
+	"github.com/unitd/unitd/service"
 	"github.com/unitd/unitd/state"
 	"github.com/unitd/unitd/why"
 )
@@ -68,7 +66,7 @@ func (a statusVerbs) beside(m *state.Model, dir string, f besideFlags) (*ui, err
 	if !f.on && !f.write && !f.open && f.port == 0 {
 		return nil, nil
 	}
-	return a.serveUI(m, dir, f.uiFlags)
+	return a.serveUI(m, dir, f.uiFlags, nil)
 }
 
 func (a statusVerbs) uiCmd() *cobra.Command {
@@ -85,7 +83,11 @@ Ctrl-C to end it.
 The page is served on loopback, to whoever has the address with its token. Without
 --write, it changes nothing. It shows the hooks of this host's units, and needs no
 network. --file writes the page as it is now to a file. That file has all of the
-model, including passwords in databags.`,
+model, including passwords in databags.
+
+A service manager may pass a socket that listens, as unitd-ui.socket does. The token is
+then not printed, where a journal would have it: it is in the credential ui-token of the
+service, or else in the file ui.token of the data directory, and stays the same.`,
 		Example: `  unitd ui
   unitd ui --port 8080 --write
   unitd ui --open
@@ -103,7 +105,11 @@ model, including passwords in databags.`,
 			if file != "" {
 				return a.writePage(m, dir, file)
 			}
-			u, err := a.serveUI(m, dir, f)
+			given, err := service.Listener()
+			if err != nil {
+				return err
+			}
+			u, err := a.serveUI(m, dir, f, given)
 			if err != nil {
 				return err
 			}
@@ -142,20 +148,16 @@ type ui struct {
 	opened string        // the file by which a browser was told the address
 }
 
-// serveUI serves the page of a model whose agent works in dir, and says where. The caller
-// ends it.
-func (a statusVerbs) serveUI(m *state.Model, dir string, f uiFlags) (*ui, error) {
-	if err := f.check(); err != nil {
+// serveUI serves the page of a model whose agent works in dir, and says where: on a listener
+// that was given, or else on one of its own. The caller ends it.
+func (a statusVerbs) serveUI(m *state.Model, dir string, f uiFlags, given net.Listener) (*ui, error) {
+	door, err := openDoor(dir, f, given)
+	if err != nil {
 		return nil, err
 	}
-	listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(f.port)))
-	if err != nil {
-		return nil, errors.Annotatef(err, "cannot serve the page on port %d", f.port)
-	}
+	listener := door.listener
 	ctx, stop := context.WithCancel(a.Context())
-	secret := make([]byte, 16)
-	_, _ = rand.Read(secret) // never fails
-	s := &live.Server{Token: hex.EncodeToString(secret), View: live.NewView(m, dir)}
+	s := &live.Server{Token: door.token, View: live.NewView(m, dir)}
 	var one sync.Mutex // what a command has isn't made for several at once
 	s.Detail = func(ctx context.Context, unit model.UnitName) (page.Detail, error) {
 		one.Lock()
@@ -181,7 +183,7 @@ func (a statusVerbs) serveUI(m *state.Model, dir string, f uiFlags) (*ui, error)
 		}
 	})
 	address := "http://" + listener.Addr().String() + "/#token=" + s.Token
-	a.printf("The page of model %s: %s\n", m.Name(), address)
+	a.printf("The page of model %s: %s\n", m.Name(), door.said(address))
 	if f.open {
 		if err := u.openPage(address); err != nil {
 			a.Note("cannot open a browser: %v", err)

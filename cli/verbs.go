@@ -193,6 +193,7 @@ func (a *program) groups() []Group {
 			{"agent", agent.agentCmd},
 			{"debug-agent", agent.debugAgentCmd},
 			{"shutdown", agent.shutdownCmd},
+			{"service", agent.serviceCmd},
 			{"completion", agent.completionCmd},
 			{"version", agent.versionCmd},
 			{"bench", measure.benchCmd},

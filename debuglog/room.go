@@ -53,6 +53,13 @@ func (r *room) exceeded(path string, size int64) bool {
 	return r.scarce
 }
 
+// Full says whether a log of a size in bytes, at a path, is to be set aside, for other logs
+// that are to take as little as a model's.
+func Full(path string, size int64) bool {
+	r := room{budget: rotateAt, ask: space}
+	return r.exceeded(path, size)
+}
+
 // drop counts an entry that couldn't be written, and says whether it is the first.
 func (r *room) drop(e Entry, size int) bool {
 	if r.lines == 0 {

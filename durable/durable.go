@@ -36,6 +36,7 @@ const (
 	Mkdir    Verb = "mkdir"
 	Link     Verb = "link" // hard or symbolic
 	Own      Verb = "own"  // owner and mode
+	Over     Verb = "over" // a descriptor becomes that of a file
 )
 
 // Step is one thing that is done to what lasts.

@@ -159,6 +159,18 @@ func (f *File) Chown(uid, gid int) error {
 	return f.disk.step(Own, f.Name(), nil, func() error { return f.file.Chown(uid, gid) })
 }
 
+// Over has each of these descriptors of this process be the file's, in place of what it was.
+// Who writes by it meanwhile writes to the one or to the other. It is a step for each.
+func (f *File) Over(fds ...int) error {
+	for _, fd := range fds {
+		err := f.disk.step(Over, f.Name(), nil, func() error { return duplicate(int(f.file.Fd()), fd) })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Name is the path that the file was opened by.
 func (f *File) Name() string { return f.file.Name() }
 

@@ -27,3 +27,6 @@ func syncTree(dir string) error {
 }
 
 func syncData(f *os.File) error { return unix.Fdatasync(int(f.Fd())) }
+
+// duplicate has a descriptor of this process be another one's file.
+func duplicate(from, to int) error { return errors.Trace(unix.Dup3(from, to, 0)) }

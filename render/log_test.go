@@ -40,3 +40,26 @@ func TestLogLinesDoNothingToATerminal(t *testing.T) {
 		t.Errorf("have %q\nwant %q", got, want)
 	}
 }
+
+func TestAnEntryIsOneLineForPrograms(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 3, 3, 10, 0, 2, 5, time.FixedZone("east", 3600))
+	trace := debuglog.Entry{Time: at, Entity: "unit-my-shop-0", Level: "ERROR", Module: "unit.my-shop/0.juju-log", Message: "Traceback:\n\t\x1b[1m\"x\" = 1"}
+	plain := debuglog.Entry{Time: at, Entity: "machine-0", Level: "INFO", Module: "unitd", Message: "said"}
+	for _, test := range []struct {
+		name, format, want string
+		e                  debuglog.Entry
+	}{
+		{"an object", "json", `{"time":"2026-03-03T09:00:02.000000005Z","entity":"unit-my-shop-0","level":"ERROR","module":"unit.my-shop/0.juju-log","message":"Traceback:\n\t\u001b[1m\"x\" = 1","unit":"my-shop/0"}`, trace},
+		{"an object of who is no unit", "json", `{"time":"2026-03-03T09:00:02.000000005Z","entity":"machine-0","level":"INFO","module":"unitd","message":"said"}`, plain},
+		{"pairs", "logfmt", `time=2026-03-03T09:00:02.000000005Z level=error msg="Traceback:\n\t\x1b[1m\"x\" = 1" entity=unit-my-shop-0 module=unit.my-shop/0.juju-log unit=my-shop/0`, trace},
+		{"pairs of who is no unit", "logfmt", `time=2026-03-03T09:00:02.000000005Z level=info msg=said entity=machine-0 module=unitd`, plain},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			if got := LogRecord(test.e, test.format); got != test.want {
+				t.Errorf("have %s\nwant %s", got, test.want)
+			}
+		})
+	}
+}

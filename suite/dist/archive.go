@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/unitd/unitd/service/units"
 	"github.com/unitd/unitd/testcharms/images"
 )
 
@@ -74,33 +75,13 @@ func (r release) image(p platform, programs []file) ([]byte, error) {
 // debianVersion is a version that Debian sorts before the release that it leads to.
 func debianVersion(version string) string { return strings.Replace(version, "-", "~", 1) }
 
-// unit is the agent as a service. It is installed and not started: which store it works
-// on is for the operator to say.
-const unit = `[Unit]
-Description=Unit agent that runs charms
-After=network.target
-
-[Service]
-Environment=UNITD_DATA=/var/lib/unitd
-StateDirectory=unitd
-StateDirectoryMode=0700
-ExecStart=/usr/bin/unitd agent
-Restart=on-failure
-RestartSec=5
-# Only the agent is told to stop: it ends the hooks that run itself, and leaves alone what hooks have started.
-KillMode=process
-# Each hook gets a control group of its own.
-Delegate=yes
-TimeoutStopSec=60
-
-[Install]
-WantedBy=multi-user.target
-`
-
 // deb is a Debian package: an ar file of three members.
 func (r release) deb(p platform, programs, texts []file) ([]byte, error) {
 	files := append(under("./usr/bin", programs), under("./usr", texts)...)
-	files = append(files, file{name: "./usr/lib/systemd/system/unitd.service", data: []byte(unit)})
+	for _, name := range units.Names() {
+		unit, _ := units.File(name)
+		files = append(files, file{name: "./usr/lib/systemd/system/" + name, data: []byte(unit)})
+	}
 	size := 0
 	for _, f := range files {
 		size += len(f.data)
@@ -115,7 +96,7 @@ Priority: optional
 Description: runs charms on one machine, with no controller and no cloud
  unitd deploys charms, runs their hooks in a guaranteed order, and relates them.
  This package has the program, the hook tools, the manual, shell completion, and
- a systemd unit for the agent, which isn't enabled.
+ systemd units for the agent and its page, which aren't enabled.
 `, debianVersion(r.version), p.arch, (size+1023)/1024)
 	head, err := r.archive([]file{{name: "./control", data: []byte(control)}})
 	if err != nil {

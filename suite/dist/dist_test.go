@@ -204,7 +204,7 @@ func TestHostWhatIsMadeInstallsIntoAnEmptyRoot(t *testing.T) {
 			t.Fatalf("%v: %s", err, text)
 		}
 		runs(t, root, "/usr/bin/unitd")
-		for _, name := range []string{"usr/lib/systemd/system/unitd.service", "usr/share/man/man1/unitd-deploy.1", "usr/share/bash-completion/completions/unitd"} {
+		for _, name := range []string{"usr/lib/systemd/system/unitd.service", "usr/lib/systemd/system/unitd@.service", "usr/lib/systemd/system/unitd-ui.service", "usr/lib/systemd/system/unitd-ui.socket", "usr/share/man/man1/unitd-deploy.1", "usr/share/bash-completion/completions/unitd"} {
 			if info, err := os.Stat(filepath.Join(root, name)); err != nil || info.Mode().Perm() != 0o644 {
 				t.Errorf("%s: %v", name, err)
 			}

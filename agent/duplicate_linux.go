@@ -1,6 +1,0 @@
-package agent
-
-import "golang.org/x/sys/unix"
-
-// duplicate makes a descriptor another one's.
-func duplicate(from, to int) error { return unix.Dup3(from, to, 0) }
