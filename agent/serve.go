@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"log/slog"
 	"os"
 	"os/exec"
 	"strconv"
@@ -121,13 +122,17 @@ func (h *Host) Serve(o Options) error {
 	if err := measured.Attach(&c, joined != nil); err != nil {
 		return err
 	}
-	err = h.ToDo(Run(h.ctx, c))
+	return ended(h.ToDo(Run(h.ctx, c)), c.Log, joined)
+}
+
+// ended says why an agent has ended, and is what is wrong with that.
+func ended(err error, log *slog.Logger, joined *Joined) error {
 	switch {
 	case errors.Is(err, context.Canceled):
-		c.Log.Info("the agent has stopped")
+		log.Info("the agent has stopped")
 		return nil
 	case errors.Is(err, machine.ErrMachineGone):
-		c.Log.Info("the agent has ended, and doesn't run again", "machine", joined.Machine, "why", err.Error())
+		log.Info("the agent has ended, and doesn't run again", "machine", joined.Machine, "why", err.Error())
 		return joined.machineGone()
 	}
 	return err

@@ -84,7 +84,7 @@ func (r *reporter) observe(e machine.Event) {
 	if e.Run.Outcome == history.Failed {
 		r.failed++
 	}
-	r.last = fmt.Sprintf("%s of %s in model %s, which %s", e.Run.Name, e.Unit, e.Model, ended(e.Run.Outcome))
+	r.last = fmt.Sprintf("%s of %s in model %s, which %s", e.Run.Name, e.Unit, e.Model, outcome(e.Run.Outcome))
 	r.mu.Unlock()
 	select {
 	case r.kick <- struct{}{}:
@@ -92,8 +92,8 @@ func (r *reporter) observe(e machine.Event) {
 	}
 }
 
-// ended says in words how a run has ended.
-func ended(o history.Outcome) string {
+// outcome says in words how a run has ended.
+func outcome(o history.Outcome) string {
 	switch o {
 	case history.Committed:
 		return "succeeded"
