@@ -93,7 +93,7 @@ func (m *Measured) Attach(c *machine.Config, joined bool) error {
 	if m.meter == nil {
 		return nil
 	}
-	m.sight.dir, m.sight.controller, m.sight.joined = c.Dir, c.Controller, joined
+	m.sight.of(c, joined)
 	m.log.Store(c.Log)
 	observers := []func(machine.Event){m.meter.Observe}
 	if s := m.sender; s != nil {
@@ -149,6 +149,13 @@ type sight struct {
 	at   time.Time
 }
 
+// of has it look at an agent; before that there is nothing to be seen.
+func (s *sight) of(c *machine.Config, joined bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.dir, s.controller, s.joined = c.Dir, c.Controller, joined
+}
+
 // fresh is how long what was seen is told again, however often somebody asks.
 const fresh = 5 * time.Second
 
@@ -169,6 +176,9 @@ func (s *sight) well(ctx context.Context) error {
 func (s *sight) see(ctx context.Context) (telemetry.Sight, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.controller == nil {
+		return telemetry.Sight{Free: -1}, nil
+	}
 	if time.Since(s.at) < fresh {
 		return s.last, nil
 	}

@@ -74,7 +74,7 @@ type modelAgent struct {
 	// rolling are the applications that have units which wait for another pod.
 	rolling map[string]bool
 	// told is for Config.Tracer.
-	told told
+	told *causesTold
 	// stuck are the names of directories that can't be removed.
 	stuck map[string]bool
 	wait  sync.WaitGroup
@@ -155,9 +155,6 @@ func (a *modelAgent) run(ctx context.Context) (err error) {
 		defer a.wait.Done()
 		a.commands.run(ctx)
 	}()
-	if err := a.rememberCauses(ctx); err != nil {
-		return errors.Trace(err)
-	}
 	if err := a.watch(ctx); err != nil {
 		return errors.Trace(err)
 	}

@@ -2,6 +2,7 @@ package machine
 
 import (
 	"context"
+	"maps"
 
 	"github.com/juju/errors"
 
@@ -9,91 +10,123 @@ import (
 	"github.com/unitd/unitd/state"
 )
 
-// told is what the agent that has a model has told its tracer of what people did to it.
-// What was there before the agent isn't told of.
-type told struct {
-	since     int64 // the revision at which the agent began
-	charms    map[string]string
+// causesTold is what the tracer was told of what people have done to a model. One agent tells
+// it, that which has the model, as hooks on many hosts follow from one thing. It is in the
+// model, so that the agent goes on from there when it is started again.
+type causesTold struct {
+	state.ToldOf
 	configs   map[string]int64
 	relations map[model.RelationID]bool
+	dirty     bool // there is something to be noted in the model
 }
 
-// rememberCauses notes what there is as the agent begins, if there is a tracer to tell of
-// what comes.
-func (a *modelAgent) rememberCauses(ctx context.Context) (err error) {
-	if a.Tracer == nil || a.Machine != nil {
-		return nil
-	}
-	t := told{charms: map[string]string{}, configs: map[string]int64{}, relations: map[model.RelationID]bool{}}
-	if t.since, err = a.model.Rev(ctx); err != nil {
-		return errors.Trace(err)
-	}
-	apps, err := a.model.Applications(ctx)
-	if err != nil {
-		return errors.Trace(err)
-	}
-	for _, app := range apps {
-		t.charms[app.Name] = app.Charm
-	}
-	a.told = t
-	return nil
-}
-
-// tellCauses tells the tracer what people have done, as far as a change says so. It is one
-// agent that tells, as hooks on many hosts follow from one thing.
+// tellCauses tells the tracer what people have done, as far as a change says so.
 func (a *modelAgent) tellCauses(ctx context.Context, c state.Change) {
 	if a.Tracer == nil || a.Machine != nil {
 		return
 	}
-	for app := range c.Applications {
-		if err := a.tellOfApplication(ctx, app); err != nil {
-			a.log.Warn("cannot tell a trace what was done to an application", "application", app, "err", err)
-		}
+	if err := a.tellAll(ctx, c); err != nil && ctx.Err() == nil {
+		a.log.Warn("cannot tell a trace what was done", "err", err)
 	}
+}
+
+func (a *modelAgent) tellAll(ctx context.Context, c state.Change) (err error) {
+	t := a.told
+	if t == nil {
+		t = &causesTold{relations: map[model.RelationID]bool{}, configs: map[string]int64{}}
+		if t.ToldOf, _, err = a.model.ToldOf(ctx); err != nil {
+			return errors.Trace(err)
+		}
+		if t.Charms == nil {
+			t.Charms = map[string]string{}
+		}
+		a.told = t
+	}
+	apps, relations := maps.Clone(c.Applications), map[model.RelationID]bool{}
 	for id := range c.Relations {
-		if err := a.tellOfRelation(ctx, id); err != nil {
-			a.log.Warn("cannot tell a trace what was done to a relation", "relation", id, "err", err)
+		relations[id] = true
+	}
+	rev := max(a.rev, t.Rev)
+	if c.Resync {
+		if rev, err = a.everyCause(ctx, &apps, relations); err != nil {
+			return errors.Trace(err)
 		}
 	}
+	for app := range apps {
+		if err := a.tellOfApplication(ctx, t, app); err != nil {
+			return errors.Annotatef(err, "application %s", app)
+		}
+	}
+	for id := range relations {
+		if err := a.tellOfRelation(ctx, t, id); err != nil {
+			return errors.Annotatef(err, "relation %d", id)
+		}
+	}
+	if !t.dirty {
+		return nil
+	}
+	t.Rev, t.dirty = max(t.Rev, rev), false
+	return errors.Trace(a.model.PutToldOf(ctx, t.ToldOf))
+}
+
+// everyCause adds all applications and relations, and returns the revision that they are of.
+func (a *modelAgent) everyCause(ctx context.Context, apps *map[string]bool, relations map[model.RelationID]bool) (int64, error) {
+	rev, err := a.model.Rev(ctx)
+	if err != nil {
+		return 0, errors.Trace(err)
+	}
+	all, err := a.model.Applications(ctx)
+	if err != nil {
+		return 0, errors.Trace(err)
+	}
+	*apps = map[string]bool{}
+	for _, app := range all {
+		(*apps)[app.Name] = true
+	}
+	ids, err := a.model.RelationIDs(ctx)
+	for _, id := range ids {
+		relations[id] = true
+	}
+	return rev, errors.Trace(err)
 }
 
 // tellOfApplication tells that options were set, or that another charm was. Options that
 // an application was deployed with are no cause: see unit.causeOf.
-func (a *modelAgent) tellOfApplication(ctx context.Context, app string) error {
+func (a *modelAgent) tellOfApplication(ctx context.Context, t *causesTold, app string) error {
 	doc, err := a.model.Application(ctx, app)
 	if errors.Is(err, errors.NotFound) {
-		delete(a.told.charms, app)
-		delete(a.told.configs, app)
+		delete(t.Charms, app)
 		return nil
 	}
 	if err != nil {
 		return errors.Trace(err)
 	}
-	if was, known := a.told.charms[app]; was != doc.Charm {
-		a.told.charms[app] = doc.Charm
+	if was, known := t.Charms[app]; was != doc.Charm {
+		t.Charms[app], t.dirty = doc.Charm, true
 		if known {
 			a.tell(charmCause(app, doc.Charm))
 		}
 	}
 	o, err := a.model.Origin(ctx, state.TracedConfig(app))
-	if err != nil || o.Rev <= max(a.told.since, a.told.configs[app]) || o.Rev == o.Made {
+	if err != nil || o.Rev <= t.Rev || o.Rev == o.Made || t.configs[app] == o.Rev {
 		return errors.Trace(err)
 	}
-	a.told.configs[app] = o.Rev
+	t.configs[app], t.dirty = o.Rev, true
 	a.tell(configCause(app, o))
 	return nil
 }
 
 // tellOfRelation tells that applications were related.
-func (a *modelAgent) tellOfRelation(ctx context.Context, id model.RelationID) error {
-	o, err := a.model.Origin(ctx, state.TracedRelation(id))
-	switch {
-	case err != nil:
-		return errors.Trace(err)
-	case o.Made == 0:
-		delete(a.told.relations, id)
+func (a *modelAgent) tellOfRelation(ctx context.Context, t *causesTold, id model.RelationID) error {
+	if t.relations[id] {
 		return nil
-	case o.Made <= a.told.since || a.told.relations[id]:
+	}
+	o, err := a.model.Origin(ctx, state.TracedRelation(id))
+	if err != nil || o.Made == 0 {
+		return errors.Trace(err)
+	}
+	t.relations[id] = true // ids aren't used again
+	if o.Made <= t.Rev {
 		return nil
 	}
 	r, err := a.model.Relation(ctx, id)
@@ -103,7 +136,7 @@ func (a *modelAgent) tellOfRelation(ctx context.Context, id model.RelationID) er
 	if err != nil {
 		return errors.Trace(err)
 	}
-	a.told.relations[id] = true
+	t.dirty = true
 	a.tell(relationCause(id, r.Key, o))
 	return nil
 }

@@ -3,6 +3,8 @@ package machine
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/unitd/unitd/history"
@@ -10,6 +12,7 @@ import (
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
 	"github.com/unitd/unitd/uniter"
+	"github.com/unitd/unitd/uniter/resolver"
 )
 
 // Tracer follows what hooks come from and what comes of them. Its methods are called by
@@ -99,6 +102,11 @@ func (t traced) environ() []string {
 	return []string{"TRACEPARENT=" + t.span.Traceparent()}
 }
 
+// untraced is an environment for a recording: what is played again is no part of the trace.
+func untraced(env []string) []string {
+	return slices.DeleteFunc(slices.Clone(env), func(v string) bool { return strings.HasPrefix(v, "TRACEPARENT=") })
+}
+
 // committed notes the commit that began then.
 func (t *traced) committed(began, now time.Time) { t.commit, t.took = began, now.Sub(began) }
 
@@ -132,8 +140,13 @@ func (u *unit) causeOf(ctx context.Context, run uniter.Run) (c Cause, first bool
 		c = charmCause(app, run.Local.Charm)
 	case !run.Local.Started:
 		return Cause{Key: "unit/" + u.id, Name: fmt.Sprintf("add %s", u.name)}, run.Number == 1, nil
+	case h.Kind == hooks.ConfigChanged && h.Cause == resolver.CauseUpgraded:
+		c = charmCause(app, run.Local.Charm)
 	case h.Kind == hooks.ConfigChanged:
 		o, err := u.model.Origin(ctx, state.TracedConfig(app))
+		if o.Rev == o.Made { // nobody has set any since it was deployed: it is about addresses, or trust
+			return Cause{}, false, err
+		}
 		return configCause(app, o), false, err
 	}
 	return c, false, err

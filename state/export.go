@@ -63,7 +63,7 @@ type (
 // its leases and marks mean nothing elsewhere.
 func ofAgents(key string) bool {
 	kind, _ := splitKey(key)
-	return slices.Contains([]string{"leader", "presence", managerKey, markKey, askKey, settledKey}, kind)
+	return slices.Contains([]string{"leader", "presence", managerKey, markKey, askKey, settledKey, questionKind, answerKind, tracedKey}, kind)
 }
 
 // contentDigest is a digest of documents, in whichever order they come.

@@ -7,6 +7,7 @@ import (
 	"github.com/juju/errors"
 
 	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/state/store"
 )
 
 // Origin says what a document comes from, for traces. Whoever writes databags, leader
@@ -71,4 +72,29 @@ func (m *Model) Origin(ctx context.Context, t Traced) (Origin, error) {
 		return nil
 	})
 	return o, errors.Trace(err)
+}
+
+const tracedKey = "traced"
+
+// ToldOf says what a trace was told of what people have done. There is none in a model that
+// nobody traces.
+type ToldOf struct {
+	// Rev is the revision up to which it was told, Charms what each application had then.
+	Rev    int64             `json:"rev"`
+	Charms map[string]string `json:"charms,omitempty"`
+}
+
+// ToldOf is what a trace was told.
+func (m *Model) ToldOf(ctx context.Context) (t ToldOf, there bool, err error) {
+	_, err = m.view(ctx, func(r docs) (err error) {
+		there, err = r.find(tracedKey, &t)
+		return errors.Trace(err)
+	})
+	return t, there, errors.Trace(err)
+}
+
+// PutToldOf notes what a trace was told.
+func (m *Model) PutToldOf(ctx context.Context, t ToldOf) error {
+	_, err := m.update(ctx, func(tx *txn) error { return tx.put(tracedKey, t) }, store.Relaxed)
+	return errors.Trace(err)
 }

@@ -319,3 +319,17 @@ func (m *Model) Relation(ctx context.Context, id model.RelationID) (RelationDoc,
 	})
 	return rel, errors.Trace(err)
 }
+
+// RelationIDs are the relations of the model.
+func (m *Model) RelationIDs(ctx context.Context) ([]model.RelationID, error) {
+	var ids []model.RelationID
+	_, err := m.view(ctx, func(r docs) error {
+		ids = nil
+		rels, err := list[RelationDoc](r, "relation/")
+		for _, rel := range rels {
+			ids = append(ids, rel.ID)
+		}
+		return errors.Trace(err)
+	})
+	return ids, errors.Trace(err)
+}

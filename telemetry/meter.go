@@ -25,6 +25,8 @@ type Meter struct {
 	retries, lines, conflicts, faults metric.Int64Counter
 
 	mu sync.Mutex
+	// unseen says why not all that there is could be seen the last time.
+	unseen error
 	// failed has the hook of each unit whose last run has failed.
 	failed map[model.UnitName]string
 }
@@ -119,9 +121,7 @@ func (m *Meter) states(meter metric.Meter, v Version, see func(context.Context) 
 		runtime.ReadMemStats(&mem)
 		o.ObserveInt64(memory, int64(mem.Sys-mem.HeapReleased))
 		s, err := see(ctx)
-		if err != nil {
-			return err
-		}
+		m.noteUnseen(err) // and goes on: a reader would leave out all metrics for an error
 		for of, n := range s.Units {
 			o.ObserveInt64(units, n, of.attributes("status"))
 		}
@@ -192,6 +192,16 @@ func (m *Meter) transaction(kind string, began time.Time, tries int, err error) 
 // collect is all that was measured.
 func (m *Meter) collect(ctx context.Context) (metricdata.ResourceMetrics, error) {
 	var all metricdata.ResourceMetrics
-	err := m.reader.Collect(ctx, &all)
-	return all, errors.Trace(err)
+	if err := m.reader.Collect(ctx, &all); err != nil {
+		return all, errors.Trace(err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return all, errors.Trace(m.unseen)
+}
+
+func (m *Meter) noteUnseen(err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.unseen = err
 }

@@ -38,8 +38,8 @@ func (o OTLP) Check() error {
 		return nil
 	}
 	u, err := url.Parse(o.Endpoint)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
-		return errors.Errorf("invalid value %q for --otlp: expected a collector's URL, like http://127.0.0.1:4318", o.Endpoint)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return errors.Errorf("invalid value %q for --otlp: expected a collector's URL without a password, like http://127.0.0.1:4318 (a token goes into $OTEL_EXPORTER_OTLP_HEADERS)", o.Endpoint)
 	}
 	return nil
 }

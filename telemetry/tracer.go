@@ -74,7 +74,7 @@ func (t *Tracer) Began(r machine.TracedRun) machine.TracedSpan {
 		t.Caused(r.Cause)
 	}
 	ctx := context.Background()
-	if p := cause(r.Cause).span(); p.IsValid() {
+	if p := t.span(cause(r.Cause)); p.IsValid() {
 		ctx = trace.ContextWithRemoteSpanContext(ctx, p)
 	}
 	of := append(modelAttributes(r.Model, r.UUID),
@@ -145,7 +145,9 @@ func (s *runSpan) Ended(e history.Entry, commit time.Time, took time.Duration) {
 	s.span.End(trace.WithTimestamp(end))
 	s.tracer.mu.Lock()
 	defer s.tracer.mu.Unlock()
-	delete(s.tracer.running, s.of)
+	if s.tracer.running[s.of].Equal(s.span.SpanContext()) {
+		delete(s.tracer.running, s.of)
+	}
 }
 
 func modelAttributes(name, uuid string) []attribute.KeyValue {
@@ -165,16 +167,18 @@ func (c cause) ids() (trace.TraceID, trace.SpanID) {
 	return traceID, spanID
 }
 
-// span is the one that a run is a child of; not valid: it is of none.
-func (c cause) span() trace.SpanContext {
+// span is the one that a run is a child of; not valid: it is of none. Whether it is sampled is
+// what its own agent has found or will find: samplers decide by the ids.
+func (t *Tracer) span(c cause) trace.SpanContext {
 	p := parent(c.Parent)
 	if c.Key == "" {
 		return p
 	}
 	traceID, spanID := c.ids()
-	flags := trace.FlagsSampled
-	if p.IsValid() {
-		flags = p.TraceFlags()
+	flags := p.TraceFlags()
+	if !p.IsValid() {
+		_, never := t.tracer.Start(withIDs(context.Background(), traceID, spanID), c.Name) // it isn't ended, and so not sent
+		flags = never.SpanContext().TraceFlags()
 	}
 	return trace.NewSpanContext(trace.SpanContextConfig{TraceID: traceID, SpanID: spanID, TraceFlags: flags, Remote: true})
 }

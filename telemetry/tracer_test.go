@@ -167,7 +167,7 @@ func TestWhereItIsSent(t *testing.T) {
 	t.Parallel()
 	for endpoint, ok := range map[string]bool{
 		"": true, "http://127.0.0.1:4318": true, "https://otel.example/prefix/": true,
-		"127.0.0.1:4318": false, "grpc://127.0.0.1:4317": false, "http://": false, "http://h?x=y": false, "http://h#x": false, ":": false,
+		"127.0.0.1:4318": false, "grpc://127.0.0.1:4317": false, "http://": false, "http://h?x=y": false, "http://h#x": false, "http://u:p@h": false, ":": false,
 	} {
 		if err := (telemetry.OTLP{Endpoint: endpoint}).Check(); (err == nil) != ok {
 			t.Errorf("%q: %v", endpoint, err)

@@ -226,13 +226,16 @@ func start(l Local, r Remote) (Op, bool) {
 	return run(l, r, unitHook(hooks.Start, "first config-changed has run"))
 }
 
+// CauseUpgraded is why config-changed runs after upgrade-charm.
+const CauseUpgraded = "charm upgraded"
+
 // reconfigure comes before all that may be due as well, also for a unit that
 // is Dying: charms take upgrade-charm and config-changed as one.
 func reconfigure(l Local, r Remote) (Op, bool) {
 	if !l.Configured || l.Seen.Config != "" || r.Want.Config == "" || l.Charm == "" || l.Upgraded {
 		return Op{}, false
 	}
-	return run(l, r, unitHook(hooks.ConfigChanged, "charm upgraded"))
+	return run(l, r, unitHook(hooks.ConfigChanged, CauseUpgraded))
 }
 
 // dying takes the unit out: relations one after the other, peers last, each
