@@ -128,6 +128,9 @@ func newArchive(w io.Writer, to []age.Recipient, taken time.Time) (*archive, err
 // head begins an entry, whose content follows by Write.
 func (a *archive) head(h *tar.Header) error {
 	h.Format = tar.FormatPAX
+	if h.ModTime.IsZero() {
+		h.ModTime = time.Unix(0, 0) // as it is read again
+	}
 	h.ModTime = h.ModTime.Truncate(time.Second)
 	a.digest.entry(h)
 	return errors.Trace(a.tar.WriteHeader(h))

@@ -64,14 +64,14 @@ type (
 // its leases and marks mean nothing elsewhere.
 func ofAgents(key string) bool {
 	kind, _ := splitKey(key)
-	return kind == managerKey || ofRunning(key)
+	return kind == managerKey || kind == settledKey || ofRunning(key)
 }
 
-// ofRunning is ofAgents without which agent manages the model: that outlives the
-// agent, as it does its lease.
+// ofRunning is ofAgents without which agents there are beside their leases: the one that
+// manages the model, and those that have said that all is settled.
 func ofRunning(key string) bool {
 	kind, _ := splitKey(key)
-	return key == managerAliveKey || slices.Contains([]string{"leader", "presence", markKey, askKey, settledKey}, kind)
+	return key == managerAliveKey || slices.Contains([]string{"leader", "presence", markKey, askKey}, kind)
 }
 
 // contentDigest is a digest of documents, in whichever order they come.

@@ -158,11 +158,37 @@ func (r *Restoration) Read(lines io.Reader) error {
 			return errors.NewNotValid(nil, fmt.Sprintf("document %s is damaged", doc.Key))
 		}
 		r.Model = r.c.open(info)
-		if err := r.settle(); err != nil {
+		if err = r.settle(); err == nil {
+			err = r.unsettle()
+		}
+		if err != nil {
 			return errors.Annotatef(err, "model %q", info.Name)
 		}
 	}
 	return nil
+}
+
+// unsettle has no agent of the model have said up to which revision all is settled: it was one of
+// the other store. Who is waited for is known by these documents.
+func (r *Restoration) unsettle() error {
+	for after := ""; ; {
+		n, last := 0, after
+		_, err := r.update(r.ctx, func(tx *txn) error {
+			kvs, err := tx.Keys(r.prefix()+settledKey, after, store.MaxWrites)
+			n = len(kvs)
+			for i := 0; err == nil && i < n; i++ {
+				err = tx.put(kvs[i].Key[len(r.prefix()):], settledDoc{})
+			}
+			if n > 0 {
+				last = kvs[n-1].Key
+			}
+			return errors.Trace(err)
+		})
+		if err != nil || n < store.MaxWrites {
+			return errors.Trace(err)
+		}
+		after = last
+	}
 }
 
 // documents writes what each revision has written, and returns the trailer.

@@ -114,6 +114,8 @@ var onEtcd = []string{
 	"a-trusted-charm-has-the-kubernetes-api",
 	"agent-killed-after-the-commit-runs-nothing-again",
 	"application-removed-leaves-an-empty-model",
+	"backup-restored-is-rejoined",
+	"backup-under-load-is-restored-elsewhere",
 	"commands-at-once-do-not-lose-anything",
 	"controllers-are-made-reached-and-removed",
 	"leader-removed-makes-another-one",
