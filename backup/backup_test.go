@@ -412,7 +412,9 @@ func forged(t testing.TB, entries ...*tar.Header) []byte {
 // TestNothingLeadsOutOfTheDataDirectory: names, links and kinds of files that no backup has are refused.
 func TestNothingLeadsOutOfTheDataDirectory(t *testing.T) {
 	t.Parallel()
-	file := func(name string, kind byte) *tar.Header { return &tar.Header{Typeflag: kind, Name: name, Linkname: "/etc"} }
+	file := func(name string, kind byte) *tar.Header {
+		return &tar.Header{Typeflag: kind, Name: name, Linkname: "/etc"}
+	}
 	if _, err := readOpened(bytes.NewReader(forged(t, file("data/a", tar.TypeDir), file("data/a/b", tar.TypeReg))), sink{}); err != nil {
 		t.Errorf("what is right: %v", err)
 	}
