@@ -114,6 +114,7 @@ var onEtcd = []string{
 	"a-trusted-charm-has-the-kubernetes-api",
 	"agent-killed-after-the-commit-runs-nothing-again",
 	"application-removed-leaves-an-empty-model",
+	"backup-of-a-lost-store-meets-its-directory",
 	"backup-restored-is-rejoined",
 	"backup-under-load-is-restored-elsewhere",
 	"commands-at-once-do-not-lose-anything",
