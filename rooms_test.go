@@ -119,7 +119,7 @@ var rooms = []room{
 	}},
 	{"terminal", anything, nil},
 	{"backup", anything, []string{"charmdir", "durable", "history", "machine", "state", "uniter/journal", "uniter/resolver"}},
-	{"agent", anything, []string{"backup", 
+	{"agent", anything, []string{"backup",
 		"charmbuild", "durable", "hooks", "hooks/runner", "isolate", "machine", "model", "mounts", "script/lab", "sealed", "state", "state/store", "state/store/etcd", "state/store/sqlite", "storage", "telemetry", "tools", "workload",
 	}},
 	{"script/labagent", anything, []string{"agent", "machine", "model", "script/lab", "state", "state/store"}},
