@@ -123,15 +123,16 @@ var rooms = []room{
 		"audit", "bases", "charmdir", "debuglog", "durable", "history", "hooks", "hooks/runner", "isolate", "machine", "model", "pebble", "script/lab", "state", "state/store", "state/store/etcd/etcdtest", "why", "workload",
 	}},
 	{"terminal", anything, nil},
+	{"backup", anything, []string{"charmdir", "durable", "history", "machine", "state", "uniter/journal", "uniter/resolver"}},
 	{"agent", anything, []string{
-		"agentlog", "charmbuild", "durable", "history", "hooks", "hooks/runner", "isolate", "machine", "model", "mounts", "script/lab", "sealed", "service", "state", "state/store", "state/store/etcd", "state/store/sqlite", "storage", "telemetry", "tools", "workload",
+		"agentlog", "backup", "charmbuild", "durable", "history", "hooks", "hooks/runner", "isolate", "machine", "model", "mounts", "script/lab", "sealed", "service", "state", "state/store", "state/store/etcd", "state/store/sqlite", "storage", "telemetry", "tools", "workload",
 	}},
 	{"script/labagent", anything, []string{"agent", "machine", "model", "script/lab", "state", "state/store"}},
 	{"debugger/session", anything, []string{"debugger", "durable", "isolate", "machine", "model", "terminal"}},
 	{"deploy", anything, []string{"agent", "bases", "charmbuild", "charmdir", "charmhub", "charmhub/folder", "hooks", "isolate", "kube", "machine", "model", "oci", "render", "state", "state/store/etcd", "terminal", "workload"}},
 	{"bundle", anything, []string{"agent", "charmdir", "charmhub", "deploy", "model", "render", "state", "state/store/etcd"}},
 	{"cli", anything, []string{
-		"agent", "agentlog", "bases", "bench", "bundle", "charmbuild", "charmdir", "charmhub", "debugger/session", "debuglog", "deploy", "durable", "history", "hooks", "hooks/runner", "isolate", "machine", "model", "oci", "page", "page/live", "pebble", "peer", "recording", "recording/tap",
+		"agent", "agentlog", "backup", "bases", "bench", "bundle", "charmbuild", "charmdir", "charmhub", "debugger/session", "debuglog", "deploy", "durable", "history", "hooks", "hooks/runner", "isolate", "machine", "model", "oci", "page", "page/live", "pebble", "peer", "recording", "recording/tap",
 		"render", "script", "script/lab", "script/labagent", "service", "service/units", "starter", "state", "state/store", "state/store/etcd", "state/store/sqlite", "terminal", "tools", "top", "uniter/resolver", "waitfor", "why", "workload",
 	}},
 	{"testcharms", anything, nil},

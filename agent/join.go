@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/juju/errors"
 
+	"github.com/unitd/unitd/backup"
 	"github.com/unitd/unitd/durable"
 	"github.com/unitd/unitd/machine"
 	"github.com/unitd/unitd/model"
@@ -154,7 +155,9 @@ func (h *Host) checkFree(dir string, was *Joined, token state.Token) error {
 	h.StoreFlag = was.Store
 	there, err := h.stillMachine(was)
 	if err == nil && !there {
-		err = h.leave(dir, was)
+		if err = h.wasRemoved(dir, was); err == nil {
+			err = h.leave(dir, was)
+		}
 	}
 	h.StoreFlag = named
 	if err != nil {
@@ -198,11 +201,36 @@ func (h *Host) joinedAs(dir string, r *Joined, f JoinOptions) (*Joined, error) {
 	}
 	there, err := h.stillMachine(r)
 	if err == nil && !there {
-		if err = h.leave(dir, r); err == nil {
+		if err = h.wasRemoved(dir, r); err == nil {
+			err = h.leave(dir, r)
+		}
+		if err == nil {
 			err = errMachineRemoved(r.Machine)
 		}
 	}
 	return r, err
+}
+
+// wasRemoved is the error where the machine isn't in the model because the store was restored
+// from a backup: nobody has removed it, so nothing of it is cleared away.
+func (h *Host) wasRemoved(dir string, r *Joined) error {
+	m, err := h.modelByUUID(r.Model)
+	if errors.Is(err, errors.NotFound) {
+		return nil // stillMachine knows that the model was removed
+	}
+	if err != nil {
+		return err
+	}
+	doc, restored, err := m.Restored(h.ctx)
+	if err != nil || !restored {
+		return err
+	}
+	knows, err := backup.Knows(dir, r.Model, doc)
+	if err != nil || knows {
+		return err
+	}
+	return errors.NewNotFound(nil, fmt.Sprintf("the store was restored from a backup of %s, which doesn't have this agent as machine %s: nothing in %s is touched; "+
+		`join with another data directory (UNITD_DATA), and copy from here what you need`, doc.Taken.UTC().Format("2006-01-02 15:04:05 UTC"), r.Machine, dir))
 }
 
 // sameModel refuses another store that a person names where it hasn't the model:

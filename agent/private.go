@@ -8,6 +8,8 @@ import (
 	"syscall"
 
 	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/backup"
 )
 
 // privateFiles are those of the data directory that nobody else may read or
@@ -16,8 +18,11 @@ var privateFiles = []string{StoreFile, StoreFile + "-wal", StoreFile + "-shm", S
 
 // CheckPrivate is the error of a data directory, or of a file in it, that isn't
 // for its owner alone: its secrets are then no secrets, and whoever may write
-// decides what is run here.
+// decides what is run here. It is also that of one whose restoration from a backup isn't done.
 func CheckPrivate(dir string) error {
+	if backup.Unfinished(dir) {
+		return errors.Errorf("%s is being restored from a backup, which hasn't ended well: run that \"unitd restore\" again", dir)
+	}
 	for _, name := range append([]string{""}, privateFiles...) {
 		if err := checkSecret(filepath.Join(dir, name)); err != nil {
 			return err

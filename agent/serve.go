@@ -14,6 +14,7 @@ import (
 	"github.com/juju/errors"
 
 	"github.com/unitd/unitd/agentlog"
+	"github.com/unitd/unitd/backup"
 	"github.com/unitd/unitd/hooks"
 	"github.com/unitd/unitd/hooks/runner"
 	"github.com/unitd/unitd/machine"
@@ -201,7 +202,25 @@ func (h *Host) Config() (machine.Config, error) {
 	if s, ok := h.store.(interface{ Reserve() error }); ok {
 		c.Reserve = s.Reserve
 	}
-	return c, err
+	if err != nil {
+		return c, err
+	}
+	return c, h.meetRestored(c)
+}
+
+// meetRestored has the data directory come to terms with a store that was restored
+// without it.
+func (h *Host) meetRestored(c machine.Config) error {
+	joined, err := ReadJoin(c.Dir)
+	if err != nil {
+		return err
+	}
+	joined.Configure(&c)
+	moved, err := backup.Meet(h.ctx, c)
+	for _, what := range moved {
+		c.Log.Warn("the store was restored from a backup: moved", "what", what)
+	}
+	return err
 }
 
 // ConfigIn is Config with any data directory and its models.

@@ -32,6 +32,7 @@ func (a *program) groups() []Group {
 		control  = controllerVerbs{model}
 		clouds   = cloudVerbs{b}
 		store    = storeVerbs{b}
+		backups  = backupVerbs{b}
 		agent    = agentVerbs{b}
 		measure  = benchVerbs{b}
 	)
@@ -167,6 +168,8 @@ func (a *program) groups() []Group {
 			{"add-ssh-key", keys.addSSHKeyCmd},
 			{"remove-ssh-key", keys.removeSSHKeyCmd},
 			{"ssh-keys list-ssh-keys", keys.sshKeysCmd},
+			{"backup", backups.backupCmd},
+			{"restore", backups.restoreCmd},
 			{"store", store.storeCmd},
 			{"store-user", store.storeUserCmd},
 			{"cache", caches.cacheCmd},

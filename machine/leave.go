@@ -130,3 +130,29 @@ func (a *agent) storageLeft(ctx context.Context, m *state.Model) (kept, released
 	}
 	return kept, released, nil
 }
+
+// HandUnknown releases the storage that is on this host and that the model doesn't have,
+// with what is in it, and says which that was: a model that was restored from a backup doesn't have what
+// came later, and nobody has removed that. Of c it needs what Leave does. It may be
+// called again where it was cut off.
+func HandUnknown(ctx context.Context, c Config, m *state.Model) (released []model.StorageID, err error) {
+	keeper := newKeeper(c, m.UUID())
+	there, err := keeper.Volumes()
+	if err != nil || len(there) == 0 {
+		return nil, errors.Trace(err)
+	}
+	all, err := m.Storage(ctx)
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	for _, id := range there {
+		if slices.ContainsFunc(all, func(v state.StorageView) bool { return v.ID == id }) {
+			continue
+		}
+		if _, err := keeper.Hand(ctx, id); err != nil {
+			return released, errors.Annotatef(err, "storage %s", id)
+		}
+		released = append(released, id)
+	}
+	return released, nil
+}

@@ -15,6 +15,7 @@ import (
 	"github.com/juju/errors"
 
 	"github.com/unitd/unitd/pattern"
+	"github.com/unitd/unitd/state/store"
 )
 
 // exportFormat is the version of what Export writes. Import reads former ones too,
@@ -63,7 +64,14 @@ type (
 // its leases and marks mean nothing elsewhere.
 func ofAgents(key string) bool {
 	kind, _ := splitKey(key)
-	return slices.Contains([]string{"leader", "presence", managerKey, markKey, askKey, settledKey, questionKind, answerKind, tracedKey}, kind)
+	return kind == managerKey || kind == settledKey || ofRunning(key)
+}
+
+// ofRunning is ofAgents without which agents there are beside their leases: the one that
+// manages the model, and those that have said that all is settled.
+func ofRunning(key string) bool {
+	kind, _ := splitKey(key)
+	return key == managerAliveKey || slices.Contains([]string{"leader", "presence", markKey, askKey, questionKind, answerKind, tracedKey}, kind)
 }
 
 // contentDigest is a digest of documents, in whichever order they come.
@@ -106,7 +114,10 @@ func (m *Model) export(ctx context.Context, w io.Writer, readable *exportHeader)
 		if err := lines.Encode(header); err != nil {
 			return errors.Trace(err)
 		}
-		writes, err := d.writes(header.Lost)
+		writes, err := writesBelow(d, d.m.prefix(), func(key string) bool {
+			key = strings.TrimPrefix(key, d.m.prefix())
+			return ofAgents(key) || slices.Contains(header.Lost, key)
+		})
 		if err != nil {
 			return errors.Trace(err)
 		}
@@ -117,7 +128,7 @@ func (m *Model) export(ctx context.Context, w io.Writer, readable *exportHeader)
 			if n < 0 {
 				n = len(writes)
 			}
-			group, err := d.group(writes[:n], &digest)
+			group, err := groupOf(d, d.m.prefix(), writes[:n], &digest)
 			if err != nil {
 				return errors.Trace(err)
 			}
@@ -182,12 +193,12 @@ type written struct {
 	last bool
 }
 
-// writes are the model's documents by when they were made and last written, but
-// for those that are lost.
-func (d docs) writes(lost []string) ([]written, error) {
+// writesBelow are the documents below a prefix by when they were made and last
+// written, but for those that are skipped.
+func writesBelow(r store.Reader, prefix string, skip func(key string) bool) ([]written, error) {
 	var out []written
 	for after := ""; ; {
-		page, err := d.Keys(d.m.prefix(), after, 1000)
+		page, err := r.Keys(prefix, after, 1000)
 		if err != nil {
 			return nil, errors.Trace(err)
 		}
@@ -196,7 +207,7 @@ func (d docs) writes(lost []string) ([]written, error) {
 		}
 		after = page[len(page)-1].Key
 		for _, kv := range page {
-			if key := strings.TrimPrefix(kv.Key, d.m.prefix()); ofAgents(key) || slices.Contains(lost, key) {
+			if skip(kv.Key) {
 				continue
 			}
 			if kv.CreateRev != kv.Rev {
@@ -209,13 +220,13 @@ func (d docs) writes(lost []string) ([]written, error) {
 	return out, nil
 }
 
-// group reads what one revision wrote.
-func (d docs) group(writes []written, digest *contentDigest) (exportGroup, error) {
+// groupOf reads what one revision wrote; its keys are without the prefix.
+func groupOf(r store.Reader, prefix string, writes []written, digest *contentDigest) (exportGroup, error) {
 	g := exportGroup{Rev: writes[0].rev}
 	for _, w := range writes {
-		doc := exportDoc{Key: strings.TrimPrefix(w.key, d.m.prefix()), Later: !w.last}
+		doc := exportDoc{Key: strings.TrimPrefix(w.key, prefix), Later: !w.last}
 		if w.last {
-			kv, err := d.Get(w.key)
+			kv, err := r.Get(w.key)
 			if err != nil {
 				return g, errors.Trace(err)
 			}
@@ -228,16 +239,22 @@ func (d docs) group(writes []written, digest *contentDigest) (exportGroup, error
 }
 
 // contentOf is the digest of the documents that a store has of a model.
-func (d docs) contentOf() (contentDigest, error) {
+func (d docs) contentOf() (contentDigest, error) { return contentBelow(d, d.m.prefix(), nil) }
+
+// contentBelow is the digest of what a store has below a prefix; skip, where it is
+// set, says of which keys it isn't.
+func contentBelow(r store.Reader, prefix string, skip func(key string) bool) (contentDigest, error) {
 	var digest contentDigest
 	for after := ""; ; {
-		page, err := d.Page(d.m.prefix(), after, 20)
+		page, err := r.Page(prefix, after, 20)
 		if err != nil || len(page) == 0 {
 			return digest, errors.Trace(err)
 		}
 		after = page[len(page)-1].Key
 		for _, kv := range page {
-			digest.add(strings.TrimPrefix(kv.Key, d.m.prefix()), kv.Value)
+			if skip == nil || !skip(kv.Key) {
+				digest.add(strings.TrimPrefix(kv.Key, prefix), kv.Value)
+			}
 		}
 	}
 }

@@ -124,16 +124,9 @@ func (i *importing) all() error {
 // groups writes what each revision has written, and returns the trailer.
 func (i *importing) groups() (exportTrailer, error) {
 	for {
-		var g exportGroup
-		err := i.lines.Decode(&g)
-		if err == io.EOF || err == io.ErrUnexpectedEOF {
-			return exportTrailer{}, errors.NewNotValid(nil, "it isn't whole: its end is missing")
-		}
-		if err != nil {
-			return exportTrailer{}, errors.NewNotValid(nil, "it is damaged: "+err.Error())
-		}
-		if g.End {
-			return g.exportTrailer, nil
+		g, err := i.next()
+		if err != nil || g.End {
+			return g.exportTrailer, errors.Trace(err)
 		}
 		if g.Blob != "" {
 			if _, err := i.storeBlob(i.ctx, g.Blob, &partReader{lines: i.lines}); err != nil {
@@ -154,6 +147,18 @@ func (i *importing) groups() (exportTrailer, error) {
 		}
 		i.old, i.new = append(i.old, g.Rev), append(i.new, rev)
 	}
+}
+
+// next is the next line.
+func (i *importing) next() (g exportGroup, err error) {
+	err = i.lines.Decode(&g)
+	if err == io.EOF || err == io.ErrUnexpectedEOF {
+		return exportGroup{}, errors.NewNotValid(nil, "it isn't whole: its end is missing")
+	}
+	if err != nil {
+		return exportGroup{}, errors.NewNotValid(nil, "it is damaged: "+err.Error())
+	}
+	return g, nil
 }
 
 // partReader reads a file from its lines.

@@ -1,0 +1,31 @@
+package agent
+
+import (
+	"os"
+	"strings"
+
+	"github.com/juju/errors"
+)
+
+// ReadSecret reads a secret from a file, which may be read by its owner alone. A line's
+// end after it is no part of it.
+func ReadSecret(path string) (string, error) {
+	if err := checkSecret(path); err != nil {
+		return "", err
+	}
+	b, err := os.ReadFile(path)
+	return strings.TrimRight(string(b), "\r\n"), errors.Trace(err)
+}
+
+// KeysForSecrets are the keys for secrets of a data directory, those of the environment if
+// it has some; none where no secret was ever made.
+func KeysForSecrets(dir string) ([]byte, error) {
+	if text := os.Getenv(SecretKeyVariable); text != "" {
+		return []byte(text + "\n"), nil
+	}
+	b, err := os.ReadFile(secretKeyFile(dir))
+	if os.IsNotExist(err) {
+		return nil, nil
+	}
+	return b, errors.Annotate(err, "cannot read the keys for secrets")
+}
