@@ -36,7 +36,11 @@ func (h *Host) Others(m *state.Model) ([]Elsewhere, error) {
 	}
 	var all []Elsewhere
 	if joined != nil {
-		all = append(all, Elsewhere{state.ManagingHost, "the host that has the models", true})
+		_, alive, err := m.Manager(h.ctx)
+		if err != nil && !errors.Is(err, errors.NotFound) {
+			return nil, err
+		}
+		all = append(all, Elsewhere{state.ManagingHost, "the host that has the models", alive})
 	} else if managed, err := h.ManagedElsewhere(dir); err != nil {
 		return nil, err
 	} else if managed != nil {
@@ -55,42 +59,48 @@ func (h *Host) Others(m *state.Model) ([]Elsewhere, error) {
 }
 
 // Whose are those of the agents of other hosts that a unit is on: none if it is on this host,
-// and all that are there if the model doesn't have it, as it was on one of them.
-func (h *Host) Whose(m *state.Model, unit model.UnitName, others []Elsewhere) ([]Elsewhere, error) {
+// and, for a unit that the model doesn't have, all that are there, as it was on one of them;
+// known says which of these it is.
+func (h *Host) Whose(m *state.Model, unit model.UnitName, others []Elsewhere) (on []Elsewhere, known bool, err error) {
 	doc, err := m.Unit(h.ctx, unit)
 	if errors.Is(err, errors.NotFound) {
-		return slices.DeleteFunc(slices.Clone(others), func(o Elsewhere) bool { return !o.Present }), nil
+		return slices.DeleteFunc(slices.Clone(others), func(o Elsewhere) bool { return !o.Present }), false, nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	on := doc.Machine
+	machine := doc.Machine
 	if doc.Provider == state.LocalProvider {
-		on = state.ManagingHost
+		machine = state.ManagingHost
 	}
-	return slices.DeleteFunc(slices.Clone(others), func(o Elsewhere) bool { return o.Machine != on }), nil
+	return slices.DeleteFunc(slices.Clone(others), func(o Elsewhere) bool { return o.Machine != machine }), true, nil
 }
 
 // answerTime is how long another host's agent may take to answer.
 const answerTime = 20 * time.Second
 
+// Ask asks another host's agent, and says for people why it can't be asked.
+func (h *Host) Ask(ctx context.Context, m *state.Model, from Elsewhere, q machine.FilesQuestion) (machine.Files, error) {
+	if !from.Present {
+		return machine.Files{}, errors.NewNotFound(nil, fmt.Sprintf("the agent of %s isn't there, and it alone has that: start it", from.Name))
+	}
+	within, stop := context.WithTimeout(ctx, answerTime)
+	defer stop()
+	files, err := machine.AskFiles(within, m, from.Machine, q)
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		return files, errors.Errorf("the agent of %s hasn't answered within %s: run the command there", from.Name, answerTime)
+	}
+	return files, errors.Annotatef(err, "cannot ask the agent of %s", from.Name)
+}
+
 // Fetch gets files of a model from another host's agent, and puts them below a data directory
 // of their own, which is the caller's to remove.
-func (h *Host) Fetch(m *state.Model, from Elsewhere, q machine.FilesQuestion) (data string, cut bool, err error) {
-	if !from.Present {
-		return "", false, errors.NewNotFound(nil, fmt.Sprintf("the agent of %s isn't there, and it alone has that: start it", from.Name))
-	}
-	ctx, stop := context.WithTimeout(h.ctx, answerTime)
-	defer stop()
-	files, err := machine.AskFiles(ctx, m, from.Machine, q)
-	switch {
-	case errors.Is(err, context.DeadlineExceeded) && h.ctx.Err() == nil:
-		return "", false, errors.Errorf("the agent of %s hasn't answered within %s: run the command there", from.Name, answerTime)
-	case err != nil:
-		return "", false, errors.Annotatef(err, "cannot ask the agent of %s", from.Name)
+func (h *Host) Fetch(m *state.Model, from Elsewhere, names []string) (data string, files machine.Files, err error) {
+	if files, err = h.Ask(h.ctx, m, from, machine.FilesQuestion{Names: names}); err != nil {
+		return "", files, err
 	}
 	if data, err = os.MkdirTemp("", "unitd-"); err != nil {
-		return "", false, errors.Trace(err)
+		return "", files, errors.Trace(err)
 	}
 	for name, text := range files.Files {
 		path := filepath.Join(machine.ModelDir(data, m.UUID()), filepath.FromSlash(name))
@@ -102,8 +112,8 @@ func (h *Host) Fetch(m *state.Model, from Elsewhere, q machine.FilesQuestion) (d
 		}
 		if err != nil {
 			os.RemoveAll(data)
-			return "", false, errors.Annotate(err, "cannot keep what another host has sent")
+			return "", files, errors.Annotate(err, "cannot keep what another host has sent")
 		}
 	}
-	return data, files.Cut, nil
+	return data, files, nil
 }

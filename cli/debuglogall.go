@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -12,12 +13,8 @@ import (
 	"github.com/unitd/unitd/agent"
 	"github.com/unitd/unitd/debuglog"
 	"github.com/unitd/unitd/machine"
-	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
 )
-
-// ofLogs are the files with the log of a host, for places.
-func ofLogs(model.UnitName) []string { return []string{"debug.log*"} }
 
 // logOfHosts shows the logs of all hosts as one, by time.
 type logOfHosts struct {
@@ -29,40 +26,17 @@ type logOfHosts struct {
 	mu sync.Mutex
 }
 
-// tailInterval is how often other hosts are asked for new lines: each time costs a few
-// transactions.
-const tailInterval = time.Second
-
-// tailNewest is how much of the end of their logs is asked for then, in bytes.
-const tailNewest = 256 << 10
-
-// existing shows the last lines that there are, 0: all, and returns where each log has been
-// read to.
-func (l *logOfHosts) existing(newest int) (own int, others map[string]mark, err error) {
+// existing shows the last lines that there are, 0: all, and returns how many there are of this
+// host and where the logs of the others ended.
+func (l *logOfHosts) existing(newest int) (own int, ends map[agent.Elsewhere]machine.LogMark, err error) {
 	where, err := l.places(l.model, nil, ofLogs)
 	if err != nil {
 		return 0, nil, err
 	}
-	defer where.end()
-	var all []debuglog.Entry
-	others = map[string]mark{}
-	for i, dir := range where.dirs {
-		var at mark
-		if err := debuglog.ReadAll(machine.LogPath(dir, l.model.UUID()), func(e debuglog.Entry) error {
-			if where.from[i] == "" {
-				own++
-			}
-			at.isNew(e)
-			if l.filter.Match(e) {
-				all = append(all, e)
-			}
-			return nil
-		}); err != nil {
-			return 0, nil, err
-		}
-		if where.from[i] != "" {
-			others[where.from[i]] = at
-		}
+	all, own, err := l.read(where, newest)
+	where.end()
+	if err != nil {
+		return 0, nil, err
 	}
 	slices.SortStableFunc(all, func(a, b debuglog.Entry) int { return a.Time.Compare(b.Time) })
 	if newest > 0 {
@@ -73,18 +47,51 @@ func (l *logOfHosts) existing(newest int) (own int, others map[string]mark, err 
 			return 0, nil, err
 		}
 	}
-	return own, others, nil
+	return own, where.ends, nil
 }
 
-// follow shows new lines until ctx ends: own are those of this host that were shown.
-func (l *logOfHosts) follow(ctx context.Context, own int, others map[string]mark) error {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	asked := make(chan error, 1)
-	go func() { asked <- l.ask(ctx, others) }()
+// read reads the newest lines of each log that pass the filter.
+func (l *logOfHosts) read(where places, newest int) (all []debuglog.Entry, own int, err error) {
+	for i, dir := range where.dirs {
+		last := newLast(newest, l.filter, func(e debuglog.Entry) error {
+			all = append(all, e)
+			return nil
+		})
+		if err := debuglog.ReadAll(machine.LogPath(dir, l.model.UUID()), func(e debuglog.Entry) error {
+			if i == 0 {
+				own++
+			}
+			return last.add(e)
+		}); err != nil {
+			return nil, 0, err
+		}
+		if err := last.flush(); err != nil {
+			return nil, 0, err
+		}
+	}
+	return all, own, nil
+}
+
+// follow shows new lines until ctx ends, or can't be shown. own are those of this host that
+// were shown; others are the hosts whose logs ended there, or that weren't there.
+func (l *logOfHosts) follow(ctx context.Context, own int, ends map[agent.Elsewhere]machine.LogMark) error {
 	dir, err := agent.DataDir()
 	if err != nil {
 		return err
+	}
+	others, err := l.Others(l.model)
+	if err != nil {
+		return err
+	}
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	var all sync.WaitGroup
+	for _, on := range others {
+		from, known := ends[on]
+		if !known {
+			from.Offset = machine.LogEnd
+		}
+		all.Go(func() { fail(l.followOther(ctx, on, from)) })
 	}
 	err = debuglog.Follow(ctx, machine.LogPath(dir, l.model.UUID()), func(e debuglog.Entry) error {
 		if own--; own >= 0 {
@@ -92,11 +99,9 @@ func (l *logOfHosts) follow(ctx context.Context, own int, others map[string]mark
 		}
 		return l.add(e)
 	}, nil)
-	stop()
-	if aerr := <-asked; err == nil || errors.Is(err, context.Canceled) && !errors.Is(aerr, context.Canceled) {
-		err = aerr
-	}
-	return err
+	fail(err)
+	all.Wait()
+	return context.Cause(ctx)
 }
 
 func (l *logOfHosts) add(e debuglog.Entry) error {
@@ -108,73 +113,69 @@ func (l *logOfHosts) add(e debuglog.Entry) error {
 	return l.show(e)
 }
 
-// ask asks the other hosts for new lines, again and again. One that isn't there is asked
-// again when it is.
-func (l *logOfHosts) ask(ctx context.Context, at map[string]mark) error {
-	tick := time.NewTicker(tailInterval)
-	defer tick.Stop()
+// pause is how long a host that can't be asked is left alone.
+const pause = 5 * time.Second
+
+// followOther shows the new lines of another host. One that can't be asked is asked again, and
+// people are told once. The error is that of who shows them, or of ctx.
+func (l *logOfHosts) followOther(ctx context.Context, on agent.Elsewhere, from machine.LogMark) error {
+	told := ""
 	for {
+		files, err := l.Ask(ctx, l.model, on, machine.FilesQuestion{After: &from})
+		if err == nil {
+			told, from = "", files.Log
+			if err := l.lines(files.Lines); err != nil {
+				return err
+			}
+			continue
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err.Error() != told {
+			told = err.Error()
+			l.Note("WARNING %v", err)
+		}
 		select {
 		case <-ctx.Done():
-			return errors.Trace(ctx.Err())
-		case <-tick.C:
+			return context.Cause(ctx)
+		case <-time.After(pause):
 		}
-		others, err := l.Others(l.model)
-		if err != nil {
-			return err
-		}
-		for _, on := range others {
-			if !on.Present {
-				continue
+		if others, err := l.Others(l.model); err == nil {
+			for _, o := range others {
+				if o.Machine == on.Machine {
+					on = o
+				}
 			}
-			known := at[on.Name]
-			if err := l.news(on, &known); err != nil && ctx.Err() == nil {
-				l.Note("WARNING %v", err)
-			}
-			at[on.Name] = known
 		}
 	}
 }
 
-// news shows what is new of one host.
-func (l *logOfHosts) news(on agent.Elsewhere, known *mark) error {
-	copied, _, err := l.Fetch(l.model, on, machine.FilesQuestion{Names: ofLogs(""), Newest: tailNewest})
+// lines shows lines of a log that another host has sent.
+func (l *logOfHosts) lines(text []byte) error {
+	if len(text) == 0 {
+		return nil
+	}
+	dir, err := os.MkdirTemp("", "unitd-")
 	if err != nil {
+		return errors.Trace(err)
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "debug.log")
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		return errors.Trace(err)
+	}
+	var all []debuglog.Entry
+	if err := debuglog.ReadAll(path, func(e debuglog.Entry) error {
+		all = append(all, e)
+		return nil
+	}); err != nil {
 		return err
 	}
-	defer os.RemoveAll(copied)
-	known.again()
-	return debuglog.ReadAll(machine.LogPath(copied, l.model.UUID()), func(e debuglog.Entry) error {
-		if !known.isNew(e) {
-			return nil
+	for _, e := range all {
+		if err := l.add(e); err != nil {
+			return err
 		}
-		return l.add(e)
-	})
-}
-
-// mark is how far a log has been read: to the last of so many lines of one time.
-type mark struct {
-	time  time.Time
-	lines int
-	seen  int // of that time, since again
-}
-
-// again begins to read from some line before the mark, or at it.
-func (m *mark) again() { m.seen = 0 }
-
-// isNew says whether a line is after the mark, which then is put there. Lines of one time are told
-// apart by their number: what is read again begins before them.
-func (m *mark) isNew(e debuglog.Entry) bool {
-	switch {
-	case e.Time.Before(m.time):
-		return false
-	case e.Time.After(m.time):
-		m.time, m.lines, m.seen = e.Time, 1, 1
-		return true
 	}
-	if m.seen++; m.seen <= m.lines {
-		return false
-	}
-	m.lines = m.seen
-	return true
+	return nil
 }

@@ -87,8 +87,8 @@ func (a statusVerbs) history(args []string, f historyFlags) error {
 	if err != nil {
 		return err
 	}
-	defer where.end()
 	runs, err := a.runs(m, where, names)
+	where.end()
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package cli
 import (
 	"os"
 	"slices"
+	"sync"
 
 	"github.com/unitd/unitd/agent"
 	"github.com/unitd/unitd/machine"
@@ -14,8 +15,8 @@ import (
 // copies of what other hosts' agents have sent.
 type places struct {
 	dirs []string
-	// from names where each of them is from; empty: it is this host's.
-	from []string
+	// ends are where the logs of other hosts ended, for who follows them.
+	ends map[agent.Elsewhere]machine.LogMark
 }
 
 // end removes the copies.
@@ -28,12 +29,12 @@ func (p places) end() {
 // onThisHost is what there is without asking anybody.
 func onThisHost() (places, error) {
 	dir, err := agent.DataDir()
-	return places{dirs: []string{dir}, from: []string{""}}, err
+	return places{[]string{dir}, map[agent.Elsewhere]machine.LogMark{}}, err
 }
 
 // places gets what others have of these units, or of all where there are none. names are the
-// files that are wanted of a unit, or of all units if it is empty. An agent that isn't there,
-// or doesn't answer, is an error if a unit is named, else people are told.
+// files that are wanted of a unit, or of all units if it is empty. If a unit is named that is on
+// a host whose agent isn't there, or doesn't answer, that is an error, else people are told.
 func (a base) places(m *state.Model, units []model.UnitName, names func(model.UnitName) []string) (places, error) {
 	p, err := onThisHost()
 	if err != nil {
@@ -43,53 +44,72 @@ func (a base) places(m *state.Model, units []model.UnitName, names func(model.Un
 	if err != nil || len(others) == 0 {
 		return p, err
 	}
-	wanted := map[agent.Elsewhere][]string{}
+	wanted, needed := map[agent.Elsewhere][]string{}, map[agent.Elsewhere]bool{}
 	for _, u := range units {
-		on, err := a.Whose(m, u, others)
+		on, known, err := a.Whose(m, u, others)
 		if err != nil {
 			return p, err
 		}
 		for _, o := range on {
-			wanted[o] = append(wanted[o], names(u)...)
+			wanted[o], needed[o] = append(wanted[o], names(u)...), needed[o] || known
 		}
 	}
-	for _, on := range others {
-		if len(units) == 0 {
-			wanted[on] = names("")
+	if len(units) == 0 {
+		for _, o := range others {
+			wanted[o] = names("")
 		}
-		if len(wanted[on]) == 0 {
-			continue
-		}
-		copied, cut, err := a.Fetch(m, on, machine.FilesQuestion{Names: slices.Compact(wanted[on])})
-		switch {
-		case err != nil && len(units) > 0:
-			p.end()
-			return places{}, err
-		case err != nil:
-			a.Note("WARNING %v", err)
-			continue
-		case cut:
-			a.Note("Only the newest of what %s has is shown: it is too much to be sent.", on.Name)
-		}
-		p.dirs, p.from = append(p.dirs, copied), append(p.from, on.Name)
 	}
-	return p, nil
+	return p, p.fetch(a, m, wanted, needed)
+}
+
+// fetch gets files of other hosts, at the same time.
+func (p *places) fetch(a base, m *state.Model, wanted map[agent.Elsewhere][]string, needed map[agent.Elsewhere]bool) (failed error) {
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	for on, names := range wanted {
+		all.Go(func() {
+			copied, files, err := a.Fetch(m, on, slices.Compact(names))
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case err != nil && needed[on]:
+				failed = err
+				return
+			case err != nil:
+				a.Note("WARNING %v", err)
+				return
+			case files.Cut:
+				a.Note("Only the newest of what %s has is shown: it is too much to be sent.", on.Name)
+			}
+			p.dirs = append(p.dirs, copied)
+			p.ends[on] = files.Log
+		})
+	}
+	all.Wait()
+	if failed != nil {
+		p.end()
+		p.dirs = p.dirs[:1]
+	}
+	return failed
 }
 
 // ofHistory are the files with the history of a unit, or of all.
 func ofHistory(unit model.UnitName) []string {
-	if unit == "" {
-		return []string{"history/*.jsonl*"}
+	name := "history/*"
+	if unit != "" {
+		name = "history/" + unit.Tag()
 	}
-	return []string{"history/" + unit.Tag() + ".jsonl*"}
+	return []string{name + ".jsonl", name + ".jsonl.1"}
 }
 
 // ofRuns are those with all that is known of a unit's runs.
-func ofRuns(unit model.UnitName) []string {
-	return append(ofHistory(unit), "debug.log*", "recordings/"+unit.Tag()+".jsonl*")
-}
+func ofRuns(unit model.UnitName) []string { return append(ofRecordings(unit), ofLogs(unit)...) }
 
 // ofRecordings are those with the recordings of a unit.
 func ofRecordings(unit model.UnitName) []string {
-	return append(ofHistory(unit), "recordings/"+unit.Tag()+".jsonl*")
+	name := "recordings/" + unit.Tag()
+	return append(ofHistory(unit), name+".jsonl", name+".jsonl.1")
 }
+
+// ofLogs are those with the log of a host.
+func ofLogs(model.UnitName) []string { return []string{"debug.log", "debug.log.1"} }

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/juju/errors"
 
@@ -24,26 +25,35 @@ import (
 // recordings. The agent answers with as much of the newest as fits.
 type FilesQuestion struct {
 	// Names are patterns of files below ModelDir, as path.Match has them: "debug.log",
-	// "history/unit-shop-0.jsonl*".
-	Names []string `json:"names"`
-	// Newest is how many bytes of the end of each file are wanted; 0: all that fit.
-	Newest int64 `json:"newest,omitempty"`
+	// "history/unit-shop-0.jsonl".
+	Names []string `json:"names,omitempty"`
+	// After, where it is set, asks for the lines of the log after a mark, and for no files.
+	// The agent waits a while for some.
+	After *LogMark `json:"after,omitempty"`
 }
 
 // Files are files of an agent by their names below ModelDir: of each the end, from the
 // beginning of a line. Cut says that there is more.
 type Files struct {
-	Files map[string][]byte `json:"files"`
+	Files map[string][]byte `json:"files,omitempty"`
 	Cut   bool              `json:"cut,omitempty"`
+	// Log is where the log ended.
+	Log LogMark `json:"log"`
+	// Lines are those of the log after a mark that was asked for.
+	Lines []byte `json:"lines,omitempty"`
 	// Error says why there is nothing.
 	Error string `json:"error,omitempty"`
 }
 
 const (
-	// filesAtMost is how much of each file is sent at first, in bytes; it is halved until
-	// everything fits into sentAtMost, which is what a document can take.
+	// filesAtMost is how much of each file is sent at first, and allAtMost how much of all, in
+	// bytes; it is halved until everything fits into sentAtMost, which is what a document
+	// can take.
 	filesAtMost = 8 << 20
+	allAtMost   = 16 << 20
 	sentAtMost  = store.MaxValue * 2 / 3
+	// readAtMost is what an answer is believed to have, in bytes.
+	readAtMost = 64 << 20
 )
 
 // AskFiles asks the agent of a machine, or of state.ManagingHost, and waits for it until ctx is
@@ -66,7 +76,7 @@ func unpack(answer json.RawMessage) (files Files, err error) {
 	if err != nil {
 		return files, errors.Annotate(err, "cannot read the answer")
 	}
-	if err := json.NewDecoder(z).Decode(&files); err != nil {
+	if err := json.NewDecoder(io.LimitReader(z, readAtMost)).Decode(&files); err != nil {
 		return files, errors.Annotate(err, "cannot read the answer")
 	}
 	if files.Error != "" {
@@ -82,6 +92,10 @@ type answering struct {
 	dir     string
 	asked   chan struct{} // has room for one
 	log     func(msg string, args ...any)
+
+	wait sync.WaitGroup
+	mu   sync.Mutex
+	busy map[string]bool // the questions that are being answered
 }
 
 func (a *modelAgent) newAnswering() *answering {
@@ -89,7 +103,7 @@ func (a *modelAgent) newAnswering() *answering {
 	if a.Machine != nil {
 		who = a.Machine.ID
 	}
-	return &answering{model: a.model, machine: who, dir: a.dir, asked: make(chan struct{}, 1), log: a.log.Warn}
+	return &answering{model: a.model, machine: who, dir: a.dir, asked: make(chan struct{}, 1), log: a.log.Warn, busy: map[string]bool{}}
 }
 
 // heed has it look for questions, if a change may have brought some.
@@ -103,57 +117,91 @@ func (a *answering) heed(c state.Change) {
 	}
 }
 
+// answersAtOnce is how many questions are answered at the same time; others wait.
+const answersAtOnce = 16
+
 // run answers until ctx ends.
 func (a *answering) run(ctx context.Context) {
+	defer a.wait.Wait()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-a.asked:
 		}
-		if err := a.answerAll(ctx); err != nil && ctx.Err() == nil {
+		questions, err := a.model.Questions(ctx, a.machine)
+		if err != nil {
+			if ctx.Err() == nil {
+				a.log("cannot see what another host asks", "err", err)
+			}
+			continue
+		}
+		for _, q := range questions {
+			a.begin(ctx, q)
+		}
+	}
+}
+
+// begin answers a question, unless that is being done.
+func (a *answering) begin(ctx context.Context, q state.Question) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.busy[q.ID] || len(a.busy) >= answersAtOnce {
+		return
+	}
+	a.busy[q.ID] = true
+	a.wait.Go(func() {
+		if err := a.answer(ctx, q); err != nil && ctx.Err() == nil {
 			a.log("cannot answer what another host asks", "err", err)
 		}
-	}
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		delete(a.busy, q.ID)
+		if len(a.busy) == answersAtOnce-1 { // one may wait
+			a.heed(state.Change{Resync: true})
+		}
+	})
 }
 
-func (a *answering) answerAll(ctx context.Context) error {
-	questions, err := a.model.Questions(ctx, a.machine)
-	if err != nil {
-		return errors.Trace(err)
+func (a *answering) answer(ctx context.Context, q state.Question) error {
+	files, err := a.find(ctx, q)
+	if err == nil {
+		err = a.model.Answer(ctx, q, files)
 	}
-	for _, q := range questions {
-		answer, err := a.answer(q)
-		if err != nil {
-			return errors.Trace(err)
-		}
-		if err := a.model.Answer(ctx, q, answer); err != nil {
-			return errors.Trace(err)
+	if errors.Is(err, store.ErrTooLarge) {
+		if files, err = pack(Files{Error: "it is too much to be sent: run the command there"}); err == nil {
+			err = a.model.Answer(ctx, q, files)
 		}
 	}
-	return nil
+	return errors.Trace(err)
 }
 
-// answer is what is sent: JSON that is packed, as a document.
-func (a *answering) answer(q state.Question) (json.RawMessage, error) {
+// find is what is sent: JSON that is packed, as a document.
+func (a *answering) find(ctx context.Context, q state.Question) (json.RawMessage, error) {
 	var ask FilesQuestion
 	if err := json.Unmarshal(q.Body, &ask); err != nil {
 		return pack(Files{Error: "the agent doesn't know what it is asked: it is of another version"})
 	}
-	most := int64(filesAtMost)
-	if ask.Newest > 0 {
-		most = min(most, ask.Newest)
+	if ask.After != nil {
+		lines, mark, err := awaitLines(ctx, a.dir, *ask.After)
+		if err != nil {
+			return pack(Files{Error: err.Error()})
+		}
+		return pack(Files{Lines: lines, Log: mark})
 	}
-	for {
-		files, err := readFiles(a.dir, ask.Names, most)
+	names, err := namesOf(a.dir, ask.Names)
+	if err != nil {
+		return pack(Files{Error: err.Error()})
+	}
+	for most := int64(min(filesAtMost, allAtMost/max(1, len(names)))); ; most /= 2 {
+		files, err := readFiles(a.dir, names, most)
 		if err != nil {
 			return pack(Files{Error: err.Error()})
 		}
 		packed, err := pack(files)
-		if err != nil || len(packed) <= sentAtMost || most < 1024 {
+		if err != nil || len(packed) <= sentAtMost || most < 1024 || ctx.Err() != nil {
 			return packed, err
 		}
-		most /= 2
 	}
 }
 
@@ -170,32 +218,48 @@ func pack(f Files) (json.RawMessage, error) {
 	return packed, errors.Trace(err)
 }
 
-// readFiles reads the ends of the files of a model's directory that patterns name. What
-// isn't the log, a history or a recording is nobody's business, and links aren't followed.
-func readFiles(dir string, patterns []string, most int64) (Files, error) {
-	files := Files{Files: map[string][]byte{}}
+// namesOf are the files of a model's directory that patterns name. What isn't the log, a
+// history or a recording is nobody's business.
+func namesOf(dir string, patterns []string) ([]string, error) {
+	var all []string
 	for _, pattern := range patterns {
 		folder, _ := path.Split(pattern)
 		if folder = strings.TrimSuffix(folder, "/"); !slices.Contains([]string{"", "history", "recordings"}, folder) {
-			return files, errors.NotValidf("a file %q", pattern)
+			return nil, errors.NotValidf("a file %q", pattern)
 		}
 		names, err := fs.Glob(os.DirFS(dir), pattern)
 		if err != nil {
-			return files, errors.NotValidf("a file %q", pattern)
+			return nil, errors.NotValidf("a file %q", pattern)
 		}
 		for _, name := range names {
-			if folder == "" && !strings.HasPrefix(name, logName) {
-				continue
+			if folder != "" || name == logName || name == logName+".1" {
+				all = append(all, name)
 			}
-			text, cut, err := readEnd(filepath.Join(dir, filepath.FromSlash(name)), most)
-			if errors.Is(err, fs.ErrNotExist) {
-				continue // it has just been set aside
-			}
-			if err != nil {
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all), nil
+}
+
+// readFiles reads the ends of files of a model's directory. Links aren't followed.
+func readFiles(dir string, names []string, most int64) (Files, error) {
+	files := Files{Files: map[string][]byte{}}
+	for _, name := range names {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		text, size, err := readEnd(path, most)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // it has just been set aside
+		}
+		if err != nil {
+			return files, errors.Trace(err)
+		}
+		if text == nil {
+			continue
+		}
+		files.Files[name], files.Cut = text, files.Cut || int64(len(text)) < size
+		if name == logName {
+			if files.Log, err = markAt(path, size); err != nil {
 				return files, errors.Trace(err)
-			}
-			if text != nil {
-				files.Files[name], files.Cut = text, files.Cut || cut
 			}
 		}
 	}
@@ -205,32 +269,38 @@ func readFiles(dir string, patterns []string, most int64) (Files, error) {
 // logName is the log of a model; see LogPath.
 const logName = "debug.log"
 
-// readEnd is the end of a file, from the beginning of a line.
-func readEnd(name string, most int64) (text []byte, cut bool, err error) {
+// readEnd is the end of a file that has so many bytes, in whole lines; nil: it is none that can
+// be read so.
+func readEnd(name string, most int64) (text []byte, size int64, err error) {
 	if st, err := os.Lstat(name); err != nil || !st.Mode().IsRegular() {
-		return nil, false, errors.Trace(err)
+		return nil, 0, errors.Trace(err)
 	}
 	f, err := os.Open(name)
 	if err != nil {
-		return nil, false, errors.Trace(err)
+		return nil, 0, errors.Trace(err)
 	}
 	defer f.Close()
 	st, err := f.Stat()
 	if err != nil {
-		return nil, false, errors.Trace(err)
+		return nil, 0, errors.Trace(err)
 	}
-	if from := st.Size() - most; from > 0 {
-		if _, err := f.Seek(from-1, io.SeekStart); err != nil {
-			return nil, false, errors.Trace(err)
-		}
-		cut = true
+	size = st.Size()
+	text, err = wholeLines(f, max(0, size-most), size)
+	return text, size, errors.Trace(err)
+}
+
+// wholeLines are those of a file between two places.
+func wholeLines(f *os.File, from, to int64) ([]byte, error) {
+	begin := from
+	if from > 0 {
+		begin-- // to see whether a line begins there
 	}
-	text, err = io.ReadAll(io.LimitReader(f, most+1))
+	text, err := io.ReadAll(io.NewSectionReader(f, begin, to-begin))
 	if err != nil {
-		return nil, false, errors.Trace(err)
+		return nil, errors.Trace(err)
 	}
-	if cut {
+	if from > 0 {
 		_, text, _ = bytes.Cut(text, []byte("\n"))
 	}
-	return text, cut, nil
+	return text[:bytes.LastIndexByte(text, '\n')+1], nil
 }

@@ -59,7 +59,11 @@ func TestWhichFilesAreSent(t *testing.T) {
 		"history/*/x":            "error",
 		"history/unit-nobody-0*": "",
 	} {
-		files, err := readFiles(dir, []string{pattern}, 1<<20)
+		var files Files
+		names, err := namesOf(dir, []string{pattern})
+		if err == nil {
+			files, err = readFiles(dir, names, 1<<20)
+		}
 		got := strings.Join(sortedNames(files), " ")
 		if err != nil {
 			got = "error"
@@ -100,7 +104,7 @@ func TestWhatIsSentFits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	answer, err := a.answer(state.Question{Body: ask})
+	answer, err := a.find(t.Context(), state.Question{Body: ask})
 	if err != nil || len(answer) > sentAtMost || len(answer) < sentAtMost/4 {
 		t.Errorf("an answer of %d bytes, %v", len(answer), err)
 	}
@@ -109,12 +113,74 @@ func TestWhatIsSentFits(t *testing.T) {
 		t.Errorf("%d bytes of the log, cut: %v, %v", len(log), files.Cut, err)
 	}
 	for body, wrong := range map[string]string{`[]`: "another version", `{"names": ["other"]}`: "", `{"names": ["agents/x"]}`: "not valid"} {
-		answer, err := a.answer(state.Question{Body: json.RawMessage(body)})
+		answer, err := a.find(t.Context(), state.Question{Body: json.RawMessage(body)})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if _, err := unpack(answer); wrong == "" && err != nil || wrong != "" && (err == nil || !strings.Contains(err.Error(), wrong)) {
 			t.Errorf("%s: %v", body, err)
 		}
+	}
+}
+
+// TestNewLinesOfALogThatIsSetAside: none is lost, and none comes twice.
+func TestNewLinesOfALogThatIsSetAside(t *testing.T) {
+	t.Parallel()
+	dir := modelDir(t, map[string]string{"debug.log": "one\ntwo\n"})
+	path := filepath.Join(dir, logName)
+	write := func(text string) {
+		f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		if err == nil {
+			_, err = f.WriteString(text)
+			f.Close()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	files, err := readFiles(dir, []string{logName}, 4)
+	if err != nil || string(files.Files[logName]) != "two\n" {
+		t.Fatalf("%+v, %v", files, err)
+	}
+	mark, got := files.Log, ""
+	read := func() {
+		t.Helper()
+		text, next, err := newLines(path, mark)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, mark = got+string(text), next
+	}
+	read()
+	write("three\nfo")
+	read()
+	read()
+	write("ur\n")
+	if err := os.Rename(path, path+".1"); err != nil {
+		t.Fatal(err)
+	}
+	read() // what is left of the former one
+	read()
+	write("five\n")
+	read()
+	read()
+	if got != "three\nfour\nfive\n" {
+		t.Errorf("new lines: %q", got)
+	}
+	got, mark = "", LogMark{Offset: LogEnd}
+	read()
+	write("six\n")
+	read()
+	if got != "six\n" {
+		t.Errorf("lines after the end: %q", got)
+	}
+	if err := os.Truncate(path, 0); err != nil {
+		t.Fatal(err)
+	}
+	got = ""
+	write("seven\n")
+	read()
+	if got != "seven\n" {
+		t.Errorf("lines of a log that was cut: %q", got)
 	}
 }

@@ -48,7 +48,7 @@ func (m *Model) Ask(ctx context.Context, machine string, body any) (answer json.
 	if q.Lease, err = m.store.Grant(ctx, questionTime); err != nil {
 		return nil, errors.Trace(err)
 	}
-	defer func() { _ = m.store.Revoke(context.WithoutCancel(ctx), q.Lease) }() // else it ends by itself
+	defer m.forget(ctx, q.Lease)
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	rev, err := m.update(ctx, func(tx *txn) error { return tx.putLease(q.key(), q, q.Lease) }, store.Relaxed)
@@ -68,7 +68,17 @@ func (m *Model) Ask(ctx context.Context, machine string, body any) (answer json.
 			return answer, errors.Trace(err)
 		}
 	}
-	return nil, errors.Trace(context.Cause(ctx))
+	if err := context.Cause(ctx); err != nil {
+		return nil, errors.Trace(err)
+	}
+	return nil, errors.New("the store doesn't tell of changes any more")
+}
+
+// forget ends the lease of a question. If that can't be done at once it ends by itself.
+func (m *Model) forget(ctx context.Context, lease store.LeaseID) {
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer stop()
+	_ = m.store.Revoke(ctx, lease)
 }
 
 // Questions are those that an agent is asked: that of a machine, or of ManagingHost.
@@ -90,8 +100,8 @@ func (m *Model) Answer(ctx context.Context, q Question, answer json.RawMessage) 
 		}
 		return tx.putLease(answerKey(q.ID), answer, q.Lease)
 	}, store.Relaxed)
-	if errors.Is(err, errors.NotFound) {
-		return nil
+	if errors.Is(err, errors.NotFound) { // of an import, say
+		_, err = m.update(ctx, func(tx *txn) error { return tx.delete(q.key()) }, store.Relaxed)
 	}
 	return errors.Trace(err)
 }

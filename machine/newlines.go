@@ -1,0 +1,128 @@
+package machine
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/juju/errors"
+)
+
+// LogMark is a place in a log, which may be set aside and begun anew meanwhile.
+type LogMark struct {
+	// First tells the file from others: a digest of its first line. Empty: there was none.
+	First string `json:"first,omitempty"`
+	// Offset is in bytes; LogEnd: wherever the log ends.
+	Offset int64 `json:"offset"`
+}
+
+// LogEnd is the offset of what is written from now on.
+const LogEnd = -1
+
+const (
+	// holdTime is how long an agent waits for new lines, and holdInterval how often it
+	// looks.
+	holdTime     = 10 * time.Second
+	holdInterval = 250 * time.Millisecond
+	// linesAtMost is how many bytes of new lines are sent at once.
+	linesAtMost = 512 << 10
+)
+
+// awaitLines are lines after a mark, or none if there are none for a while; from is where to go
+// on.
+func awaitLines(ctx context.Context, dir string, after LogMark) (text []byte, from LogMark, err error) {
+	until := time.Now().Add(holdTime)
+	for {
+		text, after, err = newLines(filepath.Join(dir, logName), after)
+		if err != nil || len(text) > 0 || time.Now().After(until) {
+			return text, after, errors.Trace(err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, after, errors.Trace(ctx.Err())
+		case <-time.After(holdInterval):
+		}
+	}
+}
+
+// newLines are lines after a mark: what is left of the file that it is in, if that was set
+// aside, else of the one that is there.
+func newLines(path string, after LogMark) ([]byte, LogMark, error) {
+	first, size, err := firstOf(path)
+	if err != nil {
+		return nil, after, errors.Trace(err)
+	}
+	switch {
+	case after.Offset < 0:
+		return nil, LogMark{first, size}, nil
+	case first == after.First && size < after.Offset: // it was cut
+		after.Offset = 0
+	case first != after.First:
+		former, formerSize, err := firstOf(path + ".1")
+		if err != nil {
+			return nil, after, errors.Trace(err)
+		}
+		if after.First != "" && former == after.First && after.Offset < formerSize {
+			return linesFrom(path+".1", after)
+		}
+		after = LogMark{First: first}
+	}
+	if size <= after.Offset {
+		return nil, after, nil
+	}
+	return linesFrom(path, after)
+}
+
+func linesFrom(path string, after LogMark) ([]byte, LogMark, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, after, errors.Trace(err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.NewSectionReader(f, after.Offset, linesAtMost))
+	if err != nil {
+		return nil, after, errors.Trace(err)
+	}
+	text = text[:bytes.LastIndexByte(text, '\n')+1]
+	after.Offset += int64(len(text))
+	return text, after, nil
+}
+
+// markAt is a place in a log.
+func markAt(path string, offset int64) (LogMark, error) {
+	first, _, err := firstOf(path)
+	return LogMark{first, offset}, errors.Trace(err)
+}
+
+// firstOf tells a log from others, and how many bytes it has; of one that isn't there, or
+// has no whole line, it is empty.
+func firstOf(path string) (first string, size int64, err error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", 0, nil
+	}
+	if err != nil {
+		return "", 0, errors.Trace(err)
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return "", 0, errors.Trace(err)
+	}
+	head := make([]byte, min(st.Size(), 1024))
+	if _, err := io.ReadFull(f, head); err != nil {
+		return "", 0, errors.Trace(err)
+	}
+	line, _, whole := bytes.Cut(head, []byte("\n"))
+	if !whole && len(head) < 1024 {
+		return "", 0, nil
+	}
+	sum := sha256.Sum256(line)
+	return hex.EncodeToString(sum[:8]), st.Size(), nil
+}
