@@ -31,16 +31,17 @@ func (a backupVerbs) backupCmd() *cobra.Command {
 		Use:   "backup [FILE]",
 		Short: "Write everything to one encrypted file, while agents run",
 		Long: `Write all models with their charms and resources, the units' files on this host,
-images, logs, and the keys of secrets to one new file. It is all of one moment: agents
-and hooks go on meanwhile, and a hook that runs counts as interrupted if
-the backup is restored. With --storage, the content of storage is in it too.
+images, logs, and the keys of secrets to one new file. Agents and hooks go on
+meanwhile, and the file shows a single moment: a hook that was running then counts as
+interrupted after a restore. With --storage, the content of storage is in it too.
 
-The file is encrypted, for a passphrase or for recipients: public keys of age, which
+The file is encrypted for a passphrase, or for recipients: public keys of age, which
 "age-keygen" makes. The passphrase is read from a file, from ` + passphraseVariable + `,
-or from the terminal. Without it, nobody can read the backup.
+or from the terminal. Without the passphrase or a key, nobody can read the backup.
 
-"unitd restore" makes a data directory of the file. With models in etcd, run this where they
-are managed; the files of units on hosts that have joined stay there.`,
+"unitd restore" makes a data directory from the file. If the models are in etcd, run
+"unitd backup" on the host where they are managed. The backup doesn't contain the files
+of units on hosts that have joined.`,
 		Example: `  unitd backup --passphrase-file ~/backup.passphrase
   unitd backup /mnt/nightly.backup --storage --recipient age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p`,
 		Args: Args(0, 1, ""),
@@ -69,7 +70,7 @@ are managed; the files of units on hosts that have joined stay there.`,
 		},
 	}
 	key.declare(cmd)
-	cmd.Flags().StringArrayVar(&to, "recipient", nil, "encrypt for whoever has the key to this public key of age (can be repeated)")
+	cmd.Flags().StringArrayVar(&to, "recipient", nil, "encrypt for whoever has the private key of this public key of age (can be repeated)")
 	cmd.Flags().BoolVar(&storage, "storage", false, "include the content of storage")
 	cmd.Flags().StringVar(&format, "format", "text", "text, json or yaml")
 	formats(cmd, "text", "json", "yaml")

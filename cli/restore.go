@@ -81,18 +81,18 @@ func (a backupVerbs) restoreCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "restore FILE",
 		Short: "Make a data directory and a store of a backup",
-		Long: `Make a data directory of a file that "unitd backup" has written, and a store: in the
-data directory, or in etcd with --store. Both must be empty. The whole file is
-verified before anything is written. If this is interrupted, run it again: until
-it has ended well, agents and commands refuse the data directory.
+		Long: `Make a data directory and a store from a file that "unitd backup" has written. The
+store is in the data directory, or in etcd with --store. Both must be empty. The whole
+file is verified before anything is written. If the command is interrupted, run it
+again: until it has succeeded, agents and commands refuse the data directory.
 
-Then start the agent. Units go on where they were. Don't start the former agent any more:
-it would run the same units.
+Then start the agent. Units go on from where they were. Don't start the former agent
+again: it would run the same units.
 
-With --check nothing is written: it says whether the file is whole, and what is in it.
-With --store-only, the store alone is restored, where this data directory is still there and only
-its store was lost. Units whose files are ahead of the store then go on from what the
-store remembers; what it doesn't have is set aside.`,
+With --check, the command writes nothing. It says whether the file is whole, and what is
+in it. With --store-only, it restores only the store: use this if the store is lost and
+the data directory is still there. Units whose files are ahead of the store then go on
+from what the store remembers. What the store doesn't have is set aside.`,
 		Example: `  unitd restore nightly.backup --check --passphrase-file ~/backup.passphrase
   UNITD_DATA=/var/lib/unitd unitd restore nightly.backup --identity ~/key.txt
   unitd restore nightly.backup --store etcd://host:2379/unitd`,
@@ -119,7 +119,7 @@ store remembers; what it doesn't have is set aside.`,
 		},
 	}
 	key.declare(cmd)
-	cmd.Flags().StringVarP(&identity, "identity", "i", "", "read keys of age from this file, for a backup that was encrypted for recipients")
+	cmd.Flags().StringVarP(&identity, "identity", "i", "", "read private keys of age from this file, for a backup that was encrypted for recipients")
 	cmd.Flags().BoolVar(&check, "check", false, "only verify the file, and say what is in it")
 	cmd.Flags().BoolVar(&storeOnly, "store-only", false, "restore the store alone, and leave the data directory as it is")
 	cmd.Flags().StringVar(&format, "format", "text", "text, json or yaml")

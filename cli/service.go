@@ -17,9 +17,9 @@ func (a agentVerbs) serviceCmd() *cobra.Command {
 		Use:   "service [NAME]",
 		Short: "Print the unit files by which systemd runs the agent and the page",
 		Long: `Print a unit file for systemd, with the paths of this program and of this data
-directory: unitd.service, the agent; unitd@.service, an agent for each user;
-unitd-ui.socket and unitd-ui.service, the page of "unitd ui". Without a name, it is
-unitd.service. The Debian package has these files already.
+directory. unitd.service runs the agent, and unitd@.service an agent for each user.
+unitd-ui.socket and unitd-ui.service run the page of "unitd ui". Without a name, the
+command prints unitd.service. The Debian package already has these files.
 
 With --user, the file is for your own service manager, which runs the agent as you.`,
 		Example: `  sudo UNITD_DATA=/var/lib/unitd unitd service > /etc/systemd/system/unitd.service
