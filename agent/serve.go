@@ -101,6 +101,9 @@ func (h *Host) Serve(o Options) error {
 	if err := o.configure(&c, joined); err != nil {
 		return err
 	}
+	if err := h.MeetRestored(c); err != nil {
+		return err
+	}
 	if o.Debug {
 		end, err := serveDebug(c.Dir)
 		if err != nil {
@@ -205,12 +208,12 @@ func (h *Host) Config() (machine.Config, error) {
 	if err != nil {
 		return c, err
 	}
-	return c, h.meetRestored(c)
+	return c, nil
 }
 
-// meetRestored has the data directory come to terms with a store that was restored
-// without it.
-func (h *Host) meetRestored(c machine.Config) error {
+// MeetRestored has the data directory come to terms with a store that was restored
+// without it. It comes before the agent that c is for. Test worlds don't need it.
+func (h *Host) MeetRestored(c machine.Config) error {
 	joined, err := ReadJoin(c.Dir)
 	if err != nil {
 		return err

@@ -157,6 +157,9 @@ func (a upVerbs) upHere(m *state.Model, p *bundle.Plan, f upFlags) error {
 	if err := a.RememberStore(c.Dir); err != nil {
 		return err
 	}
+	if err := a.MeetRestored(c); err != nil {
+		return err
+	}
 	show := &hookLines{app: a.base, model: m.Name(), logs: f.logs, sources: a.sources(m), images: terminal.NewLine(a.Err)}
 	show.fit(p)
 	c.Observer = show.event
