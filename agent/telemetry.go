@@ -30,7 +30,7 @@ func caused() string {
 	return ""
 }
 
-// Measured is an agent that is measured; the zero value is one that isn't.
+// Measured is an agent that is measured, as far as somebody has asked for it.
 type Measured struct {
 	listen telemetry.Listen
 	meter  *telemetry.Meter

@@ -59,7 +59,8 @@ func (a base) places(m *state.Model, units []model.UnitName, names func(model.Un
 			wanted[o] = names("")
 		}
 	}
-	return p, p.fetch(a, m, wanted, needed)
+	err = p.fetch(a, m, wanted, needed)
+	return p, err
 }
 
 // fetch gets files of other hosts, at the same time.

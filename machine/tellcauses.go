@@ -42,13 +42,14 @@ func (a *modelAgent) tellAll(ctx context.Context, c state.Change) (err error) {
 		}
 		a.told = t
 	}
-	apps, relations := maps.Clone(c.Applications), map[model.RelationID]bool{}
+	apps, relations := map[string]bool{}, map[model.RelationID]bool{}
+	maps.Copy(apps, c.Applications)
 	for id := range c.Relations {
 		relations[id] = true
 	}
 	rev := max(a.rev, t.Rev)
 	if c.Resync {
-		if rev, err = a.everyCause(ctx, &apps, relations); err != nil {
+		if rev, err = a.everyCause(ctx, apps, relations); err != nil {
 			return errors.Trace(err)
 		}
 	}
@@ -70,7 +71,7 @@ func (a *modelAgent) tellAll(ctx context.Context, c state.Change) (err error) {
 }
 
 // everyCause adds all applications and relations, and returns the revision that they are of.
-func (a *modelAgent) everyCause(ctx context.Context, apps *map[string]bool, relations map[model.RelationID]bool) (int64, error) {
+func (a *modelAgent) everyCause(ctx context.Context, apps map[string]bool, relations map[model.RelationID]bool) (int64, error) {
 	rev, err := a.model.Rev(ctx)
 	if err != nil {
 		return 0, errors.Trace(err)
@@ -79,9 +80,8 @@ func (a *modelAgent) everyCause(ctx context.Context, apps *map[string]bool, rela
 	if err != nil {
 		return 0, errors.Trace(err)
 	}
-	*apps = map[string]bool{}
 	for _, app := range all {
-		(*apps)[app.Name] = true
+		apps[app.Name] = true
 	}
 	ids, err := a.model.RelationIDs(ctx)
 	for _, id := range ids {

@@ -38,9 +38,6 @@ func TracedSecret(id model.SecretID) Traced { return Traced{secretKey(id)} }
 // TracedRelation is that there is a relation.
 func TracedRelation(id model.RelationID) Traced { return Traced{relationKey(id)} }
 
-// TracedOperation is an operation.
-func TracedOperation(id string) Traced { return Traced{operationKey(id)} }
-
 // TracedBag is the databag of a unit in a relation or, where unit is empty, of an application.
 func TracedBag(id model.RelationID, app string, unit model.UnitName) Traced {
 	return Traced{bagKey(id, app, unit)}
