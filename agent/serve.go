@@ -71,14 +71,17 @@ func (h *Host) Serve(o Options) error {
 	if o.TakeOver && f.Token != "" {
 		return Wrongf("--takeover is for the agent that manages the models, --join for another one: choose one of them")
 	}
+	environ := os.Environ()
+	handed, lock, handedErr := takeHandover()
 	file, endLog, err := h.openLog(o.Log)
 	if err != nil {
 		return err
 	}
 	defer endLog()
-	lock, err := TakeLock()
-	if err != nil {
-		return err
+	if lock == nil {
+		if lock, err = TakeLock(); err != nil {
+			return err
+		}
 	}
 	defer h.Release(lock)
 	joined, err := h.Join(f)
@@ -111,8 +114,15 @@ func (h *Host) Serve(o Options) error {
 		}
 		defer end()
 	}
+	c.Handed, c.Upgrade = handed, upgrade(lock, environ, measured.Flush)
+	if handedErr != nil {
+		c.Log.Error("the hooks that were handed over are ended, as after a crash", "err", handedErr)
+	}
 	c.Ready = func() {
 		c.Log.Info("the agent runs", "version", hooks.Version)
+		if handed != nil {
+			c.Log.Info("this process was another program before", "build", Version(), "hooks-handed-over", len(handed.Runs))
+		}
 		TellReady()
 	}
 	r, endReport, err := h.report(&c)
@@ -165,7 +175,11 @@ func (o Options) configure(c *machine.Config, joined *Joined) error {
 // Run runs an agent in this process, which becomes the parent of what hooks
 // leave running.
 func Run(ctx context.Context, c machine.Config) error {
-	c.Reaper = runner.Adopt()
+	if c.Handed == nil {
+		c.Reaper = runner.Adopt()
+	} else {
+		c.Reaper = runner.AdoptAgain(c.Handed.Processes())
+	}
 	defer c.Reaper.Close()
 	c.Controller = c.Controller.WithCause("") // what the command does that began it is one thing, what the agent does another
 	return machine.Run(ctx, c)

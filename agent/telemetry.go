@@ -138,6 +138,13 @@ func (m *Measured) serve(c *machine.Config) error {
 // End ends what serves and sends, once the agent has ended; what is left is sent before.
 func (m *Measured) End() { m.end() }
 
+// Flush sends what is left, if anything is sent.
+func (m *Measured) Flush() {
+	if m.sender != nil {
+		m.sender.Flush()
+	}
+}
+
 // sight looks at how things are, for telemetry.
 type sight struct {
 	dir        string

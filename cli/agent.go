@@ -1,12 +1,14 @@
 package cli
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/unitd/unitd/agent"
 	"github.com/unitd/unitd/agentlog"
+	"github.com/unitd/unitd/machine"
 )
 
 // agentVerbs are about the agent, and about the program itself.
@@ -14,6 +16,8 @@ type agentVerbs struct{ base }
 
 func (a agentVerbs) agentCmd() *cobra.Command {
 	var o agent.Options
+	var upgrade, takesOver bool
+	var timeout time.Duration
 	cmd := &cobra.Command{
 		Use:   "agent",
 		Short: "Run the agent in the foreground, for a service manager",
@@ -28,17 +32,36 @@ is started without. Once the machine is removed it ends, and refuses to run agai
 
 An agent that hasn't joined manages the models of its store, and there is one: the
 first. Another one is refused for as long as that lives, and when it is gone until
---takeover says that it won't come back. Its units begin anew on this host's disk.`,
+--takeover says that it won't come back. Its units begin anew on this host's disk.
+
+--upgrade has the agent that runs become this program, without interruption: its
+process stays, hooks that run go on and commit, and units' machines, containers and
+services notice nothing. Actions and commands that run can't go on in another program,
+so the agent waits for their end first, and begins no other hooks meanwhile.`,
 		Example: `  unitd agent
   UNITD_DATA=/var/lib/unitd unitd agent
   unitd agent --store /srv/model/store.db --join TOKEN
   unitd agent --store etcd://10.0.0.1:2379/unitd --takeover
   unitd agent --listen 127.0.0.1:9464
   unitd agent --otlp http://127.0.0.1:4318
-  unitd agent --log-format json`,
+  unitd agent --log-format json
+  unitd agent --upgrade`,
 		Args: Args(0, 0, ""),
-		RunE: func(*cobra.Command, []string) error { return a.Serve(o) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			switch {
+			case takesOver:
+				fmt.Fprintln(cmd.OutOrStdout(), machine.HandoverForm())
+				return nil
+			case upgrade:
+				return a.Upgrade(timeout)
+			}
+			return a.Serve(o)
+		},
 	}
+	cmd.Flags().BoolVar(&upgrade, "upgrade", false, "have the agent that runs become this program, and wait until it is ready")
+	cmd.Flags().DurationVar(&timeout, "timeout", agent.UpgradeTime, "with --upgrade: after this long the agent goes on as it was")
+	cmd.Flags().BoolVar(&takesOver, "takes-over", false, "say what this program can take over from another one")
+	_ = cmd.Flags().MarkHidden("takes-over")
 	cmd.Flags().StringVar(&o.Join.Token, "join", "", "the token of \"unitd add-machine\", or @ and the name of a file that has it")
 	cmd.Flags().StringVar(&o.Join.Address, "address", "", "the address by which other machines reach this host")
 	cmd.Flags().BoolVar(&o.TakeOver, "takeover", false, "manage the models in place of an agent that is gone for good")

@@ -74,12 +74,6 @@ type record struct {
 // single says whether there is one user inside.
 func (r record) single() bool { return r.User && !r.IDs.Many() && !r.Mapped.Many() }
 
-// layout is how the root of a cell is put together: an init that has another one
-// is ended, and the cell made anew. Those of the first had the directory of all
-// agents, and saw the agent's own; those of the second had all rights of the host's root;
-// those of the third could put links where the agent follows them.
-const layout = 4
-
 // Cell is a unit's machine on this host.
 type Cell struct {
 	cells  *Cells

@@ -55,14 +55,14 @@ func Run(ctx context.Context, c Config) error {
 	if c.Provisioners == nil {
 		c.Provisioners = provisioners()
 	}
-	a := &agent{Config: c, models: map[string]*hosted{}, gone: make(chan error, 1), rebooter: &rebooter{carryOut: c.Reboot, log: c.Log}, present: newPresent(c), turns: semaphore.NewWeighted(allTurns), slots: newSlots(cmp.Or(c.HooksAtOnce, hooksHere())), health: watched, spares: watched.spares, telling: newTelling(c, watched), directory: newDirectory()}
+	a := &agent{Config: c, models: map[string]*hosted{}, gone: make(chan error, 1), rebooter: &rebooter{carryOut: c.Reboot, log: c.Log}, present: newPresent(c), turns: semaphore.NewWeighted(allTurns), slots: newSlots(cmp.Or(c.HooksAtOnce, hooksHere())), health: watched, spares: watched.spares, telling: newTelling(c, watched), directory: newDirectory(), handing: newHanding(c.Handed.Running())}
 	if c.Machine == nil {
 		if err := a.beManager(); err != nil {
 			return errors.Trace(err)
 		}
 	}
 	a.lease = &lease{store: c.Controller.Store(), ttl: c.LeaseTime, clock: c.Clock, log: c.Log, holders: map[chan struct{}]bool{}}
-	if err := a.lease.grant(ctx); err != nil {
+	if err := a.lease.grant(ctx, c.Handed.lease()); err != nil {
 		return errors.Trace(err)
 	}
 	defer a.lease.end()
@@ -75,6 +75,7 @@ func Run(ctx context.Context, c Config) error {
 		return errors.Trace(err)
 	}
 	defer endCommands()
+	defer a.awaitHanded()()
 	if c.Ready != nil {
 		c.Ready()
 	}
@@ -102,6 +103,7 @@ type agent struct {
 	models    map[string]*hosted // by uuid
 	turns     *semaphore.Weighted
 	slots     *slots
+	handing   *handing
 	// cleared: what former agents have left of models that are gone is cleared.
 	cleared bool
 	// gone gets why the agent ends by itself; it has room for one.
@@ -276,7 +278,7 @@ func (a *agent) host(ctx context.Context, m *state.Model) {
 		for ctx.Err() == nil {
 			ma := newModelAgent(a.Config, m, a.lease, leases, a.rebooter)
 			ma.reopen = h.reopen
-			ma.present, ma.moved, ma.turns.host, ma.slots = a.present, h.moved, a.turns, a.slots
+			ma.present, ma.moved, ma.turns.host, ma.slots, ma.handing = a.present, h.moved, a.turns, a.slots, a.handing
 			ma.health, ma.telling, ma.spares, ma.directory = a.health, a.telling, a.spares, a.directory
 			ma.outside = func(call context.Context, unit model.UnitName, req wire.Request) wire.Reply {
 				return a.command(ctx, call, req, caller{m, unit})

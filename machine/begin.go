@@ -18,16 +18,22 @@ func (u *unit) begin(ctx context.Context) (unlock func(), waited bool, err error
 		u.busy.Store(false)
 		return nil, false, errors.Trace(err)
 	}
-	if err := u.may(); err != nil {
+	paused, err := u.handing.enter(ctx, u)
+	if err != nil {
 		u.busy.Store(false)
 		give()
 		return nil, false, errors.Trace(err)
 	}
 	unlock = func() {
+		u.handing.leave(u)
 		u.busy.Store(false)
 		give()
 	}
-	return unlock, waited || u.pokes.Load() != u.looking, nil
+	if err := u.may(); err != nil {
+		unlock()
+		return nil, false, errors.Trace(err)
+	}
+	return unlock, waited || paused || u.pokes.Load() != u.looking, nil
 }
 
 // may is why no hook can begin now.
@@ -44,6 +50,9 @@ func (u *unit) may() error {
 // same machine and lock group runs a hook. waited says whether either took time: what was due
 // before may not be due any more.
 func (u *unit) lock(ctx context.Context) (unlock func(), waited bool, err error) {
+	if err := u.handing.all(ctx); err != nil {
+		return nil, false, errors.Trace(err)
+	}
 	if u.gated {
 		waited = true
 		if err := u.gate.enter(ctx, u.idle); err != nil {

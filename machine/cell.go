@@ -205,12 +205,18 @@ func (a *modelAgent) hostOf(machine string) (h Host, known bool) {
 func (u *unit) listen() (*tools.Server, error) {
 	path := u.socketPath()
 	c := u.cell.Load()
-	if c == nil {
+	if c == nil && u.handed == nil {
 		return tools.Listen(path, u.log)
 	}
-	s, err := tools.ListenNear(path, u.log)
-	if err != nil {
-		return nil, errors.Trace(err)
+	listen := func() (*tools.Server, error) { return tools.ListenNear(path, u.log) }
+	if u.handed != nil {
+		listen = func() (*tools.Server, error) {
+			return tools.ListenOn(u.handed.Socket, path, u.handed.Address, c != nil, u.log)
+		}
+	}
+	s, err := listen()
+	if err != nil || c == nil {
+		return s, errors.Trace(err)
 	}
 	s.OpenBy(c.OpenAsPerson)
 	s.ServeRange(c.Numbers())

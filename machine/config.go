@@ -111,6 +111,11 @@ type Config struct {
 	// in, while something is on its way from workload containers; nil: nobody waits
 	// for those.
 	Containers *Containers
+	// Handed is what a former agent of this process has handed over; nil: nothing.
+	Handed *Handover
+	// Upgrade has who asks the agent to become another program, by AskToUpgrade, be
+	// answered; nil: it doesn't.
+	Upgrade func(ctx context.Context, handOver HandOver, program string) error
 	// Tracer follows what hooks come from; nil: nobody does, and nothing of it is written.
 	Tracer Tracer
 	// Observer is told of hook runs, log lines and images as they happen; may be nil.

@@ -32,19 +32,26 @@ func (u *unit) runHook(ctx context.Context, run uniter.Run) uniter.Result {
 	entry := history.Entry{Unit: u.name, Run: run.Number, Hook: run.Hook, Charm: run.Local.Charm, Started: u.clock.Now(), Seen: u.seenRev}
 	entry.SetChanged(u.whatChanged(ctx, run))
 	u.trace(ctx, run, entry.Started)
-	calls := calls{began: time.Now(), entry: &entry, mask: &u.mask}
-	taking := u.take(run)
-	limited, verdict := u.limit(ctx, run.Limit)
+	calls := &calls{began: time.Now(), entry: &entry, mask: &u.mask}
+	u.taking, u.calls = u.take(run), calls
+	return u.runEntry(ctx, run, time.Time{}, calls, func(limited context.Context) (*hookcontext.Context, uniter.Result) {
+		return u.executeAt(limited, run, &entry)
+	})
+}
+
+// runEntry has a hook executed, which is one of the history's entries.
+func (u *unit) runEntry(ctx context.Context, run uniter.Run, until time.Time, calls *calls, execute func(context.Context) (*hookcontext.Context, uniter.Result)) uniter.Result {
+	taking, entry := u.taking, calls.entry
+	limited, verdict := u.limit(ctx, run.Limit, until)
 	u.server.OnCall(func(c tools.Call) {
 		calls.add(c)
 		taking.call(c)
 		_ = u.at(limited, PointTool, run.Number, run.Hook, c.Tool)
 	})
-	u.taking = taking
-	hctx, res := u.executeAt(limited, run, &entry)
+	hctx, res := execute(limited)
 	u.slotBack()
 	res = verdict(res)
-	u.taking, u.taken = nil, taking.end()
+	u.taking, u.taken, u.calls = nil, taking.end(), nil
 	calls.end()
 	u.server.OnCall(nil)
 	entry.Duration = u.clock.Now().Sub(entry.Started)
@@ -55,7 +62,7 @@ func (u *unit) runHook(ctx context.Context, run uniter.Run) uniter.Result {
 		}
 		entry.Written = history.WrittenBy(res.Changes)
 	}
-	u.running = &entry
+	u.running = entry
 	return res
 }
 
@@ -65,6 +72,11 @@ func (u *unit) executeAt(ctx context.Context, run uniter.Run, entry *history.Ent
 		return nil, u.failure(ctx, err)
 	}
 	hctx, res := u.execute(ctx, run, entry)
+	return u.executed(ctx, run, hctx, res)
+}
+
+// executed is how a hook has ended that has been executed.
+func (u *unit) executed(ctx context.Context, run uniter.Run, hctx *hookcontext.Context, res uniter.Result) (*hookcontext.Context, uniter.Result) {
 	res = u.failedByReboot(ctx, run, hctx, u.failedByWish(ctx, hctx, res))
 	err := u.at(ctx, PointEnded, run.Number, run.Hook, "")
 	if err != nil && !res.Stopped && res.Failure == nil {
@@ -129,12 +141,8 @@ func (u *unit) execute(ctx context.Context, run uniter.Run, entry *history.Entry
 	defer u.server.End()
 	defer end()
 	tail := &outputTail{relation: run.Hook.RelationRef()}
-	hctx := hookcontext.New(hookcontext.Params{
-		Unit: u.name, ModelUUID: u.model.UUID(), Hook: run.Hook, Charm: charm.Charm,
-		Relations: u.relationsOf(run), NoReboot: u.noReboot(run.Hook), RebootNow: u.rebootNow(run.Hook, end), FailNow: end,
-		Action: u.action(run.Hook),
-		View:   liveView{ctx: callCtx, u: u, charm: charm.Charm, machine: u.machine, task: run.Hook.Task, tail: tail},
-	})
+	params := u.params(callCtx, run, charm.Charm, tail, end)
+	hctx := hookcontext.New(params)
 	if err := u.server.Restore(); err != nil {
 		return hctx, u.trouble(ctx, err)
 	}
@@ -176,7 +184,24 @@ func (u *unit) execute(ctx context.Context, run uniter.Run, entry *history.Entry
 	}
 	cmd := u.command(path, args, env)
 	cmd.Started, cmd.Linger, cmd.Output = func(int) { started() }, task.linger(), u.hearing(run.Hook, task, tail)
-	return hctx, u.runProgram(ctx, runCtx, run.Hook, cmd, path, tail)
+	defer u.canBeHeld(run, hctx, id, env, params.Relations, tail)()
+	return hctx, u.runProgram(ctx, run.Hook, path, tail, func() runner.Outcome {
+		o := u.runner.Run(runCtx, cmd)
+		if outOfDescriptors(o.Err) && u.spares.give() {
+			o = u.runner.Run(runCtx, cmd)
+		}
+		return o
+	})
+}
+
+// params are those of a run's context; end ends its processes.
+func (u *unit) params(callCtx context.Context, run uniter.Run, charm model.Charm, tail *outputTail, end func()) hookcontext.Params {
+	return hookcontext.Params{
+		Unit: u.name, ModelUUID: u.model.UUID(), Hook: run.Hook, Charm: charm,
+		Relations: u.relationsOf(run), NoReboot: u.noReboot(run.Hook), RebootNow: u.rebootNow(run.Hook, end), FailNow: end,
+		Action: u.action(run.Hook),
+		View:   liveView{ctx: callCtx, u: u, charm: charm, machine: u.machine, task: run.Hook.Task, tail: tail},
+	}
 }
 
 // hearing takes a line that the hook has printed: to the log, or to who waits for
@@ -198,12 +223,9 @@ func (u *unit) hearing(h hooks.Info, task *doing, tail *outputTail) func(runner.
 	}
 }
 
-// runProgram runs the hook's program, whose path it is, to its end.
-func (u *unit) runProgram(ctx, runCtx context.Context, h hooks.Info, cmd runner.Cmd, path string, tail *outputTail) uniter.Result {
-	o := u.runner.Run(runCtx, cmd)
-	if outOfDescriptors(o.Err) && u.spares.give() {
-		o = u.runner.Run(runCtx, cmd)
-	}
+// runProgram has the hook's program, whose path it is, run to its end.
+func (u *unit) runProgram(ctx context.Context, h hooks.Info, path string, tail *outputTail, run func() runner.Outcome) uniter.Result {
+	o := run()
 	u.taking.exit(o)
 	if o.Left > 0 {
 		u.log.Error("cannot end all that a hook has started", "unit", u.name, "hook", h.Name(), "processes", o.Left)

@@ -49,9 +49,14 @@ func (l *lease) hold() (renewed <-chan struct{}, forget func()) {
 	}
 }
 
-func (l *lease) grant(ctx context.Context) error {
+// grant takes a lease: the one with that id, which a former agent of this process has
+// handed over, as long as it lives; 0: a new one.
+func (l *lease) grant(ctx context.Context, handed store.LeaseID) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.id = handed; handed != 0 && l.extend(ctx) == nil {
+		return nil
+	}
 	return l.renew(ctx)
 }
 

@@ -53,6 +53,7 @@ type modelAgent struct {
 	own       *tools.Own
 	turns     turns
 	slots     *slots
+	handing   *handing
 	storeroom *storeroom
 	directory *directory
 	wiring    *wiring

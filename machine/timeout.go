@@ -20,8 +20,9 @@ func (t timedOut) Error() string { return fmt.Sprintf("timed out after %s", t.af
 
 // limit is a context that ends when a run has taken as long as the unit's hooks
 // may, or as its own limit says, by the agent's clock. verdict ends it, and makes of a run that it has
-// stopped one that has failed.
-func (u *unit) limit(ctx context.Context, own time.Duration) (_ context.Context, verdict func(uniter.Result) uniter.Result) {
+// stopped one that has failed. until is when a run has taken too long that has begun before; zero:
+// it begins now.
+func (u *unit) limit(ctx context.Context, own time.Duration, until time.Time) (_ context.Context, verdict func(uniter.Result) uniter.Result) {
 	u.unlimited = func() {}
 	timeout := u.timeout
 	if timeout <= 0 || own > 0 && own < timeout {
@@ -32,8 +33,12 @@ func (u *unit) limit(ctx context.Context, own time.Duration) (_ context.Context,
 	}
 	late := timedOut{timeout}
 	limited, end := context.WithCancelCause(ctx)
-	u.until.Store(u.clock.Now().Add(timeout).UnixNano())
-	timer := u.clock.AfterFunc(timeout, func() { end(late) })
+	now := u.clock.Now()
+	if until.IsZero() {
+		until = now.Add(timeout)
+	}
+	u.until.Store(until.UnixNano())
+	timer := u.clock.AfterFunc(max(until.Sub(now), 0), func() { end(late) })
 	u.unlimited = func() {
 		timer.Stop()
 		u.until.Store(math.MaxInt64)

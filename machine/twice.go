@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/juju/errors"
 
@@ -31,7 +32,7 @@ func (u *unit) twice(ctx context.Context, run uniter.Run) {
 		u.differs(run, "it cannot: the first one has removed the charm")
 		return
 	}
-	limited, verdict := u.limit(ctx, run.Limit)
+	limited, verdict := u.limit(ctx, run.Limit, time.Time{})
 	hctx, res := u.execute(limited, run, &history.Entry{})
 	res = verdict(res)
 	switch {

@@ -78,6 +78,10 @@ type unit struct {
 	charm          *charmdir.Deployer
 	charms         *charmdir.Store // the host's
 	runner         *runner.Runner
+	handing        *handing
+	runs           atomic.Pointer[program] // the hook's that runs; see hold
+	calls          *calls                  // of the run that goes on
+	handed         *HandedRun              // what a former agent has handed over; nil: nothing
 	former         former
 	server         *tools.Server
 	turns          *turns
@@ -253,6 +257,7 @@ func (u *unit) live(ctx context.Context) (lost bool, err error) {
 	ctx, done := u.whileCellRuns(ctx)
 	defer done()
 	u.lost = ctx.Done()
+	defer u.arrive()
 	if u.ready != nil && u.cell.Load() != nil {
 		leave, err := u.enterPod(ctx)
 		if err != nil {
@@ -330,6 +335,7 @@ func (u *unit) config() *uniter.Config {
 		Hope:          u.health.hoped,
 		Lock:          u.begin,
 		Report:        u.report,
+		Handed:        u.handedDoors(),
 	}
 }
 

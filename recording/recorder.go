@@ -45,6 +45,20 @@ func (r *Recorder) Add(c Call, began time.Time) {
 	}
 }
 
+// Recall adds calls that another process has recorded of the same run; cutOff: there were
+// more.
+func (r *Recorder) Recall(calls []Call, cutOff bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, c := range calls {
+		r.left -= c.size()
+	}
+	if cutOff {
+		r.left = -1
+	}
+	r.calls = append(r.calls, calls...)
+}
+
 // Calls are the calls in the order in which they began, and whether there were
 // more.
 func (r *Recorder) Calls() (calls []Call, cutOff bool) {

@@ -55,6 +55,7 @@ type Sender struct {
 	Log slog.Handler
 
 	lines  log.Logger
+	flush  []func(context.Context) error
 	ends   []func(context.Context) error
 	failed func(error)
 }
@@ -84,6 +85,7 @@ func (s *Sender) traces(base string, of *resource.Resource) error {
 		return errors.Trace(err)
 	}
 	p := sdktrace.NewTracerProvider(sdktrace.WithBatcher(spans{to, s.failed}), sdktrace.WithResource(of), sdktrace.WithIDGenerator(ids{}))
+	s.flush = append(s.flush, p.ForceFlush)
 	s.ends = append(s.ends, p.Shutdown)
 	s.Tracer = NewTracer(p)
 	return nil
@@ -95,6 +97,7 @@ func (s *Sender) metrics(base string, of *resource.Resource) error {
 		return errors.Trace(err)
 	}
 	r := sdkmetric.NewPeriodicReader(metrics{to, s.failed})
+	s.flush = append(s.flush, r.ForceFlush)
 	s.ends = append(s.ends, r.Shutdown)
 	s.Metrics = []sdkmetric.Option{sdkmetric.WithReader(r), sdkmetric.WithResource(of)}
 	return nil
@@ -106,6 +109,7 @@ func (s *Sender) logs(base string, of *resource.Resource) error {
 		return errors.Trace(err)
 	}
 	p := sdklog.NewLoggerProvider(sdklog.WithProcessor(sdklog.NewBatchProcessor(lines{to, s.failed})), sdklog.WithResource(of))
+	s.flush = append(s.flush, p.ForceFlush)
 	s.ends = append(s.ends, p.Shutdown)
 	s.lines = p.Logger("github.com/unitd/unitd")
 	s.Log = otelslog.NewHandler("github.com/unitd/unitd/agent", otelslog.WithLoggerProvider(p))
@@ -149,13 +153,19 @@ func severity(level string) log.Severity {
 // lastSent is how long the end of an agent waits for what is still to be sent.
 const lastSent = 3 * time.Second
 
+// Flush sends what is left, for a while.
+func (s *Sender) Flush() { atOnce(s.flush) }
+
 // End sends what is left, for a while, and ends.
-func (s *Sender) End() {
+func (s *Sender) End() { atOnce(s.ends) }
+
+// atOnce calls each with a context of lastSent.
+func atOnce(calls []func(context.Context) error) {
 	ctx, cancel := context.WithTimeout(context.Background(), lastSent)
 	defer cancel()
 	var all sync.WaitGroup
-	for _, end := range s.ends {
-		all.Go(func() { _ = end(ctx) }) // it has been said, or there is nobody to hear it
+	for _, call := range calls {
+		all.Go(func() { _ = call(ctx) }) // it has been said, or there is nobody to hear it
 	}
 	all.Wait()
 }

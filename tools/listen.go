@@ -28,6 +28,11 @@ func listen(path string, log *slog.Logger, patience time.Duration, near bool) (*
 	if err != nil {
 		return nil, errors.Annotate(err, "cannot listen for hook tools")
 	}
+	return serveOn(socket, path, log, patience, near), nil
+}
+
+// serveOn serves a socket that is there.
+func serveOn(socket *socket, path string, log *slog.Logger, patience time.Duration, near bool) *Server {
 	s := &Server{
 		log:      log,
 		path:     path,
@@ -42,7 +47,7 @@ func listen(path string, log *slog.Logger, patience time.Duration, near bool) (*
 	}
 	s.serving.Add(1)
 	go s.accept(socket)
-	return s, nil
+	return s
 }
 
 // Restore listens again if the socket was removed, or replaced by another one,

@@ -53,6 +53,8 @@ type Server struct {
 	giveBy  func(path string, uid int) error
 	clients map[net.Conn]bool
 	closed  bool
+	frozen  *frost // nil: calls are served
+	active  int    // connections that were accepted and aren't done
 }
 
 // run is one hook run that calls are taken for.
@@ -146,14 +148,19 @@ func (s *Server) OnCall(f func(Call)) {
 // id, JUJU_CONTEXT_ID: 128 bits of chance that only the hook is told. A run
 // that was still open is ended first.
 func (s *Server) Begin(c *hookcontext.Context) (contextID string) {
-	s.End()
 	secret := make([]byte, 16)
 	rand.Read(secret) // never fails: see its documentation
 	id := string(c.Unit()) + "-" + c.Hook().Name() + "-" + hex.EncodeToString(secret)
+	s.Resume(c, id)
+	return id
+}
+
+// Resume is Begin for a run that has an id already, which its hook was told.
+func (s *Server) Resume(c *hookcontext.Context, contextID string) {
+	s.End()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.run = &run{id: id, ctx: c, ended: make(chan struct{})}
-	return id
+	s.run = &run{id: contextID, ctx: c, ended: make(chan struct{})}
 }
 
 // End closes the server for the run: it waits for the calls that have begun,
@@ -195,6 +202,11 @@ func (s *Server) accept(socket *socket) {
 			<-s.slots
 			return
 		}
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			<-s.slots
+			s.standBy()
+			continue
+		}
 		if err != nil {
 			// Out of descriptors, most likely: others must give theirs back first.
 			s.mu.Lock()
@@ -210,8 +222,10 @@ func (s *Server) accept(socket *socket) {
 			continue
 		}
 		s.serving.Add(1)
+		s.count(1)
 		go func() {
 			defer s.serving.Done()
+			defer s.count(-1)
 			defer func() { <-s.slots }()
 			s.serve(conn)
 		}()

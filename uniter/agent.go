@@ -23,6 +23,9 @@ func (c *Config) Run(ctx context.Context) error {
 		return errors.Trace(err)
 	}
 	defer a.journal.Close()
+	if over, err := a.goOn(ctx); over || err != nil {
+		return errors.Trace(err)
+	}
 	return a.loop(ctx)
 }
 
@@ -227,7 +230,11 @@ func (a *agent) runHook(ctx context.Context, op resolver.Op) error {
 	}
 	run := Run{Hook: op.Hook, Number: op.Run, Local: a.local, Limit: op.Limit}
 	a.Report(ctx, Report{Kind: Running, Hook: op.Hook, Run: op.Run, Local: a.local, Reason: op.Reason})
-	res := a.RunHook(ctx, run)
+	return a.conclude(ctx, op, run, a.RunHook(ctx, run))
+}
+
+// conclude is the rest of a hook that has run.
+func (a *agent) conclude(ctx context.Context, op resolver.Op, run Run, res Result) error {
 	switch {
 	case res.Stopped:
 		return errors.Trace(a.requeue(ctx, op, "the agent stops"))

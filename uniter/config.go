@@ -64,6 +64,8 @@ type Config struct {
 	// Commit writes what the hook changed, and the run's stamp, to the model in
 	// one transaction. It may be called again for a run that is stamped.
 	Commit func(ctx context.Context, run Run, changes model.Changes) error
+	// Handed is for the run that a former agent has handed over; nil: there is none.
+	Handed *Handed
 	// Tasks are the doors for actions and commands.
 	Tasks TaskDoors
 	// EndLeftover ends the processes that an interrupted run left behind.

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"io"
 	"os"
@@ -31,6 +32,9 @@ const maxPipe = 1 << 20
 // nothing left.
 var errEmpty = errors.New("nothing is left in the pipe")
 
+// errPaused is what a stream's Read says once when it is to be paused.
+var errPaused = errors.New("nobody is to read")
+
 // stream is the end of a pipe from which a program's output is read.
 type stream struct {
 	file *os.File
@@ -44,16 +48,62 @@ type stream struct {
 	told  bool
 	// closed: nobody wants to read on.
 	closed atomic.Bool
+	// rest is what was read before of a line that has no end yet.
+	rest []byte
+	// pausing: nobody is to read. Who has read says in paused what of a line it has, and
+	// goes on with resume. over is closed once nothing is read any more.
+	pausing atomic.Bool
+	paused  chan []byte
+	resume  chan struct{}
+	over    chan struct{}
 }
 
 func newStream(f *os.File) (*stream, error) {
 	raw, err := f.SyscallConn()
-	return &stream{file: f, raw: raw, drained: make(chan struct{})}, err
+	return &stream{
+		file: f, raw: raw, drained: make(chan struct{}),
+		paused: make(chan []byte), resume: make(chan struct{}), over: make(chan struct{}),
+	}, err
+}
+
+// pause has nobody read, until goOn is called if open. rest is what was read of a line;
+// not open: the stream has come to its end.
+func (s *stream) pause() (rest []byte, open bool) {
+	s.pausing.Store(true)
+	_ = s.file.SetReadDeadline(time.Unix(1, 0)) // a closed one has come to its end
+	select {
+	case rest := <-s.paused:
+		return rest, true
+	case <-s.over:
+		return nil, false
+	}
+}
+
+// goOn has a stream be read again, if it was paused.
+func (s *stream) goOn() {
+	select {
+	case s.resume <- struct{}{}:
+	case <-s.over:
+	}
+}
+
+// standBy waits while the stream is paused.
+func (s *stream) standBy(part []byte) {
+	s.paused <- bytes.Clone(part)
+	<-s.resume
+	s.pausing.Store(false)
+	_ = s.file.SetReadDeadline(time.Time{})
+	if s.closed.Load() || s.draining.Load() {
+		_ = s.file.SetReadDeadline(time.Unix(1, 0)) // it was told meanwhile
+	}
 }
 
 // Read is part of io.Reader. It gives errEmpty once, see drain.
 func (s *stream) Read(b []byte) (n int, err error) {
 	for {
+		if s.pausing.Load() {
+			return 0, errPaused
+		}
 		rerr := s.raw.Read(func(fd uintptr) bool {
 			n, err = syscall.Read(int(fd), b)
 			for err == syscall.EINTR {
@@ -119,7 +169,7 @@ func (s *stream) pass(line func(string)) {
 		br.Reset(nil)
 		readers.Put(br)
 	}()
-	var part []byte
+	part := s.rest
 	rest := func() {
 		if len(part) > 0 {
 			line(string(part))
@@ -138,6 +188,8 @@ func (s *stream) pass(line func(string)) {
 			rest()
 		}
 		switch {
+		case errors.Is(err, errPaused):
+			s.standBy(part)
 		case errors.Is(err, errEmpty):
 			rest() // the program's last line had no end
 			s.tell()
@@ -178,6 +230,7 @@ func (r *Runner) read(streams [2]*stream, fn func(Stream, string)) *output {
 			defer r.readers.Done()
 			defer both.Done()
 			s.pass(func(line string) { fn(name, line) })
+			close(s.over)
 			r.mu.Lock()
 			delete(r.open, s)
 			r.mu.Unlock()

@@ -31,23 +31,41 @@ const reapAfter = time.Second
 type Reaper struct {
 	mu sync.Mutex
 	// own are the programs that are waited for.
-	own  map[int]bool
-	stop chan struct{}
-	done chan struct{}
+	own map[int]bool
+	// former are the children that this process had already when it became this program:
+	// nobody waits for them, whatever group they are in.
+	former map[int]bool
+	stop   chan struct{}
+	done   chan struct{}
 }
 
 // Adopt begins to reap; nil if this kernel doesn't let it. Whoever makes it
 // closes it, and gives it to all Runners of the process.
-func Adopt() *Reaper {
+func Adopt() *Reaper { return adopt(nil, nil) }
+
+// AdoptAgain is Adopt for a process that was another program before, and has that one's
+// children. held are programs that Resume will wait for.
+func AdoptAgain(held []int) *Reaper { return adopt(held, children()) }
+
+func adopt(held, former []int) *Reaper {
 	if unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != nil {
 		return nil
 	}
-	r := &Reaper{own: map[int]bool{}, stop: make(chan struct{}), done: make(chan struct{})}
+	r := &Reaper{own: map[int]bool{}, former: map[int]bool{}, stop: make(chan struct{}), done: make(chan struct{})}
+	for _, pid := range former {
+		r.former[pid] = true
+	}
+	for _, pid := range held {
+		r.own[pid] = true
+	}
 	ended := make(chan os.Signal, 1)
 	signal.Notify(ended, syscall.SIGCHLD)
 	go func() {
 		defer close(r.done)
 		defer signal.Stop(ended)
+		if len(r.former) > 0 {
+			ended <- syscall.SIGCHLD // some may have ended before
+		}
 		r.loop(ended)
 	}()
 	return r
@@ -92,7 +110,7 @@ func (r *Reaper) reap(before map[int]string) map[int]string {
 	group := unix.Getpgrp()
 	for _, pid := range children() {
 		p, ok := look(pid)
-		if !ok || !p.zombie || p.group == group || r.waits(pid) {
+		if !ok || !p.zombie || p.group == group && !r.former[pid] || r.waits(pid) {
 			continue
 		}
 		if before[pid] != p.began {
@@ -100,6 +118,7 @@ func (r *Reaper) reap(before map[int]string) map[int]string {
 			continue
 		}
 		_, _ = unix.Wait4(pid, nil, unix.WNOHANG, nil) // somebody may have
+		delete(r.former, pid)
 	}
 	return seen
 }

@@ -116,6 +116,7 @@ type Runner struct {
 	mu      sync.Mutex
 	open    map[*stream]bool
 	closed  bool
+	holds   chan hold // see Hold; nil: nobody has asked
 }
 
 // Close stops reading the output of processes that outlived their program. It
@@ -135,12 +136,7 @@ func (r *Runner) Close() {
 // started get TERM, and KILL after Grace (see AtOnce), and are gone when Run returns,
 // but for Outcome.Left of them.
 func (r *Runner) Run(ctx context.Context, c Cmd) Outcome {
-	if c.Grace <= 0 {
-		c.Grace = defaultGrace
-	}
-	if c.Linger <= 0 {
-		c.Linger = defaultLinger
-	}
+	c = c.complete()
 	group := r.Cgroups.enter(mark(c.Env), c.Within)
 	defer group.leave()
 	cmd, streams, err := r.start(c, group)
@@ -154,12 +150,31 @@ func (r *Runner) Run(ctx context.Context, c Cmd) Outcome {
 	if err != nil {
 		return Outcome{Exit: -1, Err: err}
 	}
-	exited := r.await(cmd)
+	exited := r.await(cmd.Process.Pid, func() (*os.ProcessState, error) {
+		err := cmd.Wait()
+		return cmd.ProcessState, err
+	})
 	if c.Started != nil {
 		c.Started(cmd.Process.Pid)
 	}
+	return r.see(ctx, c, cmd.Process.Pid, exited, streams, group)
+}
+
+// complete is c with what it doesn't say.
+func (c Cmd) complete() Cmd {
+	if c.Grace <= 0 {
+		c.Grace = defaultGrace
+	}
+	if c.Linger <= 0 {
+		c.Linger = defaultLinger
+	}
+	return c
+}
+
+// see reads what a program prints, and waits for its end.
+func (r *Runner) see(ctx context.Context, c Cmd, pid int, exited <-chan end, streams [2]*stream, group *cgroup) Outcome {
 	out := r.read(streams, c.Output)
-	o := wait(ctx, cmd, exited, tree{pid: cmd.Process.Pid, marks: marks(c.Env), whole: true, group: group}, c.Grace)
+	o := r.wait(ctx, exited, out, tree{pid: pid, marks: marks(c.Env), whole: true, group: group}, c.Grace)
 	out.linger(c.Linger)
 	return o
 }
@@ -205,28 +220,39 @@ func (r *Runner) start(c Cmd, group *cgroup) (*exec.Cmd, [2]*stream, error) {
 	return cmd, streams, nil
 }
 
+// end is how a program has ended, by who has waited for it.
+type end struct {
+	state *os.ProcessState
+	err   error
+}
+
 // await waits for the program in the background, and tells how that went.
-func (r *Runner) await(cmd *exec.Cmd) <-chan error {
-	exited := make(chan error, 1)
-	release := r.Reaper.spare(cmd.Process.Pid)
+func (r *Runner) await(pid int, wait func() (*os.ProcessState, error)) <-chan end {
+	exited := make(chan end, 1)
+	release := r.Reaper.spare(pid)
 	go func() {
-		err := cmd.Wait()
+		state, err := wait()
 		release()
-		exited <- err
+		exited <- end{state, err}
 	}()
 	return exited
 }
 
 // wait waits for the program, and ends its tree if ctx ends first.
-func wait(ctx context.Context, cmd *exec.Cmd, exited <-chan error, t tree, grace time.Duration) Outcome {
-	select {
-	case err := <-exited:
-		return outcome(cmd, err)
-	case <-ctx.Done():
+func (r *Runner) wait(ctx context.Context, exited <-chan end, out *output, t tree, grace time.Duration) Outcome {
+	for waiting := true; waiting; {
+		select {
+		case e := <-exited:
+			return e.outcome()
+		case h := <-r.holding():
+			h.take(t.pid, out)
+		case <-ctx.Done():
+			waiting = false
+		}
 	}
 	select {
-	case err := <-exited: // both at once
-		return outcome(cmd, err)
+	case e := <-exited: // both at once
+		return e.outcome()
 	default:
 	}
 	if errors.Is(context.Cause(ctx), AtOnce) {
@@ -235,11 +261,11 @@ func wait(ctx context.Context, cmd *exec.Cmd, exited <-chan error, t tree, grace
 	left := t.end(grace)
 	o := Outcome{Exit: -1}
 	if left == 0 {
-		o = outcome(cmd, <-exited)
+		o = (<-exited).outcome()
 	} else {
 		select {
-		case err := <-exited:
-			o = outcome(cmd, err)
+		case e := <-exited:
+			o = e.outcome()
 		default: // the program itself can't be ended: nobody waits for it
 		}
 	}
@@ -247,13 +273,13 @@ func wait(ctx context.Context, cmd *exec.Cmd, exited <-chan error, t tree, grace
 	return o
 }
 
-func outcome(cmd *exec.Cmd, err error) Outcome {
+func (e end) outcome() Outcome {
 	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		return Outcome{Exit: -1, Err: err}
+	if e.err != nil && !errors.As(e.err, &exit) {
+		return Outcome{Exit: -1, Err: e.err}
 	}
-	o := Outcome{Exit: cmd.ProcessState.ExitCode()}
-	if ws, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+	o := Outcome{Exit: e.state.ExitCode()}
+	if ws, ok := e.state.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
 		o.Signal = ws.Signal()
 	}
 	return o

@@ -1,0 +1,17 @@
+//go:build !linux
+
+package agent
+
+import (
+	"context"
+
+	"github.com/unitd/unitd/machine"
+)
+
+// upgrade is machine.Config.Upgrade: here an agent can't become another program.
+func upgrade(*Lock, []string, func()) func(context.Context, machine.HandOver, string) error {
+	return nil
+}
+
+// takeHandover is what was handed over to this process: nothing.
+func takeHandover() (*machine.Handover, *Lock, error) { return nil, nil, nil }

@@ -1,0 +1,195 @@
+package machine
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/juju/errors"
+
+	hookcontext "github.com/unitd/unitd/context"
+	"github.com/unitd/unitd/hooks/runner"
+	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/recording"
+	"github.com/unitd/unitd/state/store"
+	"github.com/unitd/unitd/uniter"
+)
+
+// arriveTime bounds how long other units wait for those whose hooks were handed over.
+const arriveTime = 30 * time.Second
+
+// Running are the hooks that were handed over; nil has none.
+func (h *Handover) Running() []HandedRun {
+	if h == nil {
+		return nil
+	}
+	return h.Runs
+}
+
+// Processes are the numbers of their programs.
+func (h *Handover) Processes() (pids []int) {
+	for _, r := range h.Running() {
+		pids = append(pids, r.Pid)
+	}
+	return pids
+}
+
+// lease is the one that was handed over; 0: none was.
+func (h *Handover) lease() store.LeaseID {
+	if h == nil {
+		return 0
+	}
+	return h.Lease
+}
+
+// awaitHanded has nobody wait any more, after a while, for units that have a hook which was
+// handed over and that don't come: they are gone, or can't be begun. end ends the waiting.
+func (a *agent) awaitHanded() (end func()) {
+	timer := time.AfterFunc(arriveTime, func() {
+		for _, h := range a.handing.giveUp() {
+			a.Log.Warn("a hook that a former agent has begun doesn't go on: its unit isn't there", "unit", h.Unit, "run", h.Run)
+		}
+	})
+	return func() { timer.Stop() }
+}
+
+// canBeHeld has the hook's program be one that can be handed over, until the end.
+func (u *unit) canBeHeld(run uniter.Run, hctx *hookcontext.Context, contextID string, env []string, relations []hookcontext.Relation, tail *outputTail) (end func()) {
+	if run.Hook.IsTask() || u.calls == nil {
+		return func() {} // somebody waits for what a task prints; a second run isn't the run
+	}
+	u.runs.Store(&program{run: run, hctx: hctx, contextID: contextID, env: env, calls: u.calls, broken: broken(relations), tail: tail})
+	return func() { u.runs.Store(nil) }
+}
+
+// takeHanded takes what a former agent has handed over of the unit.
+func (u *unit) takeHanded() {
+	if h, ok := u.handing.handed(u.handedKey()); ok {
+		u.handed = &h
+	}
+}
+
+func (u *unit) handedKey() handedKey { return handedKey{u.model.UUID(), u.id} }
+
+// arrive lets others begin: the unit goes on with what was handed over, or doesn't. What
+// it doesn't go on with is ended as after a crash.
+func (u *unit) arrive() {
+	if u.handed != nil {
+		u.handed = nil
+		u.handing.arrive(u.handedKey())
+	}
+}
+
+// handedDoors are those for the run that was handed over; nil: there is none.
+func (u *unit) handedDoors() *uniter.Handed {
+	h := u.handed
+	if h == nil {
+		return nil
+	}
+	return &uniter.Handed{Run: h.Run, Limit: h.Limit, Lock: u.lockHanded, GoOn: func(ctx context.Context, run uniter.Run) uniter.Result {
+		return u.goOn(ctx, run, *h)
+	}}
+}
+
+// lockHanded is the Lock door for a run that was handed over. Nobody else has begun one.
+func (u *unit) lockHanded(ctx context.Context) (unlock func(), err error) {
+	u.busy.Store(true)
+	give, _, err := u.turns.take(ctx, place{u.machine, u.lockGroup}, u, func(*turn) {})
+	if err != nil {
+		u.busy.Store(false)
+		return nil, errors.Trace(err)
+	}
+	u.slotBack = func() {}
+	u.handing.goOn(u)
+	u.arrive()
+	return func() {
+		u.handing.leave(u)
+		u.busy.Store(false)
+		give()
+	}, nil
+}
+
+// goOn is the RunHook door for a run that was handed over.
+func (u *unit) goOn(ctx context.Context, run uniter.Run, h HandedRun) uniter.Result {
+	u.log.Info("a hook goes on that a former agent has begun", "unit", u.name, "hook", run.Hook.Name(), "run", run.Number)
+	entry := h.Entry
+	u.mask.recall(h.Secrets)
+	u.trace(ctx, run, entry.Started)
+	u.taking, u.calls = u.takeOn(run, h), &calls{began: h.Began, entry: &entry, mask: &u.mask}
+	return u.runEntry(ctx, run, h.Until, u.calls, func(limited context.Context) (*hookcontext.Context, uniter.Result) {
+		hctx, res := u.executeRest(limited, run, h)
+		return u.executed(limited, run, hctx, res)
+	})
+}
+
+// executeRest is execute for a program that runs already.
+func (u *unit) executeRest(ctx context.Context, run uniter.Run, h HandedRun) (*hookcontext.Context, uniter.Result) {
+	charm, err := u.model.Charm(ctx, run.Local.Charm)
+	if err != nil {
+		// Its processes are ended with the run, which is tried again.
+		u.endLeftover(ctx, run)
+		return nil, u.trouble(ctx, errors.Annotate(err, "cannot read the charm"))
+	}
+	runCtx, cancel := context.WithCancelCause(ctx)
+	end := func() { cancel(runner.AtOnce) }
+	callCtx, endCalls := outlive(runCtx, lastCalls)
+	defer endCalls()
+	defer u.server.End()
+	defer end()
+	tail := handedTail(h.Tail, run.Hook)
+	params := u.params(callCtx, run, charm.Charm, tail, end)
+	for i, r := range params.Relations {
+		params.Relations[i].Broken = slices.Contains(h.Broken, r.ID)
+	}
+	hctx := hookcontext.Resume(params, h.Context)
+	u.server.Resume(hctx, h.ContextID)
+	path, args, err := u.program(run.Hook)
+	if err != nil {
+		path = u.charm.Path() // only named, if it can't be waited for
+	}
+	cmd := u.command(path, args, h.Env)
+	cmd.Output = u.hearing(run.Hook, nil, tail)
+	defer u.canBeHeld(run, hctx, h.ContextID, h.Env, params.Relations, tail)()
+	return hctx, u.runProgram(ctx, run.Hook, path, tail, func() runner.Outcome {
+		held := runner.Held{Pid: h.Pid}
+		for i := range held.Output {
+			held.Output[i] = runner.HeldOutput{File: h.Output[i], Rest: h.Rest[i]}
+		}
+		return u.runner.Resume(runCtx, cmd, held)
+	})
+}
+
+// takeOn goes on with the recording of a run.
+func (u *unit) takeOn(run uniter.Run, h HandedRun) *taking {
+	t := u.take(run)
+	if h.Recording == nil {
+		return t
+	}
+	t.ran, t.rec = true, *h.Recording
+	calls := t.rec.Calls
+	t.rec.Calls = nil
+	t.calls = recording.NewRecorder(h.Began)
+	t.calls.Recall(calls, t.rec.CutOff)
+	if len(t.rec.Asked) > 0 || t.rec.AskedCutOff {
+		t.rec.AskedNote = "left out: the agent was upgraded while the hook ran"
+	}
+	t.rec.Asked, t.rec.AskedCutOff = nil, false
+	return t
+}
+
+// recall adds values that another process has hidden.
+func (m *mask) recall(values []recording.Secret) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.values = values
+}
+
+// broken are the relations among those that a hook sees as broken.
+func broken(all []hookcontext.Relation) (ids []model.RelationID) {
+	for _, r := range all {
+		if r.Broken {
+			ids = append(ids, r.ID)
+		}
+	}
+	return ids
+}
