@@ -55,7 +55,7 @@ func (h *Host) Upgrade(timeout time.Duration) error {
 	return nil
 }
 
-// waitReady waits until the agent of that process answers, as this program.
+// waitReady waits until the agent of that process has taken over, as this program.
 func (h *Host) waitReady(dir string, pid int) error {
 	ctx, cancel := context.WithTimeout(h.ctx, startTime)
 	defer cancel()
@@ -63,7 +63,7 @@ func (h *Host) waitReady(dir string, pid int) error {
 	defer look.Stop()
 	for {
 		if isThisProgram(pid) {
-			if _, err := machine.Ask(ctx, dir); err == nil {
+			if _, err := machine.AskTakenOver(ctx, dir); err == nil {
 				return nil
 			}
 		}

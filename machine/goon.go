@@ -2,6 +2,7 @@ package machine
 
 import (
 	"context"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -50,7 +51,18 @@ func (a *agent) awaitHanded() (end func()) {
 			a.Log.Warn("a hook that a former agent has begun doesn't go on: its unit isn't there", "unit", h.Unit, "run", h.Run)
 		}
 	})
-	return func() { timer.Stop() }
+	return func() {
+		timer.Stop()
+		for _, h := range a.handing.giveUp() {
+			endHanded(h, a.cgroups, "", a.Log)
+		}
+	}
+}
+
+// endHanded ends the processes of a hook that doesn't go on, as an agent does that stops.
+func endHanded(h HandedRun, cgroups *runner.Cgroups, within string, log *slog.Logger) {
+	found, left := runner.EndRun(context.Background(), cgroups, RunMark(h.Model, h.Unit, h.ID, h.Run), within)
+	tellEnded(log, h.Unit, h.Entry.Hook.Name(), found, left)
 }
 
 // canBeHeld has the hook's program be one that can be handed over, until the end.
@@ -71,13 +83,23 @@ func (u *unit) takeHanded() {
 
 func (u *unit) handedKey() handedKey { return handedKey{u.model.UUID(), u.id} }
 
-// arrive lets others begin: the unit goes on with what was handed over, or doesn't. What
-// it doesn't go on with is ended as after a crash.
+// arrive lets others begin: the unit goes on with what was handed over.
 func (u *unit) arrive() {
-	if u.handed != nil {
-		u.handed = nil
-		u.handing.arrive(u.handedKey())
+	u.handed = nil
+	u.handing.arrive(u.handedKey())
+}
+
+// refuse is arrive for a unit that doesn't: what runs is ended, as after a crash.
+func (u *unit) refuse() {
+	if u.handed == nil {
+		return
 	}
+	within := ""
+	if c := u.cell.Load(); c != nil {
+		within = c.Groups()
+	}
+	endHanded(*u.handed, u.runner.Cgroups, within, u.log)
+	u.arrive()
 }
 
 // handedDoors are those for the run that was handed over; nil: there is none.
@@ -94,14 +116,14 @@ func (u *unit) handedDoors() *uniter.Handed {
 // lockHanded is the Lock door for a run that was handed over. Nobody else has begun one.
 func (u *unit) lockHanded(ctx context.Context) (unlock func(), err error) {
 	u.busy.Store(true)
-	give, _, err := u.turns.take(ctx, place{u.machine, u.lockGroup}, u, func(*turn) {})
+	// One that is to stop ends its hook all the same, so it has its turn.
+	give, _, err := u.turns.take(context.WithoutCancel(ctx), place{u.machine, u.lockGroup}, u, func(*turn) {})
 	if err != nil {
 		u.busy.Store(false)
 		return nil, errors.Trace(err)
 	}
 	u.slotBack = func() {}
 	u.handing.goOn(u)
-	u.arrive()
 	return func() {
 		u.handing.leave(u)
 		u.busy.Store(false)
@@ -111,6 +133,7 @@ func (u *unit) lockHanded(ctx context.Context) (unlock func(), err error) {
 
 // goOn is the RunHook door for a run that was handed over.
 func (u *unit) goOn(ctx context.Context, run uniter.Run, h HandedRun) uniter.Result {
+	u.arrive()
 	u.log.Info("a hook goes on that a former agent has begun", "unit", u.name, "hook", run.Hook.Name(), "run", run.Number)
 	entry := h.Entry
 	u.mask.recall(h.Secrets)
@@ -127,7 +150,7 @@ func (u *unit) executeRest(ctx context.Context, run uniter.Run, h HandedRun) (*h
 	charm, err := u.model.Charm(ctx, run.Local.Charm)
 	if err != nil {
 		// Its processes are ended with the run, which is tried again.
-		u.endLeftover(ctx, run)
+		u.endLeftover(context.WithoutCancel(ctx), run)
 		return nil, u.trouble(ctx, errors.Annotate(err, "cannot read the charm"))
 	}
 	runCtx, cancel := context.WithCancelCause(ctx)

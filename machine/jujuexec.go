@@ -60,6 +60,9 @@ func (a *agent) serveCommands(ctx context.Context) (end func(), err error) {
 		if reply, ok := a.answerUpgrade(ctx, call, req); ok {
 			return reply
 		}
+		if reply, ok := a.answerTakenOver(call, req); ok {
+			return reply
+		}
 		return a.command(ctx, call, req, caller{})
 	})
 	return func() {

@@ -257,7 +257,7 @@ func (u *unit) live(ctx context.Context) (lost bool, err error) {
 	ctx, done := u.whileCellRuns(ctx)
 	defer done()
 	u.lost = ctx.Done()
-	defer u.arrive()
+	defer u.refuse()
 	if u.ready != nil && u.cell.Load() != nil {
 		leave, err := u.enterPod(ctx)
 		if err != nil {

@@ -39,8 +39,8 @@ func (a *agent) goOn(ctx context.Context) (over bool, err error) {
 		if err == nil {
 			break
 		}
-		if err := a.retry(ctx, resolver.Op{}, "cannot read the model", err); err != nil {
-			return true, errors.Trace(err)
+		if a.retry(ctx, resolver.Op{}, "cannot read the model", err) != nil {
+			break // it stops, and the hook with it, in good order
 		}
 	}
 	unlock, err := a.Handed.Lock(ctx)

@@ -81,6 +81,11 @@ func (s *stream) pause() (rest []byte, open bool) {
 
 // goOn has a stream be read again, if it was paused.
 func (s *stream) goOn() {
+	s.pausing.Store(false)
+	_ = s.file.SetReadDeadline(time.Time{})
+	if s.closed.Load() || s.draining.Load() {
+		_ = s.file.SetReadDeadline(time.Unix(1, 0)) // it was told meanwhile
+	}
 	select {
 	case s.resume <- struct{}{}:
 	case <-s.over:
@@ -91,11 +96,6 @@ func (s *stream) goOn() {
 func (s *stream) standBy(part []byte) {
 	s.paused <- bytes.Clone(part)
 	<-s.resume
-	s.pausing.Store(false)
-	_ = s.file.SetReadDeadline(time.Time{})
-	if s.closed.Load() || s.draining.Load() {
-		_ = s.file.SetReadDeadline(time.Unix(1, 0)) // it was told meanwhile
-	}
 }
 
 // Read is part of io.Reader. It gives errEmpty once, see drain.
