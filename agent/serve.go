@@ -84,6 +84,9 @@ func (h *Host) Serve(o Options) error {
 		}
 	}
 	defer h.Release(lock)
+	if handed != nil { // it has done that before, as another program
+		f.Token, o.TakeOver = "", false
+	}
 	joined, err := h.Join(f)
 	if err != nil {
 		return err

@@ -1,12 +1,16 @@
 package agent
 
 import (
+	"bytes"
 	"context"
+	"fmt"
+	"os"
 	"time"
 
 	"github.com/juju/errors"
 
 	"github.com/unitd/unitd/machine"
+	"github.com/unitd/unitd/model"
 )
 
 // UpgradeTime bounds how long an agent waits for hooks that it can't hand over, before it
@@ -42,7 +46,7 @@ func (h *Host) Upgrade(timeout time.Duration) error {
 	err = machine.AskToUpgrade(ctx, dir, program)
 	switch {
 	case errors.Is(err, machine.ErrNoUpgrade):
-		return errors.Errorf("the agent (process %d) is too old to hand over to this program: end it with \"unitd shutdown\", or restart its service, at a moment at which no hook runs", pid)
+		return h.replace(ctx, dir, pid)
 	case errors.Is(err, machine.ErrSilent):
 		return errors.Errorf("the agent (process %d) goes on as it was: hooks that can't be handed over still run after %s", pid, timeout)
 	case err != nil:
@@ -53,6 +57,69 @@ func (h *Host) Upgrade(timeout time.Duration) error {
 	}
 	h.Note("upgraded the agent (process %d) to %s", pid, Version())
 	return nil
+}
+
+// replace has an agent that can't hand over be ended, once no hook runs, and begins another
+// one. A service manager's is left to that.
+func (h *Host) replace(ctx context.Context, dir string, pid int) error {
+	if env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid)); err == nil && bytes.Contains(append([]byte{0}, env...), []byte("\x00INVOCATION_ID=")) {
+		return errors.Errorf("the agent (process %d) is too old to hand over to this program, and runs as a service: restart that, at a moment at which no hook runs", pid)
+	}
+	look := time.NewTicker(replaceEvery)
+	defer look.Stop()
+	for {
+		runs, err := h.running()
+		if err != nil {
+			return err
+		}
+		if runs == "" {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Errorf("the agent (process %d) goes on as it was: it is too old to hand over to this program, and %s still runs a hook", pid, runs)
+		case <-look.C:
+		}
+	}
+	h.Note("the agent (process %d) is too old to hand over: it is ended, and another one begun", pid)
+	if err := h.Shutdown(ShutdownTime); err != nil {
+		return err
+	}
+	return h.startAgent(dir)
+}
+
+// replaceEvery is how often replace looks whether hooks run.
+const replaceEvery = 200 * time.Millisecond
+
+// running is a unit that runs a hook, or a task, as the store says; empty: there is none.
+// Of hooks that run for less than a second the store isn't told: one of these is ended with
+// the agent, and run again by the next.
+func (h *Host) running() (model.UnitName, error) {
+	c, err := h.Open()
+	if err != nil {
+		return "", err
+	}
+	infos, err := c.Models(h.ctx)
+	if err != nil {
+		return "", errors.Trace(err)
+	}
+	for _, info := range infos {
+		s, err := c.Open(info).Status(h.ctx)
+		if errors.Is(err, errors.NotFound) {
+			continue
+		}
+		if err != nil {
+			return "", errors.Trace(err)
+		}
+		for _, app := range s.Applications {
+			for _, u := range app.Units {
+				if u.Agent.Status == model.StatusExecuting {
+					return u.Name, nil
+				}
+			}
+		}
+	}
+	return "", nil
 }
 
 // waitReady waits until the agent of that process has taken over, as this program.

@@ -137,7 +137,7 @@ func (u *unit) goOn(ctx context.Context, run uniter.Run, h HandedRun) uniter.Res
 	u.log.Info("a hook goes on that a former agent has begun", "unit", u.name, "hook", run.Hook.Name(), "run", run.Number)
 	entry := h.Entry
 	u.mask.recall(h.Secrets)
-	u.trace(ctx, run, entry.Started)
+	u.trace(ctx, run, entry.Started, tracedIn(h.Env))
 	u.taking, u.calls = u.takeOn(run, h), &calls{began: h.Began, entry: &entry, mask: &u.mask}
 	return u.runEntry(ctx, run, h.Until, u.calls, func(limited context.Context) (*hookcontext.Context, uniter.Result) {
 		hctx, res := u.executeRest(limited, run, h)

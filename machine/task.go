@@ -67,7 +67,7 @@ func (u *unit) runTask(ctx context.Context, run uniter.Run) uniter.TaskResult {
 	u.ending.arm(cancel)
 	late := u.after(ctx, task, cancel)
 	entry := history.Entry{Unit: u.name, Run: run.Number, Hook: run.Hook, Started: u.clock.Now(), Seen: u.seenRev}
-	u.trace(ctx, run, entry.Started)
+	u.trace(ctx, run, entry.Started, "")
 	calls := calls{began: time.Now(), entry: &entry, mask: &u.mask}
 	if task.Kind == state.ActionTask { // of commands there is nothing to replay
 		u.taking = u.take(run)

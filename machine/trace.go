@@ -46,6 +46,9 @@ type TracedRun struct {
 	Cause       Cause
 	// First: the run is the one that is to tell of its cause as well.
 	First bool
+	// Traceparent names the span as a former agent has begun it, that has handed the run
+	// over; empty: this one begins it.
+	Traceparent string
 }
 
 // Cause is what a run follows from. Runs of the same Key in a model are of one trace,
@@ -61,8 +64,8 @@ type Cause struct {
 	At   time.Time
 }
 
-// trace begins to follow a run, if anybody follows runs.
-func (u *unit) trace(ctx context.Context, run uniter.Run, started time.Time) {
+// trace begins to follow a run, if anybody follows runs; former is TracedRun.Traceparent.
+func (u *unit) trace(ctx context.Context, run uniter.Run, started time.Time, former string) {
 	u.traced = traced{run: run.Number}
 	if u.tracer == nil {
 		return
@@ -74,7 +77,7 @@ func (u *unit) trace(ctx context.Context, run uniter.Run, started time.Time) {
 	cause.Model, cause.UUID, cause.At = u.model.Name(), u.model.UUID(), started
 	u.traced.span = u.tracer.Began(TracedRun{
 		Model: u.model.Name(), UUID: u.model.UUID(), Unit: u.name, Run: run.Number, Hook: run.Hook, Charm: run.Local.Charm,
-		Started: started, Cause: cause, First: first,
+		Started: started, Cause: cause, First: first && former == "", Traceparent: former,
 	})
 }
 
@@ -99,12 +102,25 @@ func (t traced) environ() []string {
 	if t.span == nil {
 		return nil
 	}
-	return []string{"TRACEPARENT=" + t.span.Traceparent()}
+	return []string{traceVariable + t.span.Traceparent()}
+}
+
+// traceVariable begins what an environment says of the run's span.
+const traceVariable = "TRACEPARENT="
+
+// tracedIn is what an environment says of it; empty: nothing.
+func tracedIn(env []string) string {
+	for _, v := range env {
+		if of, ok := strings.CutPrefix(v, traceVariable); ok {
+			return of
+		}
+	}
+	return ""
 }
 
 // untraced is an environment for a recording: what is played again is no part of the trace.
 func untraced(env []string) []string {
-	return slices.DeleteFunc(slices.Clone(env), func(v string) bool { return strings.HasPrefix(v, "TRACEPARENT=") })
+	return slices.DeleteFunc(slices.Clone(env), func(v string) bool { return strings.HasPrefix(v, traceVariable) })
 }
 
 // committed notes the commit that began then.

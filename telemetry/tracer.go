@@ -83,6 +83,9 @@ func (t *Tracer) Began(r machine.TracedRun) machine.TracedSpan {
 	if r.Hook.IsRelation() {
 		of = append(of, attribute.String("unitd.relation", r.Hook.RelationRef()), attribute.String("unitd.remote.application", r.Hook.RemoteApp), attribute.String("unitd.remote.unit", string(r.Hook.RemoteUnit)))
 	}
+	if former := parent(r.Traceparent); former.IsValid() {
+		ctx = withIDs(ctx, former.TraceID(), former.SpanID())
+	}
 	_, span := t.tracer.Start(ctx, r.Hook.Name(), trace.WithTimestamp(r.Started), trace.WithAttributes(of...))
 	s := &runSpan{tracer: t, span: span, of: unitOf{r.Model, r.Unit}}
 	t.mu.Lock()

@@ -43,6 +43,26 @@ func named(t *testing.T, c *collector.Collector, name string) collector.Span {
 	return collector.Span{}
 }
 
+// TestARunThatWasHandedOverIsOneSpan: its hook has been told the name of the span before
+// the agent became another program.
+func TestARunThatWasHandedOverIsOneSpan(t *testing.T) {
+	t.Parallel()
+	former, _ := sending(t)
+	r := run("app/0", hooks.ConfigChanged, machine.Cause{Key: "config/app/3", Name: "config app"})
+	told := former.Tracer.Began(r).Traceparent()
+	s, c := sending(t)
+	r.Traceparent = told
+	goesOn := s.Tracer.Began(r)
+	if got := goesOn.Traceparent(); got != told {
+		t.Errorf("the hook was told %s, and goes on as %s", told, got)
+	}
+	goesOn.Ended(history.Entry{Unit: "app/0", Outcome: history.Committed, Started: r.Started}, time.Time{}, 0)
+	s.End()
+	if span := named(t, c, "config-changed"); !strings.Contains(told, span.ID) || !strings.Contains(told, span.Trace) {
+		t.Errorf("the collector has span %s of trace %s, not %s", span.ID, span.Trace, told)
+	}
+}
+
 func TestARunThatFails(t *testing.T) {
 	t.Parallel()
 	s, c := sending(t)
