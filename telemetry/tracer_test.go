@@ -3,6 +3,7 @@ package telemetry_test
 import (
 	"net"
 	"sync/atomic"
+	"strings"
 	"testing"
 	"time"
 
