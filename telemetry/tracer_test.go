@@ -2,8 +2,8 @@ package telemetry_test
 
 import (
 	"net"
-	"sync/atomic"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
