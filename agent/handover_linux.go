@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/juju/errors"
@@ -46,12 +47,21 @@ func upgrade(lock *Lock, environ []string, flush func()) func(context.Context, m
 		if err := takesOver(ctx, program); err != nil {
 			return err
 		}
+		checked := time.Now()
+		flush() // while no hook is held up
 		return handOver(ctx, func(h machine.Handover) error {
-			flush()
-			return become(program, environ, lock, h)
+			if time.Since(checked) > checkAgain { // it may be another program by now
+				if err := takesOver(ctx, program); err != nil {
+					return err
+				}
+			}
+			return become(ctx, program, environ, lock, h)
 		})
 	}
 }
+
+// checkAgain is after how long what a program says that it can take over is asked again.
+const checkAgain = 5 * time.Second
 
 // takesOver is the error of a program to which this one can't hand over.
 func takesOver(ctx context.Context, program string) error {
@@ -70,7 +80,7 @@ func takesOver(ctx context.Context, program string) error {
 }
 
 // become has this process become a program. It returns if it can't.
-func become(program string, environ []string, lock *Lock, h machine.Handover) error {
+func become(ctx context.Context, program string, environ []string, lock *Lock, h machine.Handover) error {
 	var kept files
 	defer kept.close()
 	all := handed{Handover: h, Lock: kept.keep(lock.file)}
@@ -78,10 +88,13 @@ func become(program string, environ []string, lock *Lock, h machine.Handover) er
 		all.Files = append(all.Files, handedFiles{kept.keep(r.Socket), [2]int{kept.keep(r.Output[0]), kept.keep(r.Output[1])}})
 	}
 	b, err := json.Marshal(all)
+	if err == nil {
+		err = kept.err
+	}
 	if err != nil {
 		return errors.Annotate(err, "cannot hand over")
 	}
-	fd, err := unix.MemfdCreate("unitd-handover", 0) // of memory: it has secrets
+	fd, err := unix.MemfdCreate("unitd-handover", unix.MFD_CLOEXEC) // of memory: it has secrets
 	if err != nil {
 		return errors.Annotate(err, "cannot hand over")
 	}
@@ -90,18 +103,40 @@ func become(program string, environ []string, lock *Lock, h machine.Handover) er
 	if _, err := f.Write(b); err != nil {
 		return errors.Annotate(err, "cannot hand over")
 	}
-	if kept.err != nil {
-		return errors.Annotate(kept.err, "cannot hand over")
-	}
 	environ = slices.DeleteFunc(slices.Clone(environ), func(v string) bool {
 		return strings.HasPrefix(v, handoverVariable+"=") || strings.HasPrefix(v, readyVariable+"=")
 	})
 	environ = append(environ, fmt.Sprintf("%s=%d", handoverVariable, fd))
-	args := append([]string{program}, os.Args[1:]...)
-	return errors.Annotatef(unix.Exec(program, args, environ), "cannot become %s", program)
+	err = execWith(ctx, append(kept.numbers, fd), program, append([]string{program}, os.Args[1:]...), environ)
+	return errors.Annotatef(err, "the agent goes on as it was: it can't become %s", program)
 }
 
-// files are those that a process keeps as it becomes another program.
+// execWith has this process become a program with those files, unless ctx has ended. No other
+// program that is started meanwhile gets them.
+func execWith(ctx context.Context, numbers []int, program string, args, environ []string) error {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	if err := ctx.Err(); err != nil {
+		return errors.Trace(err)
+	}
+	var limit unix.Rlimit
+	limited := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) == nil
+	for _, fd := range numbers {
+		if _, err := unix.FcntlInt(uintptr(fd), unix.F_SETFD, 0); err != nil {
+			return errors.Trace(err)
+		}
+	}
+	err := syscall.Exec(program, args, environ)
+	for _, fd := range numbers {
+		unix.CloseOnExec(fd)
+	}
+	if limited { // Exec has set it to what other programs are to have
+		_ = unix.Setrlimit(unix.RLIMIT_NOFILE, &limit)
+	}
+	return err
+}
+
+// files are copies of those that a process keeps as it becomes another program.
 type files struct {
 	numbers []int
 	err     error
@@ -116,7 +151,7 @@ func (k *files) keep(f *os.File) int {
 	fd := 0
 	if err == nil {
 		// Fd would have the file block, and with it all copies of it.
-		err = conn.Control(func(of uintptr) { fd, k.err = unix.FcntlInt(of, unix.F_DUPFD, 3) })
+		err = conn.Control(func(of uintptr) { fd, k.err = unix.FcntlInt(of, unix.F_DUPFD_CLOEXEC, 3) })
 	}
 	if err != nil {
 		k.err = err
@@ -153,22 +188,21 @@ func takeHandover() (*machine.Handover, *Lock, error) {
 	if _, err = f.Seek(0, 0); err == nil {
 		err = json.NewDecoder(f).Decode(&all)
 	}
-	if err == nil && len(all.Files) != len(all.Runs) {
-		err = errors.New("it has other files than hooks")
-	}
 	if err != nil {
 		return nil, nil, errors.Annotate(err, "cannot take over")
-	}
-	for i, files := range all.Files {
-		r := &all.Runs[i]
-		r.Socket = kept(files.Socket, "socket")
-		for o, fd := range files.Output {
-			r.Output[o] = kept(fd, "output")
-		}
 	}
 	lock := kept(all.Lock, "agent.lock")
 	if lock == nil {
 		return nil, nil, errors.New("cannot take over: the lock of the data directory is missing")
+	}
+	for i, files := range all.Files {
+		socket, output := kept(files.Socket, "socket"), [2]*os.File{kept(files.Output[0], "output"), kept(files.Output[1], "output")}
+		if i < len(all.Runs) {
+			all.Runs[i].Socket, all.Runs[i].Output = socket, output
+		}
+	}
+	if all.Format != machine.HandoverFormat || len(all.Files) != len(all.Runs) {
+		return nil, &Lock{lock}, errors.Errorf("cannot take over what is of format %d", all.Format)
 	}
 	return &all.Handover, &Lock{lock}, nil
 }

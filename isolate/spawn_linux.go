@@ -198,6 +198,8 @@ func untouchable(program string) (*os.File, error) {
 // ownFilesAlone has programs that this process starts not inherit what it has itself
 // inherited, by which they could get to the host.
 var ownFilesAlone = sync.OnceFunc(func() {
+	syscall.ForkLock.Lock() // or it would take away what this process is about to hand over
+	defer syscall.ForkLock.Unlock()
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
 		return

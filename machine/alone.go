@@ -31,7 +31,10 @@ func (a *agent) alone(ctx, call context.Context, dir string, words []string, fro
 	defer context.AfterFunc(call, end)()
 	waiting, giveUp := context.WithCancel(ctx)
 	timer := a.Clock.AfterFunc(alonePatience, giveUp)
-	err := a.turns.Acquire(waiting, allTurns)
+	err := a.handing.all(waiting)
+	if err == nil {
+		err = a.turns.Acquire(waiting, allTurns)
+	}
 	timer.Stop()
 	giveUp()
 	switch {

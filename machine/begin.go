@@ -18,7 +18,7 @@ func (u *unit) begin(ctx context.Context) (unlock func(), waited bool, err error
 		u.busy.Store(false)
 		return nil, false, errors.Trace(err)
 	}
-	paused, err := u.handing.enter(ctx, u)
+	paused, err := u.handing.enter(ctx, u, u)
 	if err != nil {
 		u.busy.Store(false)
 		give()

@@ -25,6 +25,7 @@ type commands struct {
 	model    *state.Model
 	debugLog *debuglog.Log
 	turns    *turns
+	handing  *handing
 	runner   *runner.Runner
 	present  *present
 
@@ -49,7 +50,7 @@ func (a *modelAgent) newCommands() *commands {
 	config := a.Config
 	config.Log = a.log // the model's
 	c := &commands{
-		Config: config, model: a.model, debugLog: a.debugLog, turns: &a.turns, present: a.present,
+		Config: config, model: a.model, debugLog: a.debugLog, turns: &a.turns, handing: a.handing, present: a.present,
 		runner:  &runner.Runner{Disk: a.Disk, Cgroups: a.cgroups, Reaper: a.Reaper},
 		changed: make(chan struct{}, 1), idle: a.tellIdle, running: map[string]*command{},
 	}
@@ -191,11 +192,19 @@ func (c *commands) next(ctx context.Context, machine string) error {
 		runner.EndRun(ctx, c.cgroups, c.mark(t), "")
 		return errors.Trace(c.model.AbortMachineTask(ctx, t.ID))
 	}
+	if err := c.handing.all(ctx); err != nil {
+		return errors.Trace(err)
+	}
 	give, _, err := c.turns.take(ctx, place{machine: machine}, nil, func(*turn) {})
 	if err != nil {
 		return errors.Trace(err)
 	}
 	defer give()
+	work := &othersWork{"commands of machine " + machine}
+	if _, err := c.handing.enter(ctx, work, nil); err != nil {
+		return errors.Trace(err)
+	}
+	defer c.handing.leave(work)
 	limited, end := context.WithCancel(ctx)
 	defer end()
 	c.mu.Lock()

@@ -49,26 +49,35 @@ func (a *agent) awaitHanded() (end func()) {
 	timer := time.AfterFunc(arriveTime, func() {
 		for _, h := range a.handing.giveUp() {
 			a.Log.Warn("a hook that a former agent has begun doesn't go on: its unit isn't there", "unit", h.Unit, "run", h.Run)
+			endHanded(h, a.cgroups, a.Reaper, "", a.Log)
 		}
 	})
 	return func() {
 		timer.Stop()
 		for _, h := range a.handing.giveUp() {
-			endHanded(h, a.cgroups, "", a.Log)
+			endHanded(h, a.cgroups, a.Reaper, "", a.Log)
 		}
 	}
 }
 
 // endHanded ends the processes of a hook that doesn't go on, as an agent does that stops.
-func endHanded(h HandedRun, cgroups *runner.Cgroups, within string, log *slog.Logger) {
+func endHanded(h HandedRun, cgroups *runner.Cgroups, reaper *runner.Reaper, within string, log *slog.Logger) {
+	reaper.LetGo(h.Pid)
+	for _, f := range h.Output {
+		if f != nil {
+			f.Close()
+		}
+	}
 	found, left := runner.EndRun(context.Background(), cgroups, RunMark(h.Model, h.Unit, h.ID, h.Run), within)
 	tellEnded(log, h.Unit, h.Entry.Hook.Name(), found, left)
 }
 
 // canBeHeld has the hook's program be one that can be handed over, until the end.
 func (u *unit) canBeHeld(run uniter.Run, hctx *hookcontext.Context, contextID string, env []string, relations []hookcontext.Relation, tail *outputTail) (end func()) {
-	if run.Hook.IsTask() || u.calls == nil {
-		return func() {} // somebody waits for what a task prints; a second run isn't the run
+	if run.Hook.IsTask() || u.calls == nil || u.inPod != nil && u.recordsPebble {
+		// Somebody waits for what a task prints; a second run isn't the run; and what is asked
+		// of a Pebble comes by this process if it is recorded.
+		return func() {}
 	}
 	u.runs.Store(&program{run: run, hctx: hctx, contextID: contextID, env: env, calls: u.calls, broken: broken(relations), tail: tail})
 	return func() { u.runs.Store(nil) }
@@ -98,8 +107,11 @@ func (u *unit) refuse() {
 	if c := u.cell.Load(); c != nil {
 		within = c.Groups()
 	}
-	endHanded(*u.handed, u.runner.Cgroups, within, u.log)
+	endHanded(*u.handed, u.runner.Cgroups, u.runner.Reaper, within, u.log)
 	u.arrive()
+	if u.server != nil {
+		u.server.Serve()
+	}
 }
 
 // handedDoors are those for the run that was handed over; nil: there is none.
@@ -108,22 +120,25 @@ func (u *unit) handedDoors() *uniter.Handed {
 	if h == nil {
 		return nil
 	}
-	return &uniter.Handed{Run: h.Run, Limit: h.Limit, Lock: u.lockHanded, GoOn: func(ctx context.Context, run uniter.Run) uniter.Result {
+	return &uniter.Handed{Run: h.Run, Limit: h.Limit, Lock: u.lockHanded, Refuse: u.refuse, GoOn: func(ctx context.Context, run uniter.Run) uniter.Result {
 		return u.goOn(ctx, run, *h)
 	}}
 }
 
 // lockHanded is the Lock door for a run that was handed over. Nobody else has begun one.
 func (u *unit) lockHanded(ctx context.Context) (unlock func(), err error) {
+	if !u.handing.claim(u.handedKey(), u) {
+		return nil, uniter.ErrRefused
+	}
 	u.busy.Store(true)
 	// One that is to stop ends its hook all the same, so it has its turn.
 	give, _, err := u.turns.take(context.WithoutCancel(ctx), place{u.machine, u.lockGroup}, u, func(*turn) {})
 	if err != nil {
 		u.busy.Store(false)
+		u.handing.leave(u)
 		return nil, errors.Trace(err)
 	}
 	u.slotBack = func() {}
-	u.handing.goOn(u)
 	return func() {
 		u.handing.leave(u)
 		u.busy.Store(false)
@@ -137,7 +152,7 @@ func (u *unit) goOn(ctx context.Context, run uniter.Run, h HandedRun) uniter.Res
 	u.log.Info("a hook goes on that a former agent has begun", "unit", u.name, "hook", run.Hook.Name(), "run", run.Number)
 	entry := h.Entry
 	u.mask.recall(h.Secrets)
-	u.trace(ctx, run, entry.Started, tracedIn(h.Env))
+	u.trace(ctx, run, entry.Started, tracedIn(textsOf(h.Env)))
 	u.taking, u.calls = u.takeOn(run, h), &calls{began: h.Began, entry: &entry, mask: &u.mask}
 	return u.runEntry(ctx, run, h.Until, u.calls, func(limited context.Context) (*hookcontext.Context, uniter.Result) {
 		hctx, res := u.executeRest(limited, run, h)
@@ -151,6 +166,7 @@ func (u *unit) executeRest(ctx context.Context, run uniter.Run, h HandedRun) (*h
 	if err != nil {
 		// Its processes are ended with the run, which is tried again.
 		u.endLeftover(context.WithoutCancel(ctx), run)
+		u.runner.Reaper.LetGo(h.Pid)
 		return nil, u.trouble(ctx, errors.Annotate(err, "cannot read the charm"))
 	}
 	runCtx, cancel := context.WithCancelCause(ctx)
@@ -170,9 +186,10 @@ func (u *unit) executeRest(ctx context.Context, run uniter.Run, h HandedRun) (*h
 	if err != nil {
 		path = u.charm.Path() // only named, if it can't be waited for
 	}
-	cmd := u.command(path, args, h.Env)
+	env := textsOf(h.Env)
+	cmd := u.command(path, args, env)
 	cmd.Output = u.hearing(run.Hook, nil, tail)
-	defer u.canBeHeld(run, hctx, h.ContextID, h.Env, params.Relations, tail)()
+	defer u.canBeHeld(run, hctx, h.ContextID, env, params.Relations, tail)()
 	return hctx, u.runProgram(ctx, run.Hook, path, tail, func() runner.Outcome {
 		held := runner.Held{Pid: h.Pid}
 		for i := range held.Output {
@@ -201,10 +218,12 @@ func (u *unit) takeOn(run uniter.Run, h HandedRun) *taking {
 }
 
 // recall adds values that another process has hidden.
-func (m *mask) recall(values []recording.Secret) {
+func (m *mask) recall(values []HandedSecret) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.values = values
+	for _, v := range values {
+		m.values = append(m.values, recording.Secret{Key: v.Key, Value: string(v.Value)})
+	}
 }
 
 // broken are the relations among those that a hook sees as broken.

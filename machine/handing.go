@@ -2,6 +2,7 @@ package machine
 
 import (
 	"context"
+	"fmt"
 	"sync"
 
 	"github.com/juju/errors"
@@ -14,11 +15,16 @@ type handing struct {
 	mu sync.Mutex
 	// paused is closed once runs can begin again; nil: they can.
 	paused chan struct{}
-	// inside are the units that are in a run, changed is closed when that changes.
-	inside  map[*unit]bool
+	// inside are the units that are in a run, and nil for each other thing that is, with
+	// what it is; changed is closed when that changes.
+	inside  map[any]*unit
 	changed chan struct{}
-	// awaited are the units whose runs were handed over and that aren't inside yet.
+	// callers counts who waits for commands that he has units run.
+	callers int
+	// awaited are the units whose runs were handed over and that haven't claimed them,
+	// claimed those that have and that don't go on yet.
 	awaited map[handedKey]HandedRun
+	claimed map[handedKey]bool
 	arrived chan struct{} // closed once there are none
 }
 
@@ -26,7 +32,7 @@ type handing struct {
 type handedKey struct{ model, id string }
 
 func newHanding(runs []HandedRun) *handing {
-	h := &handing{inside: map[*unit]bool{}, changed: make(chan struct{}), awaited: map[handedKey]HandedRun{}, arrived: make(chan struct{})}
+	h := &handing{inside: map[any]*unit{}, changed: make(chan struct{}), awaited: map[handedKey]HandedRun{}, claimed: map[handedKey]bool{}, arrived: make(chan struct{})}
 	for _, r := range runs {
 		h.awaited[handedKey{r.Model, r.ID}] = r
 	}
@@ -42,12 +48,26 @@ func (h *handing) handed(k handedKey) (HandedRun, bool) {
 	return r, ok
 }
 
+// claim has a unit be in the run that was handed over of it; false: that was given up.
+func (h *handing) claim(k handedKey, u *unit) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if _, ok := h.awaited[k]; !ok {
+		return false
+	}
+	delete(h.awaited, k)
+	h.claimed[k] = true
+	h.is(u, u, true)
+	return true
+}
+
 // arrive notes that a unit goes on with its run, or doesn't.
 func (h *handing) arrive(k handedKey) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.awaited, k)
-	if len(h.awaited) == 0 {
+	delete(h.claimed, k)
+	if len(h.awaited)+len(h.claimed) == 0 {
 		select {
 		case <-h.arrived:
 		default:
@@ -56,7 +76,7 @@ func (h *handing) arrive(k handedKey) {
 	}
 }
 
-// giveUp awaits nobody any more, and returns whom it did.
+// giveUp awaits nobody any more who has claimed nothing, and returns whom it did.
 func (h *handing) giveUp() (late []HandedRun) {
 	h.mu.Lock()
 	for _, r := range h.awaited {
@@ -78,13 +98,14 @@ func (h *handing) all(ctx context.Context) error {
 	}
 }
 
-// enter has a unit begin a run, once it may. waited says whether that took time.
-func (h *handing) enter(ctx context.Context, u *unit) (waited bool, err error) {
+// enter has a unit begin a run, once it may, or with nil somebody else, who is the key.
+// waited says whether that took time.
+func (h *handing) enter(ctx context.Context, key any, u *unit) (waited bool, err error) {
 	for {
 		h.mu.Lock()
 		paused := h.paused
 		if paused == nil {
-			h.is(u, true)
+			h.is(key, u, true)
 			h.mu.Unlock()
 			return waited, nil
 		}
@@ -98,37 +119,51 @@ func (h *handing) enter(ctx context.Context, u *unit) (waited bool, err error) {
 	}
 }
 
-// goOn has a unit be in the run that was handed over.
-func (h *handing) goOn(u *unit) {
+// leave ends what has begun with enter, or claim.
+func (h *handing) leave(key any) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.is(u, true)
+	h.is(key, nil, false)
 }
 
-// leave ends a unit's run.
-func (h *handing) leave(u *unit) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.is(u, false)
-}
-
-// is notes whether a unit is in a run; mu is held.
-func (h *handing) is(u *unit, inside bool) {
-	if inside {
-		h.inside[u] = true
-	} else {
-		delete(h.inside, u)
+// call notes that somebody waits for commands that he has units run, until end is called.
+func (h *handing) call() (end func()) {
+	add := func(n int) {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.callers += n
+		h.change()
 	}
+	add(1)
+	return func() { add(-1) }
+}
+
+// is notes whether somebody is inside; mu is held.
+func (h *handing) is(key any, u *unit, inside bool) {
+	if inside {
+		h.inside[key] = u
+	} else {
+		delete(h.inside, key)
+	}
+	h.change()
+}
+
+// change tells of a change; mu is held.
+func (h *handing) change() {
 	close(h.changed)
 	h.changed = make(chan struct{})
 }
 
-// pause has no run begin until resume is called; false: somebody else has already.
-func (h *handing) pause() (resume func(), ok bool) {
+// pause has no run begin until resume is called. The error says why it can't: somebody
+// else has done so already, or waits for commands, which have to run for that.
+func (h *handing) pause() (resume func(), changed <-chan struct{}, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.paused != nil {
-		return nil, false
+		return nil, nil, errPaused
+	}
+	if h.callers > 0 {
+		return nil, h.changed, errors.New("somebody who waits for commands of juju-exec is")
 	}
 	paused := make(chan struct{})
 	h.paused = paused
@@ -137,16 +172,32 @@ func (h *handing) pause() (resume func(), ok bool) {
 		defer h.mu.Unlock()
 		h.paused = nil
 		close(paused)
-	}, true
+	}, nil, nil
 }
 
-// running are the units that are in a run, and a channel that is closed when they aren't
-// the same any more.
-func (h *handing) running() (units []*unit, changed <-chan struct{}) {
+// errPaused is the error of a second upgrade at a time.
+const errPaused = errors.ConstError("the agent is being upgraded already")
+
+// running are the units that are in a run, others that are by what they do, and a channel
+// that is closed when they aren't the same any more.
+func (h *handing) running() (units []*unit, others []string, changed <-chan struct{}) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for u := range h.inside {
-		units = append(units, u)
+	for key, u := range h.inside {
+		if u != nil {
+			units = append(units, u)
+		} else {
+			others = append(others, fmt.Sprint(key))
+		}
 	}
-	return units, h.changed
+	if h.callers > 0 {
+		others = append(others, "commands of juju-exec")
+	}
+	return units, others, h.changed
 }
+
+// othersWork is the key of something beside units' runs.
+type othersWork struct{ what string }
+
+// String is what it is.
+func (o *othersWork) String() string { return o.what }

@@ -19,6 +19,7 @@ import (
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/recording"
 	"github.com/unitd/unitd/state/store"
+	"github.com/unitd/unitd/tools/wire"
 	"github.com/unitd/unitd/uniter"
 )
 
@@ -38,8 +39,10 @@ type Handover struct {
 }
 
 // HandoverForm says what a program can take over: an agent hands over to one that says the
-// same of itself, as its units' machines would have to be made anew otherwise.
-func HandoverForm() string { return fmt.Sprintf("%d.%d", HandoverFormat, isolate.Layout()) }
+// same of itself, as its units' machines would have to be made anew otherwise, or hooks' tools be understood.
+func HandoverForm() string {
+	return fmt.Sprintf("%d.%d.%d", HandoverFormat, isolate.Layout(), wire.Version)
+}
 
 // HandedRun is a hook that runs on while the agent becomes another program.
 type HandedRun struct {
@@ -56,15 +59,16 @@ type HandedRun struct {
 	Context            hookcontext.Memory
 	// Broken are the relations that the hook takes for broken.
 	Broken []model.RelationID
-	Env    []string
-	Entry  history.Entry
-	Tail   HandedTail
+	// Env is the hook's environment.
+	Env   [][]byte
+	Entry history.Entry
+	Tail  HandedTail
 	// Began is when its calls are counted from.
 	Began time.Time
 	// Recording is that of the run, as far as it has come; nil: it isn't recorded.
 	Recording *recording.Recording
 	// Secrets are those whose values are in no log.
-	Secrets []recording.Secret
+	Secrets []HandedSecret
 	Pid     int
 	// Rest is what was read of a line of standard output, and of standard error.
 	Rest [2][]byte
@@ -73,6 +77,12 @@ type HandedRun struct {
 	// have ended). Whoever makes of a Handover a text sees to them by himself.
 	Socket *os.File    `json:"-"`
 	Output [2]*os.File `json:"-"`
+}
+
+// HandedSecret is recording.Secret, whatever bytes it has.
+type HandedSecret struct {
+	Key   string
+	Value []byte
 }
 
 // HandedTail is what a failure of the hook would tell of its output.
@@ -106,27 +116,72 @@ type program struct {
 type HandOver func(ctx context.Context, become func(Handover) error) error
 
 func (a *agent) handOver(ctx context.Context, become func(Handover) error) error {
-	resume, ok := a.handing.pause()
-	if !ok {
-		return errors.New("the agent is being upgraded already")
+	// What was handed over to this agent is handed on only when it goes on.
+	if err := a.handing.all(ctx); err != nil {
+		return errors.Trace(err)
 	}
-	defer resume()
 	for {
-		units, changed := a.handing.running()
-		runs, letGo, inTheWay := holdAll(ctx, units)
-		if len(inTheWay) == 0 {
-			err := become(Handover{Format: HandoverFormat, Lease: a.lease.current(), Runs: runs})
-			letGo()
+		resume, changed, err := a.handing.pause()
+		if errors.Is(err, errPaused) {
 			return errors.Trace(err)
 		}
-		letGo()
-		select {
-		case <-ctx.Done():
-			return errors.Errorf("the agent goes on as it was: %s still running", strings.Join(inTheWay, ", "))
-		case <-changed:
-		case <-time.After(holdAgain):
+		inTheWay := []string{}
+		if err != nil {
+			inTheWay = append(inTheWay, err.Error())
+		} else {
+			inTheWay, changed, err = a.handOverNow(ctx, become)
+			if len(inTheWay) == 0 {
+				resume()
+				return errors.Trace(err)
+			}
+		}
+		err = a.awaitOthers(ctx, changed, inTheWay)
+		if resume != nil {
+			resume()
+		}
+		if err != nil {
+			return errors.Trace(err)
 		}
 	}
+}
+
+// awaitOthers waits until something changes, or for a while. The error says who is in the way
+// when ctx ends.
+func (a *agent) awaitOthers(ctx context.Context, changed <-chan struct{}, inTheWay []string) error {
+	select {
+	case <-ctx.Done():
+		return errors.Errorf("the agent goes on as it was: %s still running", strings.Join(inTheWay, ", "))
+	case <-changed:
+	case <-time.After(holdAgain):
+	}
+	return nil
+}
+
+// handOverNow hands over, unless something is in the way; changed is closed then when that
+// may be otherwise. No run begins meanwhile.
+func (a *agent) handOverNow(ctx context.Context, become func(Handover) error) (inTheWay []string, changed <-chan struct{}, err error) {
+	units, others, changed := a.handing.running()
+	for _, u := range units {
+		if u.runs.Load() == nil {
+			others = append(others, string(u.name))
+		}
+	}
+	if len(others) > 0 {
+		slices.Sort(others)
+		return others, changed, nil // before any hook is held up
+	}
+	runs, letGo, inTheWay := holdAll(ctx, units)
+	defer letGo()
+	if len(inTheWay) > 0 {
+		return inTheWay, changed, nil
+	}
+	if err := a.lease.alive(ctx); err != nil {
+		return nil, nil, errors.Annotate(err, "the agent goes on as it was: the store can't be reached")
+	}
+	if err := ctx.Err(); err != nil { // it is to stop, or nobody waits any more
+		return nil, nil, errors.Trace(err)
+	}
+	return nil, nil, errors.Trace(become(Handover{Format: HandoverFormat, Lease: a.lease.current(), Runs: runs}))
 }
 
 // holdAll holds the hooks of units until letGo is called; inTheWay are those that can't
@@ -187,8 +242,8 @@ func (u *unit) handedRun(p *program, held runner.Held, socket *os.File) HandedRu
 	h := HandedRun{
 		Model: u.model.UUID(), Unit: u.name, ID: u.id, Run: p.run.Number, Limit: p.run.Limit,
 		ContextID: p.contextID, Address: u.server.Addr(), Context: p.hctx.Memory(), Broken: p.broken,
-		Env: p.env, Entry: p.calls.soFar(), Tail: p.tail.handed(), Began: p.calls.began,
-		Recording: u.taking.soFar(), Secrets: u.mask.all(), Pid: held.Pid, Socket: socket,
+		Env: bytesOf(p.env), Entry: p.calls.soFar(), Tail: p.tail.handed(), Began: p.calls.began,
+		Recording: u.taking.soFar(), Secrets: u.mask.handed(), Pid: held.Pid, Socket: socket,
 	}
 	if ns := u.until.Load(); ns != math.MaxInt64 {
 		h.Until = time.Unix(0, ns)
@@ -197,6 +252,30 @@ func (u *unit) handedRun(p *program, held runner.Held, socket *os.File) HandedRu
 		h.Rest[i], h.Output[i] = o.Rest, o.File
 	}
 	return h
+}
+
+// bytesOf are texts, whatever bytes they have.
+func bytesOf(texts []string) (all [][]byte) {
+	for _, t := range texts {
+		all = append(all, []byte(t))
+	}
+	return all
+}
+
+// textsOf are those of bytesOf.
+func textsOf(all [][]byte) (texts []string) {
+	for _, b := range all {
+		texts = append(texts, string(b))
+	}
+	return texts
+}
+
+// handed is what a successor has to hide as well.
+func (m *mask) handed() (all []HandedSecret) {
+	for _, s := range m.all() {
+		all = append(all, HandedSecret{s.Key, []byte(s.Value)})
+	}
+	return all
 }
 
 // soFar is the entry with the calls until now.

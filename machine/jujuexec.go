@@ -172,6 +172,7 @@ func (a *agent) command(ctx, call context.Context, req wire.Request, from caller
 	if len(req.Args) == 0 || !slices.Contains(tools.Outside(), req.Args[0]) {
 		return tools.Failed(1, errors.New("bad request: unknown command"))
 	}
+	defer a.handing.call()()
 	c, err := parseJujuExec(req.Args)
 	if err != nil {
 		return tools.Failed(2, err)

@@ -81,6 +81,13 @@ func (l *lease) extend(ctx context.Context) error {
 	return errors.Trace(err)
 }
 
+// alive has the store keep the lease, and so says whether the store can be reached.
+func (l *lease) alive(ctx context.Context) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return errors.Trace(l.extend(ctx))
+}
+
 // lasts says whether the lease with that id is this agent's and lives for that
 // much longer; where that isn't known, the store is asked to keep it.
 func (l *lease) lasts(ctx context.Context, id store.LeaseID, more time.Duration) (bool, error) {

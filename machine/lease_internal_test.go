@@ -59,7 +59,7 @@ func TestALeaseIsKnownToLastOrIsAskedFor(t *testing.T) {
 	defer s.Close()
 	d := &deaf{Store: s}
 	l := &lease{ttl: leaseTime, store: d, clock: shown, log: slog.New(slog.DiscardHandler), holders: map[chan struct{}]bool{}}
-	if err := l.grant(t.Context()); err != nil {
+	if err := l.grant(t.Context(), 0); err != nil {
 		t.Fatal(err)
 	}
 	mine := l.current()

@@ -27,7 +27,7 @@ func (s *Server) Freeze(ctx context.Context) (thaw func(), err error) {
 	f := &frost{parked: make(chan struct{}), quiet: make(chan struct{}), over: make(chan struct{})}
 	s.mu.Lock()
 	s.frozen = f
-	socket := s.socket
+	socket, accepts := s.socket, s.accepts
 	s.mu.Unlock()
 	_ = socket.SetDeadline(time.Unix(1, 0)) // where it is closed, nobody accepts
 	thaw = func() {
@@ -36,6 +36,9 @@ func (s *Server) Freeze(ctx context.Context) (thaw func(), err error) {
 		s.mu.Unlock()
 		_ = socket.SetDeadline(time.Time{})
 		close(f.over)
+	}
+	if !accepts {
+		return thaw, nil
 	}
 	for _, done := range []chan struct{}{f.parked, f.quiet} {
 		select {
@@ -93,7 +96,8 @@ func (s *Server) File() (*os.File, error) {
 }
 
 // ListenOn is Listen, or ListenNear, on a socket that is at its place already: a copy that
-// File has made, of a server with that path whose Addr was addr.
+// File has made, of a server with that path whose Addr was addr. Calls wait in it until the
+// first run begins, or is resumed, or Serve is called.
 func ListenOn(f *os.File, path, addr string, near bool, log *slog.Logger) (*Server, error) {
 	defer f.Close()
 	l, err := net.FileListener(f)
@@ -111,8 +115,14 @@ func ListenOn(f *os.File, path, addr string, near bool, log *slog.Logger) (*Serv
 		s.dir = filepath.Dir(addr)
 	}
 	if s.info, err = os.Lstat(addr); err != nil {
-		listener.Close()
-		return nil, errors.Annotate(err, "cannot listen for hook tools")
+		// A hook has removed it: it isn't in its place, whatever comes there. Restore mends that.
+		if s.info, err = os.Lstat(filepath.Dir(addr)); err != nil {
+			listener.Close()
+			return nil, errors.Annotate(err, "cannot listen for hook tools")
+		}
 	}
 	return serveOn(s, path, log, patience, near), nil
 }
+
+// Serve has calls be accepted though no run has begun, on a socket of ListenOn.
+func (s *Server) Serve() { s.begin() }

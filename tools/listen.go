@@ -28,10 +28,12 @@ func listen(path string, log *slog.Logger, patience time.Duration, near bool) (*
 	if err != nil {
 		return nil, errors.Annotate(err, "cannot listen for hook tools")
 	}
-	return serveOn(socket, path, log, patience, near), nil
+	s := serveOn(socket, path, log, patience, near)
+	s.begin()
+	return s, nil
 }
 
-// serveOn serves a socket that is there.
+// serveOn is a server on a socket that is there; begin follows.
 func serveOn(socket *socket, path string, log *slog.Logger, patience time.Duration, near bool) *Server {
 	s := &Server{
 		log:      log,
@@ -45,9 +47,19 @@ func serveOn(socket *socket, path string, log *slog.Logger, patience time.Durati
 		slots:    make(chan struct{}, maxConnections),
 		clients:  map[net.Conn]bool{},
 	}
-	s.serving.Add(1)
-	go s.accept(socket)
 	return s
+}
+
+// begin has calls be accepted, if they aren't.
+func (s *Server) begin() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.accepts || s.closed {
+		return
+	}
+	s.accepts = true
+	s.serving.Add(1)
+	go s.accept(s.socket)
 }
 
 // Restore listens again if the socket was removed, or replaced by another one,
@@ -66,7 +78,7 @@ func (s *Server) Restore() error {
 		return errors.Annotate(err, "cannot listen for hook tools")
 	}
 	s.log.Warn("the socket for hook tools was gone and is there again", "path", socket.path)
-	s.socket = socket
+	s.socket, s.accepts = socket, true
 	s.serving.Add(1)
 	go s.accept(socket)
 	return errors.Annotate(socket.give(s.callers.hooks, s.giveBy), "cannot have hooks find their tools")

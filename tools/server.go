@@ -53,6 +53,7 @@ type Server struct {
 	giveBy  func(path string, uid int) error
 	clients map[net.Conn]bool
 	closed  bool
+	accepts bool
 	frozen  *frost // nil: calls are served
 	active  int    // connections that were accepted and aren't done
 }
@@ -159,8 +160,9 @@ func (s *Server) Begin(c *hookcontext.Context) (contextID string) {
 func (s *Server) Resume(c *hookcontext.Context, contextID string) {
 	s.End()
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.run = &run{id: contextID, ctx: c, ended: make(chan struct{})}
+	s.mu.Unlock()
+	s.begin()
 }
 
 // End closes the server for the run: it waits for the calls that have begun,

@@ -18,17 +18,27 @@ type Handed struct {
 	Run int64
 	// Limit is Run.Limit of that run.
 	Limit time.Duration
-	// Lock is Config.Lock for that run: the unit has had its turn before anybody else.
+	// Lock is Config.Lock for that run: the unit has its turn before anybody else. The error
+	// is ErrRefused, if that was waited for for too long.
 	Lock func(ctx context.Context) (unlock func(), err error)
+	// Refuse is called if the agent doesn't go on with it: it is ended as after a crash.
+	Refuse func()
 	// GoOn is Config.RunHook for the rest of that run.
 	GoOn func(ctx context.Context, run Run) Result
 }
+
+// ErrRefused is returned by Handed.Lock for a run that has been ended meanwhile.
+const ErrRefused = errors.ConstError("the run that was handed over has been ended")
 
 // goOn goes on with the run that was handed over, if there is one, before anything else is
 // decided. over: nothing is to be decided after it.
 func (a *agent) goOn(ctx context.Context) (over bool, err error) {
 	c := a.local.Current
-	if a.Handed == nil || c == nil || c.Run != a.Handed.Run || c.Step != resolver.Pending || c.Over {
+	if a.Handed == nil {
+		return false, nil
+	}
+	defer a.Handed.Refuse() // unless it has gone on
+	if c == nil || c.Run != a.Handed.Run || c.Step != resolver.Pending || c.Over {
 		return false, nil
 	}
 	for {
@@ -44,6 +54,9 @@ func (a *agent) goOn(ctx context.Context) (over bool, err error) {
 		}
 	}
 	unlock, err := a.Handed.Lock(ctx)
+	if errors.Is(err, ErrRefused) {
+		return false, nil
+	}
 	if err != nil {
 		return true, errors.Trace(err)
 	}

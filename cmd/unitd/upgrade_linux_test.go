@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -133,6 +134,19 @@ func (u *upgraded) agent() int {
 	return pid
 }
 
+// hasEnded waits until the agent has, which the kernel says by its lock.
+func (u *upgraded) hasEnded() {
+	u.t.Helper()
+	f, err := os.Open(filepath.Join(u.dir, "data", "agent.lock"))
+	if err != nil {
+		u.t.Fatal(err)
+	}
+	defer f.Close()
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
+		u.t.Error(err)
+	}
+}
+
 // state is what the charm has committed.
 func (u *upgraded) state() string {
 	u.t.Helper()
@@ -200,6 +214,7 @@ func TestHostAnAgentIsKilledWhileItIsUpgraded(t *testing.T) {
 			if kill.Stop() {
 				_ = syscall.Kill(pid, syscall.SIGKILL)
 			}
+			u.hasEnded()
 		}
 		u.goOn(n)
 		for {
@@ -217,6 +232,53 @@ func TestHostAnAgentIsKilledWhileItIsUpgraded(t *testing.T) {
 		}
 		if begun := u.begun(n); begun > 2 || !killed && begun != 1 {
 			t.Errorf("the hook of %d began %d times", n, begun)
+		}
+	}
+}
+
+// TestHostHooksThatAreBusyGoThroughUpgrades: hooks of many units that call hook tools all the
+// time, and end and begin at any moment of one upgrade after the other, all commit, and once.
+func TestHostHooksThatAreBusyGoThroughUpgrades(t *testing.T) {
+	t.Parallel()
+	u := newUpgraded(t)
+	hook := `#!/bin/sh
+set -e
+n=$(config-get n)
+i=0
+while [ $i -lt 10 ]; do
+	i=$((i + 1))
+	state-set "i=$i"
+	[ "$(state-get i)" = $i ]
+done
+committed=$(state-get committed)
+state-set "committed=$((committed + 1))" "n=$n"
+`
+	if err := os.WriteFile(filepath.Join(u.dir, "waits", "hooks", "config-changed"), []byte(hook), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	u.must("unitd", "model-config", "automatically-retry-hooks=false")
+	u.must("unitd", "deploy", filepath.Join(u.dir, "waits"), "busy", "-n", "4")
+	u.must("unitd", "wait", "--timeout", "300s")
+	times := 4
+	if os.Getenv("UNITD_TEST_LONG") != "" {
+		times = 40
+	}
+	for n := 1; n <= times; n++ {
+		u.must("unitd", "config", "busy", "n="+strconv.Itoa(n))
+		u.must("unitd", "agent", "--upgrade")
+		u.must("unitd", "agent", "--upgrade")
+	}
+	u.must("unitd", "wait", "--timeout", "300s")
+	for unit := range 4 {
+		name := fmt.Sprintf("busy/%d", unit)
+		out := u.must("unitd", "history", name)
+		if strings.Contains(out, "interrupted") || strings.Contains(out, "failed") || strings.Contains(out, "stopped") {
+			t.Errorf("history of %s: %s", name, out)
+		}
+		runs := len(regexp.MustCompile(`(?m)^busy/\d +\d+ +config-changed `).FindAllString(out, -1))
+		got := u.must("unitd", "exec", "--unit", name, "--", "state-get committed; state-get n")
+		if want := fmt.Sprintf("%d\n%d\n", runs, times); got != want {
+			t.Errorf("%s: %d runs wrote %q", name, runs, got)
 		}
 	}
 }

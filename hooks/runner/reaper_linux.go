@@ -35,6 +35,7 @@ type Reaper struct {
 	// former are the children that this process had already when it became this program:
 	// nobody waits for them, whatever group they are in.
 	former map[int]bool
+	ended  chan os.Signal
 	stop   chan struct{}
 	done   chan struct{}
 }
@@ -51,14 +52,14 @@ func adopt(held, former []int) *Reaper {
 	if unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != nil {
 		return nil
 	}
-	r := &Reaper{own: map[int]bool{}, former: map[int]bool{}, stop: make(chan struct{}), done: make(chan struct{})}
+	r := &Reaper{own: map[int]bool{}, former: map[int]bool{}, ended: make(chan os.Signal, 1), stop: make(chan struct{}), done: make(chan struct{})}
 	for _, pid := range former {
 		r.former[pid] = true
 	}
 	for _, pid := range held {
 		r.own[pid] = true
 	}
-	ended := make(chan os.Signal, 1)
+	ended := r.ended
 	signal.Notify(ended, syscall.SIGCHLD)
 	go func() {
 		defer close(r.done)
@@ -154,6 +155,20 @@ func (r *Reaper) waits(pid int) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.own[pid]
+}
+
+// LetGo has a program be reaped that was held, and that nobody will wait for.
+func (r *Reaper) LetGo(pid int) {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	delete(r.own, pid)
+	r.mu.Unlock()
+	select {
+	case r.ended <- syscall.SIGCHLD: // it may have ended before
+	default:
+	}
 }
 
 // spare keeps a program from being reaped until release: it is waited for.

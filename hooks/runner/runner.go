@@ -172,7 +172,7 @@ func (c Cmd) complete() Cmd {
 }
 
 // see reads what a program prints, and waits for its end.
-func (r *Runner) see(ctx context.Context, c Cmd, pid int, exited <-chan end, streams [2]*stream, group *cgroup) Outcome {
+func (r *Runner) see(ctx context.Context, c Cmd, pid int, exited <-chan func() end, streams [2]*stream, group *cgroup) Outcome {
 	out := r.read(streams, c.Output)
 	o := r.wait(ctx, exited, out, tree{pid: pid, marks: marks(c.Env), whole: true, group: group}, c.Grace)
 	out.linger(c.Linger)
@@ -226,24 +226,32 @@ type end struct {
 	err   error
 }
 
-// await waits for the program in the background, and tells how that went.
-func (r *Runner) await(pid int, wait func() (*os.ProcessState, error)) <-chan end {
-	exited := make(chan end, 1)
+// await waits for the program in the background, and tells then how to hear how it has
+// ended. Until somebody does, a successor of this process can hear it as well; see Hold.
+func (r *Runner) await(pid int, wait func() (*os.ProcessState, error)) <-chan func() end {
+	exited := make(chan func() end, 1)
 	release := r.Reaper.spare(pid)
-	go func() {
+	hear := func() end {
 		state, err := wait()
 		release()
-		exited <- end{state, err}
+		return end{state, err}
+	}
+	go func() {
+		if !awaitEnd(pid) {
+			e := hear()
+			hear = func() end { return e }
+		}
+		exited <- hear
 	}()
 	return exited
 }
 
 // wait waits for the program, and ends its tree if ctx ends first.
-func (r *Runner) wait(ctx context.Context, exited <-chan end, out *output, t tree, grace time.Duration) Outcome {
+func (r *Runner) wait(ctx context.Context, exited <-chan func() end, out *output, t tree, grace time.Duration) Outcome {
 	for waiting := true; waiting; {
 		select {
-		case e := <-exited:
-			return e.outcome()
+		case ended := <-exited:
+			return ended().outcome()
 		case h := <-r.holding():
 			h.take(t.pid, out)
 		case <-ctx.Done():
@@ -251,8 +259,8 @@ func (r *Runner) wait(ctx context.Context, exited <-chan end, out *output, t tre
 		}
 	}
 	select {
-	case e := <-exited: // both at once
-		return e.outcome()
+	case ended := <-exited: // both at once
+		return ended().outcome()
 	default:
 	}
 	if errors.Is(context.Cause(ctx), AtOnce) {
@@ -261,12 +269,13 @@ func (r *Runner) wait(ctx context.Context, exited <-chan end, out *output, t tre
 	left := t.end(grace)
 	o := Outcome{Exit: -1}
 	if left == 0 {
-		o = (<-exited).outcome()
+		o = (<-exited)().outcome()
 	} else {
 		select {
-		case e := <-exited:
-			o = e.outcome()
+		case ended := <-exited:
+			o = ended().outcome()
 		default: // the program itself can't be ended: nobody waits for it
+			go func() { (<-exited)() }()
 		}
 	}
 	o.Stopped, o.Left = true, left
