@@ -34,10 +34,10 @@ An agent that hasn't joined manages the models of its store, and there is one: t
 first. Another one is refused for as long as that lives, and when it is gone until
 --takeover says that it won't come back. Its units begin anew on this host's disk.
 
---upgrade has the agent that runs become this program, without interruption: its
-process stays, hooks that run go on and commit, and units' machines, containers and
-services notice nothing. Actions and commands that run can't go on in another program,
-so the agent waits for their end first, and begins no other hooks meanwhile.`,
+--upgrade turns the running agent into this program, without interruption. Its
+process stays, running hooks go on and commit, and units' machines, containers and
+services notice nothing. Running actions and commands can't go on in another program,
+so the agent first waits until they end, and begins no other hooks meanwhile.`,
 		Example: `  unitd agent
   UNITD_DATA=/var/lib/unitd unitd agent
   unitd agent --store /srv/model/store.db --join TOKEN
@@ -58,8 +58,8 @@ so the agent waits for their end first, and begins no other hooks meanwhile.`,
 			return a.Serve(o)
 		},
 	}
-	cmd.Flags().BoolVar(&upgrade, "upgrade", false, "have the agent that runs become this program, and wait until it is ready")
-	cmd.Flags().DurationVar(&timeout, "timeout", agent.UpgradeTime, "with --upgrade: after this long the agent goes on as it was")
+	cmd.Flags().BoolVar(&upgrade, "upgrade", false, "turn the running agent into this program, and wait until it is ready")
+	cmd.Flags().DurationVar(&timeout, "timeout", agent.UpgradeTime, "with --upgrade: how long to wait before the agent goes on as it was")
 	cmd.Flags().BoolVar(&takesOver, "takes-over", false, "say what this program can take over from another one")
 	_ = cmd.Flags().MarkHidden("takes-over")
 	cmd.Flags().StringVar(&o.Join.Token, "join", "", "the token of \"unitd add-machine\", or @ and the name of a file that has it")

@@ -95,6 +95,9 @@ type HandedTail struct {
 // or doesn't: one whose tool calls take longer is tried again.
 const holdMost = 3 * time.Second
 
+// holdSoon bounds how long others are held up for a hook that has just ended, or isn't there yet.
+const holdSoon = 300 * time.Millisecond
+
 // holdAgain is after how long hooks that couldn't be held are tried again.
 const holdAgain = 500 * time.Millisecond
 
@@ -219,7 +222,9 @@ func (u *unit) hold(ctx context.Context) (_ HandedRun, letGo func(), err error) 
 	if err != nil {
 		return HandedRun{}, nil, cannot
 	}
-	held, goOn, err := u.runner.Hold(ctx)
+	soon, cancel := context.WithTimeout(ctx, holdSoon)
+	defer cancel()
+	held, goOn, err := u.runner.Hold(soon)
 	if err != nil {
 		thaw()
 		return HandedRun{}, nil, cannot
