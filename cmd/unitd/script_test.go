@@ -113,6 +113,7 @@ func TestHostScriptsWithUsers(t *testing.T) {
 var onEtcd = []string{
 	"a-trusted-charm-has-the-kubernetes-api",
 	"agent-killed-after-the-commit-runs-nothing-again",
+	"agent-upgraded-in-a-hook-goes-on-with-it",
 	"application-removed-leaves-an-empty-model",
 	"backup-of-a-lost-store-meets-its-directory",
 	"backup-restored-is-rejoined",
