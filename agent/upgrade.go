@@ -62,7 +62,7 @@ func (h *Host) Upgrade(timeout time.Duration) error {
 // replace has an agent that can't hand over be ended, once no hook runs, and begins another
 // one. A service manager's is left to that.
 func (h *Host) replace(ctx context.Context, dir string, pid int) error {
-	if env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid)); err == nil && bytes.Contains(append([]byte{0}, env...), []byte("\x00INVOCATION_ID=")) {
+	if isService(pid) {
 		return errors.Errorf("the agent (process %d) is too old to hand over to this program, and runs as a service: restart that, at a moment at which no hook runs", pid)
 	}
 	look := time.NewTicker(replaceEvery)
@@ -86,6 +86,13 @@ func (h *Host) replace(ctx context.Context, dir string, pid int) error {
 		return err
 	}
 	return h.startAgent(dir)
+}
+
+// isService says whether a service manager has begun a process, and no command of one.
+func isService(pid int) bool {
+	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	env = append([]byte{0}, env...)
+	return err == nil && bytes.Contains(env, []byte("\x00INVOCATION_ID=")) && !bytes.Contains(env, []byte("\x00"+readyVariable+"="))
 }
 
 // replaceEvery is how often replace looks whether hooks run.
