@@ -94,7 +94,7 @@ type running struct {
 
 func newModelAgent(c Config, m *state.Model, l *lease, leases <-chan struct{}, r *rebooter) *modelAgent {
 	return &modelAgent{
-		Config: c, model: m, lease: l, leases: leases, rebooter: r,
+		Config: c, model: m, lease: l, leases: leases, rebooter: r, handing: newHanding(nil),
 		dir: ModelDir(c.Dir, m.UUID()), own: c.ownTools(),
 		units: map[model.UnitName]*running{}, ended: make(chan model.UnitName), idle: make(chan struct{}, 1),
 		elsewhere: map[model.UnitName]bool{}, standing: map[string]bool{}, stuck: map[string]bool{}, rolling: map[string]bool{}, endpoints: map[model.RelationID][]model.Endpoint{},
