@@ -137,7 +137,7 @@ func (h *Host) waitReady(dir string, pid int) error {
 	defer look.Stop()
 	for {
 		if isThisProgram(pid) {
-			if _, err := machine.AskTakenOver(ctx, dir); err == nil {
+			if machine.AskTakenOver(ctx, dir) == nil {
 				return nil
 			}
 		}

@@ -3,6 +3,7 @@ package machine
 import (
 	"context"
 	"log/slog"
+	"os"
 	"slices"
 	"time"
 
@@ -63,9 +64,9 @@ func (a *agent) awaitHanded() (end func()) {
 // endHanded ends the processes of a hook that doesn't go on, as an agent does that stops.
 func endHanded(h HandedRun, cgroups *runner.Cgroups, reaper *runner.Reaper, within string, log *slog.Logger) {
 	reaper.LetGo(h.Pid)
-	for _, f := range h.Output {
+	for _, f := range []*os.File{h.Socket, h.Output[0], h.Output[1]} {
 		if f != nil {
-			f.Close()
+			f.Close() // one that is in use already is closed, or was
 		}
 	}
 	found, left := runner.EndRun(context.Background(), cgroups, RunMark(h.Model, h.Unit, h.ID, h.Run), within)
@@ -169,12 +170,8 @@ func (u *unit) executeRest(ctx context.Context, run uniter.Run, h HandedRun) (*h
 		u.runner.Reaper.LetGo(h.Pid)
 		return nil, u.trouble(ctx, errors.Annotate(err, "cannot read the charm"))
 	}
-	runCtx, cancel := context.WithCancelCause(ctx)
-	end := func() { cancel(runner.AtOnce) }
-	callCtx, endCalls := outlive(runCtx, lastCalls)
-	defer endCalls()
-	defer u.server.End()
-	defer end()
+	runCtx, callCtx, end, over := u.during(ctx)
+	defer over()
 	tail := handedTail(h.Tail, run.Hook)
 	params := u.params(callCtx, run, charm.Charm, tail, end)
 	for i, r := range params.Relations {

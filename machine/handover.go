@@ -323,8 +323,3 @@ func handedTail(h HandedTail, hook hooks.Info) *outputTail {
 	}
 	return o
 }
-
-// String says of what it is, for logs.
-func (h HandedRun) String() string {
-	return fmt.Sprintf("%s of %s (run %d)", h.Entry.Hook.Name(), h.Unit, h.Run)
-}

@@ -134,12 +134,8 @@ func (u *unit) execute(ctx context.Context, run uniter.Run, entry *history.Entry
 	if err != nil {
 		return nil, u.trouble(ctx, errors.Annotate(err, "cannot read the charm"))
 	}
-	runCtx, cancel := context.WithCancelCause(ctx)
-	end := func() { cancel(runner.AtOnce) }
-	callCtx, endCalls := outlive(runCtx, lastCalls)
-	defer endCalls()
-	defer u.server.End()
-	defer end()
+	runCtx, callCtx, end, over := u.during(ctx)
+	defer over()
 	tail := &outputTail{relation: run.Hook.RelationRef()}
 	params := u.params(callCtx, run, charm.Charm, tail, end)
 	hctx := hookcontext.New(params)
@@ -192,6 +188,19 @@ func (u *unit) execute(ctx context.Context, run uniter.Run, entry *history.Entry
 		}
 		return o
 	})
+}
+
+// during has the contexts of a run's program and of its tool calls. end ends the program at
+// once; over ends all, and waits for the calls that have begun.
+func (u *unit) during(ctx context.Context) (runCtx, callCtx context.Context, end, over func()) {
+	runCtx, cancel := context.WithCancelCause(ctx)
+	end = func() { cancel(runner.AtOnce) }
+	callCtx, endCalls := outlive(runCtx, lastCalls)
+	return runCtx, callCtx, end, func() {
+		end()
+		u.server.End()
+		endCalls()
+	}
 }
 
 // params are those of a run's context; end ends its processes.

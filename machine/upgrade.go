@@ -38,8 +38,8 @@ func (a *agent) answerUpgrade(ctx, call context.Context, req wire.Request) (repl
 // askTakenOver is what is sent to the agent's socket to hear when it has taken over.
 const askTakenOver = "unitd-agent-taken-over"
 
-// answerTakenOver answers, once the hooks that were handed over go on, with the agent's
-// version; false: it is asked for something else.
+// answerTakenOver answers once the hooks that were handed over go on; false: it is asked for
+// something else.
 func (a *agent) answerTakenOver(call context.Context, req wire.Request) (reply wire.Reply, ok bool) {
 	if len(req.Args) != 1 || req.Args[0] != askTakenOver {
 		return wire.Reply{}, false
@@ -47,17 +47,17 @@ func (a *agent) answerTakenOver(call context.Context, req wire.Request) (reply w
 	if err := a.handing.all(call); err != nil {
 		return tools.Failed(1, err), true
 	}
-	return wire.Reply{Stdout: []byte(a.Version)}, true
+	return wire.Reply{}, true
 }
 
 // AskTakenOver waits until the agent that works in dir (Config.Dir) has taken over what was
-// handed over to it, and returns its version. The error is NotFound while no agent listens.
-func AskTakenOver(ctx context.Context, dir string) (version string, err error) {
+// handed over to it. The error is NotFound while no agent listens.
+func AskTakenOver(ctx context.Context, dir string) error {
 	reply, err := exchange(ctx, dir, []string{askTakenOver})
 	if err == nil && reply.Code != 0 {
 		err = errors.Errorf("the agent hasn't taken over: %s", reply.Stderr)
 	}
-	return string(reply.Stdout), errors.Trace(err)
+	return errors.Trace(err)
 }
 
 // upgradeRefused is the code of the answer of an agent that knows the question, and doesn't

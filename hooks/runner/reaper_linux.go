@@ -65,7 +65,7 @@ func adopt(held, former []int) *Reaper {
 		defer close(r.done)
 		defer signal.Stop(ended)
 		if len(r.former) > 0 {
-			ended <- syscall.SIGCHLD // some may have ended before
+			r.lookNow() // some may have ended before
 		}
 		r.loop(ended)
 	}()
@@ -165,9 +165,14 @@ func (r *Reaper) LetGo(pid int) {
 	r.mu.Lock()
 	delete(r.own, pid)
 	r.mu.Unlock()
+	r.lookNow() // it may have ended before
+}
+
+// lookNow has it look though no child has ended now.
+func (r *Reaper) lookNow() {
 	select {
-	case r.ended <- syscall.SIGCHLD: // it may have ended before
-	default:
+	case r.ended <- syscall.SIGCHLD:
+	default: // it is about to
 	}
 }
 
