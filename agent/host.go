@@ -28,6 +28,8 @@ type Host struct {
 
 	// Quiet leaves out what is told beside the result, but for warnings.
 	Quiet bool
+	// Author says whose command changes models; nil: nobody's, and nothing is logged of it.
+	Author func() state.Author
 	// Show is how an agent in this process shows models to commands that ask it to, by
 	// Shown; nil: it doesn't.
 	Show machine.Showing
@@ -129,7 +131,7 @@ func (h *Host) Open() (*state.Controller, error) {
 	if h.between != nil {
 		seen = h.between(s)
 	}
-	controller := state.NewController(seen, c).WithSealer(Sealer(keys)).WithCommand(h.command).WithName(here.Name).WithCause(caused())
+	controller := state.NewController(seen, c).WithSealer(Sealer(keys)).WithCommand(h.command).WithName(here.Name).WithCause(caused()).WithAuthor(h.Author)
 	place, err := h.StoreName()
 	if err == nil && !strings.HasPrefix(place, etcd.Scheme) {
 		controller = controller.WithOneHost()

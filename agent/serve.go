@@ -184,7 +184,7 @@ func Run(ctx context.Context, c machine.Config) error {
 		c.Reaper = runner.AdoptAgain(c.Handed.Processes())
 	}
 	defer c.Reaper.Close()
-	c.Controller = c.Controller.WithCause("") // what the command does that began it is one thing, what the agent does another
+	c.Controller = c.Controller.WithCause("").WithAuthor(nil) // what the command does that began it is one thing, what the agent does another
 	return machine.Run(ctx, c)
 }
 

@@ -28,7 +28,7 @@ const (
 )
 
 // begin is what comes before every verb.
-func (a *program) begin(cmd *cobra.Command, _ []string) error {
+func (a *program) begin(cmd *cobra.Command, args []string) error {
 	if f := cmd.Flags().Lookup(noBrowserFlag); f != nil && f.Changed && (cmd.Name() == "ssh" || cmd.Name() == "scp") {
 		return Usagef("option provided but not defined: -B")
 	}
@@ -37,6 +37,7 @@ func (a *program) begin(cmd *cobra.Command, _ []string) error {
 	if err := a.chooseController(cmd); err != nil {
 		return err
 	}
+	a.authored(cmd, args)
 	return a.ClearForeground()
 }
 

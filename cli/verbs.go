@@ -127,6 +127,7 @@ func (a *program) groups() []Group {
 			{"top", status.topCmd},
 			{"debug-log", status.debugLogCmd},
 			{"history", status.historyCmd},
+			{"changes", status.changesCmd},
 			{"rules", status.rulesCmd},
 		}},
 		{Title: "Storage", Verbs: []Verb{

@@ -17,7 +17,7 @@ const leftOut = ", left out"
 func (a Asked) format() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "container: %s\nrequest: %s\nstatus: %d\nat: %s\ntook: %s\n",
-		quoteLine(a.Container), quoteWords([]string{a.Method, a.Path}), a.Status, a.At, a.Took)
+		quoteLine(a.Container), QuoteWords([]string{a.Method, a.Path}), a.Status, a.At, a.Took)
 	formatBody(&b, "body", a.Body)
 	if e := a.Exec; e != nil {
 		if e.Exit != "" {
@@ -44,11 +44,11 @@ func formatBody(b *strings.Builder, what string, body Body) {
 // formatContent writes a content under a heading with words.
 func formatContent(b *strings.Builder, what string, c Content, words ...string) {
 	if c.LeftOut() {
-		fmt.Fprintf(b, "%s%s: %s\n", what, leftOut, quoteWords(append(words, strconv.FormatInt(c.Size, 10), c.Digest)))
+		fmt.Fprintf(b, "%s%s: %s\n", what, leftOut, QuoteWords(append(words, strconv.FormatInt(c.Size, 10), c.Digest)))
 		return
 	}
 	how, lines := blockOf(c.Bytes)
-	b.WriteString(strings.TrimRight(what+how+": "+quoteWords(words), " ") + "\n" + lines)
+	b.WriteString(strings.TrimRight(what+how+": "+QuoteWords(words), " ") + "\n" + lines)
 }
 
 // parseAsked reads one request.

@@ -82,7 +82,7 @@ type Call struct {
 }
 
 // String is the call as it may be typed, with words quoted as in Go.
-func (c Call) String() string { return quoteWords(c.Args) }
+func (c Call) String() string { return QuoteWords(c.Args) }
 
 // Input is what the tool has read.
 func (c Call) Input() []byte {

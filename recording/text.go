@@ -125,7 +125,7 @@ func inColumns(s string) []byte {
 
 func (c Call) format() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "argv: %s\nexit: %d\nat: %s\ntook: %s\n", quoteWords(c.Args), c.Code, c.At, c.Took)
+	fmt.Fprintf(&b, "argv: %s\nexit: %d\nat: %s\ntook: %s\n", QuoteWords(c.Args), c.Code, c.At, c.Took)
 	if c.StdinSet {
 		formatBlock(&b, "stdin", c.Stdin)
 	}

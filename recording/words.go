@@ -14,8 +14,8 @@ import (
 // bare is a word that needs no quotes.
 var bare = pattern.New(`^[\w./:=,@%+~^{}\[\]#-]+$`)
 
-// quoteWords is words as a line, each quoted as in Go if it needs it.
-func quoteWords(words []string) string {
+// QuoteWords is words as a line, each quoted as in Go if it needs it.
+func QuoteWords(words []string) string {
 	out := make([]string, len(words))
 	for i, w := range words {
 		if out[i] = w; !bare.MatchString(w) {
@@ -25,7 +25,7 @@ func quoteWords(words []string) string {
 	return strings.Join(out, " ")
 }
 
-// splitWords is the opposite of quoteWords.
+// splitWords is the opposite of QuoteWords.
 func splitWords(line string) ([]string, error) {
 	var words []string
 	for rest := strings.TrimLeft(line, " "); rest != ""; rest = strings.TrimLeft(rest, " ") {

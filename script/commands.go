@@ -132,6 +132,7 @@ func cliCommands() []Cmd {
 		{"show-application", "APPLICATION…", "show applications"},
 		{"show-unit", "UNIT", "show a unit with its relations"},
 		{"show-status-log", "UNIT | APPLICATION | MACHINE", "show the statuses that something has had"},
+		{"changes", "[APPLICATION | UNIT | MACHINE]", "show which commands have changed the model, and what of it"},
 		{"debug-log", "[--include UNIT]…", "show what was logged"},
 		{"add-model", "MODEL", "make a model"},
 		{"destroy-model", "MODEL --no-prompt", "remove a model"},

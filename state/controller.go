@@ -24,7 +24,8 @@ type Controller struct {
 	sealer Sealer
 	// command is what the command line is called, for people; name what the controller is.
 	command, name string
-	cause         string // see WithCause
+	cause         string        // see WithCause
+	author        func() Author // see WithAuthor; nil: nobody's command
 	// oneHost: the store is of one host, see WithOneHost.
 	oneHost bool
 	// manager is the agent that has the controller, see ManagedBy; nil: whoever.
@@ -146,7 +147,7 @@ func putInfo(tx store.Tx, info ModelInfo) error {
 
 func (c *Controller) open(info ModelInfo) *Model {
 	info.controller = c.name
-	return &Model{info: info, store: c.store, clock: c.clock, sealer: c.sealer, command: c.command, by: c.cause, oneHost: c.oneHost, managed: c.manager, charms: c.charms.of(info.UUID)}
+	return &Model{info: info, store: c.store, clock: c.clock, sealer: c.sealer, command: c.command, by: c.cause, author: c.author, oneHost: c.oneHost, managed: c.manager, charms: c.charms.of(info.UUID)}
 }
 
 // Models are all models by name.

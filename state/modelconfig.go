@@ -27,10 +27,15 @@ const (
 	// StatusHistoryLines is how many statuses are kept of a unit's workload, of its agent,
 	// and of an application.
 	StatusHistoryLines = "status-history-lines"
+	// ChangesKept is how many of the model's log of changes are kept; 0: nothing is logged.
+	ChangesKept = "changes-kept"
 	// WarmPython has hooks that are Python run in an interpreter which has imported their
 	// packages before. Source: docs/warm-python.md.
 	WarmPython = "warm-python"
 )
+
+// maxChangesKept bounds ChangesKept: the log is read whole.
+const maxChangesKept = 100_000
 
 // ModelConfigDefaults are the known settings with their defaults.
 func ModelConfigDefaults() map[string]string {
@@ -43,6 +48,7 @@ func ModelConfigDefaults() map[string]string {
 		CharmhubURL:          "https://api.charmhub.io",
 		CharmAliases:         "",
 		StatusHistoryLines:   "10",
+		ChangesKept:          "1000",
 		WarmPython:           "false",
 		"development":        "false",
 		"test-mode":          "false",
@@ -148,6 +154,10 @@ func checkModelSetting(k, v string) error {
 	case StatusHistoryLines:
 		if n, err := strconv.Atoi(v); err != nil || n < 1 || n > maxHistoryLines {
 			return errors.NewNotValid(nil, fmt.Sprintf("%s: %q is not a number from 1 to %d", k, v, maxHistoryLines))
+		}
+	case ChangesKept:
+		if n, err := strconv.Atoi(v); err != nil || n < 0 || n > maxChangesKept {
+			return errors.NewNotValid(nil, fmt.Sprintf("%s: %q is not a number from 0 to %d", k, v, maxChangesKept))
 		}
 	case RetryHooks, WarmPython, "development", "test-mode":
 		if _, err := strconv.ParseBool(v); err != nil {

@@ -29,6 +29,8 @@ type Model struct {
 	command string
 	// by is that of Controller.WithCause.
 	by string
+	// author is that of Controller.WithAuthor; nil: what is written isn't logged.
+	author func() Author
 	// oneHost is Controller.WithOneHost.
 	oneHost bool
 	// managed is whom the model must still be managed by for anything to change;
@@ -158,6 +160,11 @@ func (m *Model) view(ctx context.Context, fn func(r docs) error) (int64, error) 
 
 func (m *Model) update(ctx context.Context, fn func(tx *txn) error, opts ...store.Option) (int64, error) {
 	rev, err := m.store.Update(ctx, func(tx store.Tx) error {
+		var log *recorder
+		if m.author != nil {
+			log = newRecorder(tx, m.prefix())
+			tx = log
+		}
 		t := &txn{docs{tx, m}, tx, m.by}
 		if err := t.managedBy(m.managed); err != nil {
 			return errors.Trace(err)
@@ -167,7 +174,10 @@ func (m *Model) update(ctx context.Context, fn func(tx *txn) error, opts ...stor
 				return errors.Trace(err)
 			}
 		}
-		return fn(t)
+		if err := fn(t); err != nil {
+			return err
+		}
+		return t.log(log)
 	}, opts...)
 	m.managed.tell(err)
 	return rev, err

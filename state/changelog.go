@@ -1,0 +1,338 @@
+package state
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/state/store"
+)
+
+// loggedKind is the kind of the documents of the log of changes, and the name of the sequence
+// that numbers them.
+const loggedKind = "logged"
+
+const (
+	// maxLoggedFields is how many fields one Logged has. A bundle of many applications makes more.
+	maxLoggedFields = 200
+	// maxLoggedValue is how much of a value is kept, in bytes.
+	maxLoggedValue = 400
+)
+
+// recorder is a transaction that remembers what was there before it wrote.
+type recorder struct {
+	store.Tx
+	prefix string
+	keys   []string
+	before map[string][]byte
+	after  map[string][]byte // nil: deleted
+}
+
+func newRecorder(tx store.Tx, prefix string) *recorder {
+	return &recorder{Tx: tx, prefix: prefix, before: map[string][]byte{}, after: map[string][]byte{}}
+}
+
+// Put is part of store.Tx.
+func (r *recorder) Put(key string, value []byte) error {
+	if err := r.note(key, value); err != nil {
+		return err
+	}
+	return r.Tx.Put(key, value)
+}
+
+// Delete is part of store.Tx.
+func (r *recorder) Delete(key string) error {
+	if err := r.note(key, nil); err != nil {
+		return err
+	}
+	return r.Tx.Delete(key)
+}
+
+func (r *recorder) note(key string, value []byte) error {
+	short, ours := strings.CutPrefix(key, r.prefix)
+	kind, _ := splitKey(short)
+	if !ours || loggedKinds[kind].noun == "" {
+		return nil
+	}
+	if _, again := r.before[short]; !again {
+		kv, err := r.Tx.Get(key)
+		if err != nil && !errors.Is(err, errors.NotFound) {
+			return errors.Trace(err)
+		}
+		r.keys, r.before[short] = append(r.keys, short), kv.Value
+	}
+	r.after[short] = value
+	return nil
+}
+
+// fields are what was changed, by key, and how many more there are than a
+// Logged has room for.
+func (r *recorder) fields() (all []LoggedField, more int, err error) {
+	slices.Sort(r.keys) // what an application is comes before its options, machines and units
+	for _, key := range r.keys {
+		fields, err := loggedFields(key, r.before[key], r.after[key])
+		if err != nil {
+			return nil, 0, errors.Annotatef(err, "document %s", key)
+		}
+		all = append(all, fields...)
+	}
+	if len(all) > maxLoggedFields {
+		all, more = all[:maxLoggedFields], len(all)-maxLoggedFields
+	}
+	return all, more, nil
+}
+
+// log leaves in the model what the author has changed in the transaction. Of nothing that
+// people know of nothing is left.
+func (t *txn) log(r *recorder) error {
+	if r == nil || len(r.keys) == 0 {
+		return nil
+	}
+	fields, more, err := r.fields()
+	if err != nil || len(fields) == 0 {
+		return errors.Trace(err)
+	}
+	keep, err := t.changesKept()
+	if err != nil || keep == 0 {
+		return errors.Trace(err)
+	}
+	n, err := t.next(loggedKind)
+	if err != nil {
+		return errors.Trace(err)
+	}
+	if err := t.put(loggedKey(n), Logged{Number: n + 1, Time: t.now(), Author: t.m.author(), Changes: fields, More: more}); err != nil {
+		return errors.Trace(err)
+	}
+	return errors.Trace(t.forgetLogged(n - keep))
+}
+
+// forgetLogged takes away the number upto, and what is before it: there is more than that only
+// after fewer were asked to be kept.
+func (t *txn) forgetLogged(upto int) error {
+	if upto < 0 {
+		return nil
+	}
+	old, err := t.Keys(t.m.prefix()+loggedKind+"/", "", forgottenAtOnce)
+	if err != nil {
+		return errors.Trace(err)
+	}
+	for _, kv := range old {
+		key := strings.TrimPrefix(kv.Key, t.m.prefix())
+		if key > loggedKey(upto) {
+			return nil
+		}
+		if err := t.delete(key); err != nil {
+			return errors.Trace(err)
+		}
+	}
+	return nil
+}
+
+// forgottenAtOnce bounds what one transaction takes away of the log.
+const forgottenAtOnce = 50
+
+// loggedDoc says what a kind of documents is to people.
+type loggedDoc struct {
+	noun string
+	// named is the field of the document that it is called by; empty: what is in the key after
+	// the kind.
+	named string
+	// below is the field in which that is what people set; empty: the document itself.
+	below string
+	// whole: each field of a new document is told, not just that it is there.
+	whole bool
+	// only are the fields that people change; nil: all but those of except, which count, or
+	// are agents'.
+	only, except []string
+}
+
+// loggedKinds are the kinds of documents that people change by commands. All others are
+// indexes, counts, and what agents write.
+var loggedKinds = map[string]loggedDoc{
+	"app": {noun: "application", except: []string{
+		"units", "relations", "offers", "next-unit", "token", "secrets", "given", "id", "status-set", "former", "kept", "pod-template",
+	}},
+	"config":            {noun: "application", below: "values", whole: true},
+	"unit":              {noun: "unit", only: []string{"life", "force", "resolved.mode", "storage-fate"}},
+	"machine":           {noun: "machine", only: []string{"life", "constraints", "annotations"}},
+	"relation":          {noun: "relation", named: "key", only: []string{"life", "force", "suspended", "suspended-message"}},
+	"offer":             {noun: "offer", except: []string{"relations", "id", "created"}},
+	"saas":              {noun: "SAAS", except: []string{"relations", "offer-id", "model"}},
+	"storage":           {noun: "storage", only: []string{"life", "unit"}},
+	"storage-pool":      {noun: "storage pool"},
+	"secret":            {noun: "secret", whole: true, only: []string{"label", "description", "rotate", "auto-prune", "grants"}},
+	"secret-content":    {noun: "secret"}, // see loggedSecret
+	"space":             {noun: "space", except: []string{"id"}},
+	"operation":         {noun: "operation", only: []string{"summary"}},
+	modelConfigKey:      {noun: "model", whole: true},
+	modelConstraintsKey: {noun: "model", whole: true},
+	sshKeysKey:          {noun: "model", whole: true},
+}
+
+// wholeDocuments are those that aren't a set of fields: the name by which they are told.
+var wholeDocuments = map[string]string{modelConstraintsKey: "constraints", sshKeysKey: "ssh-keys"}
+
+// loggedFields says what is different between two documents at a key; nil: there is none.
+func loggedFields(key string, before, after []byte) ([]LoggedField, error) {
+	kind, rest := splitKey(key)
+	of := loggedKinds[kind]
+	f := LoggedField{Kind: of.noun, Name: rest}
+	if kind == "secret-content" {
+		return loggedSecret(f, before, after), nil
+	}
+	was, err := looseDoc(before)
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	is, err := looseDoc(after)
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	if of.named != "" {
+		f.Name = nameIn(of.named, was, is, rest)
+	}
+	if name := wholeDocuments[kind]; name != "" {
+		f.Field = name
+		return f.between(was, is), nil
+	}
+	switch {
+	case after == nil && before == nil:
+		return nil, nil
+	case before == nil && !of.whole:
+		f.Did = DidAdd
+		return []LoggedField{f}, nil
+	case after == nil && !of.whole:
+		f.Did = DidRemove
+		return []LoggedField{f}, nil
+	}
+	if of.below != "" {
+		was, is = below(was, of.below), below(is, of.below)
+	}
+	return f.differences(of, "", was, is), nil
+}
+
+// loggedSecret tells of a revision of a secret without what is in it.
+func loggedSecret(f LoggedField, before, after []byte) []LoggedField {
+	var revision string
+	f.Name, revision = splitKey(f.Name)
+	switch {
+	case before == nil && after != nil:
+		f.Did = DidAdd
+	case before != nil && after == nil:
+		f.Did = DidRemove
+	default:
+		return nil // it was sealed anew
+	}
+	f.Field = "revision " + revision
+	return []LoggedField{f}
+}
+
+// differences are those fields, by their names, in which two values differ; path is that of
+// the values in their document.
+func (f LoggedField) differences(of loggedDoc, path string, was, is any) []LoggedField {
+	a, aFields := was.(map[string]any)
+	b, bFields := is.(map[string]any)
+	if path != "" && (!aFields || !bFields) && !(aFields && is == nil) && !(bFields && was == nil) {
+		f.Field = path
+		return f.between(was, is)
+	}
+	names := slices.AppendSeq(slices.Collect(maps.Keys(a)), maps.Keys(b))
+	slices.Sort(names)
+	var all []LoggedField
+	for _, name := range slices.Compact(names) {
+		whole := name
+		if path != "" {
+			whole = path + "." + name
+		}
+		if of.tells(whole) {
+			all = append(all, f.differences(of, whole, a[name], b[name])...)
+		}
+	}
+	return all
+}
+
+// tells says whether people are told of a field, or may be of one below it.
+func (of loggedDoc) tells(path string) bool {
+	if of.only == nil {
+		return !slices.Contains(of.except, path)
+	}
+	return slices.ContainsFunc(of.only, func(field string) bool {
+		return field == path || strings.HasPrefix(field, path+".") || strings.HasPrefix(path, field+".")
+	})
+}
+
+// between is the field, which had one value and has another.
+func (f LoggedField) between(was, is any) []LoggedField {
+	if reflect.DeepEqual(was, is) {
+		return nil
+	}
+	if word := loggedWords[f.Field]; word != nil {
+		was, is = inWords(was, word), inWords(is, word)
+	}
+	f.Did, f.Before, f.After = DidSet, valueText(was), valueText(is)
+	return []LoggedField{f}
+}
+
+// loggedWords are the fields that documents have as numbers, and people by their words.
+var loggedWords = map[string]func(n int) string{
+	"life":  func(n int) string { return model.Life(n).String() },
+	"force": func(n int) string { return [...]string{"", "force", "force, no wait"}[min(max(n, 0), int(Abandon))] },
+}
+
+// inWords is a number by its word; anything else is as it is.
+func inWords(v any, word func(int) string) any {
+	if number, ok := v.(json.Number); ok {
+		if n, err := strconv.Atoi(number.String()); err == nil {
+			return word(n)
+		}
+	}
+	return v
+}
+
+// looseDoc is a document of whatever form; nil: there is none.
+func looseDoc(text []byte) (doc any, err error) {
+	if text == nil {
+		return nil, nil
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	return doc, errors.Trace(d.Decode(&doc))
+}
+
+func below(doc any, field string) any {
+	fields, _ := doc.(map[string]any)
+	return fields[field]
+}
+
+// nameIn is what a document is called by its field, the newer one first.
+func nameIn(field string, was, is any, otherwise string) string {
+	for _, doc := range []any{is, was} {
+		if name, ok := below(doc, field).(string); ok {
+			return name
+		}
+	}
+	return otherwise
+}
+
+// valueText is a value as JSON, or as much of it as is kept; empty: there is none.
+func valueText(v any) string {
+	if v == nil {
+		return ""
+	}
+	text, err := model.EncodeJSON(v)
+	if err != nil {
+		return "" // it came out of JSON
+	}
+	s := strings.TrimRight(string(text), "\n")
+	if len(s) > maxLoggedValue {
+		s = strings.ToValidUTF8(s[:maxLoggedValue], "") + "…"
+	}
+	return s
+}
