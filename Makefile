@@ -105,7 +105,7 @@ FUZZ = ./tools:FuzzFlags ./tools:FuzzSettings ./tools:FuzzKeyValues ./tools:Fuzz
 	./tools:FuzzServer ./charmdir:FuzzMetadata ./charmdir:FuzzArchive ./charmdir:FuzzProject ./recording:FuzzParse ./bundle:FuzzParse ./charmhub:FuzzAnswer \
 	./oci:FuzzParse ./oci:FuzzUnpack \
 	./kube:FuzzDiff ./kube:FuzzStrategicMerge ./kube:FuzzQuantity ./kube:FuzzSelector
-FUZZ += ./waitfor:FuzzParse
+FUZZ += ./waitfor:FuzzParse ./model:FuzzDiscreet ./state:FuzzLoggedFields
 FUZZ += ./pebble:FuzzAnswer ./pebble:FuzzNotice ./pebble:FuzzFile
 
 fuzz:

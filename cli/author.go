@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/recording"
 	"github.com/unitd/unitd/state"
 )
@@ -36,7 +37,7 @@ func account(env func(string) string) string {
 	if u, err := user.Current(); err == nil {
 		name = u.Username
 	}
-	if caller := env("SUDO_USER"); caller != "" && caller != name && os.Getuid() == 0 {
+	if caller := env("SUDO_USER"); caller != "" && caller != name {
 		return caller + " as " + name
 	}
 	return name
@@ -51,7 +52,7 @@ func authorLine(cmd *cobra.Command, args []string) string {
 		if name, _, is := strings.Cut(arg, "="); is && secret {
 			arg = name + "=…"
 		}
-		words = append(words, arg)
+		words = append(words, model.Discreet("", arg))
 	}
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		switch {
@@ -59,8 +60,23 @@ func authorLine(cmd *cobra.Command, args []string) string {
 		case f.Value.Type() == "bool" && f.Value.String() == "true":
 			words = append(words, "--"+f.Name)
 		default:
-			words = append(words, "--"+f.Name+"="+strings.Trim(f.Value.String(), "[]"))
+			words = append(words, model.Discreet("", "--"+f.Name+"="+flagText(f)))
 		}
 	})
-	return recording.QuoteWords(words)
+	line := recording.QuoteWords(words)
+	if len(line) > maxAuthorLine {
+		line = strings.ToValidUTF8(line[:maxAuthorLine], "") + "…"
+	}
+	return line
+}
+
+// maxAuthorLine is how much of a command line the log has, in bytes.
+const maxAuthorLine = 2000
+
+// flagText is the value of a flag as people write it.
+func flagText(f *pflag.Flag) string {
+	if list, ok := f.Value.(pflag.SliceValue); ok {
+		return strings.Join(list.GetSlice(), ",")
+	}
+	return f.Value.String()
 }

@@ -32,9 +32,9 @@ With a name, show only what was changed of that application with its units and r
 of that unit, or of that machine.
 
 Each entry is written in the transaction that makes the change, so the log has
-neither more nor less than what has happened. What hooks do is not in it: see
-"unitd history". The content of secrets never is. The newest 1000 entries are kept, or as
-many as the model's setting changes-kept says.
+what has happened, also of a command that has failed midway. What hooks do is not in it:
+see "unitd history". The content of secrets never is, and … stands for what looks like one.
+The newest 1000 entries are kept, or as many as the model's setting changes-kept says.
 
 The account is what the command's host says of itself. Whoever may write to the store
 can write any name.`,

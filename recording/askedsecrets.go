@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/pattern"
 )
 
@@ -46,11 +47,11 @@ var setting = pattern.New(`(?m)^[ \t]*(?:export[ \t]+)?([\w.-]+)[ \t]*[=:][ \t]*
 // lines looks into text that has settings in some of its lines.
 func (s *secrets) lines(text string) {
 	for _, m := range setting.Regexp().FindAllStringSubmatch(text, -1) {
-		if value := strings.Trim(m[2], `"',;`); s.secretKey(m[1]) || strings.Contains(value, privateKey) {
+		if value := strings.Trim(m[2], `"',;`); s.secretKey(m[1]) || strings.Contains(value, model.PrivateKey) {
 			s.add(m[1], value)
 		}
 	}
-	if strings.Contains(text, privateKey) {
+	if strings.Contains(text, model.PrivateKey) {
 		s.add("", text)
 	}
 }

@@ -10,33 +10,6 @@ import (
 	"github.com/unitd/unitd/pattern"
 )
 
-// secretWords are what keys of secrets have in them, without "-", "_" and ".".
-var secretWords = []string{
-	"password", "passwd", "passphrase", "passcode", "secret", "token", "credential",
-	"privatekey", "apikey", "accesskey", "encryptionkey", "signingkey",
-}
-
-// secretEnds are what keys of secrets end with, as a word of its own: "db-pass".
-var secretEnds = pattern.New(`(?i:(?:^|[-_. ])(?:pass|pwd|pw|pin|otp))$|[a-z](?:Pass|Pwd|Pw|Pin|Otp|PIN|OTP)$`)
-
-// separators are what key names are written with.
-var separators = strings.NewReplacer("-", "", "_", "", ".", "", " ", "")
-
-// secretKey says whether the value of such a key is a secret.
-func secretKey(key string) bool {
-	if secretEnds.MatchString(key) {
-		return true
-	}
-	key = separators.Replace(strings.ToLower(key))
-	return slices.ContainsFunc(secretWords, func(word string) bool { return strings.Contains(key, word) })
-}
-
-// inURL is the password of a URL.
-var inURL = pattern.New(`[a-zA-Z][a-zA-Z0-9+.-]*://[^\s/:@"'\\]*:([^\s/@"'\\]+)@`)
-
-// privateKey marks text that is a secret whatever its key is.
-const privateKey = "PRIVATE KEY-----"
-
 // notSecret are values that say nothing, in lower case.
 var notSecret = []string{"true", "false", "yes", "no", "on", "off", "none", "null", "nil", "unset", "default"}
 
@@ -58,7 +31,7 @@ type secrets struct {
 
 // secretKey says whether the value of such a key is a secret.
 func (s *secrets) secretKey(key string) bool {
-	if secretKey(key) {
+	if model.NamesSecret(key) {
 		return true
 	}
 	if i := strings.LastIndexByte(key, '.'); i >= 0 {
@@ -203,7 +176,7 @@ func (s *secrets) answer(key, text string) {
 }
 
 func (s *secrets) urls(text string) {
-	for _, m := range inURL.Regexp().FindAllStringSubmatch(text, -1) {
+	for _, m := range model.PasswordInURL.Regexp().FindAllStringSubmatch(text, -1) {
 		s.add("", m[1])
 	}
 }
@@ -217,7 +190,7 @@ func (s *secrets) find(key, value string, secret bool, depth int) {
 	if s.document(value, secret, depth+1) {
 		return
 	}
-	if secret || strings.Contains(value, privateKey) {
+	if secret || strings.Contains(value, model.PrivateKey) {
 		s.add(key, value)
 	}
 	s.urls(value)

@@ -8,7 +8,6 @@ import (
 	"github.com/juju/errors"
 
 	"github.com/unitd/unitd/model"
-	"github.com/unitd/unitd/state/store"
 )
 
 // DeployArgs says what is to be deployed.
@@ -57,7 +56,7 @@ func (p *placing) unitsPerTxn(others int, app ApplicationDoc, charm model.Charm)
 	if len(p.free) > 0 || len(p.to) > 0 || app.Sidecar {
 		each++
 	}
-	return (store.MaxWrites - addWrites - others) / each
+	return (maxWrites - addWrites - others) / each
 }
 
 // Deploy makes an application, its peer relations in the same transaction, and

@@ -2,6 +2,7 @@ package state
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"maps"
 	"reflect"
@@ -15,11 +16,18 @@ import (
 	"github.com/unitd/unitd/state/store"
 )
 
-// loggedKind is the kind of the documents of the log of changes, and the name of the sequence
-// that numbers them.
-const loggedKind = "logged"
+// loggedKind is the kind of the documents of the log of changes; loggedNextKey has the number of
+// the next. It is no sequence like others, as nobody has anything to do because of it.
+const (
+	loggedKind    = "logged"
+	loggedNextKey = "logged-next"
+)
 
 const (
+	// logWrites is how many keys the log of changes writes in a transaction: its number, what was
+	// changed, and the oldest that goes. maxWrites is what is left of it for everything else.
+	logWrites = 3
+	maxWrites = store.MaxWrites - logWrites
 	// maxLoggedFields is how many fields one Logged has. A bundle of many applications makes more.
 	maxLoggedFields = 200
 	// maxLoggedValue is how much of a value is kept, in bytes.
@@ -63,7 +71,10 @@ func (r *recorder) note(key string, value []byte) error {
 	}
 	if _, again := r.before[short]; !again {
 		kv, err := r.Tx.Get(key)
-		if err != nil && !errors.Is(err, errors.NotFound) {
+		switch {
+		case errors.Is(err, ErrDocumentDamaged):
+			return nil // nobody can say what it was: it is replaced, or goes
+		case err != nil && !errors.Is(err, errors.NotFound):
 			return errors.Trace(err)
 		}
 		r.keys, r.before[short] = append(r.keys, short), kv.Value
@@ -99,44 +110,90 @@ func (t *txn) log(r *recorder) error {
 	if err != nil || len(fields) == 0 {
 		return errors.Trace(err)
 	}
-	keep, err := t.changesKept()
+	keep, err := t.changesKept(r)
 	if err != nil || keep == 0 {
 		return errors.Trace(err)
 	}
-	n, err := t.next(loggedKind)
-	if err != nil {
+	n := 0
+	if _, err := t.find(loggedNextKey, &n); err != nil {
+		return errors.Trace(err)
+	}
+	if err := t.put(loggedNextKey, n+1); err != nil {
 		return errors.Trace(err)
 	}
 	if err := t.put(loggedKey(n), Logged{Number: n + 1, Time: t.now(), Author: t.m.author(), Changes: fields, More: more}); err != nil {
 		return errors.Trace(err)
 	}
-	return errors.Trace(t.forgetLogged(n - keep))
-}
-
-// forgetLogged takes away the number upto, and what is before it: there is more than that only
-// after fewer were asked to be kept.
-func (t *txn) forgetLogged(upto int) error {
-	if upto < 0 {
+	if n < keep {
 		return nil
 	}
-	old, err := t.Keys(t.m.prefix()+loggedKind+"/", "", forgottenAtOnce)
+	return t.delete(loggedKey(n - keep))
+}
+
+// changesKept is how many of the log are kept. A transaction that changes that is itself
+// logged if anything was, or is to be.
+func (t *txn) changesKept(r *recorder) (int, error) {
+	now, err := t.settings()
 	if err != nil {
-		return errors.Trace(err)
+		return 0, errors.Trace(err)
 	}
-	for _, kv := range old {
-		key := strings.TrimPrefix(kv.Key, t.m.prefix())
-		if key > loggedKey(upto) {
-			return nil
+	keep, err := keptOf(now)
+	if text, changed := r.before[modelConfigKey]; changed && err == nil {
+		was, err := t.m.charms.settingsOf(string(text))
+		if err != nil {
+			return 0, errors.Trace(err)
 		}
-		if err := t.delete(key); err != nil {
-			return errors.Trace(err)
+		n, err := keptOf(was)
+		return max(keep, n), errors.Trace(err)
+	}
+	return keep, errors.Trace(err)
+}
+
+func keptOf(s settings) (int, error) {
+	n, err := strconv.Atoi(s.all[ChangesKept])
+	return n, errors.Annotate(err, ChangesKept)
+}
+
+// trimLogged takes away what is more than the model keeps of the log, after fewer were asked for.
+// The newest stays: it says so.
+func (m *Model) trimLogged(ctx context.Context) error {
+	for more := true; more; {
+		_, err := m.update(ctx, func(tx *txn) error {
+			more = false
+			s, err := tx.settings()
+			if err != nil {
+				return errors.Trace(err)
+			}
+			keep, err := keptOf(s)
+			if err != nil {
+				return errors.Trace(err)
+			}
+			n := 0
+			if _, err := tx.find(loggedNextKey, &n); err != nil {
+				return errors.Trace(err)
+			}
+			old, err := tx.Keys(m.prefix()+loggedKind+"/", "", maxWrites)
+			if err != nil {
+				return errors.Trace(err)
+			}
+			for _, kv := range old {
+				key := strings.TrimPrefix(kv.Key, m.prefix())
+				if key >= loggedKey(n-max(keep, 1)) {
+					return nil
+				}
+				if err := tx.delete(key); err != nil {
+					return errors.Trace(err)
+				}
+			}
+			more = len(old) == maxWrites
+			return nil
+		})
+		if err != nil {
+			return errors.Annotate(err, "cannot shorten the log of changes")
 		}
 	}
 	return nil
 }
-
-// forgottenAtOnce bounds what one transaction takes away of the log.
-const forgottenAtOnce = 50
 
 // loggedDoc says what a kind of documents is to people.
 type loggedDoc struct {
@@ -144,13 +201,17 @@ type loggedDoc struct {
 	// named is the field of the document that it is called by; empty: what is in the key after
 	// the kind.
 	named string
-	// below is the field in which that is what people set; empty: the document itself.
+	// part: it is a part of something else, so that it is neither added nor removed. below is the
+	// field in which that is what people set; empty: the document itself.
+	part  bool
 	below string
 	// whole: each field of a new document is told, not just that it is there.
 	whole bool
+	// ages: documents go as they get old, in transactions about others.
+	ages bool
 	// only are the fields that people change; nil: all but those of except, which count, or
-	// are agents'.
-	only, except []string
+	// are agents'. Fields of one value are those whose fields are not told one by one.
+	only, except, values []string
 }
 
 // loggedKinds are the kinds of documents that people change by commands. All others are
@@ -159,21 +220,23 @@ var loggedKinds = map[string]loggedDoc{
 	"app": {noun: "application", except: []string{
 		"units", "relations", "offers", "next-unit", "token", "secrets", "given", "id", "status-set", "former", "kept", "pod-template",
 	}},
-	"config":            {noun: "application", below: "values", whole: true},
-	"unit":              {noun: "unit", only: []string{"life", "force", "resolved.mode", "storage-fate"}},
+	"config":            {noun: "application", part: true, below: "values", whole: true},
+	"unit":              {noun: "unit", only: []string{"life", "force", "resolved", "storage-fate"}, values: []string{"resolved"}},
 	"machine":           {noun: "machine", only: []string{"life", "constraints", "annotations"}},
 	"relation":          {noun: "relation", named: "key", only: []string{"life", "force", "suspended", "suspended-message"}},
 	"offer":             {noun: "offer", except: []string{"relations", "id", "created"}},
 	"saas":              {noun: "SAAS", except: []string{"relations", "offer-id", "model"}},
-	"storage":           {noun: "storage", only: []string{"life", "unit"}},
+	"storage":           {noun: "storage", only: []string{"life", "unit", "released"}},
+	"attachment":        {noun: "attached storage", named: "storage", only: []string{"life"}},
 	"storage-pool":      {noun: "storage pool"},
 	"secret":            {noun: "secret", whole: true, only: []string{"label", "description", "rotate", "auto-prune", "grants"}},
 	"secret-content":    {noun: "secret"}, // see loggedSecret
 	"space":             {noun: "space", except: []string{"id"}},
-	"operation":         {noun: "operation", only: []string{"summary"}},
-	modelConfigKey:      {noun: "model", whole: true},
-	modelConstraintsKey: {noun: "model", whole: true},
-	sshKeysKey:          {noun: "model", whole: true},
+	"operation":         {noun: "operation", only: []string{"summary", "fail"}, whole: true, ages: true},
+	"task":              {noun: "task", only: []string{"status"}, ages: true},
+	modelConfigKey:      {noun: "model", part: true, whole: true},
+	modelConstraintsKey: {noun: "model", part: true},
+	sshKeysKey:          {noun: "model", part: true},
 }
 
 // wholeDocuments are those that aren't a set of fields: the name by which they are told.
@@ -203,20 +266,28 @@ func loggedFields(key string, before, after []byte) ([]LoggedField, error) {
 		return f.between(was, is), nil
 	}
 	switch {
-	case after == nil && before == nil:
+	case after == nil && (before == nil || of.ages), isPod(was), isPod(is):
 		return nil, nil
-	case before == nil && !of.whole:
-		f.Did = DidAdd
-		return []LoggedField{f}, nil
-	case after == nil && !of.whole:
+	case after == nil && !of.part:
 		f.Did = DidRemove
 		return []LoggedField{f}, nil
+	}
+	var all []LoggedField
+	if before == nil && !of.part {
+		f.Did = DidAdd
+		all = append(all, f)
+		if !of.whole {
+			return all, nil
+		}
 	}
 	if of.below != "" {
 		was, is = below(was, of.below), below(is, of.below)
 	}
-	return f.differences(of, "", was, is), nil
+	return append(all, f.differences(of, "", was, is)...), nil
 }
+
+// isPod says whether a document is that of a machine that stands for a pod, which people don't see.
+func isPod(doc any) bool { return below(doc, "pod") == true }
 
 // loggedSecret tells of a revision of a secret without what is in it.
 func loggedSecret(f LoggedField, before, after []byte) []LoggedField {
@@ -239,7 +310,7 @@ func loggedSecret(f LoggedField, before, after []byte) []LoggedField {
 func (f LoggedField) differences(of loggedDoc, path string, was, is any) []LoggedField {
 	a, aFields := was.(map[string]any)
 	b, bFields := is.(map[string]any)
-	if path != "" && (!aFields || !bFields) && !(aFields && is == nil) && !(bFields && was == nil) {
+	if slices.Contains(of.values, path) || path != "" && (!aFields || !bFields) && !(aFields && is == nil) && !(bFields && was == nil) {
 		f.Field = path
 		return f.between(was, is)
 	}
@@ -260,6 +331,9 @@ func (f LoggedField) differences(of loggedDoc, path string, was, is any) []Logge
 
 // tells says whether people are told of a field, or may be of one below it.
 func (of loggedDoc) tells(path string) bool {
+	if strings.HasPrefix(path, "resources.") && (strings.HasSuffix(path, ".password") || strings.HasSuffix(path, ".given")) {
+		return false // what is sealed, and when
+	}
 	if of.only == nil {
 		return !slices.Contains(of.except, path)
 	}
@@ -276,8 +350,36 @@ func (f LoggedField) between(was, is any) []LoggedField {
 	if word := loggedWords[f.Field]; word != nil {
 		was, is = inWords(was, word), inWords(is, word)
 	}
-	f.Did, f.Before, f.After = DidSet, valueText(was), valueText(is)
+	f.Did = DidSet
+	f.Before, f.After = excerpts(model.Discreet(f.Field, valueText(was)), model.Discreet(f.Field, valueText(is)))
 	return []LoggedField{f}
+}
+
+// excerpts are two values, cut where they are long, so that something of what differs is seen.
+func excerpts(was, is string) (string, string) {
+	same := 0
+	for same < min(len(was), len(is)) && was[same] == is[same] {
+		same++
+	}
+	from := 0
+	if same > maxLoggedValue/2 && max(len(was), len(is)) > maxLoggedValue {
+		from = same - maxLoggedValue/4
+	}
+	return excerpt(was, from), excerpt(is, from)
+}
+
+func excerpt(s string, from int) string {
+	if s == "" {
+		return ""
+	}
+	before, after := "", ""
+	if from > 0 {
+		s, before = s[from:], "…"
+	}
+	if len(s) > maxLoggedValue {
+		s, after = s[:maxLoggedValue], "…"
+	}
+	return before + strings.ToValidUTF8(s, "") + after
 }
 
 // loggedWords are the fields that documents have as numbers, and people by their words.
@@ -321,7 +423,7 @@ func nameIn(field string, was, is any, otherwise string) string {
 	return otherwise
 }
 
-// valueText is a value as JSON, or as much of it as is kept; empty: there is none.
+// valueText is a value as JSON; empty: there is none.
 func valueText(v any) string {
 	if v == nil {
 		return ""
@@ -330,9 +432,5 @@ func valueText(v any) string {
 	if err != nil {
 		return "" // it came out of JSON
 	}
-	s := strings.TrimRight(string(text), "\n")
-	if len(s) > maxLoggedValue {
-		s = strings.ToValidUTF8(s[:maxLoggedValue], "") + "…"
-	}
-	return s
+	return strings.TrimRight(string(text), "\n")
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -15,7 +14,7 @@ import (
 
 // Logged says who has changed a model, and what of it: one transaction of a person's command.
 // It is written in that transaction, so there is one for whatever has come of the command, and
-// none for what hasn't.
+// none for what hasn't. What the transaction changes in another model isn't in it.
 type Logged struct {
 	// Number counts those of the model, from 1, in the order in which they were committed.
 	Number int       `json:"number"`
@@ -65,8 +64,16 @@ func (l Logged) Of(name string) bool {
 			})
 		case "unit":
 			return f.Name == name || model.UnitName(f.Name).Application() == name
+		case "operation":
+			return slices.ContainsFunc(strings.FieldsFunc(f.After, func(r rune) bool { return strings.ContainsRune(` ",`, r) }), func(word string) bool {
+				return word == name || model.UnitName(word).Application() == name
+			})
+		case "task":
+			return false
+		case "machine":
+			return f.Name == name
 		}
-		return f.Name == name
+		return f.Name == name && !isNumber(name)
 	})
 }
 
@@ -80,12 +87,4 @@ func (m *Model) Changes(ctx context.Context) ([]Logged, error) {
 	return all, errors.Trace(err)
 }
 
-// changesKept is how many of the log the model keeps.
-func (d docs) changesKept() (int, error) {
-	s, err := d.settings()
-	if err != nil {
-		return 0, errors.Trace(err)
-	}
-	n, err := strconv.Atoi(s.all[ChangesKept])
-	return n, errors.Annotate(err, ChangesKept)
-}
+func isNumber(s string) bool { return strings.Trim(s, "0123456789") == "" }

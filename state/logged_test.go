@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
 )
 
@@ -97,5 +98,34 @@ func TestTheLogKeepsAsManyAsTheModelSays(t *testing.T) {
 	}
 	if !slices.Equal(numbers, []int{70, 71, 72}) {
 		t.Errorf("kept: %v", numbers)
+	}
+}
+
+// TestTheLogHasRoomInEachTransaction: whatever a charm brings with its units, the transactions of a
+// person's command have room for the log, also when the oldest entry goes.
+func TestTheLogHasRoomInEachTransaction(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	m := w.by("ann")
+	w.ok(m.SetModelConfig(w.ctx, map[string]string{state.ChangesKept: "1"}, nil))
+	for peers := range 4 {
+		for stores := range 5 {
+			line := fmt.Sprintf("app-%c%c", 'a'+peers, 'a'+stores)
+			for i := range peers {
+				line += fmt.Sprintf(" peer%d=peer:x", i)
+			}
+			c := charm(line)
+			c.Storage = map[string]model.StorageSpec{}
+			for i := range stores {
+				c.Storage[fmt.Sprint("data", i)] = model.StorageSpec{Type: model.Filesystem, CountMin: 1, CountMax: 1}
+			}
+			if err := m.Deploy(w.ctx, state.DeployArgs{Application: c.Name, Charm: w.addCharm(c), Units: 40}); err != nil {
+				t.Errorf("%d peer relations, %d kinds of storage: %v", peers, stores, err)
+				continue
+			}
+			if _, err := m.AddUnits(w.ctx, c.Name, 40); err != nil {
+				t.Errorf("%d peer relations, %d kinds of storage, more units: %v", peers, stores, err)
+			}
+		}
 	}
 }

@@ -282,8 +282,8 @@ func (m *Model) forgetStorageOn(ctx context.Context, machine string) error {
 			if err != nil {
 				return errors.Trace(err)
 			}
-			more = len(on) > store.MaxWrites
-			for _, s := range on[:min(len(on), store.MaxWrites)] {
+			more = len(on) > maxWrites
+			for _, s := range on[:min(len(on), maxWrites)] {
 				if err := tx.delete(storageKey(s.ID)); err != nil {
 					return errors.Trace(err)
 				}

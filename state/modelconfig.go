@@ -95,6 +95,9 @@ func (m *Model) SetModelConfig(ctx context.Context, set map[string]string, reset
 		}
 		return tx.put(modelConfigKey, values)
 	})
+	if _, fewer := set[ChangesKept]; err == nil && (fewer || slices.Contains(reset, ChangesKept)) {
+		return errors.Trace(m.trimLogged(ctx))
+	}
 	return errors.Annotate(err, "cannot change the model's configuration")
 }
 

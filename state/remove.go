@@ -7,7 +7,6 @@ import (
 	"github.com/juju/errors"
 
 	"github.com/unitd/unitd/model"
-	"github.com/unitd/unitd/state/store"
 )
 
 const (
@@ -16,12 +15,12 @@ const (
 	leaveWrites = 24
 	// leavesPerTxn is how many scopes one transaction leaves; it draws numbers
 	// for the cleanup queue as well.
-	leavesPerTxn = (store.MaxWrites - 1) / leaveWrites
+	leavesPerTxn = (maxWrites - 1) / leaveWrites
 	// acrossPerTxn is leavesPerTxn for relations across models, where twice as
 	// much is written.
 	acrossPerTxn = leavesPerTxn / 2
 	// deathsPerTxn is how many units one transaction marks Dead.
-	deathsPerTxn = store.MaxWrites / 2
+	deathsPerTxn = maxWrites / 2
 )
 
 // RemoveUnit takes a Dead unit away (seed 000): from its machine or principal,

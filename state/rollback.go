@@ -11,7 +11,6 @@ import (
 	"github.com/juju/errors"
 
 	"github.com/unitd/unitd/model"
-	"github.com/unitd/unitd/state/store"
 )
 
 // formerMost is how many former charms and images an application remembers. The model
@@ -219,7 +218,7 @@ func (t *txn) giveAgain(app *ApplicationDoc, former Former) (replaced []string, 
 }
 
 // rollbackUnits is how many units one transaction answers beside the rest.
-const rollbackUnits = store.MaxWrites / 2
+const rollbackUnits = maxWrites / 2
 
 // resolveRest has all units of an application in error try again that no one
 // has answered.
