@@ -131,11 +131,7 @@ func (h *Host) Open() (*state.Controller, error) {
 	if h.between != nil {
 		seen = h.between(s)
 	}
-	sealer, err := h.sealer(keys, s, c)
-	if err != nil {
-		return nil, err
-	}
-	controller := state.NewController(seen, c).WithSealer(sealer).WithCommand(h.command).WithName(here.Name).WithCause(caused()).WithAuthor(h.Author)
+	controller := state.NewController(seen, c).WithSealer(Sealer(keys)).WithCommand(h.command).WithName(here.Name).WithCause(caused()).WithAuthor(h.Author)
 	place, err := h.StoreName()
 	if err == nil && !strings.HasPrefix(place, etcd.Scheme) {
 		controller = controller.WithOneHost()

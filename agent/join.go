@@ -174,16 +174,8 @@ func (h *Host) joinMachine(token state.Token, agent string) error {
 	if err != nil {
 		return err
 	}
-	dir, err := DataDir()
-	if err != nil {
-		return err
-	}
-	recipient, err := h.recipient(dir)
-	if err != nil {
-		return err
-	}
 	host, _ := os.Hostname() // without a name it is known by its number
-	return m.JoinMachine(h.ctx, token, agent, "manual:"+cmp.Or(host, token.Machine), recipient)
+	return m.JoinMachine(h.ctx, token, agent, "manual:"+cmp.Or(host, token.Machine))
 }
 
 // joinedAs is what the agent has joined as before; nil: as nothing.
@@ -357,7 +349,16 @@ func (h *Host) modelByUUID(id string) (*state.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.ModelWith(h.ctx, id)
+	infos, err := c.Models(h.ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, info := range infos {
+		if info.UUID == id {
+			return c.Open(info), nil
+		}
+	}
+	return nil, errors.NewNotFound(nil, "the store has no model with the id "+id)
 }
 
 // machineGone notes that the machine of this data directory has been removed.

@@ -41,17 +41,10 @@ func givenKeys() (*sealed.Keys, error) {
 }
 
 // secretKeys are the keys for secrets: those that were given, or those of
-// the file in the data directory. If it isn't there, they are otherwise's, or, where that is
-// nil, the file is made.
-func secretKeys(dir string, otherwise func() (*sealed.Keys, error)) (*sealed.Keys, error) {
+// the file in the data directory, which is made if it isn't there.
+func secretKeys(dir string) (*sealed.Keys, error) {
 	if given, err := givenKeys(); err != nil || given != nil {
 		return given, err
-	}
-	if otherwise != nil {
-		if k, err := sealed.ReadFile(secretKeyFile(dir)); !os.IsNotExist(err) {
-			return k, errors.Trace(err)
-		}
-		return otherwise()
 	}
 	return sealed.ReadOrMake(secretKeyFile(dir))
 }
@@ -60,10 +53,7 @@ func secretKeys(dir string, otherwise func() (*sealed.Keys, error)) (*sealed.Key
 // they are first needed: most commands have nothing to do with secrets. Keys
 // that have changed since, as by rotate-secret-key, are read again where those
 // that are known don't fit.
-func Sealer(dir string) state.Sealer { return sealerOf(dir, nil) }
-
-// sealerOf is Sealer with what secretKeys has otherwise.
-func sealerOf(dir string, otherwise func() (*sealed.Keys, error)) state.Sealer {
+func Sealer(dir string) state.Sealer {
 	var mu sync.Mutex
 	var known *sealed.Keys
 	_, had := service.Credential(secretKeyCredential)
@@ -76,7 +66,7 @@ func sealerOf(dir string, otherwise func() (*sealed.Keys, error)) state.Sealer {
 		if _, has := service.Credential(secretKeyCredential); had && !has && os.Getenv(SecretKeyVariable) == "" {
 			return nil, errors.Errorf("the credential %s of this service is gone: start it again", secretKeyCredential) // no other key is to be made
 		}
-		k, err := secretKeys(dir, otherwise)
+		k, err := secretKeys(dir)
 		if err == nil {
 			known = k
 		}
@@ -125,9 +115,6 @@ func (h *Host) RotateSecretKey() (total int, err error) {
 	}
 	inFile := given == nil
 	if inFile {
-		if err := ownKeys(dir); err != nil {
-			return total, err
-		}
 		unlock, err := lockSecretKey(dir)
 		if err != nil {
 			return total, err
@@ -137,16 +124,12 @@ func (h *Host) RotateSecretKey() (total int, err error) {
 			return total, err
 		}
 	}
+	if err := c.SealAnew(h.ctx); err != nil {
+		return total, errors.Annotate(err, "cannot seal the credentials of the controller anew: the old key is kept, run this again")
+	}
 	infos, err := c.Models(h.ctx)
 	if err != nil {
 		return total, err
-	}
-	// Whoever is to open what is sealed with the new key has it before that.
-	if err := h.giveKeys(c, infos); err != nil {
-		return total, err
-	}
-	if err := c.SealAnew(h.ctx); err != nil {
-		return total, errors.Annotate(err, "cannot seal the credentials of the controller anew: the old key is kept, run this again")
 	}
 	for _, info := range infos {
 		n, err := c.Open(info).SealAnew(h.ctx)
@@ -159,23 +142,8 @@ func (h *Host) RotateSecretKey() (total int, err error) {
 		if err := dropOldSecretKeys(dir); err != nil {
 			return total, err
 		}
-		return total, h.giveKeys(c, infos)
 	}
 	return total, nil
-}
-
-// giveKeys gives the keys for secrets to the agents that have joined the models.
-func (h *Host) giveKeys(c *state.Controller, infos []state.ModelInfo) error {
-	for _, info := range infos {
-		refused, err := c.Open(info).GiveKeys(h.ctx)
-		for _, why := range refused {
-			h.Note("WARNING %v", why)
-		}
-		if err != nil {
-			return errors.Annotatef(err, "cannot give the keys for secrets to the machines of model %q: the old key is kept, run this again", info.Name)
-		}
-	}
-	return nil
 }
 
 // lockSecretKey has one rotate-secret-key run at a time: of two that add a key at
@@ -194,7 +162,7 @@ func lockSecretKey(dir string) (unlock func(), err error) {
 
 // addSecretKey puts a new key before those that there are.
 func addSecretKey(dir string) error {
-	old, err := secretKeys(dir, nil)
+	old, err := secretKeys(dir)
 	if err != nil {
 		return err
 	}
@@ -211,7 +179,7 @@ func addSecretKey(dir string) error {
 
 // dropOldSecretKeys leaves the newest key alone.
 func dropOldSecretKeys(dir string) error {
-	keys, err := secretKeys(dir, nil)
+	keys, err := secretKeys(dir)
 	if err != nil {
 		return err
 	}

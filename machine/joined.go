@@ -49,10 +49,7 @@ func (m *Machine) hosts(u state.UnitDoc) bool {
 // machineDuties does what a change of machines asks of the agent.
 func (a *modelAgent) machineDuties(ctx context.Context, c state.Change) error {
 	if a.Machine == nil {
-		if err := a.provision(ctx, c); err != nil {
-			return errors.Trace(err)
-		}
-		return errors.Trace(a.giveKeys(ctx))
+		return errors.Trace(a.provision(ctx, c))
 	}
 	if !c.Resync && !c.Machines[a.Machine.ID] {
 		return nil
@@ -77,15 +74,6 @@ func (a *modelAgent) machineDuties(ctx context.Context, c state.Change) error {
 	}
 	a.standing[doc.ID] = true
 	return nil
-}
-
-// giveKeys has the agents that have joined get the keys for secrets that this one has.
-func (a *modelAgent) giveKeys(ctx context.Context) error {
-	refused, err := a.model.GiveKeys(ctx)
-	for _, why := range refused {
-		a.log.Error("the keys for secrets are refused", "err", why)
-	}
-	return errors.Trace(err)
 }
 
 // end has the agent end with that error.

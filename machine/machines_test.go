@@ -95,7 +95,7 @@ func (h *host) adds() *host {
 	}
 	other := h.another()
 	other.id, other.agent = doc.ID, "agent-"+doc.ID
-	if err := h.model.JoinMachine(h.ctx, token, other.agent, "manual:here", ""); err != nil {
+	if err := h.model.JoinMachine(h.ctx, token, other.agent, "manual:here"); err != nil {
 		h.t.Fatal(err)
 	}
 	return other

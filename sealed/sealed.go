@@ -7,8 +7,6 @@ package sealed
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"io"
 	"os"
 	"path/filepath"
@@ -123,37 +121,10 @@ func (k *Keys) Newest() (*Keys, error) {
 	return Parse(k.identities[0].(*age.X25519Identity).String() + "\n")
 }
 
-// Recipient is whom the first key opens for, as age writes it; anybody may know it.
-func (k *Keys) Recipient() string { return k.recipient.(*age.X25519Recipient).String() }
-
-// Which tells the keys from others, and in which order they are, without saying anything of
-// them.
-func (k *Keys) Which() string {
-	sum := sha256.New()
-	for _, id := range k.identities {
-		if x, ok := id.(*age.X25519Identity); ok {
-			sum.Write([]byte(x.Recipient().String() + "\n"))
-		}
-	}
-	return hex.EncodeToString(sum.Sum(nil)[:8])
-}
-
-// For is the keys themselves, sealed for a Recipient, who opens them to a text for Parse. The
-// error is NotValid for what is none.
-func (k *Keys) For(recipient string) ([]byte, error) {
-	to, err := age.ParseX25519Recipient(recipient)
-	if err != nil {
-		return nil, errors.NewNotValid(nil, "what the keys are to be sealed for isn't a recipient (age1…)")
-	}
-	return sealFor(to, []byte(k.text))
-}
-
 // Seal encrypts.
-func (k *Keys) Seal(plain []byte) ([]byte, error) { return sealFor(k.recipient, plain) }
-
-func sealFor(to age.Recipient, plain []byte) ([]byte, error) {
+func (k *Keys) Seal(plain []byte) ([]byte, error) {
 	var b bytes.Buffer
-	w, err := age.Encrypt(&b, to)
+	w, err := age.Encrypt(&b, k.recipient)
 	if err != nil {
 		return nil, errors.Annotate(err, "cannot seal")
 	}

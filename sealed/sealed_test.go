@@ -114,31 +114,3 @@ func TestAnErrorOfAKeyDoesNotShowIt(t *testing.T) {
 		}
 	}
 }
-
-// TestKeysAreSealedForARecipient: its key alone opens them to what opens and seals as they do.
-func TestKeysAreSealedForARecipient(t *testing.T) {
-	t.Parallel()
-	host, other, old := generate(t), generate(t), generate(t)
-	both, err := generate(t).Before(old)
-	must(t, err)
-	text, err := both.For(host.Recipient())
-	must(t, err)
-	if _, err := other.Open(text); !errors.Is(err, sealed.ErrWrongKey) {
-		t.Errorf("another key: %v", err)
-	}
-	plain, err := host.Open(text)
-	must(t, err)
-	got, err := sealed.Parse(string(plain))
-	must(t, err)
-	secret, err := old.Seal([]byte("hush"))
-	must(t, err)
-	if b, err := got.Open(secret); err != nil || string(b) != "hush" {
-		t.Errorf("opened: %q, %v", b, err)
-	}
-	if got.Which() != both.Which() || both.Which() == old.Which() || strings.Contains(string(plain), both.Which()) {
-		t.Errorf("which: %s, %s, %s", got.Which(), both.Which(), old.Which())
-	}
-	if _, err := both.For("age1nobody"); !errors.Is(err, errors.NotValid) {
-		t.Errorf("what is no recipient: %v", err)
-	}
-}

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/unitd/unitd/model"
-	"github.com/unitd/unitd/state/store"
 )
 
 // TestAnyChangedByteIsNoticed changes each byte of stored documents, to each
@@ -79,6 +78,3 @@ func BenchmarkChecksum(b *testing.B) {
 		}
 	})
 }
-
-// Checked is a store as the model has it, for tests that write what it wouldn't.
-func Checked(s store.Store) store.Store { return checked{s} }

@@ -185,20 +185,6 @@ func (c *Controller) Model(ctx context.Context, name string) (*Model, error) {
 	return c.Among(infos, name)
 }
 
-// ModelWith opens the model with that UUID; errors.NotFound if there is none.
-func (c *Controller) ModelWith(ctx context.Context, id string) (*Model, error) {
-	infos, err := c.Models(ctx)
-	if err != nil {
-		return nil, errors.Trace(err)
-	}
-	for _, info := range infos {
-		if info.UUID == id {
-			return c.open(info), nil
-		}
-	}
-	return nil, errors.NewNotFound(nil, "the store has no model with the id "+id)
-}
-
 // Among opens the model of that name among those that Models has listed;
 // errors.NotFound if it isn't there.
 func (c *Controller) Among(infos []ModelInfo, name string) (*Model, error) {

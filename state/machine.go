@@ -47,12 +47,6 @@ func (m *Model) AddMachine(ctx context.Context, provider string, valid time.Dura
 // stored. The error is NotValid for a model that is being destroyed.
 func (m *Model) AddMachineOf(ctx context.Context, a MachineArgs) (doc MachineDoc, token string, err error) {
 	secret := rand.Text()
-	var keys *machineKeysDoc
-	if a.Provider == ManualProvider {
-		if keys, err = m.newMachineKeys(secret); err != nil {
-			return doc, "", errors.Trace(err)
-		}
-	}
 	_, err = m.update(ctx, func(tx *txn) error {
 		if err := tx.alive(); err != nil {
 			return errors.Trace(err)
@@ -74,11 +68,6 @@ func (m *Model) AddMachineOf(ctx context.Context, a MachineArgs) (doc MachineDoc
 			token = strings.Join([]string{m.info.UUID, doc.ID, secret}, ".")
 			if err := tx.put(settledOf(doc.ID), settledDoc{}); err != nil {
 				return errors.Trace(err)
-			}
-			if keys != nil {
-				if err := tx.put(machineKeysKey(doc.ID), keys); err != nil {
-					return errors.Trace(err)
-				}
 			}
 		}
 		if err := tx.put(machineKey(doc.ID), doc); err != nil {
@@ -107,11 +96,10 @@ func ParseToken(text string) (Token, error) {
 }
 
 // JoinMachine makes an agent the machine's, by a token that is then used up.
-// agent is the id of the agent, instance what people are to know the host by, and recipient
-// whom the keys for secrets are to be sealed for; empty: it has them. See GivenKeys.
+// agent is the id of the agent, instance what people are to know the host by.
 // Errors: NotFound where the machine is gone, Forbidden for a token that isn't
 // the machine's, was used, or has expired.
-func (m *Model) JoinMachine(ctx context.Context, token Token, agent, instance, recipient string) error {
+func (m *Model) JoinMachine(ctx context.Context, token Token, agent, instance string) error {
 	_, err := m.update(ctx, func(tx *txn) error {
 		doc, err := tx.machine(token.Machine)
 		if err != nil {
@@ -130,9 +118,6 @@ func (m *Model) JoinMachine(ctx context.Context, token Token, agent, instance, r
 			return errors.NewForbidden(nil, fmt.Sprintf("the token of machine %s has expired", doc.ID))
 		}
 		doc.Join, doc.Agent, doc.Instance = nil, agent, instance
-		if err := tx.askForKeys(token, recipient); err != nil {
-			return errors.Trace(err)
-		}
 		if err := tx.put(machineKey(doc.ID), doc); err != nil || len(doc.Units) > 0 {
 			return errors.Trace(err)
 		}
@@ -313,7 +298,7 @@ func (t *txn) deleteMachine(id string) error {
 	if err != nil {
 		return errors.Trace(err)
 	}
-	return t.delete(machineKey(id), portsKey(id), presenceKey(id), freeKey(id), settledOf(id), machineKeysKey(id))
+	return t.delete(machineKey(id), portsKey(id), presenceKey(id), freeKey(id), settledOf(id))
 }
 
 // Machine reads a machine; errors.NotFound if there is none.

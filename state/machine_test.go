@@ -24,7 +24,7 @@ func (w *world) join(token, agent string) error {
 	w.Helper()
 	t, err := state.ParseToken(token)
 	w.ok(err)
-	return w.JoinMachine(w.ctx, t, agent, "manual:"+agent, "")
+	return w.JoinMachine(w.ctx, t, agent, "manual:"+agent)
 }
 
 // joined adds machines that have hosts.

@@ -12,8 +12,6 @@ import (
 // Sealer encrypts the content of secrets where it is stored, and decrypts it.
 type Sealer struct {
 	Seal, Open func([]byte) ([]byte, error)
-	// Give gives the keys to agents that join; nil: they find them beside the store.
-	Give KeyGiver
 }
 
 // ErrSealed is returned for content that can't be opened: most likely its key

@@ -121,7 +121,6 @@ var onEtcd = []string{
 	"commands-at-once-do-not-lose-anything",
 	"controllers-are-made-reached-and-removed",
 	"leader-removed-makes-another-one",
-	"machine-joins-and-is-given-the-keys-for-secrets",
 	"machine-that-nobody-joins-is-passed-over",
 	"model-made-chosen-and-destroyed",
 	"relation-exchanges-settings",
