@@ -351,8 +351,16 @@ func (f LoggedField) between(was, is any) []LoggedField {
 		was, is = inWords(was, word), inWords(is, word)
 	}
 	f.Did = DidSet
-	f.Before, f.After = excerpts(model.Discreet(f.Field, valueText(was)), model.Discreet(f.Field, valueText(is)))
+	f.Before, f.After = excerpts(discreetText(f.Field, was), discreetText(f.Field, is))
 	return []LoggedField{f}
+}
+
+// discreetText is a value as JSON, without what looks like a secret.
+func discreetText(field string, v any) string {
+	if s, ok := v.(string); ok {
+		return valueText(model.Discreet(field, s))
+	}
+	return model.Discreet(field, valueText(v))
 }
 
 // excerpts are two values, cut where they are long, so that something of what differs is seen.

@@ -31,7 +31,7 @@ func TestLoggedFields(t *testing.T) {
 		{"an operation that is old", "operation/1", `{"summary":"x"}`, no, ``},
 		{"storage is being detached", "attachment/web/0/data/1", `{"storage":"data/1","life":0}`, `{"storage":"data/1","life":1}`, `attached storage data/1 life set "alive" "dying"`},
 		{"what is sealed of a resource", "app/web", `{"resources":{"img":{"password":"c2VhbA==","given":"1","revision":1}}}`, `{"resources":{"img":{"password":"b3RoZXI=","given":"2","revision":2}}}`, `application web resources.img.revision set 1 2`},
-		{"an option that is called like a secret", "config/web", `{"values":{"db-password":"hush"}}`, `{"values":{"db-password":"tush"}}`, `application web db-password set … …`},
+		{"an option that is called like a secret", "config/web", `{"values":{"db-password":"hush"}}`, `{"values":{"db-password":"tush"}}`, `application web db-password set "…" "…"`},
 		{"a password in a URL", "model-config", `{}`, `{"http-proxy":"http://bob:hush@proxy:1"}`, `model  http-proxy set  "http://bob:…@proxy:1"`},
 		{"a key in a document", "config/web", `{"values":{}}`, `{"values":{"yaml":"a: 1\ntoken: hush\nb: 2"}}`, `application web yaml set  "a: 1\ntoken: …\nb: 2"`},
 		{"the URI of a secret", "config/web", `{"values":{}}`, `{"values":{"secret":"secret:50u4d7um3584cim02nl0"}}`, `application web secret set  "secret:50u4d7um3584cim02nl0"`},
