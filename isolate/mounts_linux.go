@@ -59,6 +59,7 @@ func makeRoot(s setUp) (without []string, err error) {
 		func() error { return furnish(s) },
 		func() error { return furnishSystem(s) },
 		func() error { return maskKernel(s.User, s.OwnNet) },
+		func() error { return shareMounts(s) },
 	} {
 		if err := step(); err != nil {
 			return nil, errors.Trace(err)

@@ -126,6 +126,18 @@ func furnishSystem(s setUp) error {
 	return replace("/etc/machine-id", "")
 }
 
+// shareMounts has what one process mounts in a machine be there for the others, also for those
+// that have a name space of their own, as systemd does by itself where it isn't in a container:
+// it mounts a service's credentials in a name space of a helper. The host sees nothing of it, as
+// the machine's mounts are parted from its own. Source:
+// https://systemd.io/CONTAINER_INTERFACE/.
+func shareMounts(s setUp) error {
+	if !s.isSystem() {
+		return nil
+	}
+	return noRights("cannot share the mounts of a machine", unix.Mount("", "/", "", unix.MS_REC|unix.MS_SHARED, ""))
+}
+
 // becomeSystem is systemd from here on; it returns only if it can't be.
 func becomeSystem(s setUp) error {
 	runtime.LockOSThread() // whose rights, and cgroups, are systemd's
