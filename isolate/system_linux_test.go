@@ -53,6 +53,7 @@ func TestHostAMachineHasSystemd(t *testing.T) {
 	other := w.openBy(w.machine("app/1"))
 	want(t, c, "systemctl is-system-running; systemctl --failed --no-legend; cat /proc/1/comm; systemd-detect-virt", "running\nsystemd\ncontainer-other")
 	want(t, c, "systemd-run --quiet --wait --pipe id -u; systemd-run --quiet --wait --pipe -p DynamicUser=yes id -u | grep -c '^6[0-9]*$'", "0\n1")
+	want(t, c, `systemd-run --quiet --wait --pipe -p SetCredential=word:known sh -c 'cat $CREDENTIALS_DIRECTORY/word'`, "known")
 	want(t, c, noted+"; systemctl is-active noted; cat /var/lib/noted", "active\nstarted")
 	id, err := run(c, "cat /etc/machine-id")
 	must(t, err)
