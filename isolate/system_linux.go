@@ -129,8 +129,7 @@ func furnishSystem(s setUp) error {
 // shareMounts has what one process mounts in a machine be there for the others, also for those
 // that have a name space of their own, as systemd does by itself where it isn't in a container:
 // it mounts a service's credentials in a name space of a helper. The host sees nothing of it, as
-// the machine's mounts are parted from its own. Source:
-// https://systemd.io/CONTAINER_INTERFACE/.
+// the machine's mounts are parted from its own.
 func shareMounts(s setUp) error {
 	if !s.isSystem() {
 		return nil
