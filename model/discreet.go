@@ -57,8 +57,8 @@ func valueLength(text, quote string) int {
 	return len(text)
 }
 
-// quotedLength is valueLength of a quoted value. A quote after a backslash, or, as YAML has it, ”,
-// is a part of it.
+// quotedLength is valueLength of a quoted value. A quote after a backslash is a part of it, and
+// so are two single quotes in a row, as YAML writes one.
 func quotedLength(text, quote string) int {
 	for at := 0; ; {
 		n := strings.Index(text[at:], quote)
