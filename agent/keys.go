@@ -49,6 +49,15 @@ func secretKeys(dir string) (*sealed.Keys, error) {
 	return sealed.ReadOrMake(secretKeyFile(dir))
 }
 
+// hasSecretKeys says whether there are keys that secretKeys needn't make.
+func hasSecretKeys(dir string) bool {
+	if given, err := givenKeys(); err != nil || given != nil {
+		return true // what is wrong with them is said by who reads them
+	}
+	_, err := os.Stat(secretKeyFile(dir))
+	return !os.IsNotExist(err)
+}
+
 // Sealer seals secrets with the keys of a data directory, which are read when
 // they are first needed: most commands have nothing to do with secrets. Keys
 // that have changed since, as by rotate-secret-key, are read again where those
@@ -73,13 +82,27 @@ func Sealer(dir string) state.Sealer {
 		return k, errors.Trace(err)
 	}
 	return state.Sealer{
-		Seal: func(plain []byte) ([]byte, error) {
+		Seal: func(plain []byte, key string) ([]byte, string, error) {
+			if key != "" && !hasSecretKeys(dir) {
+				return nil, "", errors.NotFoundf("key for secrets") // nor is one made that is of no use
+			}
 			// The newest key, also if it is newer than this process.
 			k, err := keys(true)
-			if err != nil {
-				return nil, errors.Trace(err)
+			if err == nil && key != "" {
+				k, err = k.Led(key)
 			}
-			return k.Seal(plain)
+			if err != nil {
+				return nil, "", errors.Trace(err)
+			}
+			sealed, err := k.Seal(plain)
+			return sealed, k.Name(), errors.Trace(err)
+		},
+		Newest: func() (string, error) {
+			k, err := keys(true)
+			if err != nil {
+				return "", errors.Trace(err)
+			}
+			return k.Name(), nil
 		},
 		Open: func(text []byte) ([]byte, error) {
 			k, err := keys(false)

@@ -18,6 +18,7 @@ import (
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/sealed"
 	"github.com/unitd/unitd/state"
+	"github.com/unitd/unitd/state/statetest"
 )
 
 // playhouse is a world with the data of docs/spec/hook-tools.md §10, whose hooks can be
@@ -116,7 +117,7 @@ func newPlayhouse(t *testing.T, client string) *playhouse {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.controller = state.NewController(w.controller.Store(), frozen{clock.WallClock}).WithSealer(state.Sealer{Seal: keys.Seal, Open: keys.Open})
+	w.controller = state.NewController(w.controller.Store(), frozen{clock.WallClock}).WithSealer(statetest.Sealer(keys))
 	m, err := w.controller.Model(w.ctx, "test")
 	if err != nil {
 		t.Fatal(err)

@@ -7,9 +7,12 @@ package sealed
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"filippo.io/age"
@@ -115,6 +118,34 @@ func (k *Keys) writeTemp(path string) (string, error) {
 // Before are the keys with those of old after them, which open what was sealed
 // with them.
 func (k *Keys) Before(old *Keys) (*Keys, error) { return Parse(k.text + old.text) }
+
+// Name tells the key that seals from others, and nothing else of it: neither what it
+// opens nor what it is sealed for can be had from it. It has 32 digits of a hash.
+func (k *Keys) Name() string { return name(k.identities[0]) }
+
+func name(id age.Identity) string {
+	own, ok := id.(*age.X25519Identity)
+	if !ok {
+		return ""
+	}
+	sum := sha256.Sum256([]byte("unitd secret key " + own.Recipient().String()))
+	return hex.EncodeToString(sum[:16])
+}
+
+// Led are these keys, of which the one of that name seals. The error is NotFound if it
+// isn't among them.
+func (k *Keys) Led(by string) (*Keys, error) {
+	for _, id := range k.identities {
+		if by == "" || name(id) != by {
+			continue
+		}
+		led := *k
+		led.identities = slices.Concat([]age.Identity{id}, k.identities)
+		led.recipient = id.(*age.X25519Identity).Recipient()
+		return &led, nil
+	}
+	return nil, errors.NotFoundf("key %q for secrets", by)
+}
 
 // Newest are the keys without all but the first.
 func (k *Keys) Newest() (*Keys, error) {

@@ -26,6 +26,32 @@ func must(t *testing.T, err error) {
 	}
 }
 
+// TestTheKeyThatSealsIsChosenByName: of the keys before and after a change either seals.
+func TestTheKeyThatSealsIsChosenByName(t *testing.T) {
+	t.Parallel()
+	old, fresh := generate(t), generate(t)
+	both, err := fresh.Before(old)
+	must(t, err)
+	if both.Name() != fresh.Name() || fresh.Name() == old.Name() {
+		t.Errorf("named %s, of %s and %s", both.Name(), fresh.Name(), old.Name())
+	}
+	led, err := both.Led(old.Name())
+	must(t, err)
+	text, err := led.Seal([]byte("text"))
+	must(t, err)
+	if _, err := old.Open(text); err != nil || led.Name() != old.Name() {
+		t.Errorf("sealed with another key than %s: %v", led.Name(), err)
+	}
+	if _, err := fresh.Led(old.Name()); !errors.Is(err, errors.NotFound) {
+		t.Errorf("a key that isn't there: %v", err)
+	}
+	for _, k := range []string{old.Name(), fresh.Name()} {
+		if strings.Contains(k, "age1") || len(k) != 32 {
+			t.Errorf("the name is %q", k)
+		}
+	}
+}
+
 func TestWhatIsSealedIsOpenedByItsKeyAlone(t *testing.T) {
 	t.Parallel()
 	k, other := generate(t), generate(t)

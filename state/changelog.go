@@ -20,9 +20,11 @@ const (
 
 const (
 	// logWrites is how many keys the log of changes writes in a transaction: its number, what was
-	// changed, and the oldest that goes. maxWrites is what is left of it for everything else.
-	logWrites = 3
-	maxWrites = store.MaxWrites - logWrites
+	// changed, and the oldest that goes; sealing says with what key. maxWrites is what is left
+	// for everything else.
+	logWrites  = 3
+	sealWrites = 1
+	maxWrites  = store.MaxWrites - logWrites - sealWrites
 	// maxLoggedFields is how many fields one Logged has. A bundle of many applications makes more.
 	maxLoggedFields = 200
 )

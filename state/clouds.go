@@ -45,15 +45,21 @@ func (c *Controller) ChangeCredentials(ctx context.Context, change func(map[stri
 		if err != nil {
 			return errors.Trace(err)
 		}
-		doc.Credentials, err = c.sealer.Seal(plain)
+		doc.Credentials, doc.SealedWith, err = c.sealer.sealBy(doc.SealedWith, plain)
 		return errors.Annotate(err, "cannot seal the credentials")
 	})
 	return errors.Trace(err)
 }
 
-// SealAnew seals the credentials of the controller with the newest key, if it has any.
+// SealAnew seals the credentials of the controller with the newest key, if it has any,
+// and refuses earlier ones from then on.
 func (c *Controller) SealAnew(ctx context.Context) error {
-	doc, err := c.Identity(ctx)
+	doc, err := c.ChangeIdentity(ctx, func(doc *ControllerDoc) (err error) {
+		if c.sealer.Newest != nil {
+			doc.SealedWith, err = c.sealer.Newest()
+		}
+		return errors.Trace(err)
+	})
 	if err != nil || len(doc.Credentials) == 0 {
 		return errors.Trace(err)
 	}

@@ -34,6 +34,8 @@ type ControllerDoc struct {
 	// model.CloudCredentials by cloud, sealed.
 	Clouds      map[string]model.Cloud `json:"clouds,omitempty"`
 	Credentials []byte                 `json:"credentials,omitempty"`
+	// SealedWith names the key of Credentials, see Sealer.
+	SealedWith string `json:"sealed-with,omitempty"`
 }
 
 // ForModels is the configuration that models in a region are made with.

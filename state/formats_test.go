@@ -17,6 +17,7 @@ import (
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/sealed"
 	"github.com/unitd/unitd/state"
+	"github.com/unitd/unitd/state/statetest"
 	"github.com/unitd/unitd/state/store"
 	"github.com/unitd/unitd/state/store/etcd/etcdtest"
 	"github.com/unitd/unitd/state/store/sqlite"
@@ -120,7 +121,7 @@ func openKeptIn(t *testing.T, engine string) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			c := state.NewController(s, clock.WallClock).WithSealer(state.Sealer{Seal: keys.Seal, Open: keys.Open})
+			c := state.NewController(s, clock.WallClock).WithSealer(statetest.Sealer(keys))
 			m, err := c.Model(t.Context(), "default")
 			if err != nil {
 				t.Fatal(err)

@@ -11,8 +11,30 @@ import (
 
 // Sealer encrypts the content of secrets where it is stored, and decrypts it.
 type Sealer struct {
-	Seal, Open func([]byte) ([]byte, error)
+	// Seal encrypts with the key of that name, and says which one it was: "" is the newest
+	// one, and one is made where there is none. The error is NotFound if this host hasn't
+	// the key of that name. Where the keys have no names, all have the same one.
+	Seal func(plain []byte, key string) (sealed []byte, by string, err error)
+	Open func(sealed []byte) ([]byte, error)
+	// Newest is the name of the key that rotate-secret-key takes into use; one is made
+	// where there is none.
+	Newest func() (string, error)
 }
+
+// sealingKey is where a model says which key its secrets are sealed with. Whoever seals
+// reads it first: rotate-secret-key changes it before it looks for what to seal anew, so
+// that a transaction that has sealed something with the key before, and isn't committed
+// yet, fails then, and is tried again with the new one.
+const sealingKey = "sealing"
+
+// sealingDoc is the document at sealingKey.
+type sealingDoc struct {
+	Key string `json:"key"` // its name, as Sealer has it
+}
+
+// ErrOtherKey is returned for what was to be sealed with another key than what is there
+// already: nobody who has only that one could open it.
+const ErrOtherKey = errors.ConstError("this host has another key for secrets than the one in use: give it the same secret.key or UNITD_SECRET_KEY; if that key is lost, run unitd rotate-secret-key")
 
 // ErrSealed is returned for content that can't be opened: most likely its key
 // was lost. It can be given new content.
@@ -30,16 +52,48 @@ func (t *txn) putSecretContent(id model.SecretID, revision int, content model.Se
 	return t.put(secretContentKey(id, revision), sealed)
 }
 
-// seal encrypts what is to be secret where it is stored; nothing stays nothing.
-func (d docs) seal(b []byte) ([]byte, error) {
+// seal encrypts what is to be secret where it is stored; nothing stays nothing. The
+// error is ErrOtherKey where this host hasn't the key that the model's secrets are sealed
+// with. The model's first secret says which one that is.
+func (t *txn) seal(b []byte) ([]byte, error) {
+	sealer := t.m.sealer
 	switch {
 	case len(b) == 0:
 		return nil, nil
-	case d.m.sealer.Seal == nil:
+	case sealer.Seal == nil:
 		return nil, errors.New("there is no key to seal secrets with")
 	}
-	sealed, err := d.m.sealer.Seal(b)
+	var inUse sealingDoc
+	if _, err := t.find(sealingKey, &inUse); err != nil {
+		return nil, errors.Trace(err)
+	}
+	sealed, by, err := sealer.sealBy(inUse.Key, b)
+	if err == nil && by != inUse.Key {
+		err = t.put(sealingKey, sealingDoc{by})
+	}
 	return sealed, errors.Trace(err)
+}
+
+// sealBy seals with the key in use; "": none is, and whichever it is will be.
+func (s Sealer) sealBy(key string, plain []byte) (sealed []byte, by string, err error) {
+	sealed, by, err = s.Seal(plain, key)
+	if errors.Is(err, errors.NotFound) {
+		err = errors.Trace(ErrOtherKey)
+	}
+	return sealed, by, errors.Trace(err)
+}
+
+// sealFromNow says that this host's newest key is the one in use from now on. What was
+// sealed before is there, or fails.
+func (t *txn) sealFromNow() error {
+	if t.m.sealer.Newest == nil {
+		return nil
+	}
+	key, err := t.m.sealer.Newest()
+	if err != nil {
+		return errors.Trace(err)
+	}
+	return t.put(sealingKey, sealingDoc{key})
 }
 
 // unseal is the other way round. The error is ErrSealed for what can't be opened.

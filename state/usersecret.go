@@ -194,9 +194,10 @@ func (m *Model) removeSecretsOf(ctx context.Context, listed string) error {
 func (m *Model) SealAnew(ctx context.Context) (int, error) {
 	var all []model.SecretInfo
 	var apps []ApplicationDoc
-	// Within an update, for which those wait that are under way, and may have
-	// sealed something with an older key.
 	_, err := m.update(ctx, func(tx *txn) (err error) {
+		if err := tx.sealFromNow(); err != nil {
+			return errors.Trace(err)
+		}
 		if all, err = list[model.SecretInfo](tx.docs, "secret/"); err != nil {
 			return errors.Trace(err)
 		}

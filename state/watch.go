@@ -136,7 +136,7 @@ func (m *Model) change(b store.Batch) Change {
 // has anything to do because of them.
 func tellsOnly(kind string) bool {
 	switch kind {
-	case settledKey, markKey, managerKey, modelConstraintsKey, sshKeysKey, "status", "status-history", "task", "service", objectKind, "containers", questionKind, answerKind, tracedKey, loggedKind, loggedNextKey:
+	case settledKey, markKey, managerKey, modelConstraintsKey, sshKeysKey, "status", "status-history", "task", "service", objectKind, "containers", questionKind, answerKind, tracedKey, loggedKind, loggedNextKey, sealingKey:
 		return true
 	}
 	return false
