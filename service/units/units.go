@@ -42,7 +42,7 @@ func At(file, program, data string, user bool) string {
 			continue
 		case user && line == "WantedBy=multi-user.target":
 			line = "WantedBy=default.target"
-		case key == "ExecStart":
+		case key == "ExecStart", key == "ExecReload":
 			line = strings.Replace(line, Program, quote(program), 1)
 		case key == "Environment" && data != Data:
 			line = `Environment="UNITD_DATA=` + escape(data) + `"`
