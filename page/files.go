@@ -2,10 +2,11 @@ package page
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"embed"
+	"encoding/base64"
 	"encoding/json"
 	"html"
-	"path"
 	"slices"
 
 	"github.com/juju/errors"
@@ -22,31 +23,39 @@ var files embed.FS
 // scripts are the page's, in the order in which they are read.
 var scripts = []string{"text.js", "parts.js", "layout.js", "graph.js", "units.js", "timeline.js", "log.js", "actions.js", "side.js", "main.js"}
 
-// kinds are the files that are served, by how their names end.
-var kinds = map[string]string{".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}
-
-// File is a file of the page and its kind; false: there is none of that name.
-func File(name string) (content []byte, kind string, ok bool) {
-	kind, ok = kinds[path.Ext(name)]
-	if !ok || name != path.Base(name) {
-		return nil, "", false
+// Index is the page in one document, which asks for the model, and the part of a
+// Content-Security-Policy by which it and nothing else runs. With several files, a browser
+// may get some and not others, as when the host's network changes just then. write says
+// whether it has the buttons that change something.
+func Index(write bool) (content []byte, policy string) {
+	content, policy = whole(nil)
+	if write {
+		content = bytes.Replace(content, []byte(`data-write="false"`), []byte(`data-write="true"`), 1)
 	}
-	content, err := files.ReadFile("files/" + name)
-	return content, kind, err == nil
+	return content, policy
 }
 
-// Index is the page, which asks for the files. write says whether it has the buttons that
-// change something.
-func Index(write bool) []byte {
-	var tags bytes.Buffer
+// whole is the page with its style and scripts in it, and with data before these.
+func whole(data []byte) (content []byte, policy string) {
+	var all bytes.Buffer
+	all.Write(data)
+	script := "script-src"
 	for _, name := range scripts {
-		tags.WriteString(`<script src="/files/` + name + `"></script>` + "\n")
+		text := "\n" + string(read(name))
+		script += " " + byHash(text)
+		all.WriteString("<script>" + text + "</script>\n")
 	}
-	b := bytes.Replace(read("index.html"), []byte("<!--scripts-->\n"), tags.Bytes(), 1)
-	if write {
-		b = bytes.Replace(b, []byte(`data-write="false"`), []byte(`data-write="true"`), 1)
-	}
-	return b
+	style := "\n" + string(read("page.css"))
+	b := read("index.html")
+	b = bytes.Replace(b, []byte("<!--style-->"), []byte("<style>"+style+"</style>"), 1)
+	b = bytes.Replace(b, []byte("<!--scripts-->\n"), all.Bytes(), 1)
+	return b, script + "; style-src " + byHash(style)
+}
+
+// byHash lets a browser run what is in the page if it is this.
+func byHash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
 // World is a model in a page that is a file: the page as it was at one moment.
@@ -77,21 +86,10 @@ func Static(title string, worlds []World) ([]byte, error) {
 	if err != nil {
 		return nil, errors.Trace(err)
 	}
-	var all bytes.Buffer
-	all.WriteString(`<script type="application/json" id="data">`)
-	all.Write(data)
-	all.WriteString("</script>\n")
-	for _, name := range scripts {
-		all.WriteString("<script>\n")
-		all.Write(read(name))
-		all.WriteString("</script>\n")
-	}
-	b := read("index.html")
-	from, to := bytes.Index(b, []byte("<!--style-->")), bytes.Index(b, []byte("<!--/style-->"))
-	policy := `<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:">` + "\n"
-	b = slices.Concat(b[:from], []byte(policy+"<style>\n"), read("page.css"), []byte("</style>"), b[to:])
-	b = bytes.Replace(b, []byte("<title>unitd</title>"), []byte("<title>"+html.EscapeString(title)+"</title>"), 1)
-	return bytes.Replace(b, []byte("<!--scripts-->\n"), all.Bytes(), 1), nil
+	content, policy := whole(slices.Concat([]byte(`<script type="application/json" id="data">`), data, []byte("</script>\n")))
+	meta := `<meta http-equiv="Content-Security-Policy" content="default-src 'none'; ` + policy + `; img-src data:">` + "\n"
+	content = bytes.Replace(content, []byte("<style>"), []byte(meta+"<style>"), 1)
+	return bytes.Replace(content, []byte("<title>unitd</title>"), []byte("<title>"+html.EscapeString(title)+"</title>"), 1), nil
 }
 
 // read is a file that is known to be there.

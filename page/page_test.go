@@ -1,8 +1,11 @@
 package page_test
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -235,26 +238,26 @@ func TestAPageInAFileHoldsAllOfItself(t *testing.T) {
 	}
 }
 
-func TestTheLivePageNamesFilesThatAreThere(t *testing.T) {
+// TestTheLivePageIsOneDocument: a browser that has the page has all of it, and runs what is
+// in it and nothing else.
+func TestTheLivePageIsOneDocument(t *testing.T) {
 	t.Parallel()
-	index := string(page.Index(false))
-	if strings.Contains(index, `data-write="true"`) || !strings.Contains(string(page.Index(true)), `data-write="true"`) {
+	b, policy := page.Index(false)
+	index := string(b)
+	if writes, _ := page.Index(true); strings.Contains(index, `data-write="true"`) || !strings.Contains(string(writes), `data-write="true"`) {
 		t.Error("whether it changes something isn't as it was asked for")
 	}
-	named := 0
-	for _, rest := range strings.Split(index, `="/files/`)[1:] {
-		name, _, _ := strings.Cut(rest, `"`)
-		if content, kind, ok := page.File(name); !ok || len(content) == 0 || kind == "" {
-			t.Errorf("%s isn't there", name)
-		}
-		named++
+	if strings.Contains(index, "<!--") || strings.Contains(index, " src=") || strings.Contains(index, `rel="stylesheet"`) || strings.Contains(policy, "unsafe") {
+		t.Errorf("it isn't whole, or its policy is %s", policy)
 	}
-	if named < 5 {
-		t.Errorf("it names %d files", named)
-	}
-	for _, name := range []string{"index.html", "../doc.go", "files/text.js", "none.js", ""} {
-		if _, _, ok := page.File(name); ok {
-			t.Errorf("%q is served", name)
+	inside := regexp.MustCompile(`(?s)<(script|style)>(.*?)</(?:script|style)>`).FindAllStringSubmatch(index, -1)
+	for _, m := range inside {
+		sum := sha256.Sum256([]byte(m[2]))
+		if !strings.Contains(policy, "'sha256-"+base64.StdEncoding.EncodeToString(sum[:])+"'") {
+			t.Errorf("a browser wouldn't take a %s: %.60q", m[1], m[2])
 		}
+	}
+	if want := strings.Count(policy, "'sha256-"); len(inside) != want || want < 6 {
+		t.Errorf("it has %d scripts and styles, and its policy lets %d through", len(inside), want)
 	}
 }

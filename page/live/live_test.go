@@ -236,10 +236,9 @@ func TestOnlyThePageItselfMayAsk(t *testing.T) {
 		want               int
 	}{
 		"the page":                       {"GET", "/", "", nil, 200},
-		"a file":                         {"GET", "/files/main.js", "", nil, 200},
 		"no such file":                   {"GET", "/files/index.html", "", nil, 404},
 		"the page has no secret":         {"GET", "/", "", without, 200},
-		"nor has a file":                 {"GET", "/files/main.js", "", without, 200},
+		"anything else without a token":  {"GET", "/files/index.html", "", without, 401},
 		"events without a token":         {"GET", "/events", "", without, 401},
 		"a unit without a token":         {"GET", "/unit?name=shop/0&token=" + token, "", without, 401},
 		"a run without a token":          {"GET", "/run?unit=shop/0&run=1&outcome=committed", "", without, 401},

@@ -36,7 +36,6 @@ type Server struct {
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", s.index)
-	mux.HandleFunc("GET /files/{name}", s.file)
 	mux.HandleFunc("GET /events", s.events)
 	mux.HandleFunc("GET /unit", s.unit)
 	mux.HandleFunc("GET /run", s.run)
@@ -47,12 +46,15 @@ func (s *Server) Handler() http.Handler {
 	return s.guarded(mux)
 }
 
-// guarded lets through who asks for what has no secret in it, the page itself, and who knows
+// policy is what a browser may do with what it gets; the page says which scripts it may run.
+const policy = "default-src 'none'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+// guarded lets through who asks for the page itself, which has no secret in it, and who knows
 // the token. A browser gets the token by the part of the address that it sends to nobody, and
 // keeps it for pages of this very port.
 func (s *Server) guarded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+		w.Header().Set("Content-Security-Policy", policy)
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		w.Header().Set("Referrer-Policy", "no-referrer")
 		w.Header().Set("Cache-Control", "no-store")
@@ -60,7 +62,7 @@ func (s *Server) guarded(next http.Handler) http.Handler {
 			http.Error(w, "this page is served on loopback only", http.StatusForbidden)
 			return
 		}
-		open := r.Method == http.MethodGet && (r.URL.Path == "/" || strings.HasPrefix(r.URL.Path, "/files/"))
+		open := r.Method == http.MethodGet && r.URL.Path == "/"
 		if token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); !open && (!ok || !s.knows(token)) {
 			http.Error(w, "the token is missing or wrong: open the address that unitd has printed", http.StatusUnauthorized)
 			return
@@ -89,17 +91,9 @@ func isLoopback(host string) bool {
 }
 
 func (s *Server) index(w http.ResponseWriter, _ *http.Request) {
+	content, own := page.Index(s.Do != nil)
+	w.Header().Set("Content-Security-Policy", policy+"; "+own)
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_, _ = w.Write(page.Index(s.Do != nil))
-}
-
-func (s *Server) file(w http.ResponseWriter, r *http.Request) {
-	content, kind, ok := page.File(r.PathValue("name"))
-	if !ok {
-		http.NotFound(w, r)
-		return
-	}
-	w.Header().Set("Content-Type", kind)
 	_, _ = w.Write(content)
 }
 
