@@ -98,9 +98,8 @@ func isService(pid int) bool {
 // replaceEvery is how often replace looks whether hooks run.
 const replaceEvery = 200 * time.Millisecond
 
-// running is a unit that runs a hook, or a task, as the store says; empty: there is none.
-// Of hooks that run for less than a second the store isn't told: one of these is ended with
-// the agent, and run again by the next.
+// running is a unit that runs a hook, or a task, as the agent says; empty: there is none.
+// A hook that begins just then is ended with the agent, and run again by the next.
 func (h *Host) running() (model.UnitName, error) {
 	c, err := h.Open()
 	if err != nil {
@@ -111,7 +110,7 @@ func (h *Host) running() (model.UnitName, error) {
 		return "", errors.Trace(err)
 	}
 	for _, info := range infos {
-		s, err := c.Open(info).Status(h.ctx)
+		s, err := h.See(c.Open(info))
 		if errors.Is(err, errors.NotFound) {
 			continue
 		}

@@ -68,7 +68,7 @@ func newUpgraded(t *testing.T) *upgraded {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		for n := range 200 { // whatever hook still waits
+		for n := range 1000 { // whatever hook still waits
 			u.goOn(n)
 		}
 		_, _ = u.command("unitd", "shutdown")
@@ -218,23 +218,30 @@ func TestHostAnAgentIsKilledWhileItIsUpgraded(t *testing.T) {
 			}
 			u.hasEnded()
 		}
-		u.goOn(n)
-		for {
-			out, err := u.command("unitd", "wait", "--timeout", "300s")
-			if err == nil {
-				break
-			}
-			if !strings.Contains(out, "hook failed") {
-				t.Fatalf("wait: %s", out)
-			}
-			u.must("unitd", "resolved", "waits/0")
+		u.commitsOnce(n, killed)
+	}
+}
+
+// commitsOnce lets the hook of that number go on, with the next agent if the one before was
+// killed: it commits once, and begins again at most then.
+func (u *upgraded) commitsOnce(n int, killed bool) {
+	u.t.Helper()
+	u.goOn(n)
+	for {
+		out, err := u.command("unitd", "wait", "--timeout", "300s")
+		if err == nil {
+			break
 		}
-		if got, want := u.state(), fmt.Sprintf("after: \"%d\" committed: \"%d\" \"n\": \"%d\"", n, n, n); got != want {
-			t.Fatalf("the hook wrote %s, not %s", got, want)
+		if !strings.Contains(out, "hook failed") {
+			u.t.Fatalf("wait: %s", out)
 		}
-		if begun := u.begun(n); begun > 2 || !killed && begun != 1 {
-			t.Errorf("the hook of %d began %d times", n, begun)
-		}
+		u.must("unitd", "resolved", "waits/0")
+	}
+	if got, want := u.state(), fmt.Sprintf("after: \"%d\" committed: \"%d\" \"n\": \"%d\"", n, n, n); got != want {
+		u.t.Fatalf("the hook wrote %s, not %s", got, want)
+	}
+	if begun := u.begun(n); begun > 2 || !killed && begun != 1 {
+		u.t.Errorf("the hook of %d began %d times", n, begun)
 	}
 }
 

@@ -1,0 +1,115 @@
+package main_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// The commits whose agents are upgraded to this program.
+const (
+	// firstHandingOver is the first one that hands over in the form of today.
+	firstHandingOver = "fbaa2384c69172c19940a642db6fecaa9cc49cd6"
+	// lastWithout is the last one that doesn't know --upgrade.
+	lastWithout = "a58c63d8f7e68e2d146693adb4078e29d96b1efe"
+)
+
+// builtAt builds the two programs as they were at a commit. Where the history isn't there, as
+// in a clone of the newest commit alone, the test is skipped.
+func builtAt(t *testing.T, commit string) (dir string) {
+	t.Helper()
+	if os.Getenv("UNITD_TEST_LONG") == "" {
+		t.Skip("only with UNITD_TEST_LONG=1: it builds an earlier unitd")
+	}
+	if err := exec.Command("git", "cat-file", "-e", commit+"^{commit}").Run(); err != nil {
+		t.Skipf("the history of the repository isn't here: commit %s", commit)
+	}
+	dir = t.TempDir()
+	script := `set -e; git -C "$(git rev-parse --show-toplevel)" archive "$1" | tar -x -C "$2"; cd "$2"
+for p in unitd hooktool; do CGO_ENABLED=0 go build -buildvcs=false -ldflags='-s -w' -o "bin/$p" ./cmd/$p; done
+mv bin/hooktool bin/unitd-hooktool`
+	if out, err := exec.Command("sh", "-c", script, "sh", commit, dir).CombinedOutput(); err != nil {
+		t.Fatalf("building commit %s: %v: %s", commit, err, out)
+	}
+	return filepath.Join(dir, "bin")
+}
+
+// TestHostAnAgentOfTheFirstCommitThatHandsOverIsUpgraded: its hook runs on, in the same
+// process, and commits once.
+func TestHostAnAgentOfTheFirstCommitThatHandsOverIsUpgraded(t *testing.T) {
+	t.Parallel()
+	former := builtAt(t, firstHandingOver)
+	u := newUpgraded(t)
+	u.agentOf(former)
+	pid := u.agent()
+	u.must("unitd", "config", "waits", "n=1")
+	u.begins(1)
+	u.must("unitd", "agent", "--upgrade")
+	if exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid)); err != nil || exe != filepath.Join(u.programs, "unitd") || u.agent() != pid {
+		t.Errorf("the agent is process %d, and %d runs %s (%v)", u.agent(), pid, exe, err)
+	}
+	u.goOn(1)
+	u.must("unitd", "wait", "--timeout", "300s")
+	if got := u.state(); got != `after: "1" committed: "1" "n": "1"` || u.begun(1) != 1 {
+		t.Errorf("it began %d times, and wrote %s", u.begun(1), got)
+	}
+}
+
+// TestHostAnAgentThatCannotHandOverIsDrained: the upgrade waits for its hook, as long as it
+// may, and then another agent takes its place.
+func TestHostAnAgentThatCannotHandOverIsDrained(t *testing.T) {
+	t.Parallel()
+	former := builtAt(t, lastWithout)
+	u := newUpgraded(t)
+	u.agentOf(former)
+	pid := u.agent()
+	u.must("unitd", "config", "waits", "n=1")
+	u.begins(1)
+	if out, err := u.command("unitd", "agent", "--upgrade", "--timeout", "2s"); err == nil || u.agent() != pid {
+		t.Fatalf("it didn't wait for the hook: process %d is now %d: %s", pid, u.agent(), out)
+	}
+	done := make(chan error, 1)
+	go func() {
+		out, err := u.command("unitd", "agent", "--upgrade")
+		if err != nil {
+			err = fmt.Errorf("%w: %s", err, out)
+		}
+		done <- err
+	}()
+	u.goOn(1)
+	select {
+	case err := <-done:
+		if err != nil {
+			t.Fatal(err)
+		}
+	case <-time.After(2 * time.Minute):
+		t.Fatal("the agent isn't drained")
+	}
+	exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", u.agent()))
+	if err != nil || exe != filepath.Join(u.programs, "unitd") {
+		t.Errorf("the agent runs %s (%v)", exe, err)
+	}
+	u.must("unitd", "wait", "--timeout", "300s")
+	if got := u.state(); got != `after: "1" committed: "1" "n": "1"` || u.begun(1) != 1 {
+		t.Errorf("it began %d times, and wrote %s", u.begun(1), got)
+	}
+	if out := u.must("unitd", "history", "waits/0"); strings.Contains(out, "interrupted") {
+		t.Errorf("history: %s", out)
+	}
+}
+
+// agentOf has the program of a directory be the agent, in place of the one that runs.
+func (u *upgraded) agentOf(dir string) {
+	u.t.Helper()
+	u.must("unitd", "shutdown")
+	// Any command that gives the agent work begins one.
+	u.must(filepath.Join(dir, "unitd"), "config", "waits", "n=0")
+	u.must("unitd", "wait", "--timeout", "300s")
+	if exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", u.agent())); err != nil || exe != filepath.Join(dir, "unitd") {
+		u.t.Fatalf("the agent runs %s (%v), not that of %s", exe, err, dir)
+	}
+}
