@@ -156,7 +156,7 @@ var everywhere = []string{"pattern"}
 
 // outside is all that a pure room may import from outside the module.
 var outside = []string{
-	"bytes", "cmp", "embed", "encoding/binary", "encoding/json", "fmt", "hash/fnv", "html", "iter", "maps", "math", "math/big", "net/netip", "net/url", "path", "reflect", "regexp", "slices", "strconv", "strings", "time", "unicode", "unicode/utf8",
+	"bytes", "cmp", "crypto/sha256", "embed", "encoding/base64", "encoding/binary", "encoding/json", "fmt", "hash/fnv", "html", "iter", "maps", "math", "math/big", "net/netip", "net/url", "path", "reflect", "regexp", "slices", "strconv", "strings", "time", "unicode", "unicode/utf8",
 	"github.com/juju/errors", "gopkg.in/yaml.v3",
 }
 
