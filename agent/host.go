@@ -46,6 +46,7 @@ type Host struct {
 	store      store.Store
 	controller *state.Controller
 	clock      clock.Clock // the store's
+	former     formerStore
 }
 
 // New is for a command that was called by that name, and that tells people of what

@@ -119,7 +119,7 @@ func (h *Host) findStore(dir string, c clock.Clock) (s store.Store, keys string,
 		if err != nil {
 			return nil, "", err
 		}
-		o.Log, o.Former = h.ownLog(), state.FormerAgents
+		o.Log, o.Former = h.ownLog(), func(r store.Reader) error { return h.former.found(state.FormerAgents(r)) }
 		s, err := etcd.Open(h.ctx, o)
 		if err != nil {
 			return nil, "", errors.Trace(err)
@@ -133,7 +133,7 @@ func (h *Host) findStore(dir string, c clock.Clock) (s store.Store, keys string,
 			return nil, "", err
 		}
 	}
-	db, err := sqlite.Open(path, sqlite.Options{Log: h.ownLog(), Clock: c, Former: func() error { return formerAgent(filepath.Dir(path)) }})
+	db, err := sqlite.Open(path, sqlite.Options{Log: h.ownLog(), Clock: c, Former: func() error { return h.former.found(formerAgent(filepath.Dir(path))) }})
 	if err != nil {
 		return nil, "", errors.Trace(err)
 	}

@@ -25,9 +25,9 @@ type storeVerbs struct{ base }
 func (a storeVerbs) storeCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "store",
-		Short:   "Check the store for damage, and recover what can be read",
+		Short:   "Check the store for damage, recover what can be read, and upgrade it",
 		Long:    `Look after the store that has the models.`,
-		Example: "  unitd store check\n  unitd store check --repair",
+		Example: "  unitd store check\n  unitd store check --repair\n  unitd store upgrade --dry-run",
 		Args:    Args(0, 0, ""),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -54,7 +54,7 @@ is in place of damaged documents. The store isn't changed.`,
 	}
 	check.Flags().BoolVar(&repair, "repair", false, "write what can be read of each model to a file")
 	check.Flags().StringVar(&to, "to", "", `the directory for those files, instead of "repaired" in the data directory`)
-	cmd.AddCommand(check)
+	cmd.AddCommand(check, a.storeUpgradeCmd())
 	return cmd
 }
 

@@ -11,6 +11,8 @@ import (
 
 	_ "modernc.org/sqlite"
 
+	"github.com/unitd/unitd/state/store/etcd"
+	"github.com/unitd/unitd/state/store/etcd/etcdtest"
 	"github.com/unitd/unitd/state/store/sqlite"
 )
 
@@ -27,8 +29,8 @@ func TestAFormerStoreIsLeftAsItIsWhileAnAgentWorksOnIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	format := formerStore(t, filepath.Join(data, "store.db"))
-	status := func() (string, error) {
-		cmd := exec.Command(filepath.Join(bin, "unitd"), "status")
+	command := func(args ...string) (string, error) {
+		cmd := exec.Command(filepath.Join(bin, "unitd"), args...)
 		cmd.Env = append(os.Environ(), "UNITD_DATA="+data)
 		out, err := cmd.CombinedOutput()
 		return string(out), err
@@ -45,16 +47,54 @@ func TestAFormerStoreIsLeftAsItIsWhileAnAgentWorksOnIt(t *testing.T) {
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
 		t.Fatal(err)
 	}
-	out, err := status()
+	out, err := command("status")
 	if err == nil || !strings.Contains(out, `an agent of an earlier unitd (process 1) works on it: "unitd shutdown" ends that one`) || strings.Count(out, "\n") != 1 {
 		t.Errorf("with that agent: %v, %s", err, out)
+	}
+	for _, args := range [][]string{{"store", "upgrade"}, {"store", "upgrade", "--dry-run"}} {
+		if out, err := command(args...); err == nil || !strings.Contains(out, "(process 1) works on it") || strings.Count(out, "\n") != 1 {
+			t.Errorf("%q with that agent: %v, %s", args, err, out)
+		}
 	}
 	if got := format(); got != 1 {
 		t.Errorf("it has the format %d by now", got)
 	}
 	lock.Close()
-	if out, err := status(); err != nil || format() <= 1 {
+	if out, err := command("store", "upgrade", "--dry-run"); err != nil || !strings.HasSuffix(out, "can be upgraded: no agent of an earlier unitd works on it\n") || format() != 1 {
+		t.Errorf("looking once it has ended: %v, format %d, %s", err, format(), out)
+	}
+	if out, err := command("store", "upgrade"); err != nil || !strings.HasPrefix(out, "Upgraded the store to format ") || format() <= 1 {
 		t.Errorf("once it has ended: %v, format %d, %s", err, format(), out)
+	}
+	if out, err := command("store", "upgrade"); err != nil || !strings.HasPrefix(out, "The store has the format of this unitd") {
+		t.Errorf("again: %v, %s", err, out)
+	}
+}
+
+// TestHostAFormerStoreInEtcdIsUpgraded: to look leaves it as it is.
+func TestHostAFormerStoreInEtcdIsUpgraded(t *testing.T) {
+	t.Parallel()
+	bin, err := programs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open("../../state/testdata/formats/2.etcd.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	url := etcdtest.URL(t)
+	etcdtest.Load(t, url, f)
+	data := filepath.Join(t.TempDir(), "data")
+	for _, step := range []struct{ args, want string }{
+		{"--dry-run", "can be upgraded"}, {"--dry-run", "can be upgraded"},
+		{"", "Upgraded the store to format " + etcd.Format}, {"--dry-run", "The store has the format of this unitd"},
+	} {
+		cmd := exec.Command(filepath.Join(bin, "unitd"), append([]string{"store", "upgrade", "--store", url}, strings.Fields(step.args)...)...)
+		cmd.Env = append(os.Environ(), "UNITD_DATA="+data)
+		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), step.want) {
+			t.Errorf("upgrade %s: %v, %s", step.args, err, out)
+		}
 	}
 }
 

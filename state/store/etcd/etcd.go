@@ -37,13 +37,13 @@ const (
 	// often, in revisions, what is older is dropped.
 	keepRevisions = 100_000
 	trimEvery     = 1_000
-
-	// format is the layout of keys that this program writes. It reads former ones: in
-	// format 1 no document has a checksum, see package state, and up to format 2 each
-	// status of a history is a document, and relations count their units. What this
-	// package does with keys is the same in all of them.
-	format = "3"
 )
+
+// Format is the layout of keys that this program writes. It reads former ones: in
+// format 1 no document has a checksum, see package state, and up to format 2 each
+// status of a history is a document, and relations count their units. What this
+// package does with keys is the same in all of them.
+const Format = "3"
 
 // Options say where the store is. Endpoints and Prefix are needed.
 type Options struct {
@@ -154,7 +154,7 @@ func (s *Store) settle(ctx context.Context) error {
 	was := int64(0)
 	if len(resp.Kvs) > 0 {
 		switch got := string(resp.Kvs[0].Value); got {
-		case format:
+		case Format:
 			return nil
 		case "1", "2":
 			if was = resp.Kvs[0].ModRevision; s.former != nil {
@@ -163,11 +163,11 @@ func (s *Store) settle(ctx context.Context) error {
 				}
 			}
 		default:
-			return errors.NewNotValid(nil, "the store "+s.prefix+" was made by a newer unitd (format "+got+", this one knows "+format+")")
+			return errors.NewNotValid(nil, "the store "+s.prefix+" was made by a newer unitd (format "+got+", this one knows "+Format+")")
 		}
 	}
 	_, err = requestFor(ctx, s, connecting, func(ctx context.Context) (*clientv3.TxnResponse, error) {
-		return s.client.Txn(ctx).If(clientv3.Compare(clientv3.ModRevision(key), "=", was)).Then(clientv3.OpPut(key, format)).Commit()
+		return s.client.Txn(ctx).If(clientv3.Compare(clientv3.ModRevision(key), "=", was)).Then(clientv3.OpPut(key, Format)).Commit()
 	})
 	if was > 0 && errors.Is(err, errors.Unauthorized) {
 		return errors.NewNotValid(nil, "the store "+s.prefix+" has a former format, and this user may not give it that of this unitd: "+

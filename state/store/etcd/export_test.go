@@ -9,8 +9,8 @@ func SetFormat(ctx context.Context, s *Store, format string) {
 	}
 }
 
-// Format is the layout that a store has.
-func Format(ctx context.Context, s *Store) string {
+// FormatOf is the layout that a store has.
+func FormatOf(ctx context.Context, s *Store) string {
 	resp, err := s.client.Get(ctx, s.prefix+"format")
 	if err != nil || len(resp.Kvs) != 1 {
 		panic(err)

@@ -245,10 +245,10 @@ func TestAStoreOfAFormerFormatGetsTheNumberOfThisOne(t *testing.T) {
 		if _, err := etcd.Open(t.Context(), o); !errors.Is(err, refusal) {
 			t.Errorf("it is opened though that was refused: %v", err)
 		}
-		if got := etcd.Format(t.Context(), s); got != former {
+		if got := etcd.FormatOf(t.Context(), s); got != former {
 			t.Errorf("the format is %s, want %s", got, former)
 		}
-		if got := etcd.Format(t.Context(), open(t, url)); got != "3" {
+		if got := etcd.FormatOf(t.Context(), open(t, url)); got != "3" {
 			t.Errorf("the format is %s", got)
 		}
 	}

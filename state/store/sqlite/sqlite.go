@@ -18,11 +18,11 @@ import (
 	"github.com/unitd/unitd/state/store"
 )
 
-// schemaVersion is kept in the file's user_version: the format of the store. In
+// Format is the format of the store that this program writes. It is kept in the file's user_version. In
 // format 1 no document has a checksum, see package state, and there is no boot. In
 // format 2 each status of a history is a document, and relations count their units;
 // the tables are the same.
-const schemaVersion = 3
+const Format = 3
 
 const schema = `
 CREATE TABLE kv (key TEXT PRIMARY KEY, value BLOB NOT NULL, rev INTEGER NOT NULL, created INTEGER NOT NULL, lease INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID;
@@ -157,7 +157,7 @@ func (s *Store) settled() bool {
 	}
 	var version int
 	var journal, boot string
-	return found("PRAGMA user_version", &version) && version == schemaVersion &&
+	return found("PRAGMA user_version", &version) && version == Format &&
 		found("PRAGMA journal_mode", &journal) && journal == "wal" &&
 		found("SELECT id FROM boot", &boot) && s.time.ofBoot(boot)
 }

@@ -90,8 +90,8 @@ func (w *writer) refuse(ctx context.Context) error {
 	if err := w.conn.QueryRowContext(ctx, query).Scan(&version, &tables); err != nil {
 		return notADatabase(err)
 	}
-	if version > schemaVersion {
-		return errors.NewNotValid(nil, fmt.Sprintf("the store was made by a newer unitd (format %d, this one knows %d)", version, schemaVersion))
+	if version > Format {
+		return errors.NewNotValid(nil, fmt.Sprintf("the store was made by a newer unitd (format %d, this one knows %d)", version, Format))
 	}
 	if version == 0 && tables > 0 {
 		return errors.NewNotValid(nil, notOurs)
@@ -132,7 +132,7 @@ func busy(err error) bool {
 // number of this one, so that no older program writes to it any more.
 func (w *writer) migrate(ctx context.Context, former func() error) error {
 	version, err := w.version(ctx)
-	if err != nil || version == schemaVersion {
+	if err != nil || version == Format {
 		return notADatabase(err)
 	}
 	if err := w.patiently(ctx, "BEGIN IMMEDIATE"); err != nil {
@@ -140,7 +140,7 @@ func (w *writer) migrate(ctx context.Context, former func() error) error {
 	}
 	defer func() { _, _ = w.conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK") }()
 	// Another process may have been faster.
-	if version, err = w.version(ctx); err != nil || version == schemaVersion {
+	if version, err = w.version(ctx); err != nil || version == Format {
 		return errors.Trace(err)
 	}
 	tables := schema
@@ -155,7 +155,7 @@ func (w *writer) migrate(ctx context.Context, former func() error) error {
 			return errors.Trace(err)
 		}
 	}
-	_, err = w.conn.ExecContext(ctx, tables+fmt.Sprintf("PRAGMA user_version = %d; COMMIT", schemaVersion))
+	_, err = w.conn.ExecContext(ctx, tables+fmt.Sprintf("PRAGMA user_version = %d; COMMIT", Format))
 	return notADatabase(err)
 }
 
