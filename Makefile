@@ -29,7 +29,7 @@ STAMP = -X github.com/unitd/unitd/agent.built=$(VERSION)
 # The linker writes a program through a mapping, a page at a time, and the system's
 # cache of the file stays in as many pieces; written at once it's in large ones. A
 # start then has fewer of them to map, and takes a tenth to a third less.
-AT_ONCE = dd if=$(1) of=$(1).new bs=268435456 2>/dev/null && chmod 755 $(1).new && mv -f $(1).new $(1)
+AT_ONCE = { dd if=$(1) of=$(1).new bs=268435456 2>/dev/null && chmod 755 $(1).new && mv -f $(1).new $(1); } || { rm -f $(1).new; echo 'cannot write $(1).new: is the disk full?' >&2; exit 1; }
 build: ## the two programs, in bin/
 	CGO_ENABLED=0 $(GO) build -ldflags='$(STAMP)' -o bin/unitd ./cmd/unitd
 	@$(call AT_ONCE,bin/unitd)

@@ -46,6 +46,7 @@ type Host struct {
 	store      store.Store
 	controller *state.Controller
 	clock      clock.Clock // the store's
+	keys       string      // the directory with the keys of its secrets
 	former     formerStore
 }
 
@@ -128,6 +129,7 @@ func (h *Host) Open() (*state.Controller, error) {
 	if err != nil {
 		return nil, err
 	}
+	h.keys = keys
 	seen := s
 	if h.between != nil {
 		seen = h.between(s)

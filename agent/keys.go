@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"sync"
@@ -83,7 +84,7 @@ func Sealer(dir string) state.Sealer {
 	}
 	return state.Sealer{
 		Seal: func(plain []byte, key string) ([]byte, string, error) {
-			if key != "" && !hasSecretKeys(dir) {
+			if key != "" && !had && !hasSecretKeys(dir) {
 				return nil, "", errors.NotFoundf("key for secrets") // nor is one made that is of no use
 			}
 			// The newest key, also if it is newer than this process.
@@ -104,7 +105,20 @@ func Sealer(dir string) state.Sealer {
 			}
 			return k.Name(), nil
 		},
+		Opener: func(text []byte) (string, error) {
+			if !had && !hasSecretKeys(dir) {
+				return "", errors.Trace(sealed.ErrWrongKey)
+			}
+			k, err := keys(true)
+			if err != nil {
+				return "", errors.Trace(err)
+			}
+			return k.Opener(text)
+		},
 		Open: func(text []byte) ([]byte, error) {
+			if !had && !hasSecretKeys(dir) {
+				return nil, errors.Trace(sealed.ErrWrongKey)
+			}
 			k, err := keys(false)
 			if err != nil {
 				return nil, errors.Trace(err)
@@ -122,51 +136,79 @@ func Sealer(dir string) state.Sealer {
 }
 
 // RotateSecretKey seals the secrets of all models with a new key, and says how many
-// revisions that were.
-func (h *Host) RotateSecretKey() (total int, err error) {
+// revisions that were. With lost, what can't be opened is named, and left as it is; else that
+// is an error, and so is it, before anything is changed, if this host hasn't the key in use.
+func (h *Host) RotateSecretKey(lost bool) (total int, err error) {
 	c, err := h.Open()
 	if err != nil {
 		return total, err
-	}
-	dir, err := DataDir()
-	if err != nil {
-		return total, err
-	}
-	given, err := givenKeys()
-	if err != nil {
-		return total, err
-	}
-	inFile := given == nil
-	if inFile {
-		unlock, err := lockSecretKey(dir)
-		if err != nil {
-			return total, err
-		}
-		defer unlock()
-		if err := addSecretKey(dir); err != nil {
-			return total, err
-		}
-	}
-	if err := c.SealAnew(h.ctx); err != nil {
-		return total, errors.Annotate(err, "cannot seal the credentials of the controller anew: the old key is kept, run this again")
 	}
 	infos, err := c.Models(h.ctx)
 	if err != nil {
 		return total, err
 	}
-	for _, info := range infos {
-		n, err := c.Open(info).SealAnew(h.ctx)
-		if err != nil {
-			return total, errors.Annotatef(err, "cannot seal the secrets of model %q anew: the old key is kept, run this again", info.Name)
-		}
-		total += n
-	}
-	if inFile {
-		if err := dropOldSecretKeys(dir); err != nil {
+	if !lost {
+		if err := hasKeys(h.ctx, c, infos); err != nil {
 			return total, err
 		}
 	}
-	return total, nil
+	given, err := givenKeys()
+	if err != nil {
+		return total, err
+	}
+	if given == nil {
+		unlock, err := lockSecretKey(h.keys)
+		if err != nil {
+			return total, err
+		}
+		defer unlock()
+		if err := addSecretKey(h.keys); err != nil {
+			return total, err
+		}
+	}
+	total, closed, err := h.sealAnew(c, infos, lost)
+	if err != nil || given != nil || closed {
+		return total, err
+	}
+	return total, dropOldSecretKeys(h.keys)
+}
+
+// hasKeys is the error if this host hasn't the keys that are in use.
+func hasKeys(ctx context.Context, c *state.Controller, infos []state.ModelInfo) error {
+	if err := c.HasKey(ctx); err != nil {
+		return errors.Annotate(err, "cannot change the key of the controller")
+	}
+	for _, info := range infos {
+		if err := c.Open(info).HasKey(ctx); err != nil {
+			return errors.Annotatef(err, "cannot change the key of model %q", info.Name)
+		}
+	}
+	return nil
+}
+
+// sealAnew takes the newest key into use everywhere, and then seals all with it. closed says
+// that something couldn't be opened. Whatever fails, the others have their turn.
+func (h *Host) sealAnew(c *state.Controller, infos []state.ModelInfo, lost bool) (total int, closed bool, err error) {
+	failed := func(one error, format string, args ...any) {
+		switch {
+		case one == nil || errors.Is(one, errors.NotFound): // or a model that is gone
+		case lost && errors.Is(one, state.ErrSealed):
+			closed = true
+			h.Note("%v: give it new content, or remove it", one)
+		case err == nil:
+			err = errors.Annotatef(one, format, args...)
+		}
+	}
+	failed(c.SealAnew(h.ctx, lost), "cannot seal the credentials of the controller anew: the old key is kept, run this again")
+	for _, info := range infos {
+		failed(c.Open(info).UseNewestKey(h.ctx), "cannot change the key of model %q: the old key is kept, run this again", info.Name)
+	}
+	for _, info := range infos {
+		n, one := c.Open(info).SealAnew(h.ctx)
+		failed(one, "cannot seal the secrets of model %q anew: the old key is kept, run this again", info.Name)
+		total += n
+	}
+	return total, closed, err
 }
 
 // lockSecretKey has one rotate-secret-key run at a time: of two that add a key at

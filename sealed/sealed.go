@@ -147,6 +147,17 @@ func (k *Keys) Led(by string) (*Keys, error) {
 	return nil, errors.NotFoundf("key %q for secrets", by)
 }
 
+// Opener is the name of the key that opens what was sealed. The error is ErrWrongKey where no
+// key fits.
+func (k *Keys) Opener(sealed []byte) (string, error) {
+	for _, id := range k.identities {
+		if _, err := age.Decrypt(bytes.NewReader(sealed), id); err == nil {
+			return name(id), nil
+		}
+	}
+	return "", errors.WithType(ErrWrongKey, ErrWrongKey)
+}
+
 // Newest are the keys without all but the first.
 func (k *Keys) Newest() (*Keys, error) {
 	return Parse(k.identities[0].(*age.X25519Identity).String() + "\n")

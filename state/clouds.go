@@ -51,17 +51,41 @@ func (c *Controller) ChangeCredentials(ctx context.Context, change func(map[stri
 	return errors.Trace(err)
 }
 
-// SealAnew seals the credentials of the controller with the newest key, if it has any,
-// and refuses earlier ones from then on.
-func (c *Controller) SealAnew(ctx context.Context) error {
-	doc, err := c.ChangeIdentity(ctx, func(doc *ControllerDoc) (err error) {
-		if c.sealer.Newest != nil {
-			doc.SealedWith, err = c.sealer.Newest()
-		}
-		return errors.Trace(err)
-	})
-	if err != nil || len(doc.Credentials) == 0 {
+// HasKey is ErrOtherKey if this host hasn't the key that the controller's credentials are
+// sealed with.
+func (c *Controller) HasKey(ctx context.Context) error {
+	doc, err := c.Recorded(ctx)
+	if err != nil || doc.SealedWith == "" {
 		return errors.Trace(err)
 	}
-	return c.ChangeCredentials(ctx, func(map[string]model.CloudCredentials) error { return nil })
+	_, _, err = c.sealer.sealBy(doc.SealedWith, []byte("is it there?"))
+	return errors.Trace(err)
+}
+
+// SealAnew seals the credentials of the controller with the newest key, if it has any, and
+// refuses earlier ones from then on. With lost, credentials that can't be opened are dropped.
+func (c *Controller) SealAnew(ctx context.Context, lost bool) error {
+	_, err := c.ChangeIdentity(ctx, func(doc *ControllerDoc) (err error) {
+		var key string
+		if c.sealer.Newest != nil {
+			if key, err = c.sealer.Newest(); err != nil {
+				return errors.Trace(err)
+			}
+		}
+		doc.SealedWith = key
+		if len(doc.Credentials) == 0 {
+			return nil
+		}
+		plain, err := c.sealer.Open(doc.Credentials)
+		if err != nil && lost {
+			doc.Credentials = nil
+			return nil
+		}
+		if err != nil {
+			return errors.Annotate(err, "cannot read the credentials of the controller")
+		}
+		doc.Credentials, _, err = c.sealer.Seal(plain, key)
+		return errors.Trace(err)
+	})
+	return errors.Trace(err)
 }

@@ -20,7 +20,7 @@ func TestCredentialsAreSealedInTheStore(t *testing.T) {
 		}}
 		return nil
 	}))
-	w.ok(w.controller.SealAnew(w.ctx))
+	w.ok(w.controller.SealAnew(w.ctx, false))
 	all, err := w.controller.Credentials(w.ctx)
 	w.ok(err)
 	if got := all["aws"].Credentials["quay"].Details["secret-key"]; got != "canary" {

@@ -203,8 +203,8 @@ func (m *Model) removeObjects(ctx context.Context, of objectsOf) error {
 // a document can be.
 const objectsPerPage = min(20, store.MaxWrites)
 
-// sealObjects seals all objects with the newest key, and counts them.
-func (m *Model) sealObjects(ctx context.Context) (n int, err error) {
+// sealObjects seals all objects with the key in use, and counts them. skip is asked about errors.
+func (m *Model) sealObjects(ctx context.Context, skip func(error) error) (n int, err error) {
 	for after := ""; ; {
 		var page []store.KV
 		_, err := m.view(ctx, func(r docs) (err error) {
@@ -216,10 +216,13 @@ func (m *Model) sealObjects(ctx context.Context) (n int, err error) {
 		}
 		after = page[len(page)-1].Key
 		for _, kv := range page {
-			if _, err := m.update(ctx, func(tx *txn) error { return tx.sealObject(kv.Key[len(m.prefix()):]) }); err != nil {
-				return n, errors.Trace(err)
+			_, err := m.update(ctx, func(tx *txn) error { return tx.sealObject(kv.Key[len(m.prefix()):]) })
+			if err := skip(err); err != nil {
+				return n, err
 			}
-			n++
+			if err == nil {
+				n++
+			}
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 
@@ -16,6 +17,8 @@ type Sealer struct {
 	// the key of that name. Where the keys have no names, all have the same one.
 	Seal func(plain []byte, key string) (sealed []byte, by string, err error)
 	Open func(sealed []byte) ([]byte, error)
+	// Opener is the name of the key that opens something; nil: keys have no names.
+	Opener func(sealed []byte) (key string, err error)
 	// Newest is the name of the key that rotate-secret-key takes into use; one is made
 	// where there is none.
 	Newest func() (string, error)
@@ -34,7 +37,7 @@ type sealingDoc struct {
 
 // ErrOtherKey is returned for what was to be sealed with another key than what is there
 // already: nobody who has only that one could open it.
-const ErrOtherKey = errors.ConstError("this host has another key for secrets than the one in use: give it the same secret.key or UNITD_SECRET_KEY; if that key is lost, run unitd rotate-secret-key")
+const ErrOtherKey = errors.ConstError("this host has another key for secrets than the one in use: give it the same secret.key or UNITD_SECRET_KEY; if that key is lost, run unitd rotate-secret-key --lost")
 
 // ErrSealed is returned for content that can't be opened: most likely its key
 // was lost. It can be given new content.
@@ -63,37 +66,92 @@ func (t *txn) seal(b []byte) ([]byte, error) {
 	case sealer.Seal == nil:
 		return nil, errors.New("there is no key to seal secrets with")
 	}
-	var inUse sealingDoc
-	if _, err := t.find(sealingKey, &inUse); err != nil {
+	inUse, err := t.keyInUse()
+	if err != nil {
 		return nil, errors.Trace(err)
 	}
-	sealed, by, err := sealer.sealBy(inUse.Key, b)
-	if err == nil && by != inUse.Key {
-		err = t.put(sealingKey, sealingDoc{by})
+	sealed, by, err := sealer.sealBy(inUse, b)
+	if err == nil && by != "" {
+		err = t.saySealing(by)
 	}
 	return sealed, errors.Trace(err)
 }
+
+// keyInUse is the name of the key that the model's secrets are sealed with; "": it has none
+// yet. Of a model that doesn't say so, as before it did, that is the one that opens what it
+// has. The error is ErrOtherKey if this host can't.
+func (d docs) keyInUse() (string, error) {
+	var inUse sealingDoc
+	found, err := d.find(sealingKey, &inUse)
+	if err != nil || found || d.m.sealer.Opener == nil {
+		return inUse.Key, errors.Trace(err)
+	}
+	first, err := d.Page(d.m.prefix()+"secret-content/", "", 1)
+	if err != nil || len(first) == 0 {
+		return "", errors.Trace(err)
+	}
+	var sealed []byte
+	if err := json.Unmarshal(first[0].Value, &sealed); err != nil {
+		return "", errors.Annotatef(err, "document %s", first[0].Key)
+	}
+	key, err := d.m.sealer.Opener(sealed)
+	if err != nil {
+		return "", otherKey()
+	}
+	return key, nil
+}
+
+// saySealing has the model say which key seals, unless it does.
+func (t *txn) saySealing(key string) error {
+	var inUse sealingDoc
+	if _, err := t.find(sealingKey, &inUse); err != nil || inUse.Key == key {
+		return errors.Trace(err)
+	}
+	return t.put(sealingKey, sealingDoc{key})
+}
+
+// otherKey is ErrOtherKey, and Forbidden: a hook that writes a secret has failed.
+func otherKey() error { return errors.WithType(errors.Trace(ErrOtherKey), errors.Forbidden) }
 
 // sealBy seals with the key in use; "": none is, and whichever it is will be.
 func (s Sealer) sealBy(key string, plain []byte) (sealed []byte, by string, err error) {
 	sealed, by, err = s.Seal(plain, key)
 	if errors.Is(err, errors.NotFound) {
-		err = errors.Trace(ErrOtherKey)
+		err = otherKey()
 	}
 	return sealed, by, errors.Trace(err)
 }
 
-// sealFromNow says that this host's newest key is the one in use from now on. What was
-// sealed before is there, or fails.
-func (t *txn) sealFromNow() error {
-	if t.m.sealer.Newest == nil {
+// HasKey is ErrOtherKey if this host hasn't the key that the model's secrets are sealed with.
+func (m *Model) HasKey(ctx context.Context) error {
+	_, err := m.view(ctx, func(r docs) error {
+		key, err := r.keyInUse()
+		if err == nil && key != "" {
+			_, _, err = m.sealer.sealBy(key, []byte("is it there?"))
+		}
+		return errors.Trace(err)
+	})
+	return errors.Trace(err)
+}
+
+// UseNewestKey has the model's secrets sealed with this host's newest key from now on. What
+// was sealed before is there for SealAnew, or fails. The error is NotFound if the model is
+// gone.
+func (m *Model) UseNewestKey(ctx context.Context) error {
+	if m.sealer.Newest == nil {
 		return nil
 	}
-	key, err := t.m.sealer.Newest()
+	key, err := m.sealer.Newest()
 	if err != nil {
 		return errors.Trace(err)
 	}
-	return t.put(sealingKey, sealingDoc{key})
+	_, err = m.update(ctx, func(tx *txn) error {
+		if _, err := readInfo(tx.Reader, m.info); err != nil {
+			return errors.Trace(err)
+		}
+		return tx.saySealing(key)
+	})
+	return errors.Trace(err)
 }
 
 // unseal is the other way round. The error is ErrSealed for what can't be opened.

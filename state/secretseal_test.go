@@ -60,6 +60,13 @@ func (r *ring) sealer() state.Sealer {
 	}
 	return state.Sealer{
 		Newest: newest,
+		Opener: func(b []byte) (string, error) {
+			key, _, _ := bytes.Cut(b, []byte(" "))
+			if !r.has(string(key)) {
+				return "", errors.New("no key fits")
+			}
+			return string(key), nil
+		},
 		Seal: func(b []byte, key string) ([]byte, string, error) {
 			if key == "" {
 				key, _ = newest()
@@ -109,7 +116,10 @@ func TestACommitThatSealedBeforeTheKeyWasChanged(t *testing.T) {
 		}
 		keys.add("new")
 		go func() {
-			_, err := rotating.SealAnew(w.ctx)
+			err := rotating.UseNewestKey(w.ctx)
+			if err == nil {
+				_, err = rotating.SealAnew(w.ctx)
+			}
 			rotated <- err
 		}()
 		if etcdtest.OnEtcd() { // the other engine has one writer at a time, and rotating waits
@@ -145,7 +155,12 @@ func TestAHostWithAnotherKeySealsNothing(t *testing.T) {
 	if none.newest() != "" {
 		t.Error("a key was made where the model has one")
 	}
+	if err := w.withKeys(other).HasKey(w.ctx); !errors.Is(err, state.ErrOtherKey) {
+		t.Errorf("it has the key: %v", err)
+	}
+	w.ok(w.withKeys(right).HasKey(w.ctx))
 	// The right one is lost.
+	w.ok(w.withKeys(other).UseNewestKey(w.ctx))
 	if _, err := w.withKeys(other).SealAnew(w.ctx); !errors.Is(err, state.ErrSealed) {
 		t.Errorf("what is sealed with a lost key: %v", err)
 	}
@@ -171,14 +186,46 @@ func TestCredentialsOfTheControllerAreSealedWithTheKeyInUse(t *testing.T) {
 	t.Parallel()
 	w := newSecrets(t)
 	change := func(map[string]model.CloudCredentials) error { return nil }
-	old, fresh := &ring{keys: []string{"old"}}, &ring{keys: []string{"old", "new"}}
+	old, both := &ring{keys: []string{"old"}}, &ring{keys: []string{"old", "new"}}
 	w.ok(w.controller.WithSealer(old.sealer()).ChangeCredentials(w.ctx, change))
-	w.ok(w.controller.WithSealer(fresh.sealer()).SealAnew(w.ctx))
-	fresh.keep("new")
-	if _, err := w.controller.WithSealer(fresh.sealer()).Credentials(w.ctx); err != nil {
+	w.ok(w.controller.WithSealer(both.sealer()).SealAnew(w.ctx, false))
+	if err := w.controller.WithSealer(old.sealer()).HasKey(w.ctx); !errors.Is(err, state.ErrOtherKey) {
+		t.Errorf("a host without the new key: %v", err)
+	}
+	// Of a host with both the one in use seals.
+	w.ok(w.controller.WithSealer((&ring{keys: []string{"new", "old"}}).sealer()).ChangeCredentials(w.ctx, change))
+	both.keep("new")
+	if _, err := w.controller.WithSealer(both.sealer()).Credentials(w.ctx); err != nil {
 		t.Errorf("what was sealed anew: %v", err)
 	}
-	if err := w.controller.WithSealer(old.sealer()).ChangeCredentials(w.ctx, change); err == nil {
-		t.Error("the old key has sealed them again")
+	both.keep("other")
+	if err := w.controller.WithSealer(both.sealer()).SealAnew(w.ctx, false); err == nil {
+		t.Error("what can't be opened is dropped without being asked for")
+	}
+	w.ok(w.controller.WithSealer(both.sealer()).SealAnew(w.ctx, true))
+	if all, err := w.controller.WithSealer(both.sealer()).Credentials(w.ctx); err != nil || len(all) != 0 {
+		t.Errorf("with the key lost there are %v, %v", all, err)
+	}
+}
+
+// TestAModelThatDoesNotSayItsKeyHasTheOneThatOpensIt, as one of before it was said.
+func TestAModelThatDoesNotSayItsKeyHasTheOneThatOpensIt(t *testing.T) {
+	t.Parallel()
+	w := newSecrets(t)
+	plain := (&ring{keys: []string{"old"}}).sealer()
+	nameless := state.Sealer{Open: plain.Open, Seal: func(b []byte, _ string) ([]byte, string, error) {
+		sealed, _, err := plain.Seal(b, "old")
+		return sealed, "", err
+	}}
+	w.ok(w.controller.WithSealer(nameless).Open(state.ModelInfo{Name: w.Name(), UUID: w.UUID()}).CommitHook(w.ctx, secretOf(90, made("one"))))
+	change := model.SecretChange{ID: secretOne, Content: content("two")}
+	if err := w.withKeys(&ring{keys: []string{"other"}}).CommitHook(w.ctx, secretOf(91, change)); !errors.Is(err, state.ErrOtherKey) {
+		t.Errorf("with a key that opens nothing: %v", err)
+	}
+	w.ok(w.withKeys(&ring{keys: []string{"old", "new"}}).CommitHook(w.ctx, secretOf(92, change)))
+	got, err := w.withKeys(&ring{keys: []string{"old"}}).SecretContent(w.ctx, secretOne, 0)
+	w.ok(err)
+	if got["token"] != "two" {
+		t.Errorf("it has %v", got)
 	}
 }

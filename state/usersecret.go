@@ -189,15 +189,12 @@ func (m *Model) removeSecretsOf(ctx context.Context, listed string) error {
 
 // SealAnew seals the content of all the model's secrets, the passwords of its
 // images, and its objects of the Kubernetes API, with the newest key, and says how
-// many there are.
-// It can be cut off and run again.
+// many there are; UseNewestKey comes before. It can be cut off and run again. What can't be
+// opened stays as it is, and the error is ErrSealed in the end.
 func (m *Model) SealAnew(ctx context.Context) (int, error) {
 	var all []model.SecretInfo
 	var apps []ApplicationDoc
 	_, err := m.update(ctx, func(tx *txn) (err error) {
-		if err := tx.sealFromNow(); err != nil {
-			return errors.Trace(err)
-		}
 		if all, err = list[model.SecretInfo](tx.docs, "secret/"); err != nil {
 			return errors.Trace(err)
 		}
@@ -207,7 +204,17 @@ func (m *Model) SealAnew(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, errors.Trace(err)
 	}
-	n, err := m.sealObjects(ctx)
+	var unopened error
+	skip := func(err error) error {
+		if unopened == nil && errors.Is(err, ErrSealed) {
+			unopened = err
+		}
+		if errors.Is(err, ErrSealed) {
+			return nil
+		}
+		return errors.Trace(err)
+	}
+	n, err := m.sealObjects(ctx, skip)
 	if err != nil {
 		return n, errors.Trace(err)
 	}
@@ -217,10 +224,12 @@ func (m *Model) SealAnew(ctx context.Context) (int, error) {
 			images, err = tx.sealImages(app.Name)
 			return err
 		})
-		if err != nil {
-			return n, errors.Trace(err)
+		if err := skip(err); err != nil {
+			return n, err
 		}
-		n += images
+		if err == nil {
+			n += images
+		}
 	}
 	for _, s := range all {
 		for _, r := range s.Revisions {
@@ -234,11 +243,13 @@ func (m *Model) SealAnew(ctx context.Context) (int, error) {
 				}
 				return tx.putSecretContent(s.ID, r.Revision, content)
 			})
-			if err != nil {
-				return n, errors.Trace(err)
+			if err := skip(err); err != nil {
+				return n, err
 			}
-			n++
+			if err == nil {
+				n++
+			}
 		}
 	}
-	return n, nil
+	return n, errors.Trace(unopened)
 }

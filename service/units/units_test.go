@@ -98,7 +98,7 @@ func TestUnitFilesNameTheirPlaces(t *testing.T) {
 		t.Errorf("at the places of packages it is\n%s", got)
 	}
 	elsewhere := strings.Split(At(file, "/opt/my unitd", "/srv/u", true), "\n")
-	for _, want := range []string{`ExecStart="/opt/my unitd" agent`, `ExecReload="/opt/my unitd" agent --upgrade --timeout 9m`, `Environment="UNITD_DATA=/srv/u"`, "WantedBy=default.target", "KillMode=process", "Delegate=yes", "Type=notify"} {
+	for _, want := range []string{`ExecStart="/opt/my unitd" agent`, `ExecReload="/opt/my unitd" agent --upgrade --timeout 7m`, `Environment="UNITD_DATA=/srv/u"`, "WantedBy=default.target", "KillMode=process", "Delegate=yes", "Type=notify"} {
 		if !slices.Contains(elsewhere, want) {
 			t.Errorf("there is no %s in %q", want, elsewhere)
 		}
