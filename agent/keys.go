@@ -143,12 +143,8 @@ func (h *Host) RotateSecretKey(lost bool) (total int, err error) {
 	if err != nil {
 		return total, err
 	}
-	infos, err := c.Models(h.ctx)
-	if err != nil {
-		return total, err
-	}
 	if !lost {
-		if err := hasKeys(h.ctx, c, infos); err != nil {
+		if err := hasKeys(h.ctx, c); err != nil {
 			return total, err
 		}
 	}
@@ -166,7 +162,7 @@ func (h *Host) RotateSecretKey(lost bool) (total int, err error) {
 			return total, err
 		}
 	}
-	total, closed, err := h.sealAnew(c, infos, lost)
+	total, closed, err := h.sealAnew(c, lost)
 	if err != nil || given != nil || closed {
 		return total, err
 	}
@@ -174,9 +170,13 @@ func (h *Host) RotateSecretKey(lost bool) (total int, err error) {
 }
 
 // hasKeys is the error if this host hasn't the keys that are in use.
-func hasKeys(ctx context.Context, c *state.Controller, infos []state.ModelInfo) error {
+func hasKeys(ctx context.Context, c *state.Controller) error {
 	if err := c.HasKey(ctx); err != nil {
 		return errors.Annotate(err, "cannot change the key of the controller")
+	}
+	infos, err := c.Models(ctx)
+	if err != nil {
+		return err
 	}
 	for _, info := range infos {
 		if err := c.Open(info).HasKey(ctx); err != nil {
@@ -188,7 +188,12 @@ func hasKeys(ctx context.Context, c *state.Controller, infos []state.ModelInfo) 
 
 // sealAnew takes the newest key into use everywhere, and then seals all with it. closed says
 // that something couldn't be opened. Whatever fails, the others have their turn.
-func (h *Host) sealAnew(c *state.Controller, infos []state.ModelInfo, lost bool) (total int, closed bool, err error) {
+func (h *Host) sealAnew(c *state.Controller, lost bool) (total int, closed bool, err error) {
+	// Listed once the new key is there, which a model that is made later begins with.
+	infos, err := c.Models(h.ctx)
+	if err != nil {
+		return 0, false, err
+	}
 	failed := func(one error, format string, args ...any) {
 		switch {
 		case one == nil || errors.Is(one, errors.NotFound): // or a model that is gone
