@@ -86,6 +86,7 @@ var rooms = []room{
 	{"service/units", standard, nil},
 	{"sealed", anything, nil},
 	{"debugger", anything, nil},
+	{"sessions", anything, nil},
 	{"history", anything, []string{"durable", "hooks", "model"}},
 	{"audit", anything, []string{"debuglog", "history", "model", "uniter/resolver", "uniter/sim"}},
 	{"recording", anything, []string{"durable", "history", "model", "tools/wire"}},
@@ -125,7 +126,7 @@ var rooms = []room{
 	{"terminal", anything, nil},
 	{"backup", anything, []string{"charmdir", "durable", "history", "machine", "state", "uniter/journal", "uniter/resolver"}},
 	{"agent", anything, []string{
-		"agentlog", "backup", "charmbuild", "durable", "history", "hooks", "hooks/runner", "isolate", "machine", "model", "mounts", "script/lab", "sealed", "service", "state", "state/store", "state/store/etcd", "state/store/sqlite", "storage", "telemetry", "tools", "workload",
+		"agentlog", "backup", "charmbuild", "durable", "history", "hooks", "hooks/runner", "isolate", "machine", "model", "mounts", "script/lab", "sealed", "service", "sessions", "state", "state/store", "state/store/etcd", "state/store/sqlite", "storage", "telemetry", "tools", "workload",
 	}},
 	{"script/labagent", anything, []string{"agent", "machine", "model", "script/lab", "state", "state/store"}},
 	{"debugger/session", anything, []string{"debugger", "durable", "isolate", "machine", "model", "terminal"}},
@@ -133,7 +134,7 @@ var rooms = []room{
 	{"bundle", anything, []string{"agent", "charmdir", "charmhub", "deploy", "model", "render", "state", "state/store/etcd"}},
 	{"cli", anything, []string{
 		"agent", "agentlog", "backup", "bases", "bench", "bundle", "charmbuild", "charmdir", "charmhub", "debugger/session", "debuglog", "deploy", "durable", "history", "hooks", "hooks/runner", "isolate", "machine", "model", "oci", "page", "page/live", "pebble", "peer", "recording", "recording/tap",
-		"render", "script", "script/lab", "script/labagent", "service", "service/units", "starter", "state", "state/store", "state/store/etcd", "state/store/sqlite", "terminal", "tools", "top", "uniter/resolver", "waitfor", "why", "workload",
+		"render", "script", "script/lab", "script/labagent", "service", "service/units", "sessions", "starter", "state", "state/store", "state/store/etcd", "state/store/sqlite", "terminal", "tools", "top", "uniter/resolver", "waitfor", "why", "workload",
 	}},
 	{"testcharms", anything, nil},
 	{"testcharms/images", standard, nil},

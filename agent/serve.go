@@ -35,6 +35,9 @@ type Options struct {
 	// Listen says where metrics and health are served; without an address they aren't, and
 	// nothing is measured.
 	Listen telemetry.Listen
+	// Sessions lets people of other hosts open sessions here, by the address of Listen, which
+	// then needs a certificate.
+	Sessions bool
 	// OTLP says where traces, metrics and logs are sent; without an endpoint it is what the
 	// environment says, or nothing.
 	OTLP telemetry.OTLP
@@ -92,6 +95,9 @@ func (h *Host) Serve(o Options) error {
 		return err
 	}
 	o.Listen = withToken(o.Listen)
+	if o.Sessions && (o.Listen.Address == "" || o.Listen.Cert == "") {
+		return Wrongf("--allow-sessions is about the address of --listen, and needs that, --listen-cert and --listen-key")
+	}
 	measured, err := h.Measure(o)
 	if err != nil {
 		return err
@@ -136,6 +142,11 @@ func (h *Host) Serve(o Options) error {
 	var stop func()
 	c.Reopen, stop = reopens(file, r.manager)
 	defer stop()
+	if o.Sessions {
+		if err := measured.openSessions(h, &c, joined.address(o)); err != nil {
+			return err
+		}
+	}
 	if err := measured.Attach(&c, joined != nil); err != nil {
 		return err
 	}

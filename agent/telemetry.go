@@ -15,6 +15,7 @@ import (
 
 	"github.com/unitd/unitd/machine"
 	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/sessions"
 	"github.com/unitd/unitd/state"
 	"github.com/unitd/unitd/telemetry"
 )
@@ -38,6 +39,10 @@ type Measured struct {
 	sight  *sight
 	log    atomic.Pointer[slog.Logger]
 	end    func()
+	// sessions are those of people of other hosts; nil: there may be none.
+	sessions *sessions.Server
+	// address is where it listens, once it does.
+	address atomic.Pointer[string]
 }
 
 // Measure has an agent be measured and traced, and what that says served and sent, as far as
@@ -125,10 +130,15 @@ func (m *Measured) serve(c *machine.Config) error {
 			told()
 		}
 	}
-	address, end, err := m.listen.Start(&telemetry.Server{Meter: m.meter, Ready: ready.Load, Well: m.sight.well})
+	server := &telemetry.Server{Meter: m.meter, Ready: ready.Load, Well: m.sight.well}
+	if m.sessions != nil {
+		server.Sessions = m.sessions.Serve
+	}
+	address, end, err := m.listen.Start(server)
 	if err != nil {
 		return errors.Trace(err)
 	}
+	m.address.Store(&address)
 	sent := m.end
 	m.end = func() { end(); sent() }
 	c.Log.Info("metrics and health are served", "address", address)

@@ -32,7 +32,10 @@ hook: "exit 0" commits what the hook tools have written, any other fails the hoo
 In a terminal that is a window of tmux for each hook; without tmux, or with
 --no-tmux, it is this terminal. From a file or a pipe the commands of standard
 input are run for each hook, by sh. Ctrl-C while it waits, or the end of the tmux
-session, ends debugging. A hook that is being debugged then has failed.`,
+session, ends debugging. A hook that is being debugged then has failed.
+
+For a unit of another host all of that is on that host, if its agent was started with
+--allow-sessions.`,
 		Example: `  unitd debug-hooks ledger/0
   unitd debug-hooks ledger/0 config-changed db-relation-changed
   echo './dispatch; relation-get - shop/0 >&2' | unitd debug-hooks ledger/0 db-relation-changed --once`,
@@ -113,6 +116,12 @@ func (d *debugging) start(args []string) error {
 	if err != nil {
 		return err
 	}
+	if _, err := m.Unit(d.Context(), d.Unit); err != nil {
+		return err
+	}
+	if err := d.Here(m, d.Unit); err != nil {
+		return d.debugThere(m, err)
+	}
 	dir, err := d.directory(m)
 	if err != nil {
 		return err
@@ -129,9 +138,6 @@ func (d *debugging) directory(m *state.Model) (string, error) {
 	}
 	dir, err := unitDir(m, d.Unit)
 	if err != nil {
-		return "", err
-	}
-	if err := d.Here(m, d.Unit); err != nil {
 		return "", err
 	}
 	if _, err := os.Stat(dir); err != nil && doc.Deployed {

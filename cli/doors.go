@@ -27,7 +27,7 @@ type insideVerbs struct{ base }
 // insideDoors are those of the verbs that lead inside of units.
 func (a insideVerbs) insideDoors() Inside {
 	return Inside{
-		Streams: Streams{In: a.In, Out: a.Out, Err: a.Err}, DropIn: a.Command() == jujuName, Unit: a.inside,
+		Streams: Streams{In: a.In, Out: a.Out, Err: a.Err}, DropIn: a.Command() == jujuName, Unit: a.inside, Remote: a.remote,
 		Names:      func() []string { return unitNamesOf(a.completing()) },
 		Containers: func(unit string) []string { return containersIn(a.completing(), unit) },
 	}

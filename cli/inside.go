@@ -29,6 +29,9 @@ type Inside struct {
 	// Unit finds a unit of this host by "NAME" or "APP/leader", or by the id of its
 	// machine. The error says what is wrong with it, or on which host it is.
 	Unit func(ctx context.Context, name string) (Unit, error)
+	// Remote finds, by the same names, what is on another host and reached by the agent
+	// there; nil: that isn't so.
+	Remote func(ctx context.Context, name string) (*Remote, error)
 	// Names are those of the model's units, and Containers those of a unit's
 	// containers; without an answer there are none. They are for completion.
 	Names      func() []string

@@ -52,6 +52,7 @@ func newWorld(t *testing.T) *world {
 	}
 	w.inside = cli.Inside{
 		Streams: cli.Streams{In: strings.NewReader(""), Out: &w.out, Err: &w.out},
+		Remote:  func(context.Context, string) (*cli.Remote, error) { return nil, nil },
 		Unit: func(_ context.Context, name string) (cli.Unit, error) {
 			u := cli.Unit{Name: model.UnitName(name), Files: func() (cli.Place, error) { return at(name), nil }}
 			switch name {

@@ -36,7 +36,8 @@ or this host if it has none. One argument after it is run as a script. Several a
 words of one command; in a workload container, such a command needs no shell. Options
 of OpenSSH between the two are taken as well: -l, -n, -t and -T do what they do there,
 those about the connection nothing. USER is a user of the unit's machine; one that it
-doesn't have is ignored. To another host, USER@HOST, OpenSSH itself leads.
+doesn't have is ignored. To a unit of another host the agent there leads, if that was started with
+--allow-sessions. To any other host, USER@HOST, OpenSSH itself leads.
 
 Called as juju it does as Juju does: the words of a command are joined, and a shell
 parts them again; it runs as the user ubuntu in that user's home, where there is one;
@@ -67,7 +68,15 @@ and any other TARGET is a host.`,
 }
 
 func (d Inside) ssh(ctx context.Context, c sshCall, container string, args []string) error {
-	u, err := d.Unit(ctx, cmp.Or(c.target, c.host))
+	target := cmp.Or(c.target, c.host)
+	on, err := d.Remote(ctx, target)
+	if err != nil {
+		return errors.Trace(err)
+	}
+	if on != nil {
+		return d.sshThere(ctx, on, c, container, args[1:])
+	}
+	u, err := d.Unit(ctx, target)
 	if err != nil {
 		return errors.Trace(err)
 	}

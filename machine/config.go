@@ -116,6 +116,10 @@ type Config struct {
 	// Upgrade has who asks the agent to become another program, by AskToUpgrade, be
 	// answered; nil: it doesn't.
 	Upgrade func(ctx context.Context, handOver HandOver, program string) error
+	// Session answers who asks from another host for a session here, by AskForSession: of a
+	// model (its UUID), with that print. The error says for people why there is none. nil: the
+	// agent has no leave to.
+	Session func(model, print string) (SessionDoor, error)
 	// Tracer follows what hooks come from; nil: nobody does, and nothing of it is written.
 	Tracer Tracer
 	// Observer is told of hook runs, log lines and images as they happen; may be nil.

@@ -41,6 +41,8 @@ type Files struct {
 	Log LogMark `json:"log"`
 	// Lines are those of the log after a mark that was asked for.
 	Lines []byte `json:"lines,omitempty"`
+	// Session is where a session can begin that was asked for.
+	Session *SessionDoor `json:"session,omitempty"`
 	// Error says why there is nothing.
 	Error string `json:"error,omitempty"`
 }
@@ -91,6 +93,7 @@ type answering struct {
 	machine string
 	dir     string
 	asked   chan struct{} // has room for one
+	session func(model, print string) (SessionDoor, error)
 	log     func(msg string, args ...any)
 
 	wait sync.WaitGroup
@@ -103,7 +106,7 @@ func (a *modelAgent) newAnswering() *answering {
 	if a.Machine != nil {
 		who = a.Machine.ID
 	}
-	return &answering{model: a.model, machine: who, dir: a.dir, asked: make(chan struct{}, 1), log: a.log.Warn, busy: map[string]bool{}}
+	return &answering{model: a.model, machine: who, dir: a.dir, asked: make(chan struct{}, 1), session: a.Session, log: a.log.Warn, busy: map[string]bool{}}
 }
 
 // heed has it look for questions, if a change may have brought some.
@@ -178,9 +181,15 @@ func (a *answering) answer(ctx context.Context, q state.Question) error {
 
 // find is what is sent: JSON that is packed, as a document.
 func (a *answering) find(ctx context.Context, q state.Question) (json.RawMessage, error) {
-	var ask FilesQuestion
+	var ask struct {
+		FilesQuestion
+		sessionQuestion
+	}
 	if err := json.Unmarshal(q.Body, &ask); err != nil {
 		return pack(Files{Error: "the agent doesn't know what it is asked: it is of another version"})
+	}
+	if ask.Print != "" {
+		return pack(a.openSession(ask.Print))
 	}
 	if ask.After != nil {
 		lines, mark, err := awaitLines(ctx, a.dir, *ask.After)

@@ -26,6 +26,9 @@ type Server struct {
 	// Token, where it is set, is what whoever asks has to have, as "Authorization: Bearer
 	// TOKEN".
 	Token string
+	// Sessions, where it is set, has the listener's TLS, and the server behind it, hand over
+	// connections of another protocol; see sessions.Server.
+	Sessions func(*tls.Config, *http.Server)
 }
 
 // Handler answers /metrics, /healthz and /readyz.
@@ -134,7 +137,11 @@ func (l Listen) Start(s *Server) (address string, end func(), err error) {
 			listener.Close()
 			return "", nil, errors.Annotate(err, "cannot read the certificate")
 		}
-		listener = tls.NewListener(listener, &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: get})
+		config := &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: get}
+		if s.Sessions != nil {
+			s.Sessions(config, server)
+		}
+		listener = tls.NewListener(listener, config)
 	}
 	var over sync.WaitGroup
 	over.Go(func() { _ = server.Serve(listener) })

@@ -202,6 +202,7 @@ func runScripts(t *testing.T, folder string, files []string, prepare func(testin
 			"small-disk":  cmdSmallDisk,
 			"web-image":   cmdWebImage,
 			"hub":         cmdHub,
+			"certificate": cmdCertificate,
 			"hub-ends":    cmdHubEnds,
 		},
 		RequireUniqueNames: true,
