@@ -66,7 +66,8 @@ var rooms = []room{
 	{"pebble", anything, []string{"peer"}},
 	{"pebble/pebbletest", anything, nil},
 	{"hooks/runner", anything, []string{"durable", "mounts"}},
-	{"isolate", anything, []string{"durable", "hooks/runner", "model", "mounts", "threads"}},
+	{"tunnel", anything, nil},
+	{"isolate", anything, []string{"durable", "hooks/runner", "model", "mounts", "threads", "tunnel"}},
 	{"isolate/isolatetest", anything, nil},
 	{"oci", anything, []string{"durable"}},
 	{"workload", anything, []string{"durable", "isolate", "oci", "pebble"}},
@@ -104,7 +105,7 @@ var rooms = []room{
 	{"systemd", anything, []string{"model"}},
 	{"machine", anything, []string{
 		"charmdir", "context", "debugger", "debuglog", "durable", "history", "hooks", "hooks/runner", "isolate", "kube", "model", "names", "oci", "pebble", "publish", "recording", "recording/tap", "relation",
-		"state", "state/store", "storage", "systemd", "tools", "tools/wire", "uniter", "uniter/journal", "uniter/resolver", "workload",
+		"state", "state/store", "storage", "systemd", "tools", "tools/wire", "tunnel", "uniter", "uniter/journal", "uniter/resolver", "workload",
 	}},
 	{"scale", anything, []string{"hooks", "machine", "model", "state", "state/store", "state/store/memory", "uniter/resolver"}},
 	{"bench", anything, []string{"charmdir", "history", "hooks", "machine", "model", "mounts", "state", "state/store", "state/store/sqlite"}},
@@ -148,7 +149,7 @@ var rooms = []room{
 	{"suite/lint", anything, nil},
 	{"suite/picture", standard, nil},
 	{"cmd/hooktool", standard, []string{"tools/client"}},
-	{"cmd/unitd", anything, []string{"cli", "isolate", "oci", "tools", "tools/client"}},
+	{"cmd/unitd", anything, []string{"cli", "isolate", "oci", "tools", "tools/client", "tunnel"}},
 }
 
 // everywhere are what each room may import that may import something: tools for the

@@ -41,6 +41,9 @@ type Options struct {
 	// OTLP says where traces, metrics and logs are sent; without an endpoint it is what the
 	// environment says, or nothing.
 	OTLP telemetry.OTLP
+	// Tunnel says how this host's isolated units reach those of others: by "auto", "off" or a
+	// UDP port where they wait; empty: auto.
+	Tunnel string
 	// Log says how the agent's own log is written, and where to.
 	Log agentlog.Options
 }
@@ -62,6 +65,21 @@ func (o Options) hooksAtOnce() (int, error) {
 		return 0, Wrongf("%s=%s: give a number of at least 1", hooksVariable, text)
 	}
 	return n, nil
+}
+
+// tunnelPort is machine.Config.TunnelPort as the option says it.
+func (o Options) tunnelPort() (int, error) {
+	switch o.Tunnel {
+	case "", "auto":
+		return 0, nil
+	case "off":
+		return -1, nil
+	}
+	port, err := strconv.ParseUint(o.Tunnel, 10, 16)
+	if err != nil || port == 0 {
+		return 0, Wrongf("--tunnel %q: give a UDP port, auto or off", o.Tunnel)
+	}
+	return int(port), nil
 }
 
 // Serve is the agent of this data directory, in this process, until the context
@@ -182,6 +200,9 @@ func (o Options) configure(c *machine.Config, joined *Joined) error {
 	}
 	c.TakeOver = c.TakeOver || o.TakeOver
 	var err error
+	if c.TunnelPort, err = o.tunnelPort(); err != nil {
+		return err
+	}
 	c.HooksAtOnce, err = o.hooksAtOnce()
 	return err
 }

@@ -71,6 +71,7 @@ so the agent first waits until they end, and begins no other hooks meanwhile.`,
 	cmd.Flags().StringVar(&o.Listen.Cert, "listen-cert", "", "serve them with this TLS certificate, a file in PEM")
 	cmd.Flags().StringVar(&o.Listen.Key, "listen-key", "", "the certificate's key, a file in PEM")
 	cmd.Flags().StringVar(&o.Listen.Token, "listen-token", "", "serve them to whoever has the token in this file")
+	cmd.Flags().StringVar(&o.Tunnel, "tunnel", "auto", "the UDP port by which isolated units of other hosts reach those of this one; auto: any port that is free; off: they don't")
 	cmd.Flags().BoolVar(&o.Sessions, "allow-sessions", false, "let ssh, debug-hooks and debug-code on other hosts reach the units of this one by the address of --listen; needs --listen-cert")
 	cmd.Flags().StringVar(&o.OTLP.Endpoint, "otlp", "", "send traces, metrics and logs to the OpenTelemetry collector at this URL, for example http://127.0.0.1:4318; $UNITD_OTLP has the same effect")
 	cmd.Flags().StringVar(&o.Log.Format, "log-format", "", "the form of the lines in the agent's own log: text, for people (the default); logfmt, the same with the time in UTC and levels in lower case; json, one object on each line; empty: $"+agentlog.FormatVariable)

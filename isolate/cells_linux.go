@@ -3,6 +3,7 @@ package isolate
 import (
 	"context"
 	stderrors "errors"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/unitd/unitd/durable"
 	"github.com/unitd/unitd/hooks/runner"
 	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/tunnel"
 )
 
 // Cells are the cells of one agent. It is safe for use by many goroutines of one
@@ -38,6 +40,9 @@ type Cells struct {
 	// roots are the directories below the overlays of cells, by their keys; see holdRoot.
 	roots  map[string]*os.File
 	beyond beyond
+	// proposed is Propose's, and tunnelled what the tunnel was set to.
+	proposed  netip.Prefix
+	tunnelled []tunnel.Peer
 }
 
 // idsFor are those of a new cell that is in a user name space, or isn't.

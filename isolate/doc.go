@@ -157,6 +157,15 @@ type HostEnd struct {
 	Device, MAC string
 }
 
+// TunnelEnd is this host for the cells of others; zero: it has no cells with a network.
+type TunnelEnd struct {
+	// Network is that of the cells.
+	Network netip.Prefix
+	// Public is the host's key, and Port where it waits for others, by UDP.
+	Public string
+	Port   int
+}
+
 // MAC is the hardware address of the device that has an IP address, of those that
 // anybody may give to a device of his own: it stays the same when a cell is made
 // anew. Empty: that is no IP address.

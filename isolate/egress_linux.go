@@ -14,9 +14,10 @@ import (
 
 // wayOut lets cells reach what the host reaches, under the host's address. By IPv6 there
 // is a way if the network and the host have one: out6.
-func wayOut(device string, subnet, subnet6 netip.Prefix) (out6 bool, err error) {
+func (b *bridge) wayOut() (out6 bool, err error) {
 	const none = "no way out of the units' network"
-	if err := masquerade(device, subnet); err != nil {
+	device, subnet, subnet6 := b.device(), b.subnet(), b.subnet6()
+	if err := masquerade(device, b.tunnelDevice(), subnet); err != nil {
 		return false, errors.Annotate(err, none)
 	}
 	if err := forward(device, true, false); err != nil {
@@ -26,7 +27,7 @@ func wayOut(device string, subnet, subnet6 netip.Prefix) (out6 bool, err error) 
 	if err != nil || len(links) == 0 || !subnet6.IsValid() {
 		return false, errors.Trace(err)
 	}
-	if err := masquerade(device, subnet6); err != nil {
+	if err := masquerade(device, b.tunnelDevice(), subnet6); err != nil {
 		return false, errors.Annotate(err, none+" by IPv6")
 	}
 	if err := forward(device, true, true); err != nil {
@@ -52,9 +53,9 @@ func noWayOut(device string) error {
 }
 
 // masquerade writes the rules: what comes from the subnet and goes elsewhere
-// gets the host's address. They are in a table of the bridge's own, which is
-// written anew.
-func masquerade(device string, subnet netip.Prefix) error {
+// gets the host's address, unless it goes through the tunnel. They are in a table of the
+// bridge's own, which is written anew.
+func masquerade(device, tunnel string, subnet netip.Prefix) error {
 	c := &nftables.Conn{}
 	family, source, destination := nftables.TableFamilyIPv4, uint32(12), uint32(16) // in an IPv4 header
 	if subnet.Addr().Is6() {
@@ -69,8 +70,19 @@ func masquerade(device string, subnet netip.Prefix) error {
 		Hooknum: nftables.ChainHookPostrouting, Priority: nftables.ChainPriorityNATSource,
 	})
 	rule := append(inSubnet(source, subnet, expr.CmpOpEq), inSubnet(destination, subnet, expr.CmpOpNeq)...)
+	rule = append(rule, notBy(tunnel)...)
 	c.AddRule(&nftables.Rule{Table: table, Chain: chain, Exprs: append(rule, &expr.Masq{})})
 	return errors.Trace(c.Flush())
+}
+
+// notBy holds for what leaves by another device.
+func notBy(device string) []expr.Any {
+	name := make([]byte, unix.IFNAMSIZ)
+	copy(name, device)
+	return []expr.Any{
+		&expr.Meta{Key: expr.MetaKeyOIFNAME, Register: 1},
+		&expr.Cmp{Op: expr.CmpOpNeq, Register: 1, Data: name},
+	}
 }
 
 // inSubnet compares an address of the header with a network.

@@ -5,12 +5,14 @@ package isolate
 import (
 	"context"
 	"net"
+	"net/netip"
 	"os"
 	"time"
 
 	"github.com/juju/errors"
 
 	"github.com/unitd/unitd/durable"
+	"github.com/unitd/unitd/tunnel"
 )
 
 // errNoLinux is the refusal of all here.
@@ -43,6 +45,24 @@ func (*Cells) RunInside(context.Context, IDs, []byte, ...string) ([]byte, error)
 
 // Close does nothing.
 func (*Cells) Close() {}
+
+// Propose does nothing.
+func (*Cells) Propose(netip.Prefix) {}
+
+// Subnet is none.
+func (*Cells) Subnet() (netip.Prefix, error) { return netip.Prefix{}, nil }
+
+// OpenTunnel is zero.
+func (*Cells) OpenTunnel(int) (TunnelEnd, error) { return TunnelEnd{}, nil }
+
+// SetTunnel does nothing.
+func (*Cells) SetTunnel([]tunnel.Peer) ([]netip.Prefix, error) { return nil, nil }
+
+// CloseTunnel does nothing.
+func (*Cells) CloseTunnel() error { return nil }
+
+// Candidate is none.
+func Candidate(string, int) netip.Prefix { return netip.Prefix{} }
 
 // Open is an error, ErrNoRights.
 func (*Cells) Open(context.Context, string, Spec) (*Cell, error) { return nil, errNoLinux }

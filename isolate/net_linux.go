@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 
@@ -28,6 +29,8 @@ type bridge struct {
 	// both once it is up.
 	mtu  int
 	out6 bool
+	// proposed is the network to have, if there is none; see Cells.Propose.
+	proposed netip.Prefix
 }
 
 // netRecord is what is known of the network, in a file.
@@ -42,6 +45,8 @@ type netRecord struct {
 	// IPv6 addresses of cells, by their keys, since they were started last.
 	Subnet6    string            `json:"subnet6,omitempty"`
 	Addresses6 map[string]string `json:"addresses6,omitempty"`
+	// Tunnel is that to other hosts; nil: there has been none.
+	Tunnel *tunnelRecord `json:"tunnel,omitempty"`
 }
 
 // openBridge reads what there is of a network.
@@ -105,7 +110,7 @@ func (b *bridge) up() (egress error, err error) {
 	if err := netlink.LinkSetUp(link); err != nil {
 		return nil, errors.Annotate(err, "cannot set the units' network up")
 	}
-	b.out6, egress = wayOut(b.device(), b.subnet(), b.subnet6())
+	b.out6, egress = b.wayOut()
 	return egress, nil
 }
 
@@ -214,7 +219,7 @@ func (b *bridge) takeDown() error {
 	if err := noWayOut(b.device()); err != nil {
 		return errors.Trace(err)
 	}
-	for _, name := range []string{b.services(), b.device()} {
+	for _, name := range []string{b.tunnelDevice(), b.services(), b.device()} {
 		link, err := netlink.LinkByName(name)
 		if err != nil {
 			continue

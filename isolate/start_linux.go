@@ -171,6 +171,7 @@ func (c *Cell) network(set *setUp) (*bridge, error) {
 	if err != nil {
 		return nil, errors.Trace(err)
 	}
+	b.proposed = c.cells.proposed
 	egress, err := b.up()
 	if errors.Is(err, ErrNoRights) {
 		return without(err)

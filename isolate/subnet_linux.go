@@ -34,8 +34,11 @@ func (b *bridge) settle(link netlink.Link) error {
 func (b *bridge) settle4(link netlink.Link) error {
 	p := b.subnet()
 	for try := 0; try < 1000; try++ {
-		if !p.IsValid() || try > 0 {
-			p = candidate(b.dir, try)
+		switch {
+		case try == 0 && !p.IsValid() && b.proposed.IsValid():
+			p = b.proposed
+		case !p.IsValid() || try > 0:
+			p = Candidate(b.dir, try)
 		}
 		taken, has, err := known(p, link.Attrs().Index)
 		switch {
@@ -66,8 +69,9 @@ func (b *bridge) settle4(link netlink.Link) error {
 	return errors.New("there is no private network left on this host for units")
 }
 
-// candidate is one of the private networks 10.64.0.0 to 10.127.252.0.
-func candidate(of string, try int) netip.Prefix {
+// Candidate is one of the private networks 10.64.0.0 to 10.127.252.0: the same for the same
+// name and try, and another one for each try below a thousand.
+func Candidate(of string, try int) netip.Prefix {
 	sum := sha256.Sum256([]byte(of))
 	const networks = 1 << (netBits - 10)
 	n := (binary.BigEndian.Uint32(sum[:]) + uint32(try)*7919) % networks

@@ -55,7 +55,7 @@ func Run(ctx context.Context, c Config) error {
 	if c.Provisioners == nil {
 		c.Provisioners = provisioners()
 	}
-	a := &agent{Config: c, models: map[string]*hosted{}, gone: make(chan error, 1), rebooter: &rebooter{carryOut: c.Reboot, log: c.Log}, present: newPresent(c), turns: semaphore.NewWeighted(allTurns), slots: newSlots(cmp.Or(c.HooksAtOnce, hooksHere())), health: watched, spares: watched.spares, telling: newTelling(c, watched), directory: newDirectory(), handing: newHanding(c.Handed.Running())}
+	a := &agent{Config: c, models: map[string]*hosted{}, gone: make(chan error, 1), rebooter: &rebooter{carryOut: c.Reboot, log: c.Log}, present: newPresent(c), turns: semaphore.NewWeighted(allTurns), slots: newSlots(cmp.Or(c.HooksAtOnce, hooksHere())), health: watched, spares: watched.spares, telling: newTelling(c, watched), directory: newDirectory(newTunnels(c)), handing: newHanding(c.Handed.Running())}
 	defer a.awaitHanded()()
 	if c.Machine == nil {
 		if err := a.beManager(); err != nil {

@@ -124,6 +124,9 @@ func (u *unit) isolate(ctx context.Context) error {
 	if err != nil {
 		return errors.Trace(err)
 	}
+	if err := u.wiring.propose(ctx); err != nil {
+		return errors.Trace(err)
+	}
 	agents := filepath.Dir(u.dir)
 	c, err := u.cells.Open(ctx, key, isolate.Spec{
 		Name: string(in), Hostname: strings.TrimPrefix(in.Tag(), "unit-"), ID: doc.ID, Mode: app.Isolation.Mode,
@@ -145,6 +148,9 @@ func (u *unit) isolate(ctx context.Context) error {
 	u.cell.Store(own)
 	u.rebootsItself(ctx, own)
 	if u.principal == "" {
+		if err := u.wiring.meet(ctx); err != nil {
+			return errors.Trace(err)
+		}
 		u.wiring.enter(u.name.Tag(), u.name, own.Network(), own.sidecar, filepath.Join(u.dir, resolverRecord), own.EditFile)
 	}
 	return u.tellMachine(ctx)

@@ -76,6 +76,9 @@ type Config struct {
 	Shared []string
 	// Environment are more variables, NAME=VALUE, for all hooks and commands.
 	Environment []string
+	// TunnelPort is the UDP port where this host waits for those whose isolated units it is to
+	// reach; 0: any; negative: it reaches none.
+	TunnelPort int
 	// Mounts says whether storage may be mounted; see package storage.
 	Mounts bool
 	// At is called at each Point of each hook run, on the goroutine of the

@@ -12,13 +12,15 @@ import (
 // directory has the names of all models of an agent: units of one find those of the
 // others. It is safe for use by many goroutines.
 type directory struct {
+	tunnels *tunnels
+
 	mu      sync.Mutex
 	tables  map[string]names.Model // by the model's UUID
 	wirings map[string]*wiring
 }
 
-func newDirectory() *directory {
-	return &directory{tables: map[string]names.Model{}, wirings: map[string]*wiring{}}
+func newDirectory(t *tunnels) *directory {
+	return &directory{tunnels: t, tables: map[string]names.Model{}, wirings: map[string]*wiring{}}
 }
 
 // enter has a model's wiring told of what changes.
@@ -32,6 +34,7 @@ func (d *directory) enter(uuid string, w *wiring) {
 func (d *directory) leave(uuid string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.tunnels.drop(uuid)
 	delete(d.wirings, uuid)
 	if _, ok := d.tables[uuid]; ok {
 		delete(d.tables, uuid)

@@ -30,6 +30,11 @@ func (a *modelAgent) react(ctx context.Context, c state.Change) error {
 	if c.Storage || c.Resync {
 		a.storeroom.poke()
 	}
+	if c.Tunnels && !c.Resync && a.wiring.active.Load() {
+		if err := a.wiring.meet(ctx); err != nil { // before a unit hears of one that is there
+			return errors.Trace(err)
+		}
+	}
 	a.wiring.heed(c)
 	if c.Resync || len(c.Machines) > 0 {
 		a.commands.poke()

@@ -36,8 +36,9 @@ type forward struct {
 }
 
 // plan says what is to be there for what a model has. addresses are those of
-// applications; six are the IPv6 addresses of units that have machines here, by the others.
-func (w *wiring) plan(v state.Wires, addresses, six map[string]string) plan {
+// applications; six are the IPv6 addresses of units that have machines here, by the others;
+// reached are the machines whose hosts' isolated units are reached from here.
+func (w *wiring) plan(v state.Wires, addresses, six map[string]string, reached map[string]bool) plan {
 	p := plan{table: names.Model{Name: w.model.Name()}, forwards: map[string]forward{}, failed: map[string]bool{}, told: map[string]state.ServiceDoc{}}
 	apps := map[string]state.ApplicationDoc{}
 	for _, app := range v.Applications {
@@ -53,9 +54,9 @@ func (w *wiring) plan(v state.Wires, addresses, six map[string]string) plan {
 		}
 		isolated := apps[in.Application()].Isolation.OwnNetwork()
 		switch {
-		case isolated && !here:
+		case isolated && !here && !reached[hostOf(u)]:
 			one.Address = "" // nobody here reaches it, and it may be one of this host's units'
-		case isolated && one.Address != "":
+		case isolated && here && one.Address != "":
 			one.IPv6 = six[one.Address]
 			if one.Ready {
 				local[app] = append(local[app], one.Address)

@@ -75,7 +75,7 @@ func newWiring(c Config, m *state.Model, d *directory, log *slog.Logger, idle fu
 // heed is poke for a change that may matter. Of units and machines it does only where
 // there is something to be found: most models have nothing.
 func (w *wiring) heed(c state.Change) {
-	if c.Resync || len(c.Applications) > 0 || w.active.Load() && len(c.Units)+len(c.Machines) > 0 {
+	if c.Resync || len(c.Applications) > 0 || w.active.Load() && (c.Tunnels || len(c.Units)+len(c.Machines) > 0) {
 		w.poke()
 	}
 }
@@ -153,6 +153,29 @@ func (w *wiring) round(ctx context.Context) (again bool) {
 	return again && ctx.Err() == nil
 }
 
+// propose has the isolated units of this host get a network that no other host of the model
+// has, before the first of them is there.
+func (w *wiring) propose(ctx context.Context) error {
+	if w.directory == nil {
+		return nil // of a test without networks
+	}
+	return errors.Annotate(w.directory.tunnels.propose(ctx, w.model), "cannot have a network for isolated units")
+}
+
+// meet tells the model's other hosts of this one, and has its isolated units reach theirs, at
+// once: whoever then hears of a unit here can reach it.
+func (w *wiring) meet(ctx context.Context) error {
+	if w.directory == nil || w.directory.tunnels.off() {
+		return nil
+	}
+	v, err := w.model.Wires(ctx)
+	if err != nil {
+		return errors.Trace(err)
+	}
+	_, err = w.directory.tunnels.meet(ctx, w.model, v)
+	return errors.Annotate(err, "cannot reach isolated units of other hosts")
+}
+
 // leased are the applications of the model that have addresses.
 func (w *wiring) leased() ([]string, error) {
 	keys, err := w.cells.Leased()
@@ -187,7 +210,11 @@ func (w *wiring) wire(ctx context.Context, leased []string) (again bool, err err
 	if err != nil {
 		return false, errors.Trace(err)
 	}
-	p := w.plan(v, addresses, six)
+	reached, err := w.directory.tunnels.meet(ctx, w.model, v)
+	if err != nil {
+		return false, errors.Trace(err)
+	}
+	p := w.plan(v, addresses, six, reached)
 	want := map[string]publish.Want{}
 	for key, one := range p.forwards {
 		want[key] = publish.Want{Listen: one.listen, Backends: one.backends}

@@ -88,6 +88,10 @@ type Wires struct {
 	Ports     map[model.UnitName]model.Ports
 	Services  map[string]ServiceDoc // by application
 	Pods      map[model.UnitName]PodDoc
+	// Joined: there are agents of other hosts than the one that has the models.
+	Joined bool
+	// Tunnels are the hosts whose isolated units are on networks of theirs.
+	Tunnels []TunnelDoc
 }
 
 // Wires reads all of it in one view.
@@ -112,9 +116,13 @@ func (d docs) wires() (w Wires, err error) {
 		return w, errors.Trace(err)
 	}
 	for _, machine := range machines {
+		w.Joined = w.Joined || machine.Provider != LocalProvider && machine.Agent != ""
 		if len(machine.Addresses) > 0 {
 			w.Addresses[machine.ID] = machine.Addresses[0]
 		}
+	}
+	if w.Tunnels, err = list[TunnelDoc](d, tunnelKind+"/"); err != nil {
+		return w, errors.Trace(err)
 	}
 	ports, err := list[portsDoc](d, "ports/")
 	if err != nil {

@@ -39,6 +39,8 @@ type Change struct {
 	Cleanups bool
 	// Asked are the machines, and ManagingHost, whose agents are asked something.
 	Asked map[string]bool
+	// Tunnels: what hosts are for the isolated units of others changed.
+	Tunnels bool
 	// Resync: anything may have changed.
 	Resync bool
 }
@@ -121,6 +123,8 @@ func (m *Model) change(b store.Batch) Change {
 		case questionKind:
 			machine, _ := splitKey(rest)
 			c.Asked[machine] = c.Asked[machine] || !e.Deleted
+		case tunnelKind:
+			c.Tunnels = true
 		case managerKey:
 			c.Manager = true
 		case "cleanup":

@@ -19,10 +19,11 @@ import (
 	"github.com/unitd/unitd/oci"
 	"github.com/unitd/unitd/tools"
 	"github.com/unitd/unitd/tools/client"
+	"github.com/unitd/unitd/tunnel"
 )
 
 func main() {
-	for _, inside := range []func([]string) (int, bool){isolate.Main, oci.Main} {
+	for _, inside := range []func([]string) (int, bool){isolate.Main, oci.Main, tunnel.Main} {
 		if code, ok := inside(os.Args); ok {
 			os.Exit(code)
 		}

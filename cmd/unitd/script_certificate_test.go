@@ -20,14 +20,25 @@ func cmdCertificate(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: certificate CERT KEY")
 	}
+	ts.Check(writeCertificate(ts.MkAbs(args[0]), ts.MkAbs(args[1])))
+}
+
+func writeCertificate(cert, private string) error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	ts.Check(err)
+	if err != nil {
+		return err
+	}
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, NotAfter: time.Now().Add(24 * time.Hour)}
 	raw, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	ts.Check(err)
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	ts.Check(err)
-	for i, b := range []*pem.Block{{Type: "CERTIFICATE", Bytes: raw}, {Type: "PRIVATE KEY", Bytes: private}} {
-		ts.Check(os.WriteFile(ts.MkAbs(args[i]), pem.EncodeToMemory(b), 0o600))
+	if err != nil {
+		return err
 	}
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(cert, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw}), 0o600); err != nil {
+		return err
+	}
+	return os.WriteFile(private, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), 0o600)
 }
