@@ -82,32 +82,35 @@ func (t *tunnels) propose(ctx context.Context, m *state.Model) error {
 }
 
 // meet has the isolated units of this host reach those of a model's other hosts, and says
-// which machines' hosts they reach. What keeps them from that is logged, once.
+// which machines' hosts they reach. What keeps them from that is logged, once; the errors are
+// those of the store.
 func (t *tunnels) meet(ctx context.Context, m *state.Model, v state.Wires) (reached map[string]bool, err error) {
 	if t.off() || t.who == state.ManagingHost && !v.Joined {
-		return nil, errors.Trace(t.forget(m.UUID()))
+		t.excuse(t.forget(m.UUID()))
+		return nil, nil
+	}
+	others, own := t.part(v.Tunnels)
+	doc, err := t.self(len(others) > 0)
+	if err != nil || doc.Network == "" {
+		t.excuse(err)
+		return nil, nil
+	}
+	if own == nil || own.Network != doc.Network || own.Key != doc.Key || !slices.Equal(own.Endpoints, doc.Endpoints) {
+		err := m.SetTunnel(ctx, doc)
+		if errors.Is(err, errors.AlreadyExists) {
+			t.excuse(err)
+			return nil, nil
+		}
+		if err != nil {
+			return nil, errors.Trace(err)
+		}
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	others, own := t.part(v.Tunnels)
-	end, err := t.end(len(others) > 0)
-	if err != nil || !end.Network.IsValid() {
-		return nil, t.excuse(err)
-	}
-	doc := state.TunnelDoc{Machine: t.who, Network: end.Network.String(), Key: end.Public}
-	if end.Public != "" {
-		for _, a := range t.reachable() {
-			doc.Endpoints = append(doc.Endpoints, net.JoinHostPort(a, strconv.Itoa(end.Port)))
-		}
-	}
-	if own == nil || own.Network != doc.Network || own.Key != doc.Key || !slices.Equal(own.Endpoints, doc.Endpoints) {
-		if err := m.SetTunnel(ctx, doc); err != nil {
-			return nil, t.excuse(err)
-		}
-	}
 	t.hosts[m.UUID()] = others
 	if err := t.set(); err != nil {
-		return nil, t.excuse(err)
+		t.excused(err)
+		return nil, nil
 	}
 	reached = map[string]bool{}
 	for _, o := range others {
@@ -129,28 +132,43 @@ func (t *tunnels) part(all []state.TunnelDoc) (others []state.TunnelDoc, own *st
 	return others, own
 }
 
-// end is what this host is for others: without others, its network alone.
-func (t *tunnels) end(others bool) (isolate.TunnelEnd, error) {
+// self is what this host is for others, if there are any: else its network alone. Without a
+// network it is nothing.
+func (t *tunnels) self(others bool) (state.TunnelDoc, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	doc := state.TunnelDoc{Machine: t.who}
 	if !others && !t.open {
 		p, err := t.cells.Subnet()
-		return isolate.TunnelEnd{Network: p}, errors.Trace(err)
+		if p.IsValid() {
+			doc.Network = p.String()
+		}
+		return doc, errors.Trace(err)
 	}
 	end, err := t.cells.OpenTunnel(t.port)
-	t.open = t.open || err == nil && end.Public != ""
-	return end, errors.Trace(err)
+	if err != nil || end.Public == "" {
+		return doc, errors.Trace(err)
+	}
+	t.open, doc.Network, doc.Key = true, end.Network.String(), end.Public
+	for _, a := range t.reachable() {
+		doc.Endpoints = append(doc.Endpoints, net.JoinHostPort(a, strconv.Itoa(end.Port)))
+	}
+	return doc, nil
 }
 
-// excuse logs what is no matter of the store's, and isn't tried again before something
-// changes; anything else it returns.
-func (t *tunnels) excuse(err error) error {
-	if err == nil || !errors.Is(err, tunnel.ErrNone) && !errors.Is(err, errors.AlreadyExists) {
-		return errors.Trace(err)
-	}
-	if !t.said[err.Error()] {
+// excuse logs what keeps hosts from each other, once: it keeps no unit from running, and
+// the next round tries again.
+func (t *tunnels) excuse(err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.excused(err)
+}
+
+func (t *tunnels) excused(err error) {
+	if err != nil && !t.said[err.Error()] {
 		t.said[err.Error()] = true
 		t.log.Warn("isolated units of other hosts can't be reached", "err", err)
 	}
-	return nil
 }
 
 // forget has a model's hosts reached no more, unless another one has them.
@@ -197,7 +215,7 @@ func (t *tunnels) peers() (peers []tunnel.Peer) {
 				continue
 			}
 			if slices.ContainsFunc(networks, p.Overlaps) {
-				_ = t.excuse(errors.AlreadyExistsf("isolated units with the network %s, on two hosts of different models,", p))
+				t.excused(errors.AlreadyExistsf("isolated units with the network %s, on two hosts of different models,", p))
 				continue
 			}
 			keys[doc.Key], networks = true, append(networks, p)

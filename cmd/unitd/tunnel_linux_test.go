@@ -50,7 +50,6 @@ type hosts struct {
 	*testing.T
 	dir, program, store string
 	agents              [3]*exec.Cmd
-	logs                [3]*bytes.Buffer
 }
 
 // TestHostIsolatedUnitsOfThreeHostsReachEachOther: by their addresses and names, from the first
