@@ -62,8 +62,9 @@ func hasSecretKeys(dir string) bool {
 // Sealer seals secrets with the keys of a data directory, which are read when
 // they are first needed: most commands have nothing to do with secrets. Keys
 // that have changed since, as by rotate-secret-key, are read again where those
-// that are known don't fit.
-func Sealer(dir string) state.Sealer {
+// that are known don't fit. waits says whether the keys, if there are none, come from another
+// host; nil: they never do.
+func Sealer(dir string, waits func() bool) state.Sealer {
 	var mu sync.Mutex
 	var known *sealed.Keys
 	_, had := service.Credential(secretKeyCredential)
@@ -84,8 +85,11 @@ func Sealer(dir string) state.Sealer {
 	}
 	return state.Sealer{
 		Seal: func(plain []byte, key string) ([]byte, string, error) {
-			if key != "" && !had && !hasSecretKeys(dir) {
+			switch none := !had && !hasSecretKeys(dir); {
+			case none && key != "":
 				return nil, "", errors.NotFoundf("key for secrets") // nor is one made that is of no use
+			case none && waits != nil && waits():
+				return nil, "", errors.Trace(errNoKeysYet)
 			}
 			// The newest key, also if it is newer than this process.
 			k, err := keys(true)
@@ -99,6 +103,9 @@ func Sealer(dir string) state.Sealer {
 			return sealed, k.Name(), errors.Trace(err)
 		},
 		Newest: func() (string, error) {
+			if !had && !hasSecretKeys(dir) && waits != nil && waits() {
+				return "", errors.Trace(errNoKeysYet)
+			}
 			k, err := keys(true)
 			if err != nil {
 				return "", errors.Trace(err)
@@ -149,6 +156,9 @@ func (h *Host) RotateSecretKey(lost bool) (total int, err error) {
 		}
 	}
 	given, err := givenKeys()
+	if err == nil && given == nil && h.keysComeFromElsewhere(h.keys) {
+		err = errors.New("the keys for secrets come from the host of the agent that has the models: run this there")
+	}
 	if err != nil {
 		return total, err
 	}
@@ -162,11 +172,19 @@ func (h *Host) RotateSecretKey(lost bool) (total int, err error) {
 			return total, err
 		}
 	}
+	// Those who are to seal with it have it first.
+	if err := h.shareAndWait(c, lost); err != nil {
+		return total, err
+	}
 	total, closed, err := h.sealAnew(c, lost)
 	if err != nil || given != nil || closed {
 		return total, err
 	}
-	return total, dropOldSecretKeys(h.keys)
+	if err := dropOldSecretKeys(h.keys); err != nil {
+		return total, err
+	}
+	_, err = h.share(c)
+	return total, err
 }
 
 // hasKeys is the error if this host hasn't the keys that are in use.

@@ -14,7 +14,7 @@ import (
 
 // privateFiles are those of the data directory that nobody else may read or
 // write.
-var privateFiles = []string{StoreFile, StoreFile + "-wal", StoreFile + "-shm", StoreFile + "-rev", "secret.key", "agent.lock", "agent.id", agentStoreFile, ClientCredentials}
+var privateFiles = []string{StoreFile, StoreFile + "-wal", StoreFile + "-shm", StoreFile + "-rev", "secret.key", agentKeyFile, "agent.lock", "agent.id", agentStoreFile, ClientCredentials}
 
 // CheckPrivate is the error of a data directory, or of a file in it, that isn't
 // for its owner alone: its secrets are then no secrets, and whoever may write

@@ -141,7 +141,7 @@ func (h *Host) Serve(o Options) error {
 		}
 		defer end()
 	}
-	c.Handed, c.Upgrade = handed, upgrade(lock, environ, measured.Flush)
+	c.Handed, c.Upgrade = handed, upgrade(lock, environ, measured.Flush, measured.EndSessions)
 	if handedErr != nil {
 		c.Log.Error("the hooks that were handed over are ended, as after a crash", "err", handedErr)
 	}
@@ -160,6 +160,9 @@ func (h *Host) Serve(o Options) error {
 	var stop func()
 	c.Reopen, stop = reopens(file, r.manager)
 	defer stop()
+	if err := h.shareKeys(&c, joined); err != nil {
+		return err
+	}
 	if o.Sessions {
 		if err := measured.openSessions(h, &c, joined.address(o)); err != nil {
 			return err

@@ -57,7 +57,16 @@ func (m *Measured) openSessions(h *Host, c *machine.Config, host string) error {
 		return machine.SessionDoor{Addresses: m.doors(host), Print: string(s.Print())}, nil
 	}
 	m.sessions = s
+	sent := m.end
+	m.end = func() { s.Close(); sent() }
 	return nil
+}
+
+// EndSessions ends all sessions of people of other hosts, and lets none begin any more.
+func (m *Measured) EndSessions() {
+	if m.sessions != nil {
+		m.sessions.Close()
+	}
 }
 
 // doors are the addresses by which others reach the listener.
@@ -97,6 +106,9 @@ var sessionFlags = map[string][]string{
 // sessionTarget is a unit, or a machine, and who goes there.
 var sessionTarget = pattern.New(`^([A-Za-z_][A-Za-z0-9_.-]*@)?([a-z][a-z0-9-]*/[0-9]+|[0-9]+)$`)
 
+// language is what $LANG may be.
+var language = pattern.New(`^[A-Za-z0-9_.@-]+$`)
+
 // check is the error of a request that nobody may make. A person's own command makes none of
 // these.
 func (s *sessionCommands) check(r sessions.Request) error {
@@ -110,7 +122,8 @@ func (s *sessionCommands) check(r sessions.Request) error {
 		return errors.NotValidf("the target %q", r.Target)
 	}
 	for _, f := range r.Flags {
-		if name, _, _ := strings.Cut(f, "="); !slices.Contains(flags, name) {
+		// One without a value would take the next word for that.
+		if name, _, valued := strings.Cut(f, "="); !valued || !slices.Contains(flags, name) {
 			return errors.NotValidf("the flag %q", f)
 		}
 	}
@@ -127,7 +140,9 @@ func (s *sessionCommands) command(model string, r sessions.Request) (*exec.Cmd, 
 	if err := s.check(r); err != nil {
 		return nil, errors.Trace(err)
 	}
-	infos, err := s.controller.Models(context.Background())
+	ctx, stop := context.WithTimeout(context.Background(), answerTime)
+	defer stop()
+	infos, err := s.controller.Models(ctx)
 	if err != nil {
 		return nil, errors.Trace(err)
 	}
@@ -136,13 +151,16 @@ func (s *sessionCommands) command(model string, r sessions.Request) (*exec.Cmd, 
 		return nil, errors.NewNotFound(nil, "the model has been removed")
 	}
 	cmd := exec.Command(s.self)
-	cmd.Args = append([]string{r.Program, r.Verb, "--model", infos[at].Name}, r.Flags...)
+	cmd.Args = append([]string{r.Program, r.Verb, "--model=" + infos[at].Name}, r.Flags...)
 	cmd.Args = append(append(cmd.Args, r.Target), r.Words...)
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
 		return slices.Contains(notForSessions, name)
 	})
 	cmd.Env = append(cmd.Env, dataVariable+"="+s.dir, storeVariable+"="+s.store, sessionVariable+"=1", "TERM="+r.Term)
+	if language.MatchString(r.Language) {
+		cmd.Env = append(cmd.Env, "LANG="+r.Language)
+	}
 	return cmd, nil
 }
 

@@ -155,7 +155,7 @@ func (a machineVerbs) addMachines(todo state.MachineArgs, n int) error {
 		}
 		a.Note("On its host, with a data directory of its own (UNITD_DATA), within %s:\n  unitd agent --store %s --join TOKEN", shortly(todo.Valid), agent.StorePlace(place))
 		if strings.HasPrefix(place, etcd.Scheme) {
-			a.Note("It needs credentials of its own where etcd wants any, and the same keys for secrets as this host (secret.key, or %s)", agent.SecretKeyVariable)
+			a.Note("It needs credentials of its own where etcd wants any")
 		}
 	}
 	if err := a.Ensure(); err != nil || todo.Provider != state.LocalProvider {

@@ -13,6 +13,7 @@ import (
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/sessions"
 	"github.com/unitd/unitd/state"
+	"github.com/unitd/unitd/terminal"
 )
 
 // Remote leads to a unit, or to a machine, of another host, by the agent there. Source:
@@ -47,8 +48,11 @@ func (a insideVerbs) remote(_ context.Context, target string) (*Remote, error) {
 		return nil, err
 	}
 	here := a.Here(m, name)
-	if here == nil {
+	switch {
+	case here == nil:
 		return nil, nil //nolint:nilnil // as the comment above says
+	case agent.InSession():
+		return nil, here // who has led here was wrong
 	}
 	if u, err := a.elsewhere(m, doc, here); err == nil && u.Address != "" {
 		return nil, nil //nolint:nilnil // as the comment above says
@@ -59,7 +63,7 @@ func (a insideVerbs) remote(_ context.Context, target string) (*Remote, error) {
 // remoteUnit is the door to a unit of another host; here says that it isn't on this one.
 func (a insideVerbs) remoteUnit(m *state.Model, name model.UnitName, here error) (*Remote, error) {
 	if agent.InSession() {
-		return nil, here // who has led here was wrong
+		return nil, here
 	}
 	others, err := a.Others(m)
 	if err != nil {
@@ -76,7 +80,11 @@ func (a insideVerbs) remoteUnit(m *state.Model, name model.UnitName, here error)
 }
 
 func (a insideVerbs) remoteMachine(m *state.Model, doc state.MachineDoc) (*Remote, error) {
-	if a.MachineHere(doc) == nil || agent.InSession() || a.Command() == jujuName && reachable(doc) != "" {
+	here := a.MachineHere(doc)
+	if here != nil && agent.InSession() {
+		return nil, here
+	}
+	if here == nil || a.Command() == jujuName && reachable(doc) != "" {
 		return nil, nil //nolint:nilnil // as the comment of remote says
 	}
 	others, err := a.Others(m)
@@ -98,7 +106,8 @@ func (a insideVerbs) remoteMachine(m *state.Model, doc state.MachineDoc) (*Remot
 func (a insideVerbs) remoteOn(m *state.Model, on agent.Elsewhere, target string) *Remote {
 	return &Remote{Target: target, Open: func(ctx context.Context, r sessions.Request, in io.Reader) (int, error) {
 		host, _ := os.Hostname() // the log goes without
-		r.Program, r.By = cmp.Or(a.Command(), "unitd"), account(os.Getenv)+"@"+host
+		r.Program, r.By = a.Command(), account(os.Getenv)+"@"+host
+		r.Language = cmp.Or(os.Getenv("LC_ALL"), os.Getenv("LC_CTYPE"), os.Getenv("LANG"))
 		if r.Program != jujuName {
 			r.Program = "unitd"
 		}
@@ -108,6 +117,9 @@ func (a insideVerbs) remoteOn(m *state.Model, on agent.Elsewhere, target string)
 
 // sshThere is ssh to a unit of another host.
 func (d Inside) sshThere(ctx context.Context, on *Remote, c sshCall, container string, words []string) error {
+	if c.forwards != "" {
+		return errors.Errorf("%s: port forwarding needs OpenSSH on the unit's host; %s is on another one than this", c.forwards, on.Target)
+	}
 	r := sessions.Request{Verb: "ssh", Target: on.Target, Words: words, Term: os.Getenv("TERM")}
 	if c.user != "" {
 		r.Target = c.user + "@" + on.Target
@@ -117,7 +129,7 @@ func (d Inside) sshThere(ctx context.Context, on *Remote, c sshCall, container s
 	}
 	if c.terminal == noTerminal {
 		r.Flags = append(r.Flags, "--pty=false")
-	} else {
+	} else if terminal.Is(d.Err) || len(c.command) == 0 { // else what a command says of errors goes elsewhere
 		r.Terminal = sessions.SizeOf(d.In, d.Out)
 	}
 	if c.silent {
@@ -141,10 +153,10 @@ func (d *debugging) debugThere(m *state.Model, here error) error {
 		r.Verb, r.Flags = "debug-code", append(r.Flags, "--at="+d.At)
 	}
 	if d.NoTmux {
-		r.Flags = append(r.Flags, "--no-tmux")
+		r.Flags = append(r.Flags, "--no-tmux=true")
 	}
 	if d.Once {
-		r.Flags = append(r.Flags, "--once")
+		r.Flags = append(r.Flags, "--once=true")
 	}
 	in := d.insideVerbs.In
 	if d.Commands != nil {

@@ -67,7 +67,7 @@ func (a watchVerbs) startWatching(path string, apps []string, saved <-chan struc
 	if w.store, err = sqlite.Open(filepath.Join(w.dir, "store.db"), sqlite.Options{Log: log}); err != nil {
 		return nil, errors.Trace(err)
 	}
-	controller := state.NewController(w.store, clock.WallClock).WithSealer(agent.Sealer(w.dir))
+	controller := state.NewController(w.store, clock.WallClock).WithSealer(agent.Sealer(w.dir, nil))
 	if w.model, err = controller.AddModel(a.Context(), watchedModel); err != nil {
 		return nil, errors.Trace(err)
 	}

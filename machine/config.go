@@ -119,6 +119,8 @@ type Config struct {
 	// Upgrade has who asks the agent to become another program, by AskToUpgrade, be
 	// answered; nil: it doesn't.
 	Upgrade func(ctx context.Context, handOver HandOver, program string) error
+	// Keys are those for secrets that are shared with other hosts; nil: none are.
+	Keys Keys
 	// Session answers who asks from another host for a session here, by AskForSession: of a
 	// model (its UUID), with that print. The error says for people why there is none. nil: the
 	// agent has no leave to.

@@ -60,6 +60,7 @@ type modelAgent struct {
 	cluster   *cluster
 	commands  *commands
 	answering *answering
+	sharing   *keysharing
 	// again is when all is looked at once more, after something has failed;
 	// failures counts how often in a row.
 	again    <-chan time.Time
@@ -149,6 +150,13 @@ func (a *modelAgent) run(ctx context.Context) (err error) {
 	go func() {
 		defer a.wait.Done()
 		a.answering.run(ctx)
+	}()
+	a.sharing = a.newKeysharing()
+	a.sharing.round(ctx) // before any hook needs them
+	a.wait.Add(1)
+	go func() {
+		defer a.wait.Done()
+		a.sharing.run(ctx)
 	}()
 	a.commands = a.newCommands()
 	a.wait.Add(1)

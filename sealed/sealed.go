@@ -132,6 +132,31 @@ func name(id age.Identity) string {
 	return hex.EncodeToString(sum[:16])
 }
 
+// Names are those of all keys, that which seals first.
+func (k *Keys) Names() []string {
+	var all []string
+	for _, id := range k.identities {
+		all = append(all, name(id))
+	}
+	return all
+}
+
+// Text is what Parse reads: all keys.
+func (k *Keys) Text() string { return k.text }
+
+// Recipient is the public key of the one that seals: to whom others can seal by SealFor.
+func (k *Keys) Recipient() string { return k.identities[0].(*age.X25519Identity).Recipient().String() }
+
+// SealFor encrypts for whom Keys with that Recipient open. The error is NotValid for one that
+// is none.
+func SealFor(recipient string, plain []byte) ([]byte, error) {
+	to, err := age.ParseX25519Recipient(recipient)
+	if err != nil {
+		return nil, errors.NewNotValid(nil, "a public key that isn't one of age's")
+	}
+	return seal(to, plain)
+}
+
 // Led are these keys, of which the one of that name seals. The error is NotFound if it
 // isn't among them.
 func (k *Keys) Led(by string) (*Keys, error) {
@@ -164,9 +189,11 @@ func (k *Keys) Newest() (*Keys, error) {
 }
 
 // Seal encrypts.
-func (k *Keys) Seal(plain []byte) ([]byte, error) {
+func (k *Keys) Seal(plain []byte) ([]byte, error) { return seal(k.recipient, plain) }
+
+func seal(to age.Recipient, plain []byte) ([]byte, error) {
 	var b bytes.Buffer
-	w, err := age.Encrypt(&b, k.recipient)
+	w, err := age.Encrypt(&b, to)
 	if err != nil {
 		return nil, errors.Annotate(err, "cannot seal")
 	}

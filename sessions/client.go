@@ -63,9 +63,11 @@ func (c Call) Run(ctx context.Context) (exit int, err error) {
 	}
 	over := make(chan struct{})
 	defer close(over)
+	room := make(chan struct{}, window)
 	go c.interrupt(ctx, over, to, conn)
-	go c.send(to)
-	return c.receive(conn)
+	go c.send(to, room, over)
+	go to.sayHere(over)
+	return c.receive(conn, room)
 }
 
 // connect connects with the first address that answers, which has to be the agent's.
@@ -102,11 +104,25 @@ func rootOf(err error) error {
 	return err
 }
 
-// send passes input on. It may go on reading after the session's end: nobody can stop a read
-// of a terminal or a pipe.
-func (c Call) send(to *frames) {
-	if c.In != nil {
-		_, _ = io.Copy(to.as(input), c.In)
+// send passes input on, as fast as the program takes it. It may go on reading after the
+// session's end: nobody can stop a read of a terminal or a pipe.
+func (c Call) send(to *frames, room chan<- struct{}, over <-chan struct{}) {
+	b := make([]byte, mostBytes/2)
+	for c.In != nil {
+		n, err := c.In.Read(b)
+		if n > 0 {
+			select {
+			case room <- struct{}{}:
+			case <-over:
+				return
+			}
+			if to.write(input, b[:n]) != nil {
+				return
+			}
+		}
+		if err != nil {
+			break
+		}
 	}
 	if c.Terminal == nil {
 		_ = to.write(noInput, nil)
@@ -120,18 +136,17 @@ func (c Call) interrupt(ctx context.Context, over <-chan struct{}, to *frames, c
 		return
 	case <-ctx.Done():
 	}
+	_ = conn.SetWriteDeadline(time.Now().Add(interrupted)) // somebody else may be writing
+	give := time.AfterFunc(interrupted, func() { conn.Close() })
+	defer give.Stop()
 	_ = to.write(signals, []byte("INT"))
-	select {
-	case <-over:
-	case <-time.After(interrupted):
-		conn.Close()
-	}
+	<-over
 }
 
 // receive passes on what the program writes, until it has ended.
-func (c Call) receive(conn net.Conn) (exit int, err error) {
+func (c Call) receive(conn net.Conn, room <-chan struct{}) (exit int, err error) {
 	for {
-		k, b, err := readFrame(conn)
+		k, b, err := next(conn)
 		if err != nil {
 			return 0, errors.Trace(ErrLost)
 		}
@@ -140,6 +155,11 @@ func (c Call) receive(conn net.Conn) (exit int, err error) {
 			_, err = c.Out.Write(b)
 		case trouble:
 			_, err = c.Err.Write(b)
+		case taken:
+			select {
+			case <-room:
+			default: // of an end that can't count
+			}
 		case exitCode:
 			err = json.Unmarshal(b, &exit)
 			return exit, errors.Trace(err)

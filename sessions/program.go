@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -15,7 +16,8 @@ import (
 const (
 	// goodbye is how long a program has to end by itself that nobody is connected with any more.
 	goodbye = 5 * time.Second
-	// last is how long its output may stay open once it has ended.
+	// last is how long a program's output may stay open once it has ended and nothing comes:
+	// something of it goes on in the background.
 	last = 2 * time.Second
 )
 
@@ -26,120 +28,236 @@ const errLeft = errors.ConstError("the other end has gone")
 type program struct {
 	cmd *exec.Cmd
 	// tty is the agent's end of its terminal; nil: it has pipes.
-	tty   *os.File
-	input io.WriteCloser
-	// shown is closed once all that it has written to its terminal was passed on.
-	shown chan struct{}
-}
-
-// run runs a program for who is at the other end of a connection, until it ends, and returns
-// its exit code: 128 and the signal's number where one has ended it. The error is errLeft,
-// or that it can't be run.
-func run(from io.Reader, to *frames, cmd *exec.Cmd, r Request) (exit int, err error) {
-	p, err := start(cmd, to, r)
-	if err != nil {
-		return 0, errors.Annotate(err, "cannot run the program of the session")
-	}
-	left := make(chan struct{})
-	go func() {
-		defer close(left)
-		p.listen(from)
-	}()
-	ended := make(chan error, 1)
-	go func() { ended <- p.wait() }()
-	select {
-	case err = <-ended:
-	case <-left:
-		p.hangUp(ended)
-		return 0, errLeft
-	}
-	var code *exec.ExitError
-	if err != nil && !errors.As(err, &code) && !errors.Is(err, exec.ErrWaitDelay) {
-		return 0, errors.Trace(err)
-	}
-	if ws, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
-		return 128 + int(ws.Signal()), nil
-	}
-	return cmd.ProcessState.ExitCode(), nil
+	tty *os.File
+	// input is where what is in waiting goes; finish is closed once there is no more.
+	input   io.WriteCloser
+	waiting chan []byte
+	finish  chan struct{}
+	// pumps pass on what it writes.
+	pumps []*pump
+	// ended is closed when it has, with all that it wrote passed on.
+	ended chan struct{}
+	err   error
 }
 
 // start starts a program in a session of the system's of its own, with a terminal if it is to
 // have one.
 func start(cmd *exec.Cmd, to *frames, r Request) (*program, error) {
-	p := &program{cmd: cmd, shown: make(chan struct{})}
-	if r.Terminal == nil {
-		close(p.shown)
-		cmd.Stdout, cmd.Stderr, cmd.WaitDelay = to.as(output), to.as(trouble), last
-		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-		var err error
-		if p.input, err = cmd.StdinPipe(); err != nil {
-			return nil, errors.Trace(err)
-		}
-		return p, errors.Trace(cmd.Start())
+	p := &program{cmd: cmd, waiting: make(chan []byte, window), finish: make(chan struct{}), ended: make(chan struct{})}
+	begin := p.startWithPipes
+	if r.Terminal != nil {
+		begin = func(to *frames) error { return p.startInTerminal(to, *r.Terminal) }
 	}
-	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: r.Terminal.Rows, Cols: r.Terminal.Columns})
-	if err != nil {
-		return nil, errors.Trace(err)
+	if err := begin(to); err != nil {
+		return nil, errors.Annotate(err, "cannot run the program of the session")
 	}
-	p.tty, p.input = tty, tty
+	go p.feed(to)
 	go func() {
-		defer close(p.shown)
-		_, _ = io.Copy(to.as(output), tty) // until nobody has the terminal any more
+		p.err = p.wait()
+		close(p.ended)
 	}()
 	return p, nil
+}
+
+func (p *program) startWithPipes(to *frames) error {
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	tie(p.cmd.SysProcAttr)
+	in, err := p.cmd.StdinPipe()
+	if err != nil {
+		return errors.Trace(err)
+	}
+	var theirs []*os.File
+	for _, k := range []kind{output, trouble} {
+		from, end, err := os.Pipe()
+		if err != nil {
+			return errors.Trace(err)
+		}
+		theirs = append(theirs, end)
+		p.pumps = append(p.pumps, &pump{from: from, to: to.as(k), done: make(chan struct{})})
+	}
+	p.input, p.cmd.Stdout, p.cmd.Stderr = in, theirs[0], theirs[1]
+	err = p.cmd.Start()
+	for _, end := range theirs {
+		end.Close()
+	}
+	for _, one := range p.pumps {
+		if err != nil {
+			one.from.Close()
+			continue
+		}
+		go one.run()
+	}
+	return errors.Trace(err)
+}
+
+func (p *program) startInTerminal(to *frames, s Size) error {
+	tty, err := pty.StartWithSize(p.cmd, &pty.Winsize{Rows: s.Rows, Cols: s.Columns})
+	if err != nil {
+		return errors.Trace(err)
+	}
+	one := &pump{from: tty, to: to.as(output), done: make(chan struct{})}
+	p.tty, p.input, p.pumps = tty, tty, []*pump{one}
+	go one.run() // until nobody has the terminal any more
+	return nil
 }
 
 // wait waits until the program has ended, and what it has written was passed on.
 func (p *program) wait() error {
 	err := p.cmd.Wait()
-	if p.tty == nil {
-		return err
+	for _, one := range p.pumps {
+		one.drain()
 	}
-	select {
-	case <-p.shown:
-	case <-time.After(last): // something of it goes on in the background
+	if p.tty != nil {
+		p.tty.Close()
 	}
-	p.tty.Close()
 	return err
 }
 
-// listen does what the person's end says, until that has gone.
-func (p *program) listen(from io.Reader) {
+// exit is how it has ended: 128 and the signal's number where one has ended it.
+func (p *program) exit() (int, error) {
+	var code *exec.ExitError
+	if p.err != nil && !errors.As(p.err, &code) {
+		return 0, errors.Trace(p.err)
+	}
+	if ws, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+		return 128 + int(ws.Signal()), nil
+	}
+	return p.cmd.ProcessState.ExitCode(), nil
+}
+
+// feed gives the program its input, and says of each part that it has taken it.
+func (p *program) feed(to *frames) {
+	give := func(b []byte) {
+		_, _ = p.input.Write(b) // one that has closed its input hears nothing
+		_ = to.write(taken, nil)
+	}
 	for {
-		k, b, err := readFrame(from)
+		select {
+		case <-p.ended:
+			return
+		case b := <-p.waiting:
+			give(b)
+		case <-p.finish:
+			for len(p.waiting) > 0 {
+				give(<-p.waiting)
+			}
+			if p.tty == nil { // a terminal's input ends with it
+				p.input.Close()
+			}
+			return
+		}
+	}
+}
+
+// listen does what the person's end says, until that has gone. It never waits for the program:
+// whoever sends more than that may take has gone, too.
+func (p *program) listen(next func() (kind, []byte, error)) {
+	over := false
+	for {
+		k, b, err := next()
 		if err != nil {
 			return
 		}
 		switch k {
 		case input:
-			_, err = p.input.Write(b)
+			select {
+			case <-p.ended:
+			case p.waiting <- b:
+			default:
+				return
+			}
 		case noInput:
-			if p.tty == nil { // a terminal's input ends with it
-				err = p.input.Close()
+			if !over {
+				over = true
+				close(p.finish)
 			}
 		case resized:
 			var size Size
-			if err = json.Unmarshal(b, &size); err == nil && p.tty != nil {
-				err = pty.Setsize(p.tty, &pty.Winsize{Rows: size.Rows, Cols: size.Columns})
+			if json.Unmarshal(b, &size) == nil && p.tty != nil {
+				_ = pty.Setsize(p.tty, &pty.Winsize{Rows: size.Rows, Cols: size.Columns}) // it may have ended
 			}
 		case signals:
 			if string(b) == "INT" {
-				err = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGINT)
+				p.signal(syscall.SIGINT)
 			}
 		}
-		_ = err // a program that has ended, or has closed its input, hears nothing
+	}
+}
+
+// signal tells the program's group, unless it has ended.
+func (p *program) signal(s syscall.Signal) {
+	select {
+	case <-p.ended:
+	default:
+		_ = syscall.Kill(-p.cmd.Process.Pid, s)
 	}
 }
 
 // hangUp ends the program as the end of its terminal does, and after a while by force.
-func (p *program) hangUp(ended <-chan error) {
-	_ = p.input.Close()
-	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGTERM)
-	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGHUP)
+func (p *program) hangUp(after time.Duration) {
+	if p.tty != nil {
+		p.tty.Close()
+	}
+	for _, one := range p.pumps {
+		one.from.Close() // nobody hears it any more
+	}
+	p.signal(syscall.SIGTERM)
+	p.signal(syscall.SIGHUP)
 	select {
-	case <-ended:
-	case <-time.After(goodbye):
-		_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
-		<-ended
+	case <-p.ended:
+	case <-time.After(after):
+		p.signal(syscall.SIGKILL)
+		<-p.ended
+	}
+}
+
+// pump passes on what a program writes.
+type pump struct {
+	from *os.File
+	to   io.Writer
+	// busy: something was read, and isn't passed on yet; moved counts what was.
+	busy  atomic.Bool
+	moved atomic.Int64
+	done  chan struct{}
+}
+
+func (p *pump) run() {
+	defer close(p.done)
+	b := make([]byte, mostBytes)
+	for {
+		n, err := p.from.Read(b)
+		p.busy.Store(true)
+		if n > 0 {
+			if _, err := p.to.Write(b[:n]); err != nil {
+				return
+			}
+		}
+		p.moved.Add(1)
+		p.busy.Store(false)
+		if err != nil {
+			return
+		}
+	}
+}
+
+// drain waits until all was passed on, however slowly it is taken; of what stays open in the
+// background until nothing has come for a while.
+func (p *pump) drain() {
+	look := time.NewTicker(last)
+	defer look.Stop()
+	for moved := int64(-1); ; {
+		select {
+		case <-p.done:
+			p.from.Close()
+			return
+		case <-look.C:
+		}
+		if now := p.moved.Load(); p.busy.Load() || now != moved {
+			moved = now
+			continue
+		}
+		p.from.Close()
+		<-p.done
+		return
 	}
 }

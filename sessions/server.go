@@ -16,8 +16,9 @@ import (
 const (
 	// expected is how long somebody who has asked may take to connect.
 	expected = time.Minute
-	// mostExpected is how many may be expected at a time.
+	// mostExpected is how many may be expected at a time, and mostRunning how many there.
 	mostExpected = 100
+	mostRunning  = 100
 	// begun is how long who has connected may take to say what for.
 	begun = 10 * time.Second
 )
@@ -30,9 +31,11 @@ type Server struct {
 	// Log says what sessions there are.
 	Log func(msg string, args ...any)
 
-	self *Identity
-	mu   sync.Mutex
-	wait map[Print]guest
+	self    *Identity
+	mu      sync.Mutex
+	wait    map[Print]guest
+	running map[*program]bool
+	closed  bool
 }
 
 // guest is somebody who was expected.
@@ -47,7 +50,7 @@ func NewServer() (*Server, error) {
 	if err != nil {
 		return nil, errors.Trace(err)
 	}
-	return &Server{self: self, wait: map[Print]guest{}}, nil
+	return &Server{self: self, wait: map[Print]guest{}, running: map[*program]bool{}}, nil
 }
 
 // Print is by what the other end knows the server.
@@ -131,14 +134,82 @@ func (s *Server) serve(conn *tls.Conn) {
 	}
 	about := []any{"verb", r.Verb, "target", r.Target, "by", r.By, "from", conn.RemoteAddr().String()}
 	s.Log("a session with another host begins", about...)
-	exit, err := run(conn, to, cmd, r)
+	exit, err := s.run(conn, to, cmd, r)
 	if err != nil {
 		s.Log("a session with another host has ended", append(about, "err", err)...)
 		_ = to.write(refused, []byte(err.Error()))
 		return
 	}
 	s.Log("a session with another host has ended", append(about, "exit", exit)...)
+}
+
+// run runs a program for who is at the other end of a connection, until it ends, and says how
+// that was. The error is that it can't be run, or that the other end has gone.
+func (s *Server) run(conn *tls.Conn, to *frames, cmd *exec.Cmd, r Request) (exit int, err error) {
+	p, err := s.begin(cmd, to, r)
+	if err != nil {
+		return 0, errors.Trace(err)
+	}
+	defer s.over(p)
+	left := make(chan struct{})
+	go func() {
+		defer close(left)
+		p.listen(func() (kind, []byte, error) { return next(conn) })
+	}()
+	go to.sayHere(left)
+	select {
+	case <-p.ended:
+	case <-left:
+		p.hangUp(goodbye)
+		return 0, errLeft
+	}
+	if exit, err = p.exit(); err != nil {
+		return 0, errors.Trace(err)
+	}
 	_ = to.writeJSON(exitCode, exit)
+	_ = conn.CloseWrite()
+	// What is on its way there would be lost if the connection was closed with anything unread.
+	select {
+	case <-left:
+	case <-time.After(goodbye):
+	}
+	return exit, nil
+}
+
+// begin starts a program, unless the server has been closed.
+func (s *Server) begin(cmd *exec.Cmd, to *frames, r Request) (*program, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.closed:
+		return nil, errors.New("the agent ends")
+	case len(s.running) >= mostRunning:
+		return nil, errors.QuotaLimitExceededf("so many sessions run on this host")
+	}
+	p, err := start(cmd, to, r)
+	if err == nil {
+		s.running[p] = true
+	}
+	return p, errors.Trace(err)
+}
+
+func (s *Server) over(p *program) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.running, p)
+}
+
+// Close ends all sessions, and lets none begin any more. It waits for their programs, which
+// don't have long.
+func (s *Server) Close() {
+	s.mu.Lock()
+	s.closed = true
+	var all sync.WaitGroup
+	for p := range s.running {
+		all.Go(func() { p.hangUp(time.Second) })
+	}
+	s.mu.Unlock()
+	all.Wait()
 }
 
 func readRequest(conn net.Conn) (r Request, err error) {

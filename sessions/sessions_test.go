@@ -18,6 +18,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -327,6 +328,104 @@ func TestAPersonInterruptsAProgram(t *testing.T) {
 	if exit, err := c.Run(ctx); err != nil || exit != 4 {
 		t.Errorf("it ends with %d, %v", exit, err)
 	}
+}
+
+// endless is input without an end.
+type endless struct{}
+
+func (endless) Read(b []byte) (int, error) {
+	for i := range b {
+		b[i] = "x\n"[i%2]
+	}
+	return len(b), nil
+}
+
+// TestAProgramNeedNotReadItsInput: whoever has more for it can interrupt it, hears how it has
+// ended, and loses nothing of what it wrote.
+func TestAProgramNeedNotReadItsInput(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	c, _, _ := s.call("trap 'exit 4' INT; echo ready; while :; do sleep 0.05; done", endless{})
+	ctx, stop := context.WithCancel(t.Context())
+	c.Out = stopper(stop)
+	if exit, err := c.Run(ctx); err != nil || exit != 4 {
+		t.Errorf("one that is interrupted ends with %d, %v", exit, err)
+	}
+	c, out, _ := s.call("head -n 1; seq 100000", endless{})
+	if exit, err := c.Run(t.Context()); err != nil || exit != 0 || out.Len() != 2+588895 {
+		t.Errorf("one that reads a line ends with %d, %v, and %d bytes", exit, err, out.Len())
+	}
+}
+
+// slow takes its time with what it is given first.
+type slow struct {
+	bytes.Buffer
+	once sync.Once
+}
+
+func (s *slow) Write(b []byte) (int, error) {
+	s.once.Do(func() { time.Sleep(3 * time.Second) })
+	return s.Buffer.Write(b)
+}
+
+// TestASlowReaderLosesNothing: what a program has written is there long after its end.
+func TestASlowReaderLosesNothing(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	c, _, _ := s.call("seq 2000000", nil)
+	var out slow
+	c.Out = &out
+	if exit, err := c.Run(t.Context()); err != nil || exit != 0 || out.Len() != 14888896 {
+		t.Errorf("it ends with %d, %v, and %d bytes", exit, err, out.Len())
+	}
+	// What stays in the background isn't waited for.
+	c, text, _ := s.call("sleep 1000 & echo $!", nil)
+	if exit, err := c.Run(t.Context()); err != nil || exit != 0 {
+		t.Errorf("one that leaves something running ends with %d, %v", exit, err)
+	}
+	if pid, err := strconv.Atoi(strings.TrimSpace(text.String())); err == nil {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+	}
+}
+
+// TestSessionsEndWithTheAgent: with their programs.
+func TestSessionsEndWithTheAgent(t *testing.T) {
+	t.Parallel()
+	for _, trap := range []string{"", "trap '' TERM HUP; "} {
+		s := serve(t)
+		c, _, _ := s.call(trap+"echo $$; while :; do sleep 0.05; done", nil)
+		pid := make(chan string, 1)
+		c.Out = teller(pid)
+		ended := make(chan error, 1)
+		go func() {
+			_, err := c.Run(t.Context())
+			ended <- err
+		}()
+		n, err := strconv.Atoi(strings.TrimSpace(<-pid))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Close()
+		if syscall.Kill(n, 0) == nil {
+			t.Errorf("process %d goes on, with %q", n, trap)
+		}
+		<-ended
+		late, _, _ := s.call("echo late", nil)
+		if _, err := late.Run(t.Context()); !errors.Is(err, sessions.ErrRefused) {
+			t.Errorf("one begins after the end: %v", err)
+		}
+	}
+}
+
+// teller tells what is written first.
+type teller chan string
+
+func (to teller) Write(b []byte) (int, error) {
+	select {
+	case to <- string(b):
+	default:
+	}
+	return len(b), nil
 }
 
 // stopper stops something as soon as it is written to.

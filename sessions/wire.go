@@ -4,7 +4,9 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"io"
+	"net"
 	"sync"
+	"time"
 
 	"github.com/juju/errors"
 )
@@ -25,6 +27,8 @@ type Request struct {
 	Terminal *Size `json:"terminal,omitempty"`
 	// Term is the kind of the terminal, as $TERM has it.
 	Term string `json:"term,omitempty"`
+	// Language is that of the person, as $LANG has it; empty: the agent's.
+	Language string `json:"language,omitempty"`
 	// By says for the log who asks: "ann@laptop". Nobody relies on that.
 	By string `json:"by,omitempty"`
 }
@@ -47,10 +51,14 @@ const (
 	signals kind = 's' // by name: "INT"
 )
 
+// here is what both ends say while they have nothing else to.
+const here kind = 'h'
+
 // The agent's end ends with one of the last two.
 const (
 	output   kind = 'o' // bytes of the standard output, or of the terminal
 	trouble  kind = 'x' // bytes of the standard error
+	taken    kind = 'a' // the program has taken one frame of input
 	exitCode kind = 'q' // JSON of an int
 	refused  kind = 'f' // why, as text for people
 )
@@ -60,7 +68,37 @@ const (
 	headSize = 5
 	// mostBytes is how many bytes a frame has at most.
 	mostBytes = 64 << 10
+	// window is how many frames of input may be on their way that aren't taken yet.
+	window = 16
+	// hereEvery is how often an end says that it is there, and silent after how long without
+	// any word the other one takes it for gone.
+	hereEvery = 10 * time.Second
+	silent    = 35 * time.Second
 )
+
+// sayHere says that this end is there, until over is closed.
+func (f *frames) sayHere(over <-chan struct{}) {
+	look := time.NewTicker(hereEvery)
+	defer look.Stop()
+	for {
+		select {
+		case <-over:
+			return
+		case <-look.C:
+			if f.write(here, nil) != nil {
+				return
+			}
+		}
+	}
+}
+
+// next reads a frame of an end that has to say something now and then.
+func next(conn net.Conn) (kind, []byte, error) {
+	if err := conn.SetReadDeadline(time.Now().Add(silent)); err != nil {
+		return 0, nil, errors.Trace(err)
+	}
+	return readFrame(conn)
+}
 
 // frames writes frames, one after the other, whoever writes them.
 type frames struct {

@@ -79,7 +79,7 @@ func (d docs) concerning(machines []string) (Concern, error) {
 	var units []UnitDoc
 	for _, id := range machines {
 		c.machines[id] = true
-		c.only(machineKey(id), markOf(id))
+		c.only(machineKey(id), markOf(id), keyGiftKey(id))
 		c.below(machineTasks(id), questionsOf(id))
 		host, err := d.machine(id)
 		if err != nil && !errors.Is(err, errors.NotFound) {

@@ -41,6 +41,8 @@ type Change struct {
 	Asked map[string]bool
 	// Tunnels: what hosts are for the isolated units of others changed.
 	Tunnels bool
+	// Keys: agents wish for keys for secrets, or were given some.
+	Keys bool
 	// Resync: anything may have changed.
 	Resync bool
 }
@@ -123,6 +125,8 @@ func (m *Model) change(b store.Batch) Change {
 		case questionKind:
 			machine, _ := splitKey(rest)
 			c.Asked[machine] = c.Asked[machine] || !e.Deleted
+		case keyWishKind, keyGiftKind:
+			c.Keys = true
 		case tunnelKind:
 			c.Tunnels = true
 		case managerKey:
@@ -140,7 +144,7 @@ func (m *Model) change(b store.Batch) Change {
 // has anything to do because of them.
 func tellsOnly(kind string) bool {
 	switch kind {
-	case settledKey, markKey, managerKey, modelConstraintsKey, sshKeysKey, "status", "status-history", "task", "service", objectKind, "containers", questionKind, answerKind, tracedKey, loggedKind, loggedNextKey, sealingKey:
+	case settledKey, markKey, managerKey, modelConstraintsKey, sshKeysKey, "status", "status-history", "task", "service", objectKind, "containers", questionKind, answerKind, tracedKey, loggedKind, loggedNextKey, sealingKey, keyWishKind, keyGiftKind:
 		return true
 	}
 	return false

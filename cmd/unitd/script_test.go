@@ -120,6 +120,7 @@ var onEtcd = []string{
 	"backup-under-load-is-restored-elsewhere",
 	"commands-at-once-do-not-lose-anything",
 	"controllers-are-made-reached-and-removed",
+	"keys-for-secrets-come-to-hosts-that-join",
 	"leader-removed-makes-another-one",
 	"machine-that-nobody-joins-is-passed-over",
 	"model-made-chosen-and-destroyed",

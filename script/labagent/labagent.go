@@ -50,7 +50,7 @@ func Serve(ctx context.Context, h *agent.Host, log io.Writer, socket string) (re
 	}
 	defer w.store.Close()
 	defer context.AfterFunc(ctx, w.held.Shut)() // it couldn't end
-	h.Use(state.NewController(w.held, w.clock).WithSealer(agent.Sealer(dir)))
+	h.Use(state.NewController(w.held, w.clock).WithSealer(agent.Sealer(dir, nil)))
 	c, err := h.Config()
 	if err != nil {
 		return false, err

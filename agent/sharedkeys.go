@@ -1,0 +1,218 @@
+package agent
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/machine"
+	"github.com/unitd/unitd/sealed"
+	"github.com/unitd/unitd/state"
+	"github.com/unitd/unitd/state/store/etcd"
+)
+
+// agentKeyFile has the key to which those for secrets are sealed that come from another host.
+const agentKeyFile = "agent.key"
+
+// errNoKeysYet is that the keys for secrets are on their way.
+const errNoKeysYet = errors.ConstError("the keys for secrets haven't come yet from the host of the agent that has the models")
+
+// sharedKeys are machine.Keys in a data directory.
+type sharedKeys struct {
+	dir string
+	// given: they were given to this process, and nobody changes them.
+	given bool
+}
+
+// shareKeys has an agent share the keys for secrets with those of other hosts, where each has
+// a file of its own, unless it was given them.
+func (h *Host) shareKeys(c *machine.Config, joined *Joined) error {
+	name, err := h.StoreName()
+	if err != nil || !strings.HasPrefix(name, etcd.Scheme) {
+		return errors.Trace(err)
+	}
+	given, err := givenKeys()
+	if err != nil {
+		return errors.Trace(err)
+	}
+	if given == nil || joined == nil {
+		c.Keys = &sharedKeys{dir: h.keys, given: given != nil}
+	}
+	return nil
+}
+
+// keysComeFromElsewhere says whether the agent of a data directory gets the keys for secrets
+// from that which has the models: it has joined, and the store is no directory of this host.
+func (h *Host) keysComeFromElsewhere(dir string) bool {
+	name, err := h.StoreName()
+	if err != nil || !strings.HasPrefix(name, etcd.Scheme) {
+		return false
+	}
+	joined, err := ReadJoin(dir)
+	return err == nil && joined != nil
+}
+
+// Recipient is the public key of this agent.
+func (k *sharedKeys) Recipient() (string, error) {
+	own, err := k.own()
+	if err != nil {
+		return "", errors.Trace(err)
+	}
+	return own.Recipient(), nil
+}
+
+func (k *sharedKeys) own() (*sealed.Keys, error) {
+	own, err := sealed.ReadOrMake(filepath.Join(k.dir, agentKeyFile))
+	return own, errors.Annotate(err, "cannot have a key of this agent")
+}
+
+// Names are those of the keys for secrets.
+func (k *sharedKeys) Names() ([]string, error) {
+	if !hasSecretKeys(k.dir) {
+		return nil, nil
+	}
+	keys, err := secretKeys(k.dir)
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	return keys.Names(), nil
+}
+
+// letter is what is sealed. It says for whom it is, so that nothing that was sealed for
+// something else is taken for one.
+type letter struct {
+	Unitd string          `json:"unitd"` // letterForm
+	For   machine.KeysFor `json:"for"`
+	Keys  string          `json:"keys"`
+}
+
+const letterForm = "keys for secrets, 1"
+
+// Seal seals the keys for secrets.
+func (k *sharedKeys) Seal(to machine.KeysFor) (text []byte, names []string, err error) {
+	keys, err := secretKeys(k.dir)
+	if err != nil {
+		return nil, nil, errors.Trace(err)
+	}
+	b, err := json.Marshal(letter{letterForm, to, keys.Text()})
+	if err != nil {
+		return nil, nil, errors.New("cannot write down the keys") // the error might have them
+	}
+	text, err = sealed.SealFor(to.Recipient, b)
+	return text, keys.Names(), errors.Trace(err)
+}
+
+// Take puts keys that came from another host into the file.
+func (k *sharedKeys) Take(text []byte, whose machine.KeysFor, inUse string) error {
+	if k.given {
+		return nil
+	}
+	own, err := k.own()
+	if err != nil {
+		return errors.Trace(err)
+	}
+	plain, err := own.Open(text)
+	if err != nil {
+		return errors.NewNotValid(err, "the keys that have come")
+	}
+	var l letter
+	if json.Unmarshal(plain, &l) != nil || l.Unitd != letterForm || l.For != whose {
+		return errors.NotValidf("the keys that have come, which are for somebody else,")
+	}
+	unlock, err := lockSecretKey(k.dir)
+	if err != nil {
+		return errors.Trace(err)
+	}
+	defer unlock()
+	come, err := sealed.Parse(l.Keys)
+	if err != nil {
+		return errors.Trace(err)
+	}
+	all, err := k.with(come, inUse)
+	if err != nil || all == nil {
+		return errors.Trace(err)
+	}
+	return errors.Trace(all.WriteFile(secretKeyFile(k.dir)))
+}
+
+// with are the keys that have come, and behind them those that there are, as long as one of
+// these is in use and hasn't come; nil: they are there already.
+func (k *sharedKeys) with(come *sealed.Keys, inUse string) (*sealed.Keys, error) {
+	if !hasSecretKeys(k.dir) {
+		return come, nil
+	}
+	has, err := secretKeys(k.dir)
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	all := come
+	if inUse != "" && !slices.Contains(come.Names(), inUse) && slices.Contains(has.Names(), inUse) {
+		if all, err = come.Before(has); err != nil {
+			return nil, errors.Trace(err)
+		}
+	}
+	if bytes.Equal([]byte(all.Text()), []byte(has.Text())) {
+		return nil, nil //nolint:nilnil // as the comment above says
+	}
+	return all, nil
+}
+
+// share gives the keys for secrets to all other hosts, and says whose agents are there and
+// haven't got them yet.
+func (h *Host) share(c *state.Controller) (without []string, err error) {
+	name, err := h.StoreName()
+	if err != nil || !strings.HasPrefix(name, etcd.Scheme) {
+		return nil, errors.Trace(err)
+	}
+	infos, err := c.Models(h.ctx)
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	for _, info := range infos {
+		machines, err := machine.ShareKeys(h.ctx, c.Open(info), &sharedKeys{dir: h.keys})
+		if errors.Is(err, errors.NotFound) {
+			continue // the model is gone
+		}
+		if err != nil {
+			return nil, errors.Trace(err)
+		}
+		for _, id := range machines {
+			without = append(without, fmt.Sprintf("machine %s of model %q", id, info.Name))
+		}
+	}
+	return without, nil
+}
+
+const (
+	// takeTime is how long agents of other hosts may take to take a new key.
+	takeTime = 30 * time.Second
+	// shareEvery is how often it is looked whether they have.
+	shareEvery = 100 * time.Millisecond
+)
+
+// shareAndWait is share until all have the keys whose agents are there; with lost it waits for
+// nobody.
+func (h *Host) shareAndWait(c *state.Controller, lost bool) error {
+	look := time.NewTicker(shareEvery)
+	defer look.Stop()
+	for end := time.Now().Add(takeTime); ; {
+		without, err := h.share(c)
+		if err != nil || len(without) == 0 || lost {
+			return errors.Trace(err)
+		}
+		if time.Now().After(end) {
+			return errors.Errorf("%s hasn't taken the new key: the old one is kept; see to its agent, and run this again", strings.Join(without, ", "))
+		}
+		select {
+		case <-h.ctx.Done():
+			return errors.Trace(h.ctx.Err())
+		case <-look.C:
+		}
+	}
+}
