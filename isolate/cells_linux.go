@@ -14,7 +14,6 @@ import (
 	"github.com/unitd/unitd/durable"
 	"github.com/unitd/unitd/hooks/runner"
 	"github.com/unitd/unitd/model"
-	"github.com/unitd/unitd/tunnel"
 )
 
 // Cells are the cells of one agent. It is safe for use by many goroutines of one
@@ -40,9 +39,9 @@ type Cells struct {
 	// roots are the directories below the overlays of cells, by their keys; see holdRoot.
 	roots  map[string]*os.File
 	beyond beyond
-	// proposed is Propose's, and tunnelled what the tunnel was set to.
+	// proposed is Propose's.
 	proposed  netip.Prefix
-	tunnelled []tunnel.Peer
+	tunnelled tunnelled
 }
 
 // idsFor are those of a new cell that is in a user name space, or isn't.

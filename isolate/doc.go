@@ -166,6 +166,16 @@ type TunnelEnd struct {
 	Port   int
 }
 
+// NetworkOfCells says whether a network can be that of cells, on any host: Candidate makes no
+// others.
+func NetworkOfCells(p netip.Prefix) bool {
+	return p.Addr().Is4() && p.Bits() == networkBits && p == p.Masked() && netip.MustParsePrefix("10.64.0.0/10").Contains(p.Addr())
+}
+
+// networkBits is the length of the prefix of a network of cells: about as many addresses as
+// a bridge can have ports.
+const networkBits = 22
+
 // MAC is the hardware address of the device that has an IP address, of those that
 // anybody may give to a device of his own: it stays the same when a cell is made
 // anew. Empty: that is no IP address.

@@ -16,8 +16,8 @@ import (
 // is a way if the network and the host have one: out6.
 func (b *bridge) wayOut() (out6 bool, err error) {
 	const none = "no way out of the units' network"
-	device, subnet, subnet6 := b.device(), b.subnet(), b.subnet6()
-	if err := masquerade(device, b.tunnelDevice(), subnet); err != nil {
+	device, subnet6 := b.device(), b.subnet6()
+	if err := b.masquerade(b.subnet()); err != nil {
 		return false, errors.Annotate(err, none)
 	}
 	if err := forward(device, true, false); err != nil {
@@ -27,7 +27,7 @@ func (b *bridge) wayOut() (out6 bool, err error) {
 	if err != nil || len(links) == 0 || !subnet6.IsValid() {
 		return false, errors.Trace(err)
 	}
-	if err := masquerade(device, b.tunnelDevice(), subnet6); err != nil {
+	if err := b.masquerade(subnet6); err != nil {
 		return false, errors.Annotate(err, none+" by IPv6")
 	}
 	if err := forward(device, true, true); err != nil {
@@ -53,15 +53,16 @@ func noWayOut(device string) error {
 }
 
 // masquerade writes the rules: what comes from the subnet and goes elsewhere
-// gets the host's address, unless it goes through the tunnel. They are in a table of the
-// bridge's own, which is written anew.
-func masquerade(device, tunnel string, subnet netip.Prefix) error {
+// gets the host's address, unless it goes through the tunnel. What comes through that goes to
+// the subnet, and nowhere else. They are in a table of the bridge's own, which is
+// written anew.
+func (b *bridge) masquerade(subnet netip.Prefix) error {
 	c := &nftables.Conn{}
 	family, source, destination := nftables.TableFamilyIPv4, uint32(12), uint32(16) // in an IPv4 header
 	if subnet.Addr().Is6() {
 		family, source, destination = nftables.TableFamilyIPv6, 8, 24
 	}
-	table := &nftables.Table{Name: device, Family: family}
+	table := &nftables.Table{Name: b.device(), Family: family}
 	c.AddTable(table) // or there is nothing to delete
 	c.DelTable(table)
 	table = c.AddTable(table)
@@ -70,19 +71,21 @@ func masquerade(device, tunnel string, subnet netip.Prefix) error {
 		Hooknum: nftables.ChainHookPostrouting, Priority: nftables.ChainPriorityNATSource,
 	})
 	rule := append(inSubnet(source, subnet, expr.CmpOpEq), inSubnet(destination, subnet, expr.CmpOpNeq)...)
-	rule = append(rule, notBy(tunnel)...)
+	rule = append(rule, by(expr.MetaKeyOIFNAME, b.tunnelDevice(), expr.CmpOpNeq)...)
 	c.AddRule(&nftables.Rule{Table: table, Chain: chain, Exprs: append(rule, &expr.Masq{})})
+	for name, hook := range map[string]*nftables.ChainHook{"tunnelled": nftables.ChainHookForward, "tunnelled-here": nftables.ChainHookInput} {
+		wall := c.AddChain(&nftables.Chain{Name: name, Table: table, Type: nftables.ChainTypeFilter, Hooknum: hook, Priority: nftables.ChainPriorityFilter})
+		rule := append(by(expr.MetaKeyIIFNAME, b.tunnelDevice(), expr.CmpOpEq), inSubnet(destination, subnet, expr.CmpOpNeq)...)
+		c.AddRule(&nftables.Rule{Table: table, Chain: wall, Exprs: append(rule, &expr.Verdict{Kind: expr.VerdictDrop})})
+	}
 	return errors.Trace(c.Flush())
 }
 
-// notBy holds for what leaves by another device.
-func notBy(device string) []expr.Any {
+// by compares the device by which a packet leaves, or has come.
+func by(key expr.MetaKey, device string, op expr.CmpOp) []expr.Any {
 	name := make([]byte, unix.IFNAMSIZ)
 	copy(name, device)
-	return []expr.Any{
-		&expr.Meta{Key: expr.MetaKeyOIFNAME, Register: 1},
-		&expr.Cmp{Op: expr.CmpOpNeq, Register: 1, Data: name},
-	}
+	return []expr.Any{&expr.Meta{Key: key, Register: 1}, &expr.Cmp{Op: op, Register: 1, Data: name}}
 }
 
 // inSubnet compares an address of the header with a network.

@@ -50,7 +50,7 @@ func (*Cells) Close() {}
 func (*Cells) Propose(netip.Prefix) {}
 
 // Subnet is none.
-func (*Cells) Subnet() (netip.Prefix, error) { return netip.Prefix{}, nil }
+func (*Cells) Subnet() (p netip.Prefix, used bool, err error) { return netip.Prefix{}, false, nil }
 
 // OpenTunnel is zero.
 func (*Cells) OpenTunnel(int) (TunnelEnd, error) { return TunnelEnd{}, nil }

@@ -16,9 +16,8 @@ import (
 // networkFile is the record of the network, in Cells.Dir.
 const networkFile = "network.json"
 
-// netBits is the length of the prefix of a bridge's network: about as many
-// addresses as a bridge can have ports.
-const netBits = 22
+// netBits is the length of the prefix of a bridge's network.
+const netBits = networkBits
 
 // bridge is the network of all cells of one agent: a bridge that the host is
 // on, too, with a way out by the host's address.

@@ -35,7 +35,7 @@ func (b *bridge) settle4(link netlink.Link) error {
 	p := b.subnet()
 	for try := 0; try < 1000; try++ {
 		switch {
-		case try == 0 && !p.IsValid() && b.proposed.IsValid():
+		case try == 0 && b.proposed.IsValid() && len(b.Addresses) == 0:
 			p = b.proposed
 		case !p.IsValid() || try > 0:
 			p = Candidate(b.dir, try)

@@ -124,8 +124,10 @@ func (u *unit) isolate(ctx context.Context) error {
 	if err != nil {
 		return errors.Trace(err)
 	}
-	if err := u.wiring.propose(ctx); err != nil {
-		return errors.Trace(err)
+	if app.Isolation.OwnNetwork() {
+		if err := u.wiring.propose(ctx); err != nil {
+			return errors.Trace(err)
+		}
 	}
 	agents := filepath.Dir(u.dir)
 	c, err := u.cells.Open(ctx, key, isolate.Spec{

@@ -31,7 +31,7 @@ func (a *modelAgent) react(ctx context.Context, c state.Change) error {
 	if c.Storage || c.Resync {
 		a.storeroom.poke()
 	}
-	if c.Tunnels && !c.Resync && a.wiring.active.Load() {
+	if c.Tunnels && !c.Resync {
 		if err := a.wiring.meet(ctx); err != nil { // before a unit hears of one that is there
 			return errors.Trace(err)
 		}

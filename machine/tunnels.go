@@ -6,10 +6,13 @@ import (
 	"maps"
 	"net"
 	"net/netip"
+	"os"
 	"slices"
 	"strconv"
 	"sync"
+	"time"
 
+	"github.com/juju/clock"
 	"github.com/juju/errors"
 
 	"github.com/unitd/unitd/isolate"
@@ -21,25 +24,33 @@ import (
 // tunnel, whichever models these are of; the wirings of its models say which hosts there are.
 type tunnels struct {
 	cells *isolate.Cells
-	// who is this host in a model, port Config.TunnelPort.
-	who  string
-	port int
+	// who is this host in a model, seed what tells it from others as it chooses a network, port
+	// Config.TunnelPort.
+	who, seed string
+	port      int
 	// reachable are the addresses by which others reach this host.
 	reachable func() []string
-	log       *slog.Logger
+	clock     clock.Clock
+	began     time.Time
 
 	mu sync.Mutex
-	// hosts are the others, by the model's UUID, reached the networks that are.
+	// hosts are the others, by the model's UUID, reached those that are, by their keys.
 	hosts   map[string][]state.TunnelDoc
-	reached []netip.Prefix
+	reached map[string]bool
 	open    bool
-	said    map[string]bool // what was logged
+	// left are the models that know that this host takes no part.
+	left map[string]bool
+	// said is what each model's log was told last.
+	said map[string]string
 }
 
 func newTunnels(c Config) *tunnels {
-	t := &tunnels{cells: c.Cells, who: state.ManagingHost, port: c.TunnelPort, log: c.Log, hosts: map[string][]state.TunnelDoc{}, said: map[string]bool{}}
+	t := &tunnels{
+		cells: c.Cells, who: state.ManagingHost, port: c.TunnelPort, clock: c.Clock, began: c.Clock.Now(),
+		hosts: map[string][]state.TunnelDoc{}, left: map[string]bool{}, said: map[string]string{},
+	}
 	if c.Machine != nil {
-		t.who = c.Machine.ID
+		t.who, t.seed = c.Machine.ID, c.Machine.Agent
 	}
 	t.reachable = func() []string {
 		h := c.Look()
@@ -54,17 +65,14 @@ func newTunnels(c Config) *tunnels {
 	return t
 }
 
-// off says that no host is to be reached.
-func (t *tunnels) off() bool { return t.port < 0 || t.cells == nil }
-
 // propose has the isolated units of this host get a network that no other host of a model
-// has, before the first of them is there.
-func (t *tunnels) propose(ctx context.Context, m *state.Model) error {
-	if t.off() {
+// has, before the first of them is there. The errors are those of the store.
+func (t *tunnels) propose(ctx context.Context, m *state.Model, log *slog.Logger) error {
+	if t.port < 0 || t.cells == nil || os.Geteuid() != 0 {
 		return nil
 	}
-	has, err := t.cells.Subnet()
-	if err != nil || has.IsValid() {
+	has, used, err := t.cells.Subnet()
+	if err != nil || used {
 		return errors.Trace(err)
 	}
 	if t.who == state.ManagingHost {
@@ -73,7 +81,19 @@ func (t *tunnels) propose(ctx context.Context, m *state.Model) error {
 			return errors.Trace(err)
 		}
 	}
-	p, err := m.ClaimNetwork(ctx, t.who, func(try int) netip.Prefix { return isolate.Candidate(t.cells.Dir+"\x00"+t.who, try) })
+	p, err := m.ClaimNetwork(ctx, t.who, func(try int) netip.Prefix {
+		if has.IsValid() {
+			if try == 0 {
+				return has
+			}
+			try--
+		}
+		return isolate.Candidate(t.cells.Dir+"\x00"+t.who+"\x00"+t.seed, try)
+	})
+	if errors.Is(err, errors.QuotaLimitExceeded) {
+		t.say(m, log, err)
+		return nil
+	}
 	if err != nil {
 		return errors.Trace(err)
 	}
@@ -81,42 +101,43 @@ func (t *tunnels) propose(ctx context.Context, m *state.Model) error {
 	return nil
 }
 
-// meet has the isolated units of this host reach those of a model's other hosts, and says
-// which machines' hosts they reach. What keeps them from that is logged, once; the errors are
-// those of the store.
-func (t *tunnels) meet(ctx context.Context, m *state.Model, v state.Wires) (reached map[string]bool, err error) {
-	if t.off() || t.who == state.ManagingHost && !v.Joined {
-		t.excuse(t.forget(m.UUID()))
+// concerned says whether the tunnel leads to hosts of a model.
+func (t *tunnels) concerned(uuid string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.hosts[uuid]) > 0
+}
+
+// meet has the isolated units of this host reach those of a model's other hosts, of which there
+// are these documents, and says which machines' hosts they reach. joined: agents have joined
+// the model. What keeps hosts from each other is logged, and keeps no unit from running; the
+// errors are those of the store.
+func (t *tunnels) meet(ctx context.Context, m *state.Model, docs []state.TunnelDoc, joined bool, log *slog.Logger) (reached map[string]bool, err error) {
+	others, own := t.part(docs)
+	if t.port < 0 || t.cells == nil {
+		return nil, errors.Trace(t.leave(ctx, m, own))
+	}
+	if t.who == state.ManagingHost && !joined {
+		t.say(m, log, t.forget(m.UUID()))
 		return nil, nil
 	}
-	others, own := t.part(v.Tunnels)
 	doc, err := t.self(len(others) > 0)
 	if err != nil || doc.Network == "" {
-		t.excuse(err)
+		t.say(m, log, err)
 		return nil, nil
 	}
 	if own == nil || own.Network != doc.Network || own.Key != doc.Key || !slices.Equal(own.Endpoints, doc.Endpoints) {
 		err := m.SetTunnel(ctx, doc)
 		if errors.Is(err, errors.AlreadyExists) {
-			t.excuse(err)
+			t.say(m, log, err)
 			return nil, nil
 		}
 		if err != nil {
 			return nil, errors.Trace(err)
 		}
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.hosts[m.UUID()] = others
-	if err := t.set(); err != nil {
-		t.excused(err)
-		return nil, nil
-	}
-	reached = map[string]bool{}
-	for _, o := range others {
-		p, err := netip.ParsePrefix(o.Network)
-		reached[o.Machine] = err == nil && slices.Contains(t.reached, p)
-	}
+	reached, err = t.lead(m.UUID(), others)
+	t.say(m, log, err)
 	return reached, nil
 }
 
@@ -132,15 +153,33 @@ func (t *tunnels) part(all []state.TunnelDoc) (others []state.TunnelDoc, own *st
 	return others, own
 }
 
+// leave takes no part any more, and says so once to each model.
+func (t *tunnels) leave(ctx context.Context, m *state.Model, own *state.TunnelDoc) error {
+	t.mu.Lock()
+	before := t.left[m.UUID()]
+	t.left[m.UUID()] = true
+	t.mu.Unlock()
+	if before || t.cells == nil {
+		return nil
+	}
+	if own != nil {
+		if err := m.RemoveTunnel(ctx, t.who); err != nil {
+			return errors.Trace(err)
+		}
+	}
+	return errors.Trace(t.cells.CloseTunnel())
+}
+
 // self is what this host is for others, if there are any: else its network alone. Without a
 // network it is nothing.
 func (t *tunnels) self(others bool) (state.TunnelDoc, error) {
 	t.mu.Lock()
-	defer t.mu.Unlock()
+	open := t.open
+	t.mu.Unlock()
 	doc := state.TunnelDoc{Machine: t.who}
-	if !others && !t.open {
-		p, err := t.cells.Subnet()
-		if p.IsValid() {
+	if !others && !open {
+		p, used, err := t.cells.Subnet()
+		if used && p.IsValid() {
 			doc.Network = p.String()
 		}
 		return doc, errors.Trace(err)
@@ -149,100 +188,129 @@ func (t *tunnels) self(others bool) (state.TunnelDoc, error) {
 	if err != nil || end.Public == "" {
 		return doc, errors.Trace(err)
 	}
-	t.open, doc.Network, doc.Key = true, end.Network.String(), end.Public
+	doc.Network, doc.Key = end.Network.String(), end.Public
 	for _, a := range t.reachable() {
 		doc.Endpoints = append(doc.Endpoints, net.JoinHostPort(a, strconv.Itoa(end.Port)))
 	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.open = true
 	return doc, nil
 }
 
-// excuse logs what keeps hosts from each other, once: it keeps no unit from running, and
-// the next round tries again.
-func (t *tunnels) excuse(err error) {
+// say tells a model's log what keeps hosts from each other, when that is something else than
+// before; nil: nothing does.
+func (t *tunnels) say(m *state.Model, log *slog.Logger, err error) {
+	text := ""
+	if err != nil {
+		text = err.Error()
+	}
 	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.excused(err)
-}
-
-func (t *tunnels) excused(err error) {
-	if err != nil && !t.said[err.Error()] {
-		t.said[err.Error()] = true
-		t.log.Warn("isolated units of other hosts can't be reached", "err", err)
+	was := t.said[m.UUID()]
+	t.said[m.UUID()] = text
+	t.mu.Unlock()
+	if text != "" && text != was {
+		log.Warn("isolated units of other hosts can't be reached", "err", err)
 	}
 }
 
-// forget has a model's hosts reached no more, unless another one has them.
+// lead has the tunnel lead to a model's other hosts too, and says which machines' it does. The
+// error is about those to which it can't.
+func (t *tunnels) lead(uuid string, others []state.TunnelDoc) (reached map[string]bool, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.hosts[uuid] = others
+	if err := t.set(); err != nil {
+		return nil, errors.Trace(err)
+	}
+	reached = map[string]bool{}
+	for _, o := range others {
+		reached[o.Machine] = t.reached[o.Key]
+		if o.Key != "" && !t.reached[o.Key] {
+			err = errors.Errorf("the host of machine %s has isolated units with the network %s, which isn't one for them, or leads elsewhere from here", o.Machine, o.Network)
+		}
+	}
+	return reached, err
+}
+
+// forget has a model's hosts reached no more, unless another one has them. A tunnel that a
+// former agent has left is taken away once all models have had their say.
 func (t *tunnels) forget(uuid string) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if _, ok := t.hosts[uuid]; !ok {
-		return nil
-	}
+	_, had := t.hosts[uuid]
 	delete(t.hosts, uuid)
-	if len(t.hosts) > 0 {
+	switch {
+	case len(t.hosts) > 0 && had:
 		return errors.Trace(t.set())
+	case len(t.hosts) > 0 || !had && t.clock.Now().Sub(t.began) < ResyncInterval:
+		return nil
 	}
 	t.open, t.reached = false, nil
 	return errors.Trace(t.cells.CloseTunnel())
 }
 
 // drop forgets what is known of a model. Nothing is taken away: the agent may just end, and
-// the tunnel go on.
+// the tunnel go on. If it is the model that has gone, the next look at another one sees to it.
 func (t *tunnels) drop(uuid string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.hosts, uuid)
 }
 
-// set has the tunnel lead to the hosts that there are.
+// set has the tunnel lead to the hosts that there are; t.mu is held.
 func (t *tunnels) set() error {
 	if !t.open {
 		return nil
 	}
-	reached, err := t.cells.SetTunnel(t.peers())
-	t.reached = reached
+	peers := t.peers()
+	networks, err := t.cells.SetTunnel(peers)
+	t.reached = map[string]bool{}
+	for _, p := range peers {
+		t.reached[p.Public] = err == nil && !slices.ContainsFunc(p.Networks, func(n netip.Prefix) bool { return !slices.Contains(networks, n) })
+	}
 	return errors.Trace(err)
 }
 
 // peers are the hosts that can be reached: each once, also if models share it. Of two with
 // the same network, which are of different models, it is the first.
 func (t *tunnels) peers() (peers []tunnel.Peer) {
-	keys, networks := map[string]bool{}, []netip.Prefix{}
+	keys, networks, near := map[string]bool{}, []netip.Prefix{}, neighbours()
 	for _, uuid := range slices.Sorted(maps.Keys(t.hosts)) {
 		for _, doc := range t.hosts[uuid] {
 			p, err := netip.ParsePrefix(doc.Network)
-			if err != nil || keys[doc.Key] || !tunnel.ValidKey(doc.Key) {
-				continue
-			}
-			if slices.ContainsFunc(networks, p.Overlaps) {
-				t.excused(errors.AlreadyExistsf("isolated units with the network %s, on two hosts of different models,", p))
+			if err != nil || !isolate.NetworkOfCells(p) || keys[doc.Key] || !tunnel.ValidKey(doc.Key) || slices.ContainsFunc(networks, p.Overlaps) {
 				continue
 			}
 			keys[doc.Key], networks = true, append(networks, p)
-			peers = append(peers, tunnel.Peer{Public: doc.Key, Endpoint: nearest(doc.Endpoints), Networks: []netip.Prefix{p}})
+			peers = append(peers, tunnel.Peer{Public: doc.Key, Endpoint: nearest(doc.Endpoints, near), Networks: []netip.Prefix{p}})
 		}
 	}
 	return peers
 }
 
+// neighbours are the networks that this host is on.
+func neighbours() (all []*net.IPNet) {
+	nics, _ := net.Interfaces() // without them there are no neighbours
+	for _, nic := range nics {
+		all = append(all, addressesOf(nic)...)
+	}
+	return all
+}
+
 // nearest is that of a host's endpoints that is on a network of this one, or else the first
 // that can be meant; zero: none can.
-func nearest(endpoints []string) (first netip.AddrPort) {
-	nics, _ := net.Interfaces() // without them it is the first
+func nearest(endpoints []string, near []*net.IPNet) (first netip.AddrPort) {
 	for _, text := range endpoints {
 		e, err := netip.ParseAddrPort(text)
-		if err != nil || e.Addr().IsLoopback() {
+		if err != nil || e.Port() == 0 || e.Addr().IsLoopback() {
 			continue
 		}
 		if !first.IsValid() {
 			first = e
 		}
-		for _, nic := range nics {
-			for _, n := range addressesOf(nic) {
-				if n.Contains(e.Addr().AsSlice()) {
-					return e
-				}
-			}
+		if slices.ContainsFunc(near, func(n *net.IPNet) bool { return n.Contains(e.Addr().AsSlice()) }) {
+			return e
 		}
 	}
 	return first

@@ -75,7 +75,7 @@ func newWiring(c Config, m *state.Model, d *directory, log *slog.Logger, idle fu
 // heed is poke for a change that may matter. Of units and machines it does only where
 // there is something to be found: most models have nothing.
 func (w *wiring) heed(c state.Change) {
-	if c.Resync || len(c.Applications) > 0 || w.active.Load() && (c.Tunnels || len(c.Units)+len(c.Machines) > 0) {
+	if c.Resync || c.Tunnels || len(c.Applications) > 0 || w.active.Load() && len(c.Units)+len(c.Machines) > 0 {
 		w.poke()
 	}
 }
@@ -140,7 +140,7 @@ func (w *wiring) round(ctx context.Context) (again bool) {
 	if err == nil {
 		err = err2
 	}
-	if err == nil && !w.concerns(apps, leased) && !w.active.Load() {
+	if err == nil && !w.concerns(apps, leased) && !w.active.Load() && !w.directory.tunnels.concerned(w.model.UUID()) {
 		return false
 	}
 	if err == nil {
@@ -159,21 +159,21 @@ func (w *wiring) propose(ctx context.Context) error {
 	if w.directory == nil {
 		return nil // of a test without networks
 	}
-	return errors.Annotate(w.directory.tunnels.propose(ctx, w.model), "cannot have a network for isolated units")
+	return errors.Annotate(w.directory.tunnels.propose(ctx, w.model, w.log), "cannot have a network for isolated units")
 }
 
 // meet tells the model's other hosts of this one, and has its isolated units reach theirs, at
-// once: whoever then hears of a unit here can reach it.
+// once: whoever then hears of a unit here can reach it. Without other hosts there is nothing to
+// do.
 func (w *wiring) meet(ctx context.Context) error {
-	if w.directory == nil || w.directory.tunnels.off() {
+	if w.directory == nil {
 		return nil
 	}
-	v, err := w.model.Wires(ctx)
-	if err != nil {
-		return errors.Trace(err)
+	docs, err := w.model.Tunnels(ctx)
+	if err == nil && (len(docs) > 0 || w.directory.tunnels.concerned(w.model.UUID())) {
+		_, err = w.directory.tunnels.meet(ctx, w.model, docs, true, w.log)
 	}
-	_, err = w.directory.tunnels.meet(ctx, w.model, v)
-	return errors.Annotate(err, "cannot reach isolated units of other hosts")
+	return errors.Annotate(err, "cannot tell other hosts of isolated units")
 }
 
 // leased are the applications of the model that have addresses.
@@ -210,7 +210,7 @@ func (w *wiring) wire(ctx context.Context, leased []string) (again bool, err err
 	if err != nil {
 		return false, errors.Trace(err)
 	}
-	reached, err := w.directory.tunnels.meet(ctx, w.model, v)
+	reached, err := w.directory.tunnels.meet(ctx, w.model, v.Tunnels, v.Joined, w.log)
 	if err != nil {
 		return false, errors.Trace(err)
 	}

@@ -37,8 +37,9 @@ func (m *Model) ClaimNetwork(ctx context.Context, machine string, candidates fun
 			return errors.Trace(err)
 		}
 		if own != nil {
-			network, err = netip.ParsePrefix(own.Network)
-			return errors.Trace(err)
+			if network, err = netip.ParsePrefix(own.Network); err == nil {
+				return nil
+			}
 		}
 		for try := range 1000 {
 			network = candidates(try)
@@ -75,6 +76,21 @@ func (m *Model) SetTunnel(ctx context.Context, doc TunnelDoc) error {
 		return tx.put(tunnelKey(doc.Machine), doc)
 	}, store.Relaxed)
 	return errors.Trace(err)
+}
+
+// RemoveTunnel says that a host takes no part; the network that it has claimed is free again.
+func (m *Model) RemoveTunnel(ctx context.Context, machine string) error {
+	_, err := m.update(ctx, func(tx *txn) error { return tx.delete(tunnelKey(machine)) }, store.Relaxed)
+	return errors.Trace(err)
+}
+
+// Tunnels are the documents of all hosts.
+func (m *Model) Tunnels(ctx context.Context) (all []TunnelDoc, err error) {
+	_, err = m.view(ctx, func(r docs) (err error) {
+		all, err = list[TunnelDoc](r, tunnelKind+"/")
+		return errors.Trace(err)
+	})
+	return all, errors.Trace(err)
 }
 
 // tunnels are the documents of other hosts than a machine's, and its own; nil: it has none.

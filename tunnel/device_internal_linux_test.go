@@ -4,6 +4,7 @@ import (
 	"net"
 	"net/netip"
 	"testing"
+	"time"
 
 	"golang.zx2c4.com/wireguard/wgctrl/wgtypes"
 )
@@ -47,6 +48,13 @@ func TestPeersThatStayNoticeNothing(t *testing.T) {
 	// An agent that has been started anew says it all again.
 	if config, err = changes(are[:1], []Peer{peer(0, "192.0.2.1:1")}, nil); err != nil || len(config) != 1 || config[0].Endpoint.String() != "192.0.2.1:1" {
 		t.Errorf("told for the first time: %+v, %v", config, err)
+	}
+	// Not of one that was heard of lately, and may have moved.
+	now := are[0]
+	now.LastHandshakeTime = time.Now()
+	now.AllowedIPs = []net.IPNet{*ipNet(netip.MustParsePrefix("10.64.4.0/22"))}
+	if config, err = changes([]wgtypes.Peer{now}, []Peer{peer(0, "192.0.2.1:1")}, nil); err != nil || len(config) != 0 {
+		t.Errorf("one that was heard of is told of again: %+v, %v", config, err)
 	}
 	if _, err := changes(nil, []Peer{{Public: "rubbish"}}, nil); err == nil {
 		t.Error("a key that is none is taken")

@@ -1,9 +1,11 @@
 package tunnel
 
 import (
+	"fmt"
 	"net"
 	"net/netip"
 	"slices"
+	"time"
 
 	"github.com/juju/errors"
 	"github.com/vishvananda/netlink"
@@ -13,13 +15,19 @@ import (
 )
 
 // Up has the device there, as self, and returns the port where it waits. What is there
-// already stays. The error is ErrNone where there can be none.
+// already stays. The error is ErrNone where there can be none, and AlreadyExists where
+// somebody else has the port that it must be.
 func (d Device) Up(self Self) (port int, err error) {
 	private, err := wgtypes.ParseKey(self.Private)
 	if err != nil {
 		return 0, errors.NewNotValid(err, "the tunnel's key")
 	}
-	link, err := d.link()
+	c, err := wgctrl.New()
+	if err != nil {
+		return 0, errors.Trace(err)
+	}
+	defer c.Close()
+	is, link, err := d.there(c)
 	if err != nil {
 		return 0, errors.Trace(err)
 	}
@@ -28,34 +36,69 @@ func (d Device) Up(self Self) (port int, err error) {
 			return 0, errors.Annotate(err, "cannot set the largest packet of the tunnel")
 		}
 	}
-	c, err := wgctrl.New()
-	if err != nil {
-		return 0, errors.Trace(err)
-	}
-	defer c.Close()
-	is, err := c.Device(d.Name)
-	if err != nil {
-		return 0, errors.Annotate(err, "cannot see the tunnel")
-	}
-	if is.PrivateKey != private || is.ListenPort == 0 {
-		config := wgtypes.Config{PrivateKey: &private, ListenPort: &self.Port}
-		err := c.ConfigureDevice(d.Name, config)
-		if err != nil && self.Port != 0 { // somebody else has the port by now
-			config.ListenPort = new(int)
-			err = c.ConfigureDevice(d.Name, config)
-		}
-		if err != nil {
+	if is.PrivateKey != private {
+		if err := c.ConfigureDevice(d.Name, wgtypes.Config{PrivateKey: &private}); err != nil {
 			return 0, errors.Annotate(err, "cannot set the tunnel up")
 		}
 	}
 	if err := netlink.LinkSetUp(link); err != nil {
 		return 0, errors.Annotate(err, "cannot set the tunnel up")
 	}
-	if is, err = c.Device(d.Name); err != nil {
-		return 0, errors.Annotate(err, "cannot see the tunnel")
+	if port, err = d.waits(c); err != nil || self.Port == 0 || port == self.Port {
+		return port, errors.Trace(err)
 	}
-	return is.ListenPort, nil
+	err = c.ConfigureDevice(d.Name, wgtypes.Config{ListenPort: &self.Port})
+	switch {
+	case err != nil && self.Must:
+		return 0, errors.NewAlreadyExists(err, fmt.Sprintf("the UDP port %d is taken", self.Port))
+	case err != nil: // it waits nowhere now
+		if err := c.ConfigureDevice(d.Name, wgtypes.Config{ListenPort: new(int)}); err != nil {
+			return 0, errors.Annotate(err, "cannot set the tunnel up")
+		}
+	}
+	port, err = d.waits(c)
+	return port, errors.Trace(err)
 }
+
+// there is the device, which is made if it isn't there, or can't be told anything any more.
+func (d Device) there(c *wgctrl.Client) (*wgtypes.Device, netlink.Link, error) {
+	for again := false; ; again = true {
+		link, err := d.link()
+		if err != nil {
+			return nil, nil, errors.Trace(err)
+		}
+		is, err := c.Device(d.Name)
+		if err == nil {
+			return is, link, nil
+		}
+		if again {
+			return nil, nil, errors.Annotate(err, "cannot see the tunnel")
+		}
+		if err := d.Remove(); err != nil {
+			return nil, nil, errors.Trace(err)
+		}
+	}
+}
+
+// waits is the port where the device waits, as soon as it does: a process sets up by itself
+// what it is told.
+func (d Device) waits(c *wgctrl.Client) (port int, err error) {
+	for end := time.Now().Add(setUpTime); ; time.Sleep(setUpTime / 1000) {
+		is, err := c.Device(d.Name)
+		if err != nil {
+			return 0, errors.Annotate(err, "cannot see the tunnel")
+		}
+		if is.ListenPort != 0 {
+			return is.ListenPort, nil
+		}
+		if time.Now().After(end) {
+			return 0, errors.New("the tunnel waits at no port")
+		}
+	}
+}
+
+// setUpTime is how long a device may take to be there, or to do what it is told.
+const setUpTime = 10 * time.Second
 
 // link is the network device, which is made if it isn't there.
 func (d Device) link() (netlink.Link, error) {
@@ -80,7 +123,7 @@ func (d Device) link() (netlink.Link, error) {
 }
 
 // Set has these peers, and no others, at the other end. Those that stay as they are notice
-// nothing; told is what it has been set to before, as far as the caller knows.
+// nothing; told is what it has been set to before, nil if the caller doesn't know.
 func (d Device) Set(peers, told []Peer) error {
 	c, err := wgctrl.New()
 	if err != nil {
@@ -100,9 +143,9 @@ func (d Device) Set(peers, told []Peer) error {
 
 // changes is what makes of the peers that are there those that are to be.
 func changes(are []wgtypes.Peer, peers, told []Peer) (config []wgtypes.PeerConfig, err error) {
-	there := map[wgtypes.Key]bool{}
+	there := map[wgtypes.Key]wgtypes.Peer{}
 	for _, p := range are {
-		there[p.PublicKey] = true
+		there[p.PublicKey] = p
 	}
 	wanted := map[wgtypes.Key]bool{}
 	for _, p := range peers {
@@ -111,8 +154,9 @@ func changes(are []wgtypes.Peer, peers, told []Peer) (config []wgtypes.PeerConfi
 			return nil, errors.NewNotValid(err, "another host's key")
 		}
 		wanted[key] = true
-		if there[key] && slices.ContainsFunc(told, p.same) {
-			continue // where it has gone since then, the device knows best
+		// Where a host has gone since it was told of, the device knows best.
+		if is, ok := there[key]; ok && (slices.ContainsFunc(told, p.Same) || told == nil && p.heard(is)) {
+			continue
 		}
 		every := keepalive
 		one := wgtypes.PeerConfig{PublicKey: key, ReplaceAllowedIPs: true, PersistentKeepaliveInterval: &every}
@@ -132,8 +176,17 @@ func changes(are []wgtypes.Peer, peers, told []Peer) (config []wgtypes.PeerConfi
 	return config, nil
 }
 
-func (p Peer) same(q Peer) bool {
-	return p.Public == q.Public && p.Endpoint == q.Endpoint && slices.Equal(p.Networks, q.Networks)
+// heard says whether a peer has these networks, and was heard of lately.
+func (p Peer) heard(is wgtypes.Peer) bool {
+	if time.Since(is.LastHandshakeTime) > recent || len(is.AllowedIPs) != len(p.Networks) {
+		return false
+	}
+	for _, n := range p.Networks {
+		if !slices.ContainsFunc(is.AllowedIPs, func(a net.IPNet) bool { return a.String() == n.String() }) {
+			return false
+		}
+	}
+	return true
 }
 
 func ipNet(p netip.Prefix) *net.IPNet {

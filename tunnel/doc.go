@@ -11,6 +11,7 @@ package tunnel
 
 import (
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/juju/errors"
@@ -31,9 +32,11 @@ type Device struct {
 
 // Self is what this host is for others.
 type Self struct {
-	// Private is its key, and Port where it waits for others, by UDP; 0: any.
+	// Private is its key, and Port where it waits for others, by UDP; 0: any. Must: it is that
+	// port or an error; else another one if somebody has it.
 	Private string
 	Port    int
+	Must    bool
 }
 
 // Peer is another host.
@@ -47,9 +50,17 @@ type Peer struct {
 	Networks []netip.Prefix
 }
 
+// Same says whether two are the same.
+func (p Peer) Same(q Peer) bool {
+	return p.Public == q.Public && p.Endpoint == q.Endpoint && slices.Equal(p.Networks, q.Networks)
+}
+
 // Overhead is how much smaller packets have to be that go through a tunnel, in bytes: an
 // IPv6 header, one of UDP, and what WireGuard adds.
 const Overhead = 80
+
+// recent is how long after the last word of another host it is there.
+const recent = 3 * time.Minute
 
 // keepalive is how often hosts say that they are there, so that those behind a gateway can be
 // reached through it.

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/juju/errors"
 	"golang.zx2c4.com/wireguard/conn"
@@ -39,7 +40,9 @@ func (d Device) begin() error {
 	if err := cmd.Start(); err != nil {
 		return errors.Trace(err)
 	}
+	late := time.AfterFunc(setUpTime, func() { _ = cmd.Process.Kill() })
 	text, _ := io.ReadAll(said) // it ends as the process is ready, or ends
+	late.Stop()
 	if string(text) != readyLine {
 		_ = cmd.Wait()
 		return errors.WithType(errors.New(strings.TrimSpace(string(text))), ErrNone)
@@ -85,7 +88,9 @@ func serve(name string, mtu int) error {
 	defer d.Close()
 	ends := make(chan os.Signal, 1)
 	signal.Notify(ends, syscall.SIGTERM)
+	deaf := make(chan struct{})
 	go func() {
+		defer close(deaf) // somebody has removed the socket
 		for {
 			c, err := told.Accept()
 			if err != nil {
@@ -99,6 +104,7 @@ func serve(name string, mtu int) error {
 	}
 	select {
 	case <-ends:
+	case <-deaf:
 	case <-d.Wait(): // the device was removed
 	}
 	return nil
