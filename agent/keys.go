@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/unitd/unitd/sealed"
 	"github.com/unitd/unitd/service"
 	"github.com/unitd/unitd/state"
+	"github.com/unitd/unitd/state/store/etcd"
 )
 
 // SecretKeyVariable has the keys for secrets, where they aren't to be in a file.
@@ -156,8 +158,8 @@ func (h *Host) RotateSecretKey(lost bool) (total int, err error) {
 		}
 	}
 	given, err := givenKeys()
-	if err == nil && given == nil && h.keysComeFromElsewhere(h.keys) {
-		err = errors.New("the keys for secrets come from the host of the agent that has the models: run this there")
+	if err == nil && given == nil {
+		err = h.keysAreMade()
 	}
 	if err != nil {
 		return total, err
@@ -168,7 +170,7 @@ func (h *Host) RotateSecretKey(lost bool) (total int, err error) {
 			return total, err
 		}
 		defer unlock()
-		if err := addSecretKey(h.keys); err != nil {
+		if err := h.addKey(c); err != nil {
 			return total, err
 		}
 	}
@@ -246,6 +248,49 @@ func lockSecretKey(dir string) (unlock func(), err error) {
 		return nil, errors.NewAlreadyExists(nil, "another rotate-secret-key runs: wait until it has ended")
 	}
 	return func() { f.Close() }, nil
+}
+
+// keysAreMade is an error unless keys for secrets are made on this host: on etcd, where the
+// agent that has the models is.
+func (h *Host) keysAreMade() error {
+	name, err := h.StoreName()
+	if err != nil || !strings.HasPrefix(name, etcd.Scheme) {
+		return errors.Trace(err)
+	}
+	managed, err := h.ManagedElsewhere(h.keys)
+	if err != nil {
+		return errors.Trace(err)
+	}
+	if managed != nil || h.keysComeFromElsewhere(h.keys) {
+		return errors.New("the keys for secrets come from the host of the agent that has the models: run this there")
+	}
+	return nil
+}
+
+// addKey adds a new key, unless one is there that an earlier rotate-secret-key has added and
+// no model uses yet.
+func (h *Host) addKey(c *state.Controller) error {
+	keys, err := secretKeys(h.keys)
+	if err != nil {
+		return err
+	}
+	if len(keys.Names()) == 1 {
+		return addSecretKey(h.keys)
+	}
+	infos, err := c.Models(h.ctx)
+	if err != nil {
+		return err
+	}
+	for _, info := range infos {
+		inUse, err := c.Open(info).KeyInUse(h.ctx)
+		if err != nil {
+			return err
+		}
+		if inUse == keys.Name() {
+			return addSecretKey(h.keys)
+		}
+	}
+	return nil
 }
 
 // addSecretKey puts a new key before those that there are.

@@ -1,9 +1,9 @@
 package agent
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -41,7 +41,7 @@ func (h *Host) shareKeys(c *machine.Config, joined *Joined) error {
 	if err != nil {
 		return errors.Trace(err)
 	}
-	if given == nil || joined == nil {
+	if given == nil || joined != nil { // who was given keys gives nobody any
 		c.Keys = &sharedKeys{dir: h.keys, given: given != nil}
 	}
 	return nil
@@ -58,8 +58,11 @@ func (h *Host) keysComeFromElsewhere(dir string) bool {
 	return err == nil && joined != nil
 }
 
-// Recipient is the public key of this agent.
+// Recipient is the public key of this agent; empty: it was given its keys.
 func (k *sharedKeys) Recipient() (string, error) {
+	if k.given {
+		return "", nil
+	}
 	own, err := k.own()
 	if err != nil {
 		return "", errors.Trace(err)
@@ -109,10 +112,7 @@ func (k *sharedKeys) Seal(to machine.KeysFor) (text []byte, names []string, err 
 }
 
 // Take puts keys that came from another host into the file.
-func (k *sharedKeys) Take(text []byte, whose machine.KeysFor, inUse string) error {
-	if k.given {
-		return nil
-	}
+func (k *sharedKeys) Take(text []byte, whose machine.KeysFor) error {
 	own, err := k.own()
 	if err != nil {
 		return errors.Trace(err)
@@ -134,33 +134,65 @@ func (k *sharedKeys) Take(text []byte, whose machine.KeysFor, inUse string) erro
 	if err != nil {
 		return errors.Trace(err)
 	}
-	all, err := k.with(come, inUse)
+	all, former, err := k.with(come)
 	if err != nil || all == nil {
 		return errors.Trace(err)
 	}
-	return errors.Trace(all.WriteFile(secretKeyFile(k.dir)))
+	// Those that come are known as such before they are there: what this host has of its own is
+	// nobody's to take away.
+	if err := k.keepCame(append(former, come.Names()...)); err != nil {
+		return errors.Trace(err)
+	}
+	if err := all.WriteFile(secretKeyFile(k.dir)); err != nil {
+		return errors.Trace(err)
+	}
+	return errors.Trace(k.keepCame(come.Names()))
 }
 
-// with are the keys that have come, and behind them those that there are, as long as one of
-// these is in use and hasn't come; nil: they are there already.
-func (k *sharedKeys) with(come *sealed.Keys, inUse string) (*sealed.Keys, error) {
+// with are the keys that have come, and behind them those of this host that haven't come before,
+// whose names are former; nil: all are there already.
+func (k *sharedKeys) with(come *sealed.Keys) (all *sealed.Keys, former []string, err error) {
 	if !hasSecretKeys(k.dir) {
-		return come, nil
+		return come, nil, nil
 	}
 	has, err := secretKeys(k.dir)
 	if err != nil {
-		return nil, errors.Trace(err)
+		return nil, nil, errors.Trace(err)
 	}
-	all := come
-	if inUse != "" && !slices.Contains(come.Names(), inUse) && slices.Contains(has.Names(), inUse) {
-		if all, err = come.Before(has); err != nil {
-			return nil, errors.Trace(err)
-		}
+	if former, err = k.came(); err != nil {
+		return nil, nil, errors.Trace(err)
 	}
-	if bytes.Equal([]byte(all.Text()), []byte(has.Text())) {
-		return nil, nil //nolint:nilnil // as the comment above says
+	all = come
+	own, err := has.Without(append(slices.Clone(former), come.Names()...))
+	if err == nil && own != nil {
+		all, err = come.Before(own)
 	}
-	return all, nil
+	if err != nil || slices.Equal(all.Names(), has.Names()) {
+		return nil, nil, errors.Trace(err)
+	}
+	return all, former, nil
+}
+
+// cameFile has the names of the keys that have come from another host.
+const cameFile = "secret.key.came"
+
+func (k *sharedKeys) came() (names []string, err error) {
+	b, err := os.ReadFile(filepath.Join(k.dir, cameFile))
+	if os.IsNotExist(err) {
+		return nil, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(b, &names)
+	}
+	return names, errors.Annotate(err, "cannot read which keys for secrets have come from another host")
+}
+
+func (k *sharedKeys) keepCame(names []string) error {
+	b, err := json.Marshal(names)
+	if err == nil {
+		err = sealed.WriteSynced(filepath.Join(k.dir, cameFile), string(b))
+	}
+	return errors.Annotate(err, "cannot note which keys for secrets have come from another host")
 }
 
 // share gives the keys for secrets to all other hosts, and says whose agents are there and
@@ -170,12 +202,16 @@ func (h *Host) share(c *state.Controller) (without []string, err error) {
 	if err != nil || !strings.HasPrefix(name, etcd.Scheme) {
 		return nil, errors.Trace(err)
 	}
+	given, err := givenKeys()
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
 	infos, err := c.Models(h.ctx)
 	if err != nil {
 		return nil, errors.Trace(err)
 	}
 	for _, info := range infos {
-		machines, err := machine.ShareKeys(h.ctx, c.Open(info), &sharedKeys{dir: h.keys})
+		machines, err := machine.ShareKeys(h.ctx, c.Open(info), &sharedKeys{dir: h.keys, given: given != nil})
 		if errors.Is(err, errors.NotFound) {
 			continue // the model is gone
 		}
@@ -196,18 +232,18 @@ const (
 	shareEvery = 100 * time.Millisecond
 )
 
-// shareAndWait is share until all have the keys whose agents are there; with lost it waits for
-// nobody.
+// shareAndWait is share until all have the keys whose agents are there; with lost those that
+// don't take them in time keep nobody.
 func (h *Host) shareAndWait(c *state.Controller, lost bool) error {
 	look := time.NewTicker(shareEvery)
 	defer look.Stop()
 	for end := time.Now().Add(takeTime); ; {
 		without, err := h.share(c)
-		if err != nil || len(without) == 0 || lost {
+		if err != nil || len(without) == 0 || lost && time.Now().After(end) {
 			return errors.Trace(err)
 		}
 		if time.Now().After(end) {
-			return errors.Errorf("%s hasn't taken the new key: the old one is kept; see to its agent, and run this again", strings.Join(without, ", "))
+			return errors.Errorf("%s hasn't the new key: the old one is kept; see to its agent, or give it the key if it was given its keys, and run this again", strings.Join(without, ", "))
 		}
 		select {
 		case <-h.ctx.Done():

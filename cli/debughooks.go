@@ -34,8 +34,8 @@ In a terminal that is a window of tmux for each hook; without tmux, or with
 input are run for each hook, by sh. Ctrl-C while it waits, or the end of the tmux
 session, ends debugging. A hook that is being debugged then has failed.
 
-For a unit of another host all of that is on that host, if its agent was started with
---allow-sessions.`,
+If the unit is on another host, all of this happens there. The agent of that host must
+have been started with --allow-sessions.`,
 		Example: `  unitd debug-hooks ledger/0
   unitd debug-hooks ledger/0 config-changed db-relation-changed
   echo './dispatch; relation-get - shop/0 >&2' | unitd debug-hooks ledger/0 db-relation-changed --once`,

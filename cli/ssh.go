@@ -36,8 +36,8 @@ or this host if it has none. One argument after it is run as a script. Several a
 words of one command; in a workload container, such a command needs no shell. Options
 of OpenSSH between the two are taken as well: -l, -n, -t and -T do what they do there,
 those about the connection nothing. USER is a user of the unit's machine; one that it
-doesn't have is ignored. To a unit of another host the agent there leads, if that was started with
---allow-sessions. To any other host, USER@HOST, OpenSSH itself leads.
+doesn't have is ignored. A unit of another host is reached through the agent there, if
+that was started with --allow-sessions; any other host, USER@HOST, through OpenSSH.
 
 Called as juju it does as Juju does: the words of a command are joined, and a shell
 parts them again; it runs as the user ubuntu in that user's home, where there is one;

@@ -11,6 +11,8 @@ import (
 	"github.com/juju/errors"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"github.com/unitd/unitd/tunnel"
 )
 
 // networkFile is the record of the network, in Cells.Dir.
@@ -215,10 +217,14 @@ func (b *bridge) takeDown() error {
 	if b.Subnet == "" {
 		return nil // there was none
 	}
+	// The tunnel first: the rules keep it in bounds.
+	if err := (tunnel.Device{Name: b.tunnelDevice()}).Remove(); err != nil {
+		return errors.Trace(err)
+	}
 	if err := noWayOut(b.device()); err != nil {
 		return errors.Trace(err)
 	}
-	for _, name := range []string{b.tunnelDevice(), b.services(), b.device()} {
+	for _, name := range []string{b.services(), b.device()} {
 		link, err := netlink.LinkByName(name)
 		if err != nil {
 			continue

@@ -32,9 +32,9 @@ func (d *directory) enter(uuid string, w *wiring) {
 
 // leave forgets a model with its names.
 func (d *directory) leave(uuid string) {
+	d.tunnels.drop(uuid)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.tunnels.drop(uuid)
 	delete(d.wirings, uuid)
 	if _, ok := d.tables[uuid]; ok {
 		delete(d.tables, uuid)

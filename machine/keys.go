@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"slices"
+	"time"
 
 	"github.com/juju/errors"
 
@@ -13,16 +14,16 @@ import (
 // Keys are the keys for secrets of this host, for an agent that shares them with other hosts:
 // docs/operating.md, "The key of the secrets". It is safe for use by many goroutines.
 type Keys interface {
-	// Recipient is to whom keys for this host can be sealed.
+	// Recipient is to whom keys for this host can be sealed; empty: it was given its keys, and
+	// neither wants others nor gives any.
 	Recipient() (string, error)
 	// Names are those of the keys that there are, that which seals first.
 	Names() ([]string, error)
 	// Seal seals the keys of this host, which are made if there are none, for another one.
 	Seal(KeysFor) (sealed []byte, names []string, err error)
-	// Take takes on keys that were sealed for this host. Those that it has stay too unless
-	// the key in use, by its name, is among the others. The error is NotValid for what isn't
-	// for it.
-	Take(sealed []byte, whose KeysFor, inUse string) error
+	// Take takes on keys that were sealed for this host, in the place of those that have come so
+	// before; this host's own stay. The error is NotValid for what isn't for it.
+	Take(sealed []byte, whose KeysFor) error
 }
 
 // KeysFor says for whom keys are sealed.
@@ -69,6 +70,38 @@ func (k *keysharing) run(ctx context.Context) {
 	}
 }
 
+const (
+	// keysTime is how long hooks wait for the keys of a host that has joined just now, and
+	// keysEvery how often it is looked for them.
+	keysTime  = 15 * time.Second
+	keysEvery = 50 * time.Millisecond
+)
+
+// first is round before any hook runs: if this host has no keys yet, it waits a while for them,
+// as long as the agent is there that gives them.
+func (k *keysharing) first(ctx context.Context) {
+	k.round(ctx)
+	if k.keys == nil || k.machine == nil {
+		return
+	}
+	look := time.NewTicker(keysEvery)
+	defer look.Stop()
+	for end := time.Now().Add(keysTime); time.Now().Before(end); {
+		has, err := k.keys.Names()
+		_, alive, err2 := k.model.Manager(ctx)
+		if err != nil || err2 != nil || !alive || len(has) > 0 {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-look.C:
+			k.round(ctx)
+		}
+	}
+	k.log.Warn("the keys for secrets haven't come yet from the host of the agent that has the models: hooks that need them fail")
+}
+
 // round does what there is to do. What it can't is logged, once, and tried again as all is
 // looked at.
 func (k *keysharing) round(ctx context.Context) {
@@ -106,12 +139,8 @@ func (k *keysharing) take(ctx context.Context) error {
 	if err != nil {
 		return errors.Trace(err)
 	}
-	if gift.Agent == about.Agent && gift.Recipient == recipient && !slices.Equal(has, gift.Names) {
-		inUse, err := k.model.KeyInUse(ctx)
-		if err != nil {
-			return errors.Trace(err)
-		}
-		if err := k.keys.Take(gift.Sealed, about, inUse); err != nil {
+	if recipient != "" && gift.Agent == about.Agent && gift.Recipient == recipient && !slices.Equal(has, gift.Names) {
+		if err := k.keys.Take(gift.Sealed, about); err != nil {
 			return errors.Trace(err)
 		}
 		if has, err = k.keys.Names(); err != nil {
@@ -122,10 +151,15 @@ func (k *keysharing) take(ctx context.Context) error {
 }
 
 // ShareKeys gives this host's keys to the agents of all machines of a model that haven't been
-// given them, and returns the machines whose agents are there and haven't all of them yet.
+// given them, and returns the machines whose agents are there and haven't all of them yet. One
+// that can't be given any keeps no other from its own; the error is about the first.
 func ShareKeys(ctx context.Context, m *state.Model, keys Keys) (without []string, err error) {
 	wishes, err := m.KeyWishes(ctx)
 	if err != nil || len(wishes) == 0 {
+		return nil, errors.Trace(err)
+	}
+	own, err := keys.Recipient()
+	if err != nil {
 		return nil, errors.Trace(err)
 	}
 	names, err := keys.Names()
@@ -136,19 +170,20 @@ func ShareKeys(ctx context.Context, m *state.Model, keys Keys) (without []string
 		if w.Present && !containsAll(w.Has, names) {
 			without = append(without, w.Machine)
 		}
-		if len(names) > 0 && slices.Equal(w.Gift.Names, names) {
+		if w.Recipient == "" || own == "" || len(names) > 0 && slices.Equal(w.Gift.Names, names) {
 			continue
 		}
 		gift := state.KeyGift{Machine: w.Machine, Agent: w.Agent, Recipient: w.Recipient}
-		gift.Sealed, gift.Names, err = keys.Seal(KeysFor{Model: m.UUID(), Machine: w.Machine, Agent: w.Agent, Recipient: w.Recipient})
-		if err == nil {
-			err = m.GiveKeys(ctx, gift)
+		var one error
+		gift.Sealed, gift.Names, one = keys.Seal(KeysFor{Model: m.UUID(), Machine: w.Machine, Agent: w.Agent, Recipient: w.Recipient})
+		if one == nil {
+			one = m.GiveKeys(ctx, gift, w.Gift.Names)
 		}
-		if err != nil && !errors.Is(err, errors.Forbidden) { // it has been removed meanwhile
-			return nil, errors.Annotatef(err, "cannot give machine %s the keys for secrets", w.Machine)
+		if one != nil && !errors.Is(one, errors.Forbidden) && err == nil { // or it has changed meanwhile
+			err = errors.Annotatef(one, "cannot give machine %s the keys for secrets", w.Machine)
 		}
 	}
-	return without, nil
+	return without, err
 }
 
 func containsAll(all, some []string) bool {

@@ -152,7 +152,7 @@ func (a *modelAgent) run(ctx context.Context) (err error) {
 		a.answering.run(ctx)
 	}()
 	a.sharing = a.newKeysharing()
-	a.sharing.round(ctx) // before any hook needs them
+	a.sharing.first(ctx) // before any hook needs them
 	a.wait.Add(1)
 	go func() {
 		defer a.wait.Done()

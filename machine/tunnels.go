@@ -81,7 +81,7 @@ func (t *tunnels) propose(ctx context.Context, m *state.Model, log *slog.Logger)
 			return errors.Trace(err)
 		}
 	}
-	p, err := m.ClaimNetwork(ctx, t.who, func(try int) netip.Prefix {
+	p, err := m.ClaimNetwork(ctx, t.who, t.seed, func(try int) netip.Prefix {
 		if has.IsValid() {
 			if try == 0 {
 				return has
@@ -110,35 +110,40 @@ func (t *tunnels) concerned(uuid string) bool {
 
 // meet has the isolated units of this host reach those of a model's other hosts, of which there
 // are these documents, and says which machines' hosts they reach. joined: agents have joined
-// the model. What keeps hosts from each other is logged, and keeps no unit from running; the
-// errors are those of the store.
-func (t *tunnels) meet(ctx context.Context, m *state.Model, docs []state.TunnelDoc, joined bool, log *slog.Logger) (reached map[string]bool, err error) {
+// the model. What keeps hosts from each other is logged, and keeps no unit from running; again
+// says that there is such a thing. The errors are those of the store.
+func (t *tunnels) meet(ctx context.Context, m *state.Model, docs []state.TunnelDoc, joined bool, log *slog.Logger) (reached map[string]bool, again bool, err error) {
 	others, own := t.part(docs)
 	if t.port < 0 || t.cells == nil {
-		return nil, errors.Trace(t.leave(ctx, m, own))
+		return nil, false, errors.Trace(t.leave(ctx, m, own))
 	}
 	if t.who == state.ManagingHost && !joined {
-		t.say(m, log, t.forget(m.UUID()))
-		return nil, nil
+		return nil, t.say(m, log, t.forget(m.UUID())), nil
 	}
 	doc, err := t.self(len(others) > 0)
-	if err != nil || doc.Network == "" {
-		t.say(m, log, err)
-		return nil, nil
+	if err != nil {
+		return nil, t.say(m, log, err), nil
+	}
+	if doc.Network == "" && own != nil { // the last of its isolated units has gone
+		doc.Network = own.Network
+	}
+	if doc.Network == "" {
+		return nil, false, nil
 	}
 	if own == nil || own.Network != doc.Network || own.Key != doc.Key || !slices.Equal(own.Endpoints, doc.Endpoints) {
-		err := m.SetTunnel(ctx, doc)
+		err := m.SetTunnel(ctx, doc, t.seed)
 		if errors.Is(err, errors.AlreadyExists) {
-			t.say(m, log, err)
-			return nil, nil
+			return nil, t.say(m, log, err), nil
 		}
 		if err != nil {
-			return nil, errors.Trace(err)
+			return nil, false, errors.Trace(err)
 		}
 	}
+	if doc.Key == "" {
+		return nil, t.say(m, log, nil), nil
+	}
 	reached, err = t.lead(m.UUID(), others)
-	t.say(m, log, err)
-	return reached, nil
+	return reached, t.say(m, log, err), nil
 }
 
 // part parts the documents of other hosts from this one's; nil: it has none.
@@ -157,7 +162,6 @@ func (t *tunnels) part(all []state.TunnelDoc) (others []state.TunnelDoc, own *st
 func (t *tunnels) leave(ctx context.Context, m *state.Model, own *state.TunnelDoc) error {
 	t.mu.Lock()
 	before := t.left[m.UUID()]
-	t.left[m.UUID()] = true
 	t.mu.Unlock()
 	if before || t.cells == nil {
 		return nil
@@ -167,7 +171,13 @@ func (t *tunnels) leave(ctx context.Context, m *state.Model, own *state.TunnelDo
 			return errors.Trace(err)
 		}
 	}
-	return errors.Trace(t.cells.CloseTunnel())
+	if err := t.cells.CloseTunnel(); err != nil {
+		return errors.Trace(err)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.left[m.UUID()] = true
+	return nil
 }
 
 // self is what this host is for others, if there are any: else its network alone. Without a
@@ -199,8 +209,8 @@ func (t *tunnels) self(others bool) (state.TunnelDoc, error) {
 }
 
 // say tells a model's log what keeps hosts from each other, when that is something else than
-// before; nil: nothing does.
-func (t *tunnels) say(m *state.Model, log *slog.Logger, err error) {
+// before; nil: nothing does. It says whether something does.
+func (t *tunnels) say(m *state.Model, log *slog.Logger, err error) bool {
 	text := ""
 	if err != nil {
 		text = err.Error()
@@ -212,6 +222,7 @@ func (t *tunnels) say(m *state.Model, log *slog.Logger, err error) {
 	if text != "" && text != was {
 		log.Warn("isolated units of other hosts can't be reached", "err", err)
 	}
+	return err != nil
 }
 
 // lead has the tunnel lead to a model's other hosts too, and says which machines' it does. The
@@ -289,13 +300,18 @@ func (t *tunnels) peers() (peers []tunnel.Peer) {
 	return peers
 }
 
-// neighbours are the networks that this host is on.
-func neighbours() (all []*net.IPNet) {
+// neighbours are the networks that this host is on by the way by which it reaches the world:
+// others, such as those of containers, may be another host's as well.
+func neighbours() []*net.IPNet {
+	own := outward()
 	nics, _ := net.Interfaces() // without them there are no neighbours
 	for _, nic := range nics {
-		all = append(all, addressesOf(nic)...)
+		all := addressesOf(nic)
+		if slices.ContainsFunc(all, func(n *net.IPNet) bool { return n.IP.String() == own }) {
+			return all
+		}
 	}
-	return all
+	return nil
 }
 
 // nearest is that of a host's endpoints that is on a network of this one, or else the first
@@ -303,13 +319,14 @@ func neighbours() (all []*net.IPNet) {
 func nearest(endpoints []string, near []*net.IPNet) (first netip.AddrPort) {
 	for _, text := range endpoints {
 		e, err := netip.ParseAddrPort(text)
-		if err != nil || e.Port() == 0 || e.Addr().IsLoopback() {
+		ip := net.IP(e.Addr().AsSlice())
+		if err != nil || e.Port() == 0 || e.Addr().IsLoopback() || slices.ContainsFunc(near, func(n *net.IPNet) bool { return n.IP.Equal(ip) }) {
 			continue
 		}
 		if !first.IsValid() {
 			first = e
 		}
-		if slices.ContainsFunc(near, func(n *net.IPNet) bool { return n.Contains(e.Addr().AsSlice()) }) {
+		if slices.ContainsFunc(near, func(n *net.IPNet) bool { return n.Contains(ip) }) {
 			return e
 		}
 	}

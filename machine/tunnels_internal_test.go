@@ -25,12 +25,12 @@ func TestWhichHostsATunnelLeadsTo(t *testing.T) {
 	one, two, three := key(), key(), key()
 	tunnels := &tunnels{hosts: map[string][]state.TunnelDoc{
 		"b": {
-			{Machine: "-", Network: "10.64.0.0/22", Key: one, Endpoints: []string{"192.0.2.1:1"}}, // of two models
+			{Machine: "-", Network: "10.64.0.0/22", Key: one, Endpoints: []string{"198.51.100.1:1"}}, // of two models
 			{Machine: "4", Network: "10.64.4.0/22", Key: three},                                   // another model's has it
 		},
 		"a": {
-			{Machine: "-", Network: "10.64.0.0/22", Key: one, Endpoints: []string{"192.0.2.1:1"}},
-			{Machine: "1", Network: "10.64.4.0/22", Key: two, Endpoints: []string{"127.0.0.1:5", "rubbish", "192.0.2.2:2", "192.0.2.3:3"}},
+			{Machine: "-", Network: "10.64.0.0/22", Key: one, Endpoints: []string{"198.51.100.1:1"}},
+			{Machine: "1", Network: "10.64.4.0/22", Key: two, Endpoints: []string{"127.0.0.1:5", "rubbish", "198.51.100.2:2", "198.51.100.3:3"}},
 			{Machine: "2", Network: "10.64.8.0/22"}, // has only claimed it
 			{Machine: "3", Network: "rubbish", Key: three},
 			{Machine: "5", Network: "10.64.12.0/22", Key: "rubbish"},
@@ -41,8 +41,8 @@ func TestWhichHostsATunnelLeadsTo(t *testing.T) {
 		},
 	}}
 	want := []tunnel.Peer{
-		{Public: one, Endpoint: netip.MustParseAddrPort("192.0.2.1:1"), Networks: []netip.Prefix{netip.MustParsePrefix("10.64.0.0/22")}},
-		{Public: two, Endpoint: netip.MustParseAddrPort("192.0.2.2:2"), Networks: []netip.Prefix{netip.MustParsePrefix("10.64.4.0/22")}},
+		{Public: one, Endpoint: netip.MustParseAddrPort("198.51.100.1:1"), Networks: []netip.Prefix{netip.MustParsePrefix("10.64.0.0/22")}},
+		{Public: two, Endpoint: netip.MustParseAddrPort("198.51.100.2:2"), Networks: []netip.Prefix{netip.MustParsePrefix("10.64.4.0/22")}},
 	}
 	got := tunnels.peers()
 	if !slices.EqualFunc(got, want, func(a, b tunnel.Peer) bool {

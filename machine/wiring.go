@@ -171,7 +171,7 @@ func (w *wiring) meet(ctx context.Context) error {
 	}
 	docs, err := w.model.Tunnels(ctx)
 	if err == nil && (len(docs) > 0 || w.directory.tunnels.concerned(w.model.UUID())) {
-		_, err = w.directory.tunnels.meet(ctx, w.model, docs, true, w.log)
+		_, _, err = w.directory.tunnels.meet(ctx, w.model, docs, true, w.log)
 	}
 	return errors.Annotate(err, "cannot tell other hosts of isolated units")
 }
@@ -210,7 +210,7 @@ func (w *wiring) wire(ctx context.Context, leased []string) (again bool, err err
 	if err != nil {
 		return false, errors.Trace(err)
 	}
-	reached, err := w.directory.tunnels.meet(ctx, w.model, v.Tunnels, v.Joined, w.log)
+	reached, again, err := w.directory.tunnels.meet(ctx, w.model, v.Tunnels, v.Joined, w.log)
 	if err != nil {
 		return false, errors.Trace(err)
 	}
@@ -228,7 +228,7 @@ func (w *wiring) wire(ctx context.Context, leased []string) (again bool, err err
 	}
 	w.mu.Unlock()
 	if !w.first {
-		return len(p.failed) > 0, nil
+		return again || len(p.failed) > 0, nil
 	}
 	for app, told := range p.told {
 		err := w.model.SetService(ctx, app, told)
@@ -236,7 +236,7 @@ func (w *wiring) wire(ctx context.Context, leased []string) (again bool, err err
 			return false, errors.Trace(err)
 		}
 	}
-	return len(p.failed) > 0, nil
+	return again || len(p.failed) > 0, nil
 }
 
 // lease has the applications have addresses that have isolated units here, or had

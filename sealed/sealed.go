@@ -80,13 +80,16 @@ func ReadOrMake(path string) (*Keys, error) {
 	if k, err = Generate(); err != nil {
 		return nil, errors.Trace(err)
 	}
-	temp, err := k.writeTemp(path)
+	temp, err := writeTemp(path, k.text)
 	if err != nil {
-		return nil, errors.Trace(err)
+		return nil, errors.Annotate(err, "cannot make the key file")
 	}
 	defer os.Remove(temp)
 	// A link fails where somebody else was first.
 	if err := os.Link(temp, path); err != nil && !os.IsExist(err) {
+		return nil, errors.Annotate(err, "cannot make the key file")
+	}
+	if err := syncDir(path); err != nil {
 		return nil, errors.Annotate(err, "cannot make the key file")
 	}
 	k, err = ReadFile(path)
@@ -94,25 +97,64 @@ func ReadOrMake(path string) (*Keys, error) {
 }
 
 // WriteFile puts the keys into a file that only its owner can read, whole or
-// not at all.
+// not at all, and durably.
 func (k *Keys) WriteFile(path string) error {
-	temp, err := k.writeTemp(path)
+	return errors.Annotate(WriteSynced(path, k.text), "cannot write the key file")
+}
+
+// WriteSynced is that for any text.
+func WriteSynced(path, text string) error {
+	temp, err := writeTemp(path, text)
 	if err != nil {
 		return errors.Trace(err)
 	}
-	return errors.Annotate(os.Rename(temp, path), "cannot write the key file")
+	if err := os.Rename(temp, path); err != nil {
+		_ = os.Remove(temp)
+		return errors.Trace(err)
+	}
+	return errors.Trace(syncDir(path))
 }
 
-func (k *Keys) writeTemp(path string) (string, error) {
+// writeTemp writes a text to a file of its own beside a path.
+func writeTemp(path, text string) (string, error) {
 	f, err := os.CreateTemp(filepath.Dir(path), ".key-*") // 0600
 	if err != nil {
-		return "", errors.Annotate(err, "cannot make the key file")
+		return "", errors.Trace(err)
 	}
 	defer f.Close()
-	if _, err := f.WriteString(k.text); err != nil {
-		return "", errors.Annotate(err, "cannot write the key file")
+	_, err = f.WriteString(text)
+	if err == nil {
+		err = f.Sync()
 	}
-	return f.Name(), errors.Annotate(f.Sync(), "cannot write the key file")
+	if err != nil {
+		_ = os.Remove(f.Name())
+	}
+	return f.Name(), errors.Trace(err)
+}
+
+// syncDir has the name of a file be durable.
+func syncDir(path string) error {
+	d, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return errors.Trace(err)
+	}
+	defer d.Close()
+	return errors.Trace(d.Sync())
+}
+
+// Without are the keys but for those of these names; nil: there are no others.
+func (k *Keys) Without(names []string) (*Keys, error) {
+	text := ""
+	for _, id := range k.identities {
+		own, ok := id.(*age.X25519Identity)
+		if ok && !slices.Contains(names, name(id)) {
+			text += own.String() + "\n"
+		}
+	}
+	if text == "" {
+		return nil, nil //nolint:nilnil // as the comment above says
+	}
+	return Parse(text)
 }
 
 // Before are the keys with those of old after them, which open what was sealed

@@ -16,8 +16,9 @@ type KeyWish struct {
 	Machine string `json:"machine"`
 	// Agent is the id that the agent has joined with.
 	Agent string `json:"agent"`
-	// Recipient is a public key of age's, whose private one never leaves the host.
-	Recipient string `json:"recipient"`
+	// Recipient is a public key of age's, whose private one never leaves the host; empty: the
+	// agent was given its keys, and wants none.
+	Recipient string `json:"recipient,omitempty"`
 	// Has are the names of its keys, as Sealer has them, that which seals first.
 	Has []string `json:"has,omitempty"`
 }
@@ -114,8 +115,9 @@ func (m *Model) KeyWishes(ctx context.Context) ([]Wished, error) {
 }
 
 // GiveKeys gives a machine's agent what was sealed for it. The error is Forbidden where that
-// isn't the machine's agent, or has another recipient by now.
-func (m *Model) GiveKeys(ctx context.Context, g KeyGift) error {
+// isn't the machine's agent, has another recipient by now, or has been given something else
+// than was, which are the names of the gift before.
+func (m *Model) GiveKeys(ctx context.Context, g KeyGift, was []string) error {
 	_, err := m.update(ctx, func(tx *txn) error {
 		if err := tx.isAgentOf(g.Machine, g.Agent); err != nil {
 			return errors.Trace(err)
@@ -126,6 +128,13 @@ func (m *Model) GiveKeys(ctx context.Context, g KeyGift) error {
 		}
 		if w.Agent != g.Agent || w.Recipient != g.Recipient {
 			return errors.Forbiddenf("a key for another agent of machine %s", g.Machine)
+		}
+		var before KeyGift
+		if _, err := tx.find(keyGiftKey(g.Machine), &before); err != nil {
+			return errors.Trace(err)
+		}
+		if before.Agent == g.Agent && before.Recipient == g.Recipient && !slices.Equal(before.Names, was) {
+			return errors.Forbiddenf("a key where machine %s has been given another one meanwhile", g.Machine)
 		}
 		return tx.put(keyGiftKey(g.Machine), g)
 	}, store.Relaxed)

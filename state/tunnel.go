@@ -29,9 +29,14 @@ func tunnelKey(machine string) string { return tunnelKind + "/" + machine }
 
 // ClaimNetwork is the network of the isolated units of a machine's host, or of
 // ManagingHost's: the one that it has claimed before, or the first of the candidates that no
-// other host of the model has. The error is QuotaLimitExceeded where all are taken.
-func (m *Model) ClaimNetwork(ctx context.Context, machine string, candidates func(try int) netip.Prefix) (network netip.Prefix, err error) {
+// other host of the model has. agent is the id with which the machine's has joined. The errors
+// are QuotaLimitExceeded where all are taken, and Forbidden for an agent that isn't the
+// machine's.
+func (m *Model) ClaimNetwork(ctx context.Context, machine, agent string, candidates func(try int) netip.Prefix) (network netip.Prefix, err error) {
 	_, err = m.update(ctx, func(tx *txn) error {
+		if err := tx.mayTunnel(machine, agent); err != nil {
+			return errors.Trace(err)
+		}
 		others, own, err := tx.tunnels(machine)
 		if err != nil {
 			return errors.Trace(err)
@@ -55,14 +60,18 @@ func (m *Model) ClaimNetwork(ctx context.Context, machine string, candidates fun
 	return network, errors.Trace(err)
 }
 
-// SetTunnel says what a host is for others. The error is AlreadyExists where another host of
-// the model has its network, or a part of it.
-func (m *Model) SetTunnel(ctx context.Context, doc TunnelDoc) error {
+// SetTunnel says what a host is for others. agent is the id with which the machine's has
+// joined. The errors are AlreadyExists where another host of the model has its network, or a
+// part of it, and Forbidden for an agent that isn't the machine's, as it was removed.
+func (m *Model) SetTunnel(ctx context.Context, doc TunnelDoc, agent string) error {
 	network, err := netip.ParsePrefix(doc.Network)
 	if err != nil {
 		return errors.NewNotValid(err, "the network of isolated units")
 	}
 	_, err = m.update(ctx, func(tx *txn) error {
+		if err := tx.mayTunnel(doc.Machine, agent); err != nil {
+			return errors.Trace(err)
+		}
 		others, own, err := tx.tunnels(doc.Machine)
 		if err != nil {
 			return errors.Trace(err)
@@ -76,6 +85,14 @@ func (m *Model) SetTunnel(ctx context.Context, doc TunnelDoc) error {
 		return tx.put(tunnelKey(doc.Machine), doc)
 	}, store.Relaxed)
 	return errors.Trace(err)
+}
+
+// mayTunnel is Forbidden for an agent that isn't that of a machine.
+func (d docs) mayTunnel(machine, agent string) error {
+	if machine == ManagingHost {
+		return nil
+	}
+	return errors.Trace(d.isAgentOf(machine, agent))
 }
 
 // RemoveTunnel says that a host takes no part; the network that it has claimed is free again.

@@ -37,7 +37,7 @@ func (d Device) Up(self Self) (port int, err error) {
 		}
 	}
 	if is.PrivateKey != private {
-		if err := c.ConfigureDevice(d.Name, wgtypes.Config{PrivateKey: &private}); err != nil {
+		if err := d.tell(c, wgtypes.Config{PrivateKey: &private}); err != nil {
 			return 0, errors.Annotate(err, "cannot set the tunnel up")
 		}
 	}
@@ -47,12 +47,12 @@ func (d Device) Up(self Self) (port int, err error) {
 	if port, err = d.waits(c); err != nil || self.Port == 0 || port == self.Port {
 		return port, errors.Trace(err)
 	}
-	err = c.ConfigureDevice(d.Name, wgtypes.Config{ListenPort: &self.Port})
+	err = d.tell(c, wgtypes.Config{ListenPort: &self.Port})
 	switch {
 	case err != nil && self.Must:
 		return 0, errors.NewAlreadyExists(err, fmt.Sprintf("the UDP port %d is taken", self.Port))
 	case err != nil: // it waits nowhere now
-		if err := c.ConfigureDevice(d.Name, wgtypes.Config{ListenPort: new(int)}); err != nil {
+		if err := d.tell(c, wgtypes.Config{ListenPort: new(int)}); err != nil {
 			return 0, errors.Annotate(err, "cannot set the tunnel up")
 		}
 	}
@@ -67,7 +67,7 @@ func (d Device) there(c *wgctrl.Client) (*wgtypes.Device, netlink.Link, error) {
 		if err != nil {
 			return nil, nil, errors.Trace(err)
 		}
-		is, err := c.Device(d.Name)
+		is, err := d.see(c)
 		if err == nil {
 			return is, link, nil
 		}
@@ -84,7 +84,7 @@ func (d Device) there(c *wgctrl.Client) (*wgtypes.Device, netlink.Link, error) {
 // what it is told.
 func (d Device) waits(c *wgctrl.Client) (port int, err error) {
 	for end := time.Now().Add(setUpTime); ; time.Sleep(setUpTime / 1000) {
-		is, err := c.Device(d.Name)
+		is, err := d.see(c)
 		if err != nil {
 			return 0, errors.Annotate(err, "cannot see the tunnel")
 		}
@@ -97,8 +97,41 @@ func (d Device) waits(c *wgctrl.Client) (port int, err error) {
 	}
 }
 
+// see is what the device is.
+func (d Device) see(c *wgctrl.Client) (is *wgtypes.Device, err error) {
+	err = d.timed(func() (err error) {
+		is, err = c.Device(d.Name)
+		return err
+	})
+	return is, err
+}
+
+// tell has the device be what a configuration says.
+func (d Device) tell(c *wgctrl.Client, config wgtypes.Config) error {
+	return d.timed(func() error { return c.ConfigureDevice(d.Name, config) })
+}
+
+// timed does something for which a process may have to answer. One that doesn't loses its
+// device, and ends so.
+func (d Device) timed(do func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- do() }()
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(answerTime):
+		if err := d.Remove(); err != nil {
+			return errors.Trace(err)
+		}
+		return errors.Errorf("the tunnel hasn't answered within %s, and is removed", answerTime)
+	}
+}
+
+// answerTime is how long a device may take to say what it is.
+const answerTime = 3 * time.Second
+
 // setUpTime is how long a device may take to be there, or to do what it is told.
-const setUpTime = 10 * time.Second
+const setUpTime = 5 * time.Second
 
 // link is the network device, which is made if it isn't there.
 func (d Device) link() (netlink.Link, error) {
@@ -130,7 +163,7 @@ func (d Device) Set(peers, told []Peer) error {
 		return errors.Trace(err)
 	}
 	defer c.Close()
-	is, err := c.Device(d.Name)
+	is, err := d.see(c)
 	if err != nil {
 		return errors.Annotate(err, "cannot see the tunnel")
 	}
@@ -138,7 +171,7 @@ func (d Device) Set(peers, told []Peer) error {
 	if err != nil || len(config) == 0 {
 		return errors.Trace(err)
 	}
-	return errors.Annotate(c.ConfigureDevice(d.Name, wgtypes.Config{Peers: config}), "cannot tell the tunnel of other hosts")
+	return errors.Annotate(d.tell(c, wgtypes.Config{Peers: config}), "cannot tell the tunnel of other hosts")
 }
 
 // changes is what makes of the peers that are there those that are to be.
