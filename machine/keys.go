@@ -41,6 +41,8 @@ type keysharing struct {
 	log     *slog.Logger
 	asked   chan struct{} // has room for one
 	said    string
+	// answered: this agent was given keys, or word that there are none for it.
+	answered bool
 }
 
 func (a *modelAgent) newKeysharing() *keysharing {
@@ -73,7 +75,7 @@ func (k *keysharing) run(ctx context.Context) {
 const (
 	// keysTime is how long hooks wait for the keys of a host that has joined just now, and
 	// keysEvery how often it is looked for them.
-	keysTime  = 15 * time.Second
+	keysTime  = 10 * time.Second
 	keysEvery = 50 * time.Millisecond
 )
 
@@ -89,7 +91,7 @@ func (k *keysharing) first(ctx context.Context) {
 	for end := time.Now().Add(keysTime); time.Now().Before(end); {
 		has, err := k.keys.Names()
 		_, alive, err2 := k.model.Manager(ctx)
-		if err != nil || err2 != nil || !alive || len(has) > 0 {
+		if err != nil || err2 != nil || !alive || k.answered || len(has) > 0 {
 			return
 		}
 		select {
@@ -139,7 +141,8 @@ func (k *keysharing) take(ctx context.Context) error {
 	if err != nil {
 		return errors.Trace(err)
 	}
-	if recipient != "" && gift.Agent == about.Agent && gift.Recipient == recipient && !slices.Equal(has, gift.Names) {
+	k.answered = gift.Agent == about.Agent && gift.Recipient == recipient
+	if recipient != "" && k.answered && len(gift.Sealed) > 0 && !slices.Equal(has, gift.Names) {
 		if err := k.keys.Take(gift.Sealed, about); err != nil {
 			return errors.Trace(err)
 		}
@@ -170,20 +173,30 @@ func ShareKeys(ctx context.Context, m *state.Model, keys Keys) (without []string
 		if w.Present && !containsAll(w.Has, names) {
 			without = append(without, w.Machine)
 		}
-		if w.Recipient == "" || own == "" || len(names) > 0 && slices.Equal(w.Gift.Names, names) {
-			continue
-		}
-		gift := state.KeyGift{Machine: w.Machine, Agent: w.Agent, Recipient: w.Recipient}
-		var one error
-		gift.Sealed, gift.Names, one = keys.Seal(KeysFor{Model: m.UUID(), Machine: w.Machine, Agent: w.Agent, Recipient: w.Recipient})
-		if one == nil {
-			one = m.GiveKeys(ctx, gift, w.Gift.Names)
-		}
+		one := giveKeys(ctx, m, keys, own != "", names, w)
 		if one != nil && !errors.Is(one, errors.Forbidden) && err == nil { // or it has changed meanwhile
 			err = errors.Annotatef(one, "cannot give machine %s the keys for secrets", w.Machine)
 		}
 	}
 	return without, err
+}
+
+// giveKeys gives a machine's agent the keys of these names, if it wants any and hasn't been
+// given them; or, if this host gives none, word of that.
+func giveKeys(ctx context.Context, m *state.Model, keys Keys, gives bool, names []string, w state.Wished) (err error) {
+	gift := state.KeyGift{Machine: w.Machine, Agent: w.Agent, Recipient: w.Recipient}
+	switch {
+	case w.Recipient == "":
+		return nil
+	case !gives && w.Gift.Agent != "", gives && len(names) > 0 && slices.Equal(w.Gift.Names, names):
+		return nil
+	case gives:
+		gift.Sealed, gift.Names, err = keys.Seal(KeysFor{Model: m.UUID(), Machine: w.Machine, Agent: w.Agent, Recipient: w.Recipient})
+		if err != nil {
+			return errors.Trace(err)
+		}
+	}
+	return errors.Trace(m.GiveKeys(ctx, gift, w.Gift.Names))
 }
 
 func containsAll(all, some []string) bool {
