@@ -26,7 +26,7 @@ func TestWhichHostsATunnelLeadsTo(t *testing.T) {
 	tunnels := &tunnels{hosts: map[string][]state.TunnelDoc{
 		"b": {
 			{Machine: "-", Network: "10.64.0.0/22", Key: one, Endpoints: []string{"198.51.100.1:1"}}, // of two models
-			{Machine: "4", Network: "10.64.4.0/22", Key: three},                                   // another model's has it
+			{Machine: "4", Network: "10.64.4.0/22", Key: three},                                      // another model's has it
 		},
 		"a": {
 			{Machine: "-", Network: "10.64.0.0/22", Key: one, Endpoints: []string{"198.51.100.1:1"}},
