@@ -242,6 +242,7 @@ func (a *modelAgent) loop(ctx context.Context) error {
 		case over := <-resync:
 			err = errors.Trace(a.debugLog.Look()) // one that was deleted takes no more space
 			a.wiring.heedHost()
+			a.wiring.heedTunnel()
 			if failed := a.resync(ctx); failed != nil {
 				err = failed
 			}

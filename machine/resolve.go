@@ -24,7 +24,7 @@ func (w *wiring) heedHost() {
 	moved := now != w.asked
 	w.asked = now
 	w.mu.Unlock()
-	if moved || w.directory.tunnels.concerned(w.model.UUID()) { // whose process may have ended
+	if moved {
 		w.poke()
 	}
 }

@@ -176,6 +176,13 @@ func (w *wiring) meet(ctx context.Context) error {
 	return errors.Annotate(err, "cannot tell other hosts of isolated units")
 }
 
+// heedTunnel is poke if there is a tunnel, whose process may have ended.
+func (w *wiring) heedTunnel() {
+	if w.directory.tunnels.concerned(w.model.UUID()) {
+		w.poke()
+	}
+}
+
 // leased are the applications of the model that have addresses.
 func (w *wiring) leased() ([]string, error) {
 	keys, err := w.cells.Leased()
