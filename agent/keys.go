@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"syscall"
 
@@ -13,7 +12,6 @@ import (
 	"github.com/unitd/unitd/sealed"
 	"github.com/unitd/unitd/service"
 	"github.com/unitd/unitd/state"
-	"github.com/unitd/unitd/state/store/etcd"
 )
 
 // SecretKeyVariable has the keys for secrets, where they aren't to be in a file.
@@ -253,9 +251,8 @@ func lockSecretKey(dir string) (unlock func(), err error) {
 // keysAreMade is an error unless keys for secrets are made on this host: on etcd, where the
 // agent that has the models is.
 func (h *Host) keysAreMade() error {
-	name, err := h.StoreName()
-	if err != nil || !strings.HasPrefix(name, etcd.Scheme) {
-		return errors.Trace(err)
+	if etcd, err := h.onEtcd(); err != nil || !etcd {
+		return err
 	}
 	managed, err := h.ManagedElsewhere(h.keys)
 	if err != nil {

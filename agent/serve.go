@@ -160,7 +160,7 @@ func (h *Host) Serve(o Options) error {
 	var stop func()
 	c.Reopen, stop = reopens(file, r.manager)
 	defer stop()
-	if err := h.shareKeys(&c, joined); err != nil {
+	if err := h.shareKeys(&c); err != nil {
 		return err
 	}
 	if o.Sessions {

@@ -11,10 +11,10 @@ import (
 
 	"github.com/juju/errors"
 
+	"github.com/unitd/unitd/durable"
 	"github.com/unitd/unitd/machine"
 	"github.com/unitd/unitd/sealed"
 	"github.com/unitd/unitd/state"
-	"github.com/unitd/unitd/state/store/etcd"
 )
 
 // agentKeyFile has the key to which those for secrets are sealed that come from another host.
@@ -31,27 +31,23 @@ type sharedKeys struct {
 }
 
 // shareKeys has an agent share the keys for secrets with those of other hosts, where each has
-// a file of its own, unless it was given them.
-func (h *Host) shareKeys(c *machine.Config, joined *Joined) error {
-	name, err := h.StoreName()
-	if err != nil || !strings.HasPrefix(name, etcd.Scheme) {
-		return errors.Trace(err)
+// a file of its own. One that was given them says so, and gives nobody any.
+func (h *Host) shareKeys(c *machine.Config) error {
+	if etcd, err := h.onEtcd(); err != nil || !etcd {
+		return err
 	}
 	given, err := givenKeys()
 	if err != nil {
 		return errors.Trace(err)
 	}
-	if given == nil || joined != nil { // who was given keys gives nobody any
-		c.Keys = &sharedKeys{dir: h.keys, given: given != nil}
-	}
+	c.Keys = &sharedKeys{dir: h.keys, given: given != nil}
 	return nil
 }
 
 // keysComeFromElsewhere says whether the agent of a data directory gets the keys for secrets
 // from that which has the models: it has joined, and the store is no directory of this host.
 func (h *Host) keysComeFromElsewhere(dir string) bool {
-	name, err := h.StoreName()
-	if err != nil || !strings.HasPrefix(name, etcd.Scheme) {
+	if etcd, err := h.onEtcd(); err != nil || !etcd {
 		return false
 	}
 	joined, err := ReadJoin(dir)
@@ -190,7 +186,7 @@ func (k *sharedKeys) came() (names []string, err error) {
 func (k *sharedKeys) keepCame(names []string) error {
 	b, err := json.Marshal(names)
 	if err == nil {
-		err = sealed.WriteSynced(filepath.Join(k.dir, cameFile), string(b))
+		err = durable.Disk{}.ReplaceFile(filepath.Join(k.dir, cameFile), b, 0o600)
 	}
 	return errors.Annotate(err, "cannot note which keys for secrets have come from another host")
 }
@@ -198,9 +194,8 @@ func (k *sharedKeys) keepCame(names []string) error {
 // share gives the keys for secrets to all other hosts, and says whose agents are there and
 // haven't got them yet.
 func (h *Host) share(c *state.Controller) (without []string, err error) {
-	name, err := h.StoreName()
-	if err != nil || !strings.HasPrefix(name, etcd.Scheme) {
-		return nil, errors.Trace(err)
+	if etcd, err := h.onEtcd(); err != nil || !etcd {
+		return nil, err
 	}
 	given, err := givenKeys()
 	if err != nil {

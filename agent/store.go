@@ -93,6 +93,12 @@ func storePath(name string) (string, error) {
 	return path, errors.Annotate(err, "--store")
 }
 
+// onEtcd says whether the store is one in etcd, which is on no host's disk.
+func (h *Host) onEtcd() (bool, error) {
+	name, err := h.StoreName()
+	return err == nil && strings.HasPrefix(name, etcd.Scheme), err
+}
+
 // OpenStore opens the store that the command names, else the one in the data
 // directory, and says which directory has the key of its secrets. CloseStore closes
 // it.

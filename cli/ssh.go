@@ -7,16 +7,15 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"os/signal"
 	"strings"
 	"syscall"
 
 	"github.com/juju/errors"
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/pebble"
+	"github.com/unitd/unitd/terminal"
 )
 
 // SSH is the verb ssh. Source: docs/spec/juju-clients.md §5.2.
@@ -164,7 +163,7 @@ func (d Inside) inWorkload(ctx context.Context, u Unit, container string, words 
 	out, shown := tty(d.Out)
 	if typed && shown {
 		o.Terminal, o.Stderr, o.Environment["TERM"] = true, nil, os.Getenv("TERM")
-		if width, height, err := term.GetSize(int(out.Fd())); err == nil {
+		if width, height, ok := terminal.Size(out); ok {
 			o.Width, o.Height = width, height
 		}
 	}
@@ -173,7 +172,11 @@ func (d Inside) inWorkload(ctx context.Context, u Unit, container string, words 
 		return u.asked(ctx, container, err)
 	}
 	if o.Terminal {
-		back, err := raw(in, out, p)
+		back, err := terminal.Raw(in, func() {
+			if width, height, ok := terminal.Size(out); ok {
+				_ = p.Resize(width, height)
+			}
+		})
 		if err != nil {
 			return errors.Annotate(err, "cannot use the terminal")
 		}
@@ -185,32 +188,4 @@ func (d Inside) inWorkload(ctx context.Context, u Unit, container string, words 
 		return Exit(exit.Code)
 	}
 	return u.asked(ctx, container, err)
-}
-
-// raw has the terminal pass on what is typed, and how large it is, until back is
-// called.
-func raw(in, out *os.File, p *pebble.Process) (back func(), err error) {
-	was, err := term.MakeRaw(int(in.Fd()))
-	if err != nil {
-		return nil, errors.Trace(err)
-	}
-	changed, over := make(chan os.Signal, 1), make(chan struct{})
-	signal.Notify(changed, syscall.SIGWINCH)
-	go func() {
-		for {
-			select {
-			case <-over:
-				return
-			case <-changed:
-				if width, height, err := term.GetSize(int(out.Fd())); err == nil {
-					_ = p.Resize(width, height)
-				}
-			}
-		}
-	}()
-	return func() {
-		signal.Stop(changed)
-		close(over)
-		_ = term.Restore(int(in.Fd()), was)
-	}, nil
 }

@@ -17,6 +17,8 @@ import (
 
 	"filippo.io/age"
 	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/durable"
 )
 
 // ErrWrongKey is returned for what was sealed with a key that isn't there.
@@ -89,7 +91,7 @@ func ReadOrMake(path string) (*Keys, error) {
 	if err := os.Link(temp, path); err != nil && !os.IsExist(err) {
 		return nil, errors.Annotate(err, "cannot make the key file")
 	}
-	if err := syncDir(path); err != nil {
+	if err := (durable.Disk{}).SyncDir(filepath.Dir(path)); err != nil {
 		return nil, errors.Annotate(err, "cannot make the key file")
 	}
 	k, err = ReadFile(path)
@@ -99,20 +101,7 @@ func ReadOrMake(path string) (*Keys, error) {
 // WriteFile puts the keys into a file that only its owner can read, whole or
 // not at all, and durably.
 func (k *Keys) WriteFile(path string) error {
-	return errors.Annotate(WriteSynced(path, k.text), "cannot write the key file")
-}
-
-// WriteSynced is that for any text.
-func WriteSynced(path, text string) error {
-	temp, err := writeTemp(path, text)
-	if err != nil {
-		return errors.Trace(err)
-	}
-	if err := os.Rename(temp, path); err != nil {
-		_ = os.Remove(temp)
-		return errors.Trace(err)
-	}
-	return errors.Trace(syncDir(path))
+	return errors.Annotate(durable.Disk{}.ReplaceFile(path, []byte(k.text), 0o600), "cannot write the key file")
 }
 
 // writeTemp writes a text to a file of its own beside a path.
@@ -130,16 +119,6 @@ func writeTemp(path, text string) (string, error) {
 		_ = os.Remove(f.Name())
 	}
 	return f.Name(), errors.Trace(err)
-}
-
-// syncDir has the name of a file be durable.
-func syncDir(path string) error {
-	d, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return errors.Trace(err)
-	}
-	defer d.Close()
-	return errors.Trace(d.Sync())
 }
 
 // Without are the keys but for those of these names; nil: there are no others.
