@@ -87,6 +87,7 @@ var rooms = []room{
 	{"service/units", standard, nil},
 	{"sealed", anything, []string{"durable"}},
 	{"debugger", anything, nil},
+	{"terminal", anything, nil},
 	{"sessions", anything, []string{"terminal"}},
 	{"history", anything, []string{"durable", "hooks", "model"}},
 	{"audit", anything, []string{"debuglog", "history", "model", "uniter/resolver", "uniter/sim"}},
@@ -124,7 +125,6 @@ var rooms = []room{
 	{"script", anything, []string{
 		"audit", "bases", "charmdir", "debuglog", "durable", "history", "hooks", "hooks/runner", "isolate", "machine", "model", "pebble", "script/lab", "state", "state/store", "state/store/etcd/etcdtest", "why", "workload",
 	}},
-	{"terminal", anything, nil},
 	{"backup", anything, []string{"charmdir", "durable", "history", "machine", "state", "uniter/journal", "uniter/resolver"}},
 	{"agent", anything, []string{
 		"agentlog", "backup", "charmbuild", "durable", "history", "hooks", "hooks/runner", "isolate", "machine", "model", "mounts", "script/lab", "sealed", "service", "sessions", "state", "state/store", "state/store/etcd", "state/store/sqlite", "storage", "telemetry", "tools", "workload",
