@@ -16,9 +16,13 @@ import (
 )
 
 // Ensure starts an agent in the background if none runs, and says so. Where
-// another host's manages the models, none is needed here; the error says so if that
-// one is gone.
+// another host's manages the models, or one that serves its store, none is needed
+// here; the error says so if that one is gone.
 func (h *Host) Ensure() error {
+	if afar, err := h.served(); err != nil || afar {
+		h.elsewhere = afar
+		return err
+	}
 	pid, err := Running()
 	if err != nil {
 		return errors.Trace(err)

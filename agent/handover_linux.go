@@ -42,7 +42,7 @@ const checkTime = 30 * time.Second
 
 // upgrade is machine.Config.Upgrade: it has this process become a program that can take
 // over. environ is the environment that this one has begun with.
-func upgrade(lock *Lock, environ []string, flush, leave func()) func(context.Context, machine.HandOver, string) error {
+func upgrade(lock *Lock, environ []string, flush func(), leave func() (back func())) func(context.Context, machine.HandOver, string) error {
 	return func(ctx context.Context, handOver machine.HandOver, program string) error {
 		if err := takesOver(ctx, program); err != nil {
 			return err
@@ -55,7 +55,8 @@ func upgrade(lock *Lock, environ []string, flush, leave func()) func(context.Con
 					return err
 				}
 			}
-			leave() // what no other program can take over
+			back := leave() // what no other program can take over
+			defer back()
 			return become(ctx, program, environ, lock, h)
 		})
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // upgrade is machine.Config.Upgrade: here an agent can't become another program.
-func upgrade(*Lock, []string, func(), func()) func(context.Context, machine.HandOver, string) error {
+func upgrade(*Lock, []string, func(), func() func()) func(context.Context, machine.HandOver, string) error {
 	return nil
 }
 

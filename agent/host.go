@@ -134,7 +134,7 @@ func (h *Host) Open() (*state.Controller, error) {
 	if h.between != nil {
 		seen = h.between(s)
 	}
-	controller := state.NewController(seen, c).WithSealer(Sealer(keys, func() bool { return h.keysComeFromElsewhere(keys) })).WithCommand(h.command).WithName(here.Name).WithCause(caused()).WithAuthor(h.Author)
+	controller := state.NewController(seen, c).WithSealer(h.keyring(s, keys).sealer(func() bool { return h.keysComeFromElsewhere(keys) })).WithCommand(h.command).WithName(here.Name).WithCause(caused()).WithAuthor(h.Author)
 	place, err := h.StoreName()
 	if err == nil && !strings.HasPrefix(place, etcd.Scheme) {
 		controller = controller.WithOneHost()

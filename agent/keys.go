@@ -59,12 +59,34 @@ func hasSecretKeys(dir string) bool {
 	return !os.IsNotExist(err)
 }
 
+// keyring is where a command finds keys for secrets.
+type keyring struct {
+	dir string
+	// served asks the agent that serves the store for them; nil: they are in the directory.
+	served func() (*sealed.Keys, error)
+}
+
+func (r keyring) read() (*sealed.Keys, error) {
+	if r.served == nil {
+		return secretKeys(r.dir)
+	}
+	if given, err := givenKeys(); err != nil || given != nil {
+		return given, err
+	}
+	return r.served()
+}
+
+// has says whether there are keys that read needn't make.
+func (r keyring) has() bool { return r.served != nil || hasSecretKeys(r.dir) }
+
 // Sealer seals secrets with the keys of a data directory, which are read when
 // they are first needed: most commands have nothing to do with secrets. Keys
 // that have changed since, as by rotate-secret-key, are read again where those
 // that are known don't fit. waits says whether the keys, if there are none, come from another
 // host; nil: they never do.
-func Sealer(dir string, waits func() bool) state.Sealer {
+func Sealer(dir string, waits func() bool) state.Sealer { return keyring{dir: dir}.sealer(waits) }
+
+func (r keyring) sealer(waits func() bool) state.Sealer {
 	var mu sync.Mutex
 	var known *sealed.Keys
 	_, had := service.Credential(secretKeyCredential)
@@ -77,7 +99,7 @@ func Sealer(dir string, waits func() bool) state.Sealer {
 		if _, has := service.Credential(secretKeyCredential); had && !has && os.Getenv(SecretKeyVariable) == "" {
 			return nil, errors.Errorf("the credential %s of this service is gone: start it again", secretKeyCredential) // no other key is to be made
 		}
-		k, err := secretKeys(dir)
+		k, err := r.read()
 		if err == nil {
 			known = k
 		}
@@ -85,7 +107,7 @@ func Sealer(dir string, waits func() bool) state.Sealer {
 	}
 	return state.Sealer{
 		Seal: func(plain []byte, key string) ([]byte, string, error) {
-			switch none := !had && !hasSecretKeys(dir); {
+			switch none := !had && !r.has(); {
 			case none && key != "":
 				return nil, "", errors.NotFoundf("key for secrets") // nor is one made that is of no use
 			case none && waits != nil && waits():
@@ -103,7 +125,7 @@ func Sealer(dir string, waits func() bool) state.Sealer {
 			return sealed, k.Name(), errors.Trace(err)
 		},
 		Newest: func() (string, error) {
-			if !had && !hasSecretKeys(dir) && waits != nil && waits() {
+			if !had && !r.has() && waits != nil && waits() {
 				return "", errors.Trace(errNoKeysYet)
 			}
 			k, err := keys(true)
@@ -113,7 +135,7 @@ func Sealer(dir string, waits func() bool) state.Sealer {
 			return k.Name(), nil
 		},
 		Opener: func(text []byte) (string, error) {
-			if !had && !hasSecretKeys(dir) {
+			if !had && !r.has() {
 				return "", errors.Trace(sealed.ErrWrongKey)
 			}
 			k, err := keys(true)
@@ -123,7 +145,7 @@ func Sealer(dir string, waits func() bool) state.Sealer {
 			return k.Opener(text)
 		},
 		Open: func(text []byte) ([]byte, error) {
-			if !had && !hasSecretKeys(dir) {
+			if !had && !r.has() {
 				return nil, errors.Trace(sealed.ErrWrongKey)
 			}
 			k, err := keys(false)
@@ -146,6 +168,9 @@ func Sealer(dir string, waits func() bool) state.Sealer {
 // revisions that were. With lost, what can't be opened is named, and left as it is; else that
 // is an error, and so is it, before anything is changed, if this host hasn't the key in use.
 func (h *Host) RotateSecretKey(lost bool) (total int, err error) {
+	if h.StoreIsServed() {
+		return 0, errors.New("the keys for secrets are in the data directory of the agent that serves the store: run this there, as its user")
+	}
 	c, err := h.Open()
 	if err != nil {
 		return total, err

@@ -44,6 +44,9 @@ type Options struct {
 	// Tunnel says how this host's isolated units reach those of others: by "auto", "off" or a
 	// UDP port where they wait; empty: auto.
 	Tunnel string
+	// StoreSocket is the path of the socket at which others may use the store; empty: they may
+	// not.
+	StoreSocket string
 	// Log says how the agent's own log is written, and where to.
 	Log agentlog.Options
 }
@@ -141,7 +144,11 @@ func (h *Host) Serve(o Options) error {
 		}
 		defer end()
 	}
-	c.Handed, c.Upgrade = handed, upgrade(lock, environ, measured.Flush, measured.EndSessions)
+	var socket *storeSocket
+	c.Handed, c.Upgrade = handed, upgrade(lock, environ, measured.Flush, func() (back func()) {
+		measured.EndSessions()
+		return socket.hold()
+	})
 	if handedErr != nil {
 		c.Log.Error("the hooks that were handed over are ended, as after a crash", "err", handedErr)
 	}
@@ -171,6 +178,10 @@ func (h *Host) Serve(o Options) error {
 	if err := measured.Attach(&c, joined != nil); err != nil {
 		return err
 	}
+	if socket, err = h.serveStore(o.StoreSocket, c.Controller, c.Log); err != nil {
+		return err
+	}
+	defer socket.close()
 	return ended(h.ToDo(Run(h.ctx, c)), c.Log, joined)
 }
 

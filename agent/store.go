@@ -16,6 +16,7 @@ import (
 	"github.com/unitd/unitd/state"
 	"github.com/unitd/unitd/state/store"
 	"github.com/unitd/unitd/state/store/etcd"
+	"github.com/unitd/unitd/state/store/served"
 	"github.com/unitd/unitd/state/store/sqlite"
 )
 
@@ -31,8 +32,9 @@ const (
 )
 
 // StoreName says which store this command works on: the URL of one in etcd, as
-// etcd.Options.URL writes it, the path of SQLite's file in another data
-// directory, or LocalStore. Where the agent has joined as a machine it is the
+// etcd.Options.URL writes it, served.Scheme and the path of the socket at which an
+// agent serves its own, the path of SQLite's file in another data directory, or
+// LocalStore. Where the agent has joined as a machine it is the
 // store that it has joined.
 func (h *Host) StoreName() (string, error) {
 	if _, inLab, err := LabTime(); err != nil || inLab {
@@ -49,6 +51,13 @@ func (h *Host) StoreName() (string, error) {
 	if path, ok := strings.CutPrefix(name, "sqlite:"); ok || strings.ContainsAny(name[:1], "./") {
 		return storePath(path)
 	}
+	if strings.HasPrefix(name, served.Scheme) {
+		path, err := served.Path(name)
+		if err != nil {
+			return "", Wrongf("%v", err)
+		}
+		return served.Scheme + path, nil
+	}
 	o, err := etcdOptions(name)
 	if err != nil {
 		return "", err
@@ -58,7 +67,7 @@ func (h *Host) StoreName() (string, error) {
 
 func etcdOptions(name string) (etcd.Options, error) {
 	if !strings.HasPrefix(name, etcd.Scheme) {
-		return etcd.Options{}, Wrongf("%q is not a store: name one like etcd://host:2379/prefix, /path/to/store.db, or %q", name, LocalStore)
+		return etcd.Options{}, Wrongf("%q is not a store: name one like etcd://host:2379/prefix, agent:/path/to/store.socket, /path/to/store.db, or %q", name, LocalStore)
 	}
 	o, err := etcd.ParseURL(name, os.Getenv)
 	if errors.Is(err, errors.NotValid) {
@@ -99,6 +108,18 @@ func (h *Host) onEtcd() (bool, error) {
 	return err == nil && strings.HasPrefix(name, etcd.Scheme), err
 }
 
+// served says whether the store is one that an agent serves, whose file others have.
+func (h *Host) served() (bool, error) {
+	name, err := h.StoreName()
+	return err == nil && strings.HasPrefix(name, served.Scheme), err
+}
+
+// OfHost says whether a store, by its name, is in a file that this command opens itself, and so
+// of this host: the one of an agent that serves it is its user's.
+func OfHost(name string) bool {
+	return !strings.HasPrefix(name, etcd.Scheme) && !strings.HasPrefix(name, served.Scheme)
+}
+
 // OpenStore opens the store that the command names, else the one in the data
 // directory, and says which directory has the key of its secrets. CloseStore closes
 // it.
@@ -127,10 +148,11 @@ func (h *Host) findStore(dir string, c clock.Clock) (s store.Store, keys string,
 		}
 		o.Log, o.Former = h.ownLog(), func(r store.Reader) error { return h.former.found(state.FormerAgents(r)) }
 		s, err := etcd.Open(h.ctx, o)
-		if err != nil {
-			return nil, "", errors.Trace(err)
-		}
-		return s, dir, nil
+		return s, dir, errors.Trace(err)
+	}
+	if path, ok := strings.CutPrefix(name, served.Scheme); ok {
+		s, err := served.Open(h.ctx, served.Options{Path: path, Format: storeFormat, Log: h.ownLog()})
+		return s, dir, errors.Trace(err)
 	}
 	path := filepath.Join(dir, StoreFile)
 	if name != LocalStore {

@@ -12,7 +12,6 @@ import (
 	"github.com/unitd/unitd/deploy"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
-	"github.com/unitd/unitd/state/store/etcd"
 )
 
 // IsolateNew has a plan's applications isolated where that is allowed, if some
@@ -20,7 +19,7 @@ import (
 // allow something else, and don't reach the units' network.
 func (b *Applier) IsolateNew(m *state.Model, p *Plan) error {
 	name, err := b.StoreName()
-	if err != nil || strings.HasPrefix(name, etcd.Scheme) {
+	if err != nil || !agent.OfHost(name) {
 		return err
 	}
 	adds := false

@@ -14,7 +14,7 @@ import (
 	"github.com/unitd/unitd/agent"
 	"github.com/unitd/unitd/backup"
 	"github.com/unitd/unitd/durable"
-	"github.com/unitd/unitd/state/store/etcd"
+	"github.com/unitd/unitd/state/store/served"
 )
 
 // backupVerbs write everything to a file, and make everything of one.
@@ -139,7 +139,10 @@ func (a backupVerbs) mayBackUp(dir string) error {
 	if err != nil {
 		return err
 	}
-	if name != agent.LocalStore && !strings.HasPrefix(name, etcd.Scheme) {
+	if strings.HasPrefix(name, served.Scheme) {
+		return errors.Errorf("the store %s is served by its agent: take the backup as the user of that, in its data directory", name)
+	}
+	if name != agent.LocalStore && agent.OfHost(name) {
 		return errors.Errorf("the store %s belongs to another data directory: take the backup with UNITD_DATA=%s", name, filepath.Dir(name))
 	}
 	if name == agent.LocalStore && !a.HasStore(dir) {

@@ -4,7 +4,7 @@ import "slices"
 
 // What several commands are absent for.
 const (
-	becauseOneUser       = "there is one user: whoever can read the data directory; with etcd, unitd store-user gives others access to the store"
+	becauseOneUser       = "there is one user: whoever can read the data directory; unitd store-user gives other users of the host, or of etcd, access to the store"
 	becauseNoBackends    = "secrets are kept in the model's store, sealed with a key of its own"
 	becauseNoCluster     = "charms with containers run on this host, without a cluster"
 	becauseOwnProgram    = "agents are the unitd program itself: install a newer one"

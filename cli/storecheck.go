@@ -14,7 +14,6 @@ import (
 	"github.com/unitd/unitd/agent"
 	"github.com/unitd/unitd/state"
 	"github.com/unitd/unitd/state/store"
-	"github.com/unitd/unitd/state/store/etcd"
 	"github.com/unitd/unitd/state/store/sqlite"
 )
 
@@ -116,7 +115,7 @@ func (a storeVerbs) examine(dir string) (*examined, error) {
 		if _, err := os.Stat(path); os.IsNotExist(err) {
 			return nil, errors.NewNotFound(nil, "there is no store at "+path)
 		}
-	case !strings.HasPrefix(name, etcd.Scheme):
+	case agent.OfHost(name):
 		path = name
 	}
 	e := &examined{name: agent.StorePlace(name)}

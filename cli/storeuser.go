@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/base64"
 	"os"
@@ -8,45 +9,65 @@ import (
 	"github.com/juju/errors"
 	"github.com/spf13/cobra"
 
+	"github.com/unitd/unitd/agent"
+	"github.com/unitd/unitd/render"
+	"github.com/unitd/unitd/state"
+	"github.com/unitd/unitd/state/store"
 	"github.com/unitd/unitd/state/store/etcd"
+	"github.com/unitd/unitd/state/store/served"
 )
 
 // storeUser is what store-user is told to do.
 type storeUser struct {
 	name                  string
 	all, readOnly, deploy bool
-	cert, remove          bool
+	cert, remove, list    bool
 	passwordFile          string
 }
 
 func (a storeVerbs) storeUserCmd() *cobra.Command {
 	var u storeUser
 	cmd := &cobra.Command{
-		Use:   "store-user NAME",
-		Short: "Give an agent or a person their own credentials for the store in etcd",
-		Long: `Make a user of etcd, with a role that lets it read and write the documents of one
-model (--model), read the charms, and nothing else in the cluster; with --all read and
-write all of the store. The password is made here and printed, or written to a new file; with
---certificate there is none: etcd knows the user by the common name of its certificate.
+		Use:   "store-user [NAME]",
+		Short: "Let a person or an agent use the store",
+		Long: `Let somebody use the documents of one model (--model), or with --all those of all models.
+By default they may read and write documents, but only read charms and resources, which is what an agent
+needs. With --deploy they may also store charms and resources. With --read-only they may change nothing.
 
-The command itself needs to be etcd's root. What roles can't keep apart is in the
-documents: docs/operating.md.`,
-		Example: `  unitd store-user machine-3 --model shop --password-file machine-3.password
-  unitd store-user alice --model shop --deploy
+For the store of this host, NAME is a user of this host, or %GROUP for all users in a group. A number
+is a user's or a group's number. They reach the store at the socket of an agent that was started with
+--store-socket, as in "unitd --store agent:/run/unitd/store.socket status". They need no password: the
+kernel says who they are. --list shows who has been let in.
+
+For a store in etcd, the command makes a user of etcd, with a role of its own, and needs to be etcd's root.
+It makes a password, and prints it or writes it to a new file. With --certificate there is none:
+etcd knows the user by the common name of its certificate.
+
+docs/operating.md says what roles can't keep apart.`,
+		Example: `  unitd store-user alice --model shop --deploy
+  unitd store-user %ops --all --read-only
+  unitd store-user --list
+  unitd store-user machine-3 --model shop --password-file machine-3.password
   unitd store-user grafana --model shop --read-only --certificate
   unitd store-user machine-3 --remove`,
-		Args: Args(1, 1, "no user specified"),
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			u.name = args[0]
+			if u.list != (len(args) == 0) {
+				return Usagef("name a user, or give --list alone")
+			}
+			if !u.list {
+				u.name = args[0]
+			}
 			return a.storeUser(u)
 		},
 	}
 	cmd.Flags().BoolVar(&u.all, "all", false, "for all models, those to come as well")
 	cmd.Flags().BoolVar(&u.readOnly, "read-only", false, "to read alone")
 	cmd.Flags().BoolVar(&u.deploy, "deploy", false, "and to store charms and resources, which all models share: for who deploys, no agent needs it")
-	cmd.Flags().BoolVar(&u.cert, "certificate", false, "without a password, known by its certificate")
+	cmd.Flags().BoolVar(&u.cert, "certificate", false, "etcd: without a password, known by its certificate")
 	cmd.Flags().BoolVar(&u.remove, "remove", false, "take the user away")
-	cmd.Flags().StringVar(&u.passwordFile, "password-file", "", "write the password to this new file")
+	cmd.Flags().BoolVar(&u.list, "list", false, "show who may use the store of this host")
+	cmd.Flags().StringVar(&u.passwordFile, "password-file", "", "etcd: write the password to this new file")
 	return cmd
 }
 
@@ -57,17 +78,91 @@ func (a storeVerbs) storeUser(u storeUser) error {
 	if u.cert && u.passwordFile != "" {
 		return Usagef("--certificate is without a password, --password-file with one: choose one of them")
 	}
-	if _, err := a.Open(); err != nil {
+	c, err := a.Open()
+	if err != nil {
 		return err
 	}
-	s, ok := a.OpenedStore().(*etcd.Store)
-	if !ok {
-		return errors.New("the store is a file of this host, for its owner alone: only one in etcd has users (--store)")
+	if s, ok := a.OpenedStore().(*etcd.Store); ok {
+		return a.etcdUser(s, u)
+	}
+	if u.cert || u.passwordFile != "" {
+		return Usagef("users of this host need no password and no certificate: --certificate and --password-file are for etcd")
+	}
+	switch {
+	case u.list:
+		return a.listStoreUsers(c)
+	case u.remove:
+		return c.RemoveStoreUser(a.Context(), u.name)
+	}
+	return a.letIn(c, u)
+}
+
+// role is what the user is to be.
+func (u storeUser) role() state.Role {
+	switch {
+	case u.readOnly:
+		return state.RoleReader
+	case u.deploy || u.all:
+		return state.RoleOperator
+	}
+	return state.RoleAgent
+}
+
+// letIn lets a user of this host use the store.
+func (a storeVerbs) letIn(c *state.Controller, u storeUser) error {
+	if err := agent.CheckStoreUser(u.name); err != nil {
+		return err
+	}
+	of := state.StoreUser{Name: u.name, Role: u.role()}
+	if !u.all {
+		m, err := a.model()
+		if err != nil {
+			return err
+		}
+		of.Model, of.UUID = m.Name(), m.UUID()
+	}
+	if err := c.SetStoreUser(a.Context(), of); err != nil {
+		return err
+	}
+	switch path := agent.StoreSocket(); {
+	case a.StoreIsServed():
+	case path == "":
+		a.Note(`Nobody reaches the store yet: have the agent serve it, as by "unitd agent --store-socket /run/unitd/store.socket"`)
+	default:
+		a.Note("The store is at --store %s%s", served.Scheme, path)
+	}
+	return nil
+}
+
+// listStoreUsers prints who may use the store of this host.
+func (a storeVerbs) listStoreUsers(c *state.Controller) error {
+	users, err := c.StoreUsers(a.Context())
+	if err != nil {
+		return err
+	}
+	if len(users) == 0 {
+		a.printf("No users.\n")
+		return nil
+	}
+	rows := [][]render.Cell{render.Heads("User", "Role", "Model")}
+	for _, u := range users {
+		rows = append(rows, []render.Cell{{Text: u.Name}, {Text: string(u.Role)}, {Text: cmp.Or(u.Model, "all")}})
+	}
+	t := &render.Table{}
+	t.Block(rows)
+	a.printf("%s", t.String())
+	return nil
+}
+
+// etcdUser makes or removes a user of etcd.
+func (a storeVerbs) etcdUser(s *etcd.Store, u storeUser) error {
+	if u.list {
+		return Usagef("--list is about the store of this host: \"etcdctl user list\" shows the users of etcd")
 	}
 	if u.remove {
 		return s.RemoveUser(a.Context(), u.name)
 	}
-	access, err := a.accessFor(u)
+	access, err := a.rights(u)
 	if err != nil {
 		return err
 	}
@@ -113,21 +208,14 @@ func keepPassword(path, password string) (forget func(), err error) {
 	return forget, nil
 }
 
-// accessFor is what the user is to be allowed.
-func (a storeVerbs) accessFor(u storeUser) ([]etcd.Access, error) {
+// rights are what the user is to be allowed.
+func (a storeVerbs) rights(u storeUser) (store.Rights, error) {
 	if u.all {
-		return []etcd.Access{{Prefix: true, Write: !u.readOnly}}, nil
+		return state.RightsInAll(u.role()), nil
 	}
 	m, err := a.model()
 	if err != nil {
 		return nil, err
 	}
-	documents, entry, gone, list, files := m.Keys()
-	return []etcd.Access{
-		{Key: documents, Prefix: true, Write: !u.readOnly},
-		{Key: entry, Write: !u.readOnly},
-		{Key: gone, Write: !u.readOnly},
-		{Key: list, Prefix: true},
-		{Key: files, Prefix: true, Write: u.deploy},
-	}, nil
+	return m.Rights(u.role()), nil
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/unitd/unitd/bases"
 	"github.com/unitd/unitd/isolate"
 	"github.com/unitd/unitd/model"
-	"github.com/unitd/unitd/state/store/etcd"
 )
 
 // Roots are the bases of this host, for applications whose units are to have systemd.
@@ -37,7 +36,7 @@ func (d *Deployer) Roots(dir string) (*Roots, error) {
 	}
 	name, err := d.StoreName() // other hosts of a store have other bases
 	return &Roots{
-		store: bases.Here(data), tried: map[string]error{}, may: os.Geteuid() == 0 && !inLab && !strings.HasPrefix(name, etcd.Scheme),
+		store: bases.Here(data), tried: map[string]error{}, may: os.Geteuid() == 0 && !inLab && agent.OfHost(name),
 		try: func(root string) error {
 			lost, err := d.tryIsolation(data, dir, model.Isolation{Mode: model.IsolateMachine, Root: root, OS: isolate.HostOS})
 			if err == nil && lost != "" {

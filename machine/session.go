@@ -27,7 +27,7 @@ type SessionDoor struct {
 // host, for who has a print, and waits for it until ctx is done. The error says why there is
 // none; NotSupported: the agent is older than sessions.
 func AskForSession(ctx context.Context, m *state.Model, machine, print string) (SessionDoor, error) {
-	answer, err := m.Ask(ctx, machine, sessionQuestion{Print: print})
+	answer, err := m.Request(ctx, machine, sessionQuestion{Print: print})
 	if err != nil {
 		return SessionDoor{}, errors.Trace(err)
 	}

@@ -24,7 +24,7 @@ func ListenNear(path string, log *slog.Logger) (*Server, error) {
 }
 
 func listen(path string, log *slog.Logger, patience time.Duration, near bool) (*Server, error) {
-	socket, err := openSocket(path, near)
+	socket, err := openSocket(path, near, 0o600)
 	if err != nil {
 		return nil, errors.Annotate(err, "cannot listen for hook tools")
 	}
@@ -73,7 +73,7 @@ func (s *Server) Restore() error {
 	}
 	// Before the new one is made: that might have the same inode.
 	_ = s.socket.Close()
-	socket, err := openSocket(s.path, s.near)
+	socket, err := openSocket(s.path, s.near, 0o600)
 	if err != nil {
 		return errors.Annotate(err, "cannot listen for hook tools")
 	}

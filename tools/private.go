@@ -1,13 +1,15 @@
 package tools
 
 import (
+	"fmt"
 	"net"
 	"os"
+	"path/filepath"
 
 	"github.com/juju/errors"
 )
 
-// Private is a socket that only this user, and root, can connect to.
+// Private is a socket of this process, as ListenPrivate and ListenPublic make them.
 type Private struct {
 	net.Listener
 	path   string // where people look for it
@@ -25,7 +27,7 @@ func ListenPrivate(path string) (*Private, error) {
 			return nil, errors.Trace(err)
 		}
 	}
-	s, err := openSocket(path, false)
+	s, err := openSocket(path, false, 0o600)
 	if err != nil {
 		return nil, errors.Trace(err)
 	}
@@ -53,4 +55,26 @@ func (p *Private) Close() error {
 		_ = os.Remove(p.path)
 	}
 	return p.socket.Close()
+}
+
+// ListenPublic makes a socket that everybody on this host can connect to: who listens
+// asks the kernel who that is. What a killed process has left there gives way. Errors:
+// AlreadyExists for anything else, NotValid for a path that is too long for a socket, or
+// in a directory where others could put a socket of their own.
+func ListenPublic(path string) (*Private, error) {
+	if len(path+".new") > maxSocketPath {
+		return nil, errors.NewNotValid(nil, fmt.Sprintf("%s is too long for the path of a socket", path))
+	}
+	dir, err := os.Stat(filepath.Dir(path))
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	if dir.Mode().Perm()&0o022 != 0 {
+		return nil, errors.NewNotValid(nil, fmt.Sprintf("others can write to %s, and could put a socket of their own in the place of this one: choose another directory", filepath.Dir(path)))
+	}
+	s, err := openSocket(path, true, 0o666)
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	return &Private{Listener: s.UnixListener, path: path, socket: s}, nil
 }

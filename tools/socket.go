@@ -25,9 +25,9 @@ type socket struct {
 }
 
 // openSocket makes the socket beside its place and moves it there, so that
-// nobody finds one that isn't restricted to its owner yet, and a caller finds
-// the old or the new one.
-func openSocket(path string, near bool) (_ *socket, err error) {
+// nobody finds one that hasn't its mode yet, and a caller finds the old or the
+// new one.
+func openSocket(path string, near bool, mode os.FileMode) (_ *socket, err error) {
 	const beside = ".new"
 	s := &socket{path: path}
 	if !near && len(path+beside) > maxSocketPath {
@@ -53,7 +53,7 @@ func openSocket(path string, near bool) (_ *socket, err error) {
 		return nil, err
 	}
 	s.SetUnlinkOnClose(false) // it would look at the temporary place
-	if err := os.Chmod(temporary, 0o600); err != nil {
+	if err := os.Chmod(temporary, mode); err != nil {
 		return nil, err
 	}
 	if s.info, err = os.Lstat(temporary); err != nil {

@@ -19,7 +19,7 @@ func long(t *testing.T) string {
 
 func open(t *testing.T, path string) *socket {
 	t.Helper()
-	s, err := openSocket(path, false)
+	s, err := openSocket(path, false, 0o600)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -219,6 +219,8 @@ func condition(etcd bool) func(string) (bool, error) {
 			return etcd, nil
 		case "isolate": // units can have machines of their own
 			return mayIsolate()
+		case "root": // commands can be those of other users
+			return os.Geteuid() == 0, nil
 		case "mount": // a disk of a script's own can be mounted
 			return mayMount(), nil
 		case "lightkube": // $VENV is a virtual environment with Ops, and lightkube beside it

@@ -71,22 +71,22 @@ func (s *Store) pause(ctx context.Context, try int) error {
 // try makes one attempt; done is false if somebody else was faster.
 func (s *Store) try(ctx context.Context, fn func(store.Tx) error) (rev int64, done bool, err error) {
 	t := newTransaction(ctx, s)
-	if err := fn(t); err != nil {
+	if err := fn(t.tx); err != nil {
 		if isCompacted(err) {
 			return 0, false, nil // it has taken so long that its revision is forgotten
 		}
 		return 0, false, err
 	}
-	if t.err != nil {
-		if isCompacted(t.err) {
+	if err := t.tx.Err(); err != nil {
+		if isCompacted(err) {
 			return 0, false, nil
 		}
-		return 0, false, t.err
+		return 0, false, err
 	}
 	if err := t.begin(); err != nil {
 		return 0, false, errors.Annotate(err, "cannot write to the store")
 	}
-	if len(t.writes) == 0 {
+	if len(t.tx.Writes()) == 0 {
 		return t.rev, true, nil
 	}
 	rev, done, err = t.commit()
@@ -97,14 +97,15 @@ func (s *Store) try(ctx context.Context, fn func(store.Tx) error) (rev int64, do
 func (t *transaction) ops(slot, number string) []clientv3.Op {
 	ops := []clientv3.Op{clientv3.OpPut(slot, number)}
 	var deleted []string
-	for _, key := range slices.Sorted(maps.Keys(t.writes)) {
-		w := t.writes[key]
-		if w.deleted {
+	writes := t.tx.Writes()
+	for _, key := range slices.Sorted(maps.Keys(writes)) {
+		w := writes[key]
+		if w.Deleted {
 			deleted = append(deleted, key)
 			ops = append(ops, clientv3.OpDelete(t.s.key(key)))
 			continue
 		}
-		ops = append(ops, clientv3.OpPut(t.s.key(key), string(w.value), clientv3.WithLease(clientv3.LeaseID(w.lease))))
+		ops = append(ops, clientv3.OpPut(t.s.key(key), string(w.Value), clientv3.WithLease(clientv3.LeaseID(w.Lease))))
 	}
 	if len(deleted) > 0 {
 		for _, dir := range marks(deleted, maxOps-len(ops)) {
@@ -155,7 +156,7 @@ func (t *transaction) draw() (slot, number string, err error) {
 	if err != nil {
 		return "", "", errors.Trace(err)
 	}
-	group := directory(slices.Min(slices.Collect(maps.Keys(t.writes))), coarse)
+	group := directory(slices.Min(slices.Collect(maps.Keys(t.tx.Writes()))), coarse)
 	return fmt.Sprintf("%st/%s%03x", t.s.prefix, group, n), hex.EncodeToString(b), nil
 }
 

@@ -25,7 +25,7 @@ func LateCommit(ctx context.Context, s *Store, key string) (before, made, after 
 	if err := t.begin(); err != nil {
 		return false, false, false, err
 	}
-	if err := t.Put(key, nil); err != nil {
+	if err := t.tx.Put(key, nil); err != nil {
 		return false, false, false, err
 	}
 	slot, number, err := t.draw()

@@ -10,6 +10,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/unitd/unitd/state/store"
+	"github.com/unitd/unitd/state/store/staged"
 )
 
 // pageSize is how many keys one request lists at most.
@@ -128,16 +129,7 @@ func (r *reader) Page(prefix, after string, limit int) ([]store.KV, error) {
 // Keys is part of store.Reader.
 func (r *reader) Keys(prefix, after string, limit int) ([]store.KV, error) {
 	kvs, _, err := r.page(prefix, after, limit, clientv3.WithKeysOnly())
-	return bare(kvs), err
-}
-
-// bare are keys as Keys tells them; which leases they have depends on etcd's
-// version.
-func bare(kvs []store.KV) []store.KV {
-	for i := range kvs {
-		kvs[i].Value, kvs[i].Lease = nil, 0
-	}
-	return kvs
+	return staged.Bare(kvs), err // which leases they have depends on etcd's version
 }
 
 // Since is part of store.Reader. etcd has the revisions of all keys in its

@@ -7,14 +7,9 @@ import (
 	"go.etcd.io/etcd/api/v3/authpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
-)
 
-// Access is what a user may do with a key, or with all keys that begin with it.
-type Access struct {
-	Key    string
-	Prefix bool
-	Write  bool // and read
-}
+	"github.com/unitd/unitd/state/store"
+)
 
 // AddUser makes a user of etcd who may do that in this store and nothing else.
 // Without a password the user is the one whose certificate has the name as its
@@ -22,7 +17,7 @@ type Access struct {
 //
 // A role of the user's own has what is allowed. Who may write may also write
 // the marks of deletions and the slots of commits that go with the keys.
-func (s *Store) AddUser(ctx context.Context, name, password string, access []Access) error {
+func (s *Store) AddUser(ctx context.Context, name, password string, access store.Rights) error {
 	ctx, leave, err := s.enter(ctx)
 	if err != nil {
 		return errors.Trace(err)
@@ -45,7 +40,7 @@ func (s *Store) AddUser(ctx context.Context, name, password string, access []Acc
 // role is the name of the user's role in this store.
 func (s *Store) role(name string) string { return s.prefix + name }
 
-func (s *Store) grant(ctx context.Context, name string, access []Access) error {
+func (s *Store) grant(ctx context.Context, name string, access store.Rights) error {
 	role := s.role(name)
 	if _, err := s.client.RoleAdd(ctx, role); err != nil && !errors.Is(err, rpctypes.ErrRoleAlreadyExist) {
 		return errors.Trace(err)
@@ -66,7 +61,7 @@ type permission struct {
 }
 
 // permissions are what access means for the keys of etcd.
-func (s *Store) permissions(access []Access) []permission {
+func (s *Store) permissions(access store.Rights) []permission {
 	const read, both = authpb.READ, authpb.READWRITE
 	// What every request begins with.
 	out := []permission{{s.prefix + "format", "", read}, {s.key("-"), "", read}}

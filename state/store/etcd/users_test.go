@@ -59,8 +59,8 @@ func TestConnectionsAreEncryptedAndBothSidesShowCertificates(t *testing.T) {
 }
 
 // model is the access of an agent to one model, as the command line gives it.
-func model(id string) []etcd.Access {
-	return []etcd.Access{{Key: "m/" + id + "/", Prefix: true, Write: true}, {Key: "models/", Prefix: true}, {Key: "models/" + id, Write: true}}
+func model(id string) store.Rights {
+	return store.Rights{{Keys: store.Below("m/" + id + "/"), Write: true}, {Keys: store.Below("models/")}, {Keys: store.Only("models/" + id), Write: true}}
 }
 
 func TestAUserDoesWhatItMayAndNothingElse(t *testing.T) {
@@ -69,7 +69,7 @@ func TestAUserDoesWhatItMayAndNothingElse(t *testing.T) {
 	root := open(t, ca.As(t, base, "root"))
 	put(t, root, "m/1/unit/a", "m/2/unit/a", "models/1", "models/2")
 	etcdtest.EnableUsers(t, ca.As(t, base, "root"))
-	add := func(name, password string, access []etcd.Access) {
+	add := func(name, password string, access store.Rights) {
 		t.Helper()
 		if err := root.AddUser(t.Context(), name, password, access); err != nil {
 			t.Fatal(err)
@@ -77,8 +77,8 @@ func TestAUserDoesWhatItMayAndNothingElse(t *testing.T) {
 	}
 	add("agent-1", "", model("1"))
 	add("agent-2", "sesame", model("2"))
-	add("reader", "sesame", []etcd.Access{{Key: "", Prefix: true}})
-	add("admin", "", []etcd.Access{{Key: "", Prefix: true, Write: true}})
+	add("reader", "sesame", store.Rights{{Keys: store.Below("")}})
+	add("admin", "", store.Everything())
 	if err := root.AddUser(t.Context(), "reader", "x", nil); !errors.Is(err, errors.AlreadyExists) {
 		t.Errorf("a second user of the name gives %v", err)
 	}

@@ -1,0 +1,46 @@
+package served
+
+import (
+	"context"
+
+	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/state/store"
+)
+
+// watch tells of changes until the connection ends. First it says from which revision on.
+func (c *served) watch(ctx context.Context, of []store.Keys, from int64) error {
+	if !c.caller.MayRead(of...) {
+		return c.reply(answer{}, c.refused())
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	if from == 0 {
+		// What comes between these two is told too often, never too rarely.
+		rev, err := c.Store.View(ctx, func(store.Reader) error { return nil })
+		if err != nil {
+			return c.reply(answer{}, err)
+		}
+		from = rev
+	}
+	batches, err := c.Store.Watch(ctx, of, from)
+	if err := c.reply(answer{Rev: from}, err); err != nil || batches == nil {
+		return errors.Trace(err)
+	}
+	gone := make(chan struct{})
+	go func() { // nothing comes on this connection any more but its end
+		defer close(gone)
+		defer stop()
+		_, _ = c.next()
+	}()
+	defer func() {
+		c.conn.Close()
+		<-gone
+	}()
+	for b := range batches {
+		if err := c.send(answer{Batch: &b}); err != nil {
+			return errors.Trace(err)
+		}
+	}
+	return errors.New("the watch has ended")
+}
