@@ -76,7 +76,8 @@ type modelAgent struct {
 	// rolling are the applications that have units which wait for another pod.
 	rolling map[string]bool
 	// told is for Config.Tracer.
-	told *causesTold
+	told   *causesTold
+	noting <-chan time.Time // when what was told is to be noted; nil: it is, or nothing was
 	// stuck are the names of directories that can't be removed.
 	stuck map[string]bool
 	wait  sync.WaitGroup
@@ -192,6 +193,7 @@ func (a *modelAgent) drain() {
 var everything = state.Change{Resync: true, Cleanups: true}
 
 func (a *modelAgent) loop(ctx context.Context) error {
+	defer a.noteAtLast(ctx)
 	err := a.react(ctx, everything)
 	resync := a.round(ctx, ResyncInterval)
 	for {
@@ -239,6 +241,8 @@ func (a *modelAgent) loop(ctx context.Context) error {
 			}
 		case <-a.again:
 			err = a.lookAgain(ctx)
+		case <-a.noting:
+			a.noteTold(ctx)
 		case over := <-resync:
 			err = errors.Trace(a.debugLog.Look()) // one that was deleted takes no more space
 			a.wiring.heedHost()

@@ -3,6 +3,7 @@ package machine
 import (
 	"context"
 	"maps"
+	"time"
 
 	"github.com/juju/errors"
 
@@ -19,6 +20,11 @@ type causesTold struct {
 	relations map[model.RelationID]bool
 	dirty     bool // there is something to be noted in the model
 }
+
+// noteTime is how long after something was told that is noted: hooks that follow from it have
+// the store for themselves meanwhile, and what is told at about the same time is noted once. If
+// the agent is killed before, the next one tells it again, as the same span.
+const noteTime = time.Second
 
 // tellCauses tells the tracer what people have done, as far as a change says so.
 func (a *modelAgent) tellCauses(ctx context.Context, c state.Change) {
@@ -66,8 +72,30 @@ func (a *modelAgent) tellAll(ctx context.Context, c state.Change) (err error) {
 	if !t.dirty {
 		return nil
 	}
-	t.Rev, t.dirty = max(t.Rev, rev), false
-	return errors.Trace(a.model.PutToldOf(ctx, t.ToldOf))
+	t.Rev = max(t.Rev, rev)
+	if a.noting == nil {
+		a.noting = a.Clock.After(noteTime)
+	}
+	return nil
+}
+
+// noteTold notes in the model what was told, if that is still to be done.
+func (a *modelAgent) noteTold(ctx context.Context) {
+	a.noting = nil
+	if a.told == nil || !a.told.dirty {
+		return
+	}
+	a.told.dirty = false
+	if err := a.model.PutToldOf(ctx, a.told.ToldOf); err != nil && ctx.Err() == nil {
+		a.log.Warn("cannot note what a trace was told", "err", err)
+	}
+}
+
+// noteAtLast is noteTold at the end of the agent.
+func (a *modelAgent) noteAtLast(ctx context.Context) {
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), noteTime)
+	defer stop()
+	a.noteTold(ctx)
 }
 
 // everyCause adds all applications and relations, and returns the revision that they are of.
