@@ -254,9 +254,13 @@ func (f *FaultyNet) end() {
 	f.unwatch()
 }
 
-// Close ends all faults. Set may make others.
+// Close ends all faults, and has the network be well at once. Set may make others.
 func (f *FaultyNet) Close() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	had := len(f.has) > 0
 	f.end()
+	if had {
+		_ = f.introduce() // as well as can be: what waits for an address fails, else
+	}
 }
