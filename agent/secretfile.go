@@ -17,11 +17,15 @@ func ReadSecret(path string) (string, error) {
 	return strings.TrimRight(string(b), "\r\n"), errors.Trace(err)
 }
 
-// KeysForSecrets are the keys for secrets of a data directory, those of the environment if
-// it has some; none where no secret was ever made.
+// KeysForSecrets are the keys for secrets of a data directory, those of the environment or of a
+// credential of this service if it has some; none where no secret was ever made.
 func KeysForSecrets(dir string) ([]byte, error) {
-	if text := os.Getenv(SecretKeyVariable); text != "" {
-		return []byte(text + "\n"), nil
+	given, err := givenKeys()
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	if given != nil {
+		return []byte(given.Text()), nil
 	}
 	b, err := os.ReadFile(secretKeyFile(dir))
 	if os.IsNotExist(err) {

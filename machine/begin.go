@@ -2,6 +2,7 @@ package machine
 
 import (
 	"context"
+	"time"
 
 	"github.com/juju/errors"
 
@@ -50,6 +51,7 @@ func (u *unit) may() error {
 // same machine and lock group runs a hook. waited says whether either took time: what was due
 // before may not be due any more.
 func (u *unit) lock(ctx context.Context) (unlock func(), waited bool, err error) {
+	defer u.queues()()
 	if err := u.handing.all(ctx); err != nil {
 		return nil, false, errors.Trace(err)
 	}
@@ -85,4 +87,18 @@ func (u *unit) lock(ctx context.Context) (unlock func(), waited bool, err error)
 		return nil, false, errors.Trace(ctx.Err())
 	}
 	return end, waited || queued || late, nil
+}
+
+// queues tells whom it concerns that the unit waits for its turn, and over that it doesn't any
+// more.
+func (u *unit) queues() (over func()) {
+	if u.observer == nil {
+		return func() {}
+	}
+	began := time.Now()
+	tell := func(w Wait) {
+		u.observer(Event{Kind: HookWait, Model: u.model.Name(), Unit: u.name, Wait: w})
+	}
+	tell(Wait{})
+	return func() { tell(Wait{Over: true, Took: time.Since(began)}) }
 }

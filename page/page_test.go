@@ -143,9 +143,14 @@ func TestAUnitsNewestRunsAreShownWithTheirCauses(t *testing.T) {
 		t.Errorf("came %d runs, gone are %v", len(came), gone)
 	}
 	if brief := page.NewRuns(false); true {
-		came, _ := brief.Add([]history.Entry{wrote})
+		failed := wrote
+		failed.Run, failed.Outcome, failed.Message = 2, history.Failed, strings.Repeat("ä", 300)
+		came, _ := brief.Add([]history.Entry{wrote, failed})
 		if run := encoded(t, encode(t, came), "run/db/0/0"); run["calls"] != nil || run["tools"] != 1.0 {
 			t.Errorf("in brief it is %v", run)
+		}
+		if run := encoded(t, encode(t, came), "run/db/0/1"); run["message"] != strings.Repeat("ä", 200)+"…" {
+			t.Errorf("in brief one that has failed is %v", run)
 		}
 	}
 	if came, gone = r.Add(many[:1]); len(came) != 1 || len(gone) != 1 || gone[0] != "run/db/0/11" {

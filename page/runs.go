@@ -13,8 +13,9 @@ const MaxRuns = 500
 
 // Runs are the runs of a model's units, as they come.
 type Runs struct {
-	// Whole: each run has all that there is of it. Else its calls, message and notes are
-	// asked for when somebody looks at it, as they are most of it; see Whole.
+	// Whole: each run has all that there is of it. Else its calls, notes and whatever its
+	// message has beyond a line are asked for when somebody looks at it, as they are most of
+	// it; see Whole.
 	Whole bool
 
 	causes history.Causes
@@ -108,6 +109,7 @@ func (r *Runs) runOf(e history.Entry) Run {
 		r.ended[e.Unit] = began.Add(e.Duration)
 	}
 	if !r.Whole {
+		run.Message = beginning(e.Message)
 		return run
 	}
 	run.Message, run.Notes = e.Message, e.Notes
@@ -115,6 +117,16 @@ func (r *Runs) runOf(e history.Entry) Run {
 		run.Calls = append(run.Calls, Call{Call: c.String(), At: fraction(c.At), Took: fraction(c.Took), Exit: c.Code})
 	}
 	return run
+}
+
+// shortMessage is how much of a message a run has in brief, in characters.
+const shortMessage = 200
+
+func beginning(message string) string {
+	if r := []rune(message); len(r) > shortMessage {
+		return string(r[:shortMessage]) + "…"
+	}
+	return message
 }
 
 // fraction is a time in milliseconds, to the microsecond.

@@ -50,8 +50,12 @@ func exposeOne(b *strings.Builder, m metricdata.Metrics) {
 		head("gauge")
 		points(b, name, data.DataPoints)
 	case metricdata.Sum[int64]:
-		name += "_total"
-		head("counter")
+		if data.IsMonotonic {
+			name += "_total"
+			head("counter")
+		} else { // it goes down as well
+			head("gauge")
+		}
 		points(b, name, data.DataPoints)
 	case metricdata.Histogram[float64]:
 		head("histogram")

@@ -14,21 +14,21 @@ import (
 
 	"github.com/unitd/unitd/history"
 	"github.com/unitd/unitd/machine"
-	"github.com/unitd/unitd/model"
 )
 
 // Meter measures one agent. It is safe for use by many goroutines.
 type Meter struct {
 	reader *sdk.ManualReader
 
-	hooks, tools, transactions        metric.Float64Histogram
-	retries, lines, conflicts, faults metric.Int64Counter
+	hooks, waits, tools, transactions, leases       metric.Float64Histogram
+	retries, calls, lines, conflicts, faults, losts metric.Int64Counter
+	waiting                                         metric.Int64UpDownCounter
 
 	mu sync.Mutex
 	// unseen says why not all that there is could be seen the last time.
 	unseen error
 	// failed has the hook of each unit whose last run has failed.
-	failed map[model.UnitName]string
+	failed map[unitOf]string
 }
 
 // Sight is how things are when somebody asks.
@@ -63,7 +63,7 @@ var (
 // NewMeter measures from now on. see says how things are; it is called when somebody asks,
 // and what it can't tell is left out. more says where it is sent as well, see Sender.
 func NewMeter(v Version, see func(context.Context) (Sight, error), more ...sdk.Option) (*Meter, error) {
-	m := &Meter{reader: sdk.NewManualReader(), failed: map[model.UnitName]string{}}
+	m := &Meter{reader: sdk.NewManualReader(), failed: map[unitOf]string{}}
 	meter := sdk.NewMeterProvider(append(more, sdk.WithReader(m.reader))...).Meter("github.com/unitd/unitd")
 	var failed error
 	note := func(err error) {
@@ -82,12 +82,19 @@ func NewMeter(v Version, see func(context.Context) (Sight, error), more ...sdk.O
 		return c
 	}
 	m.hooks = histogram("unitd.hook.duration", "s", "How long hooks and tasks ran, by how they ended.", long)
+	m.waits = histogram("unitd.hook.wait.duration", "s", "How long units waited for their turn to run a hook.", long)
 	m.tools = histogram("unitd.hook.tool.duration", "s", "How long the agent took to answer calls of hook tools.", short)
 	m.transactions = histogram("unitd.store.transaction.duration", "s", "How long reads of the store, and transactions, took.", short)
+	m.leases = histogram("unitd.store.lease.duration", "s", "How long the store took to give, keep and end leases.", short)
 	m.retries = counter("unitd.hook.retries", "{run}", "Runs of hooks whose run before has failed.")
+	m.calls = counter("unitd.hook.tool.calls", "{call}", "Calls of hook tools.")
 	m.lines = counter("unitd.log.lines", "{line}", "Lines that units have logged.")
 	m.conflicts = counter("unitd.store.conflicts", "{attempt}", "Attempts of transactions that were made again, as something that they had read had changed.")
 	m.faults = counter("unitd.store.errors", "{error}", "Reads and transactions that the store has failed.")
+	m.losts = counter("unitd.store.leases.lost", "{lease}", "Leases that had expired before the agent could keep them.")
+	waiting, err := meter.Int64UpDownCounter("unitd.units.waiting", metric.WithUnit("{unit}"), metric.WithDescription("Units that wait for their turn to run a hook."))
+	note(err)
+	m.waiting = waiting
 	note(m.states(meter, v, see))
 	return m, errors.Annotate(failed, "cannot measure the agent")
 }
@@ -152,6 +159,8 @@ func (m *Meter) Observe(e machine.Event) {
 	switch e.Kind {
 	case machine.HookRun:
 		m.run(e)
+	case machine.HookWait:
+		m.wait(e)
 	case machine.LogLine:
 		m.lines.Add(context.Background(), 1, metric.WithAttributes(attribute.String("model", e.Model), attribute.String("level", e.Log.Level)))
 	}
@@ -165,15 +174,30 @@ func (m *Meter) run(e machine.Event) {
 	for _, c := range e.Run.Calls {
 		m.tools.Record(ctx, c.Took.Seconds(), metric.WithAttributes(attribute.String("tool", c.Tool), attribute.Bool("failed", c.Code != 0)))
 	}
+	if e.Run.Tools > 0 {
+		m.calls.Add(ctx, int64(e.Run.Tools), metric.WithAttributes(of...))
+	}
+	unit := unitOf{e.Model, e.Unit}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.failed[e.Unit] == e.Run.Name {
+	if m.failed[unit] == e.Run.Name {
 		m.retries.Add(ctx, 1, metric.WithAttributes(of...))
 	}
-	delete(m.failed, e.Unit)
+	delete(m.failed, unit)
 	if e.Run.Outcome == history.Failed || e.Run.Outcome == history.Interrupted {
-		m.failed[e.Unit] = e.Run.Name
+		m.failed[unit] = e.Run.Name
 	}
+}
+
+// wait counts a unit that waits for its turn, or doesn't any more.
+func (m *Meter) wait(e machine.Event) {
+	ctx, of := context.Background(), metric.WithAttributes(attribute.String("model", e.Model))
+	if !e.Wait.Over {
+		m.waiting.Add(ctx, 1, of)
+		return
+	}
+	m.waiting.Add(ctx, -1, of)
+	m.waits.Record(ctx, e.Wait.Took.Seconds(), of)
 }
 
 // transaction counts one that has ended: a read, or one that may write, which was tried so
@@ -185,6 +209,19 @@ func (m *Meter) transaction(kind string, began time.Time, tries int, err error) 
 		m.conflicts.Add(ctx, int64(tries-1))
 	}
 	if err != nil {
+		m.faults.Add(ctx, 1, of)
+	}
+}
+
+// lease counts what was asked about one.
+func (m *Meter) lease(kind string, began time.Time, err error) {
+	ctx, of := context.Background(), metric.WithAttributes(attribute.String("kind", kind))
+	m.leases.Record(ctx, time.Since(began).Seconds(), of)
+	switch {
+	case err == nil:
+	case errors.Is(err, errors.NotFound):
+		m.losts.Add(ctx, 1)
+	default:
 		m.faults.Add(ctx, 1, of)
 	}
 }

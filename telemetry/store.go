@@ -7,7 +7,7 @@ import (
 	"github.com/unitd/unitd/state/store"
 )
 
-// Store is s with its reads and transactions measured.
+// Store is s with its reads, transactions and leases measured.
 func (m *Meter) Store(s store.Store) store.Store { return measured{s, m} }
 
 type measured struct {
@@ -45,5 +45,29 @@ func fault(err error, own bool) error {
 	if own {
 		return nil
 	}
+	return err
+}
+
+// Grant is part of store.Store.
+func (s measured) Grant(ctx context.Context, ttl time.Duration) (store.LeaseID, error) {
+	began := time.Now()
+	id, err := s.Store.Grant(ctx, ttl)
+	s.meter.lease("grant", began, err)
+	return id, err
+}
+
+// KeepAlive is part of store.Store.
+func (s measured) KeepAlive(ctx context.Context, id store.LeaseID) error {
+	began := time.Now()
+	err := s.Store.KeepAlive(ctx, id)
+	s.meter.lease("keep", began, err)
+	return err
+}
+
+// Revoke is part of store.Store.
+func (s measured) Revoke(ctx context.Context, id store.LeaseID) error {
+	began := time.Now()
+	err := s.Store.Revoke(ctx, id)
+	s.meter.lease("end", began, err)
 	return err
 }

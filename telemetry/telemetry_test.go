@@ -76,6 +76,15 @@ func TestWhatIsMeasuredIsServedAsPrometheusWantsIt(t *testing.T) {
 	run(history.Failed)
 	run(history.Committed)
 	run(history.Committed) // is no retry
+	other := func(outcome history.Outcome) {
+		m.Observe(machine.Event{Kind: machine.HookRun, Model: "other", Unit: "shop/0", Run: history.Entry{Name: "start", Hook: hooks.Info{Kind: hooks.Start}, Outcome: outcome, Tools: 100}})
+	}
+	other(history.Failed)
+	m.Observe(machine.Event{Kind: machine.HookRun, Model: "m", Unit: "shop/0", Run: history.Entry{Name: "start", Hook: hooks.Info{Kind: hooks.Start}, Outcome: history.Committed}})
+	other(history.Committed) // the run between was another unit's
+	for _, w := range []machine.Wait{{}, {}, {Over: true, Took: 2 * time.Second}} {
+		m.Observe(machine.Event{Kind: machine.HookWait, Model: "m", Unit: "shop/0", Wait: w})
+	}
 	m.Observe(machine.Event{Kind: machine.LogLine, Model: "m", Unit: "shop/0", Log: debuglog.Entry{Level: "INFO"}})
 
 	_, body, header := ask(t, &telemetry.Server{Meter: m}, "/metrics", "")
@@ -86,6 +95,9 @@ func TestWhatIsMeasuredIsServedAsPrometheusWantsIt(t *testing.T) {
 		`unitd_hook_duration_seconds_bucket{application="shop",hook="relation-changed",model="m",outcome="committed",le="+Inf"} 2`,
 		`unitd_hook_duration_seconds_sum{application="shop",hook="relation-changed",model="m",outcome="committed"} 0.04`,
 		`unitd_hook_retries_total{application="shop",hook="relation-changed",model="m"} 2`,
+		`unitd_hook_retries_total{application="shop",hook="start",model="other"} 1`,
+		`unitd_hook_tool_calls_total{application="shop",hook="start",model="other"} 200`,
+		`unitd_units_waiting{model="m"} 1`, `unitd_hook_wait_duration_seconds_count{model="m"} 1`, `unitd_hook_wait_duration_seconds_sum{model="m"} 2`,
 		`unitd_hook_tool_duration_seconds_count{failed="true",tool="relation-set"} 4`,
 		`unitd_log_lines_total{level="INFO",model="m"} 1`,
 		`unitd_units{application="shop",model="m",status="active"} 3`,
@@ -157,6 +169,19 @@ func TestTransactionsAreMeasured(t *testing.T) {
 	if _, err := s.Update(ctx, func(store.Tx) error { return wanted }); err != wanted {
 		t.Errorf("its error is %v", err)
 	}
+	lease, err := s.Grant(ctx, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.KeepAlive(ctx, lease); err != nil {
+		t.Error(err)
+	}
+	if err := s.Revoke(ctx, lease); err != nil {
+		t.Error(err)
+	}
+	if err := s.KeepAlive(ctx, lease); !errors.Is(err, errors.NotFound) {
+		t.Errorf("a lease that is over: %v", err)
+	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +189,8 @@ func TestTransactionsAreMeasured(t *testing.T) {
 		t.Error("a closed store can be read")
 	}
 	_, body, _ := ask(t, &telemetry.Server{Meter: m}, "/metrics", "")
-	for _, want := range []string{`unitd_store_transaction_duration_seconds_count{kind="read"} 2`, `unitd_store_transaction_duration_seconds_count{kind="update"} 2`, `unitd_store_errors_total{kind="read"} 1`} {
+	for _, want := range []string{`unitd_store_transaction_duration_seconds_count{kind="read"} 2`, `unitd_store_transaction_duration_seconds_count{kind="update"} 2`, `unitd_store_errors_total{kind="read"} 1`,
+		`unitd_store_lease_duration_seconds_count{kind="grant"} 1`, `unitd_store_lease_duration_seconds_count{kind="keep"} 2`, `unitd_store_lease_duration_seconds_count{kind="end"} 1`, `unitd_store_leases_lost_total 1`} {
 		if !strings.Contains(body, want) {
 			t.Errorf("there is no %s in\n%s", want, body)
 		}
