@@ -76,7 +76,7 @@ func takesOver(ctx context.Context, program string) error {
 		return errors.Errorf("the agent goes on as it was: %s isn't a unitd that can take over (%v)", program, err)
 	}
 	if got, want := strings.TrimSpace(string(out)), machine.HandoverForm(); got != want {
-		return errors.Errorf("the agent goes on as it was: %s takes over what is of form %s, and this agent's is of form %s; \"unitd shutdown\" ends it", program, got, want)
+		return errors.Errorf("the agent goes on as it was: %s %s %s, and this agent's is of form %s", program, machine.OtherForm, got, want)
 	}
 	return nil
 }

@@ -21,8 +21,8 @@ const UpgradeTime = 10 * time.Minute
 const startTime = 2 * time.Minute
 
 // Upgrade has the agent of the data directory become this program, and waits until it is
-// ready: its process stays, and the hooks that run go on. An agent that is older than that is
-// ended once no hook runs, and begun anew. timeout bounds the wait for hooks. The error is
+// ready: its process stays, and the hooks that run go on. An agent that is older than that, or
+// hands over in another form than this program knows, is ended once no hook runs, and begun anew. timeout bounds the wait for hooks. The error is
 // NotFound, if no agent runs.
 // Source: docs/upgrades.md.
 func (h *Host) Upgrade(timeout time.Duration) error {
@@ -63,7 +63,7 @@ func (h *Host) Upgrade(timeout time.Duration) error {
 // one. A service manager's is left to that.
 func (h *Host) replace(ctx context.Context, dir string, pid int) error {
 	if isService(pid) {
-		return errors.Errorf("the agent (process %d) is too old to hand over to this program, and runs as a service: restart that, at a moment at which no hook runs", pid)
+		return errors.Errorf("the agent (process %d) can't hand over to this program, and runs as a service: restart that, at a moment at which no hook runs", pid)
 	}
 	look := time.NewTicker(replaceEvery)
 	defer look.Stop()
@@ -77,11 +77,11 @@ func (h *Host) replace(ctx context.Context, dir string, pid int) error {
 		}
 		select {
 		case <-ctx.Done():
-			return errors.Errorf("the agent (process %d) goes on as it was: it is too old to hand over to this program, and %s still runs a hook", pid, runs)
+			return errors.Errorf("the agent (process %d) goes on as it was: it can't hand over to this program, and %s still runs a hook", pid, runs)
 		case <-look.C:
 		}
 	}
-	h.Note("the agent (process %d) is too old to hand over: it is ended, and another one begun", pid)
+	h.Note("the agent (process %d) can't hand over to this program: it is ended, and another one begun", pid)
 	if err := h.Shutdown(ShutdownTime); err != nil {
 		return err
 	}

@@ -64,8 +64,12 @@ func AskTakenOver(ctx context.Context, dir string) error {
 // become another program.
 const upgradeRefused = 3
 
+// OtherForm is what an agent says, between that program and the forms, of one that takes over
+// what is of another form than it hands over. All that know the question have said so in these words.
+const OtherForm = "takes over what is of form"
+
 // ErrNoUpgrade marks the error for an agent that can't become another program, as it is
-// older than that.
+// older than that, or hands over in another form.
 const ErrNoUpgrade = errors.ConstError("the agent can't hand over to another program")
 
 // AskToUpgrade asks the agent that works in dir (Config.Dir) to become a program. It returns
@@ -83,5 +87,9 @@ func AskToUpgrade(ctx context.Context, dir, program string) error {
 	case reply.Code != upgradeRefused:
 		return errors.Trace(ErrNoUpgrade)
 	}
-	return errors.New(strings.TrimPrefix(strings.TrimSpace(string(reply.Stderr)), "ERROR "))
+	why := errors.New(strings.TrimPrefix(strings.TrimSpace(string(reply.Stderr)), "ERROR "))
+	if strings.Contains(why.Error(), OtherForm) {
+		return errors.WithType(why, ErrNoUpgrade)
+	}
+	return why
 }

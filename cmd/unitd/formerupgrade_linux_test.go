@@ -13,6 +13,8 @@ import (
 const (
 	// firstHandingOver is the first one that hands over in the form of today.
 	firstHandingOver = "fbaa2384c69172c19940a642db6fecaa9cc49cd6"
+	// firstOfAll is the first one that hands over, in a form that only the next few had.
+	firstOfAll = "6442b9875206278522b0a49a142241f927a6063b"
 	// lastWithout is the last one that doesn't know --upgrade.
 	lastWithout = "a58c63d8f7e68e2d146693adb4078e29d96b1efe"
 )
@@ -57,7 +59,16 @@ func TestHostAnAgentOfTheFirstCommitThatHandsOverIsUpgraded(t *testing.T) {
 // may, and then another agent takes its place.
 func TestHostAnAgentThatCannotHandOverIsDrained(t *testing.T) {
 	t.Parallel()
-	u, pid := withFormerAgent(t, lastWithout)
+	for what, commit := range map[string]string{"it doesn't know how": lastWithout, "it does so in another form": firstOfAll} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			isDrained(t, commit)
+		})
+	}
+}
+
+func isDrained(t *testing.T, commit string) {
+	u, pid := withFormerAgent(t, commit)
 	if out, err := u.command("unitd", "agent", "--upgrade", "--timeout", "2s"); err == nil || u.agent() != pid {
 		t.Fatalf("it didn't wait for the hook: process %d is now %d: %s", pid, u.agent(), out)
 	}
