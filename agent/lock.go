@@ -122,6 +122,9 @@ func (h *Host) LockHere() (*Lock, error) {
 	}
 	switch {
 	case err != nil:
+	case managed == nil && h.StoreIsServed():
+		h.elsewhere = true
+		err = errors.NewAlreadyExists(nil, "the agent that serves the store runs the models' units")
 	case managed != nil && managed.Alive:
 		h.elsewhere = true
 		err = errors.NewAlreadyExists(nil, managed.Error())

@@ -178,8 +178,11 @@ func (h *Host) Serve(o Options) error {
 	if err := measured.Attach(&c, joined != nil); err != nil {
 		return err
 	}
-	if socket, err = h.serveStore(o.StoreSocket, c.Controller, c.Log); err != nil {
+	if socket, err = h.serveStore(o.StoreSocket, c.Controller, c.Log); err != nil && handed == nil {
 		return err
+	}
+	if err != nil { // hooks that were handed over go on
+		c.Log.Error("the store isn't served to other users", "err", err)
 	}
 	defer socket.close()
 	return ended(h.ToDo(Run(h.ctx, c)), c.Log, joined)

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net"
@@ -11,10 +12,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/juju/errors"
 
 	"github.com/unitd/unitd/durable"
+	"github.com/unitd/unitd/machine"
 	"github.com/unitd/unitd/peer"
 	"github.com/unitd/unitd/sealed"
 	"github.com/unitd/unitd/state"
@@ -54,7 +57,13 @@ type storeSocket struct {
 
 // serveStore serves the store at a socket, to those whom "unitd store-user" has let in.
 func (h *Host) serveStore(path string, controller *state.Controller, log *slog.Logger) (*storeSocket, error) {
+	dir, err := DataDir()
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	note := filepath.Join(dir, storeSocketFile)
 	if path == "" {
+		_ = os.Remove(note) // that of one that was killed
 		return nil, nil
 	}
 	if name, err := h.StoreName(); err != nil || name != LocalStore {
@@ -63,15 +72,9 @@ func (h *Host) serveStore(path string, controller *state.Controller, log *slog.L
 		}
 		return nil, err
 	}
-	path, err := filepath.Abs(path)
-	if err != nil {
+	if path, err = filepath.Abs(path); err != nil {
 		return nil, errors.Annotate(err, "--store-socket")
 	}
-	dir, err := DataDir()
-	if err != nil {
-		return nil, errors.Trace(err)
-	}
-	note := filepath.Join(dir, storeSocketFile)
 	l, err := tools.ListenPublic(path)
 	if errors.Is(err, errors.NotValid) {
 		return nil, Wrongf("--store-socket: %v", err)
@@ -81,8 +84,9 @@ func (h *Host) serveStore(path string, controller *state.Controller, log *slog.L
 	}
 	s := &served.Server{
 		Store: controller.Store(), Format: storeFormat, Log: log,
-		Who:  func(ctx context.Context, who peer.Who) (served.Caller, error) { return caller(ctx, controller, who) },
-		Keys: func() (string, error) { return keysToGive(h.keys) },
+		Who:    func(r store.Reader, who peer.Who) (served.Caller, error) { return caller(r, controller, who) },
+		Agents: askedAgents{controller},
+		Keys:   func() (string, error) { return keysToGive(h.keys) },
 	}
 	ctx, stop := context.WithCancel(h.ctx)
 	told, err := controller.WatchStoreUsers(ctx)
@@ -91,25 +95,22 @@ func (h *Host) serveStore(path string, controller *state.Controller, log *slog.L
 		l.Close()
 		return nil, errors.Annotate(err, "cannot serve the store")
 	}
-	over := make(chan struct{})
-	go func() {
+	var over sync.WaitGroup
+	over.Go(func() {
 		for range told {
 			s.Drop() // who connects again has the rights that are new
 		}
-	}()
-	go func() {
-		defer close(over)
-		_ = s.Serve(ctx, l.Listener.(*net.UnixListener))
-	}()
+	})
+	over.Go(func() { _ = s.Serve(ctx, l.Listener.(*net.UnixListener)) })
 	log.Info("the store is served", "socket", path)
 	if err := (durable.Disk{}).ReplaceFile(note, []byte(path+"\n"), 0o600); err != nil {
 		log.Warn("cannot note where the store is served", "err", err)
 	}
 	return &storeSocket{s, func() {
-		os.Remove(note)
+		_ = os.Remove(note)
 		l.Close()
-		<-over
 		stop()
+		over.Wait()
 	}}, nil
 }
 
@@ -158,12 +159,12 @@ func owner(uid int) bool { return uid == 0 || uid == os.Geteuid() }
 
 // caller is who calls, and what he may do: all, if the store's file is his, else what his
 // roles, and those of his groups, let him do.
-func caller(ctx context.Context, c *state.Controller, who peer.Who) (served.Caller, error) {
+func caller(r store.Reader, c *state.Controller, who peer.Who) (served.Caller, error) {
 	names := namesOf(who)
 	if owner(who.UID) {
 		return served.Caller{Name: names[0], Rights: state.RightsInAll(state.RoleOperator), Trusted: true}, nil
 	}
-	rights, trusted, err := c.StoreRights(ctx, names)
+	rights, trusted, err := c.StoreRights(r, names)
 	if err == nil && len(rights) == 0 {
 		err = errors.NewUnauthorized(nil, "the agent that has the store lets user "+names[0]+` do nothing: whoever runs it can change that with "unitd store-user"`)
 	}
@@ -174,7 +175,10 @@ func caller(ctx context.Context, c *state.Controller, who peer.Who) (served.Call
 // taken as it is, as for users whom this host knows from elsewhere.
 func CheckStoreUser(name string) error {
 	of, isGroup := strings.CutPrefix(name, "%")
-	if _, err := strconv.ParseUint(of, 10, 32); err == nil {
+	if isNumber(of) {
+		if n, err := strconv.ParseUint(of, 10, 32); err != nil || strconv.FormatUint(n, 10) != of {
+			return errors.NewNotValid(nil, fmt.Sprintf("%q is no number that a user or a group can have", of))
+		}
 		return nil
 	}
 	kind, err := "user", error(nil)
@@ -188,6 +192,48 @@ func CheckStoreUser(name string) error {
 		return errors.NewNotFound(nil, fmt.Sprintf("this host's files name no %s %q: for one that is known from elsewhere, give its number", kind, of))
 	}
 	return nil
+}
+
+func isNumber(name string) bool { return name != "" && strings.Trim(name, "0123456789") == "" }
+
+// askedAgents are served.Agents.
+type askedAgents struct{ controller *state.Controller }
+
+// model is the model with that UUID, if the caller may read it. One that isn't there he may not
+// read either.
+func (a askedAgents) model(ctx context.Context, c served.Caller, uuid string) (*state.Model, error) {
+	m, err := a.controller.ByUUID(ctx, uuid)
+	if errors.Is(err, errors.NotFound) {
+		return nil, c.Refused()
+	}
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	if documents, _, _, _, _ := m.Keys(); !c.MayRead(store.Below(documents)) {
+		return nil, c.Refused()
+	}
+	return m, nil
+}
+
+// Ask is part of served.Agents. Who only reads is shown what agents have, and opens no sessions.
+func (a askedAgents) Ask(ctx context.Context, c served.Caller, uuid, of string, body json.RawMessage) (json.RawMessage, error) {
+	m, err := a.model(ctx, c, uuid)
+	if err != nil {
+		return nil, err
+	}
+	if documents, _, _, _, _ := m.Keys(); machine.AsksForSession(body) && !c.MayWrite(documents+"question") {
+		return nil, c.Refused()
+	}
+	return m.Ask(ctx, of, body)
+}
+
+// AskSettled is part of served.Agents.
+func (a askedAgents) AskSettled(ctx context.Context, c served.Caller, uuid string) (int64, error) {
+	m, err := a.model(ctx, c, uuid)
+	if err != nil {
+		return 0, err
+	}
+	return m.AskSettled(ctx)
 }
 
 // StoreIsServed says whether the store is one that an agent serves, and that this command has
@@ -204,7 +250,7 @@ func namesOf(who peer.Who) []string {
 	names := []string{uid}
 	groups := []string{strconv.Itoa(who.GID)}
 	if u, err := user.LookupId(uid); err == nil {
-		if _, err := strconv.Atoi(u.Username); err != nil { // a number is nobody's name
+		if !isNumber(u.Username) { // a number is nobody's name
 			names = []string{u.Username, uid}
 		}
 		if all, err := u.GroupIds(); err == nil {
@@ -214,7 +260,7 @@ func namesOf(who peer.Who) []string {
 	slices.Sort(groups)
 	for _, gid := range slices.Compact(groups) {
 		names = append(names, "%"+gid)
-		if g, err := user.LookupGroupId(gid); err == nil {
+		if g, err := user.LookupGroupId(gid); err == nil && !isNumber(g.Name) {
 			names = append(names, "%"+g.Name)
 		}
 	}

@@ -15,8 +15,8 @@ import (
 )
 
 // IsolateNew has a plan's applications isolated where that is allowed, if some
-// of them are to be added. In a store for many hosts they are not: other hosts may
-// allow something else, and don't reach the units' network.
+// of them are to be added. In a store for many hosts they are not, nor in one that
+// another user's agent serves: who runs the units may allow something else.
 func (b *Applier) IsolateNew(m *state.Model, p *Plan) error {
 	name, err := b.StoreName()
 	if err != nil || !agent.OfHost(name) {

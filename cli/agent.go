@@ -73,7 +73,7 @@ so the agent first waits until they end, and begins no other hooks meanwhile.`,
 	cmd.Flags().StringVar(&o.Listen.Token, "listen-token", "", "serve them to whoever has the token in this file")
 	cmd.Flags().StringVar(&o.Tunnel, "tunnel", "auto", "the UDP port at which isolated units of other hosts reach those of this host; auto: any free port; off: they can't reach them")
 	cmd.Flags().BoolVar(&o.Sessions, "allow-sessions", false, "let ssh, debug-hooks and debug-code on other hosts reach the units of this host, at the address of --listen; needs --listen-cert")
-	cmd.Flags().StringVar(&o.StoreSocket, "store-socket", "", "serve the store at this socket to the users that \"unitd store-user\" has let in, for example /run/unitd/store.socket")
+	cmd.Flags().StringVar(&o.StoreSocket, "store-socket", "", "serve the store at this socket to the users that \"unitd store-user\" has let in, for example /run/unitd-agent/store.socket")
 	cmd.Flags().StringVar(&o.OTLP.Endpoint, "otlp", "", "send traces, metrics and logs to the OpenTelemetry collector at this URL, for example http://127.0.0.1:4318; $UNITD_OTLP has the same effect")
 	cmd.Flags().StringVar(&o.Log.Format, "log-format", "", "the form of the lines in the agent's own log: text, for people (the default); logfmt, the same with the time in UTC and levels in lower case; json, one object on each line; empty: $"+agentlog.FormatVariable)
 	cmd.Flags().StringVar(&o.Log.To, "log-to", "", "where that log goes: stderr (the default), or journald, with its fields (the default if systemd has connected stderr with the journal); empty: $"+agentlog.ToVariable)

@@ -133,6 +133,9 @@ func (a storeVerbs) examine(dir string) (*examined, error) {
 	if !errors.Is(err, store.ErrDamaged) {
 		return e, errors.Trace(err)
 	}
+	if path == "" {
+		return nil, errors.Trace(err)
+	}
 	e.broken = err
 	kvs, missing, err := sqlite.Salvage(a.Context(), path)
 	if err != nil {

@@ -30,13 +30,14 @@ func (a storeVerbs) storeUserCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "store-user [NAME]",
 		Short: "Let a person or an agent use the store",
-		Long: `Let somebody use the documents of one model (--model), or with --all those of all models.
-By default they may read and write documents, but only read charms and resources, which is what an agent
-needs. With --deploy they may also store charms and resources. With --read-only they may change nothing.
+		Long: `Let somebody use the documents of one model (--model). By default they may read and write documents, but
+only read charms and resources, which is what an agent needs. With --deploy they may also store charms and
+resources. With --read-only they may change nothing. --all is for all models and the store itself: without
+--read-only they may then do everything.
 
 For the store of this host, NAME is a user of this host, or %GROUP for all users in a group. A number
 is a user's or a group's number. They reach the store at the socket of an agent that was started with
---store-socket, as in "unitd --store agent:/run/unitd/store.socket status". They need no password: the
+--store-socket, as in "unitd --store agent:/run/unitd-agent/store.socket status". They need no password: the
 kernel says who they are. --list shows who has been let in.
 
 For a store in etcd, the command makes a user of etcd, with a role of its own, and needs to be etcd's root.
@@ -61,7 +62,7 @@ docs/operating.md says what roles can't keep apart.`,
 			return a.storeUser(u)
 		},
 	}
-	cmd.Flags().BoolVar(&u.all, "all", false, "for all models, those to come as well")
+	cmd.Flags().BoolVar(&u.all, "all", false, "for all models, those to come as well, and the store itself")
 	cmd.Flags().BoolVar(&u.readOnly, "read-only", false, "to read alone")
 	cmd.Flags().BoolVar(&u.deploy, "deploy", false, "and to store charms and resources, which all models share: for who deploys, no agent needs it")
 	cmd.Flags().BoolVar(&u.cert, "certificate", false, "etcd: without a password, known by its certificate")
@@ -127,7 +128,7 @@ func (a storeVerbs) letIn(c *state.Controller, u storeUser) error {
 	switch path := agent.StoreSocket(); {
 	case a.StoreIsServed():
 	case path == "":
-		a.Note(`Nobody reaches the store yet: have the agent serve it, as by "unitd agent --store-socket /run/unitd/store.socket"`)
+		a.Note(`Nobody reaches the store yet: have the agent serve it, as by "unitd agent --store-socket /run/unitd-agent/store.socket"`)
 	default:
 		a.Note("The store is at --store %s%s", served.Scheme, path)
 	}

@@ -188,9 +188,6 @@ func (a *answering) find(ctx context.Context, q state.Question) (json.RawMessage
 	if err := json.Unmarshal(q.Body, &ask); err != nil {
 		return pack(Files{Error: "the agent doesn't know what it is asked: it is of another version"})
 	}
-	if ask.Print != "" && !q.Acts {
-		return pack(Files{Error: "who only reads the model opens no sessions"})
-	}
 	if ask.Print != "" {
 		return pack(a.openSession(ask.Print))
 	}

@@ -2,6 +2,7 @@ package machine
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/juju/errors"
 
@@ -27,7 +28,7 @@ type SessionDoor struct {
 // host, for who has a print, and waits for it until ctx is done. The error says why there is
 // none; NotSupported: the agent is older than sessions.
 func AskForSession(ctx context.Context, m *state.Model, machine, print string) (SessionDoor, error) {
-	answer, err := m.Request(ctx, machine, sessionQuestion{Print: print})
+	answer, err := m.Ask(ctx, machine, sessionQuestion{Print: print})
 	if err != nil {
 		return SessionDoor{}, errors.Trace(err)
 	}
@@ -39,6 +40,13 @@ func AskForSession(ctx context.Context, m *state.Model, machine, print string) (
 		return SessionDoor{}, errors.NotSupportedf("sessions on its host")
 	}
 	return *files.Session, nil
+}
+
+// AsksForSession says whether a question to an agent asks for a session. One that can't be read
+// may.
+func AsksForSession(body json.RawMessage) bool {
+	var q sessionQuestion
+	return json.Unmarshal(body, &q) != nil || q.Print != ""
 }
 
 // noSessions is what an agent says that has no leave to open any.

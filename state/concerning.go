@@ -80,7 +80,7 @@ func (d docs) concerning(machines []string) (Concern, error) {
 	for _, id := range machines {
 		c.machines[id] = true
 		c.only(machineKey(id), markOf(id), keyGiftKey(id))
-		c.below(machineTasks(id), questionsOf(id), requestsOf(id))
+		c.below(machineTasks(id), questionsOf(id))
 		host, err := d.machine(id)
 		if err != nil && !errors.Is(err, errors.NotFound) {
 			return c, errors.Trace(err)

@@ -24,46 +24,30 @@ type Question struct {
 	Machine string          `json:"machine"`
 	Body    json.RawMessage `json:"body"`
 	Lease   store.LeaseID   `json:"lease"`
-	// Acts: it asks for more than to be shown something. Its key says so, which who only reads
-	// the model can't write.
-	Acts bool `json:"-"`
 }
 
 // questionTime is how long a question stands if who has asked it is gone.
 const questionTime = time.Minute
 
 func questionsOf(machine string) string { return questionKind + "/" + machine + "/" }
-func requestsOf(machine string) string  { return requestKind + "/" + machine + "/" }
 func answerKey(id string) string        { return answerKind + "/" + id }
-
-func (q Question) key() string {
-	if q.Acts {
-		return requestsOf(q.Machine) + q.ID
-	}
-	return questionsOf(q.Machine) + q.ID
-}
+func (q Question) key() string          { return questionsOf(q.Machine) + q.ID }
 
 const (
 	questionKind = "question"
-	requestKind  = "request" // of questions that act
 	answerKind   = "answer"
 )
 
-// Ask asks the agent of a machine, or of ManagingHost, to be shown something, and waits for its
-// answer until ctx is done. What it is asked, and what it answers, are JSON that the model
-// doesn't look into.
+// Ask asks the agent of a machine, or of ManagingHost, and waits for its answer until ctx is
+// done. What it is asked, and what it answers, are JSON that the model doesn't look into.
 func (m *Model) Ask(ctx context.Context, machine string, body any) (answer json.RawMessage, err error) {
-	return m.ask(ctx, Question{ID: uuid.NewString(), Machine: machine}, body)
-}
-
-// Request is Ask for something that the agent is to do.
-func (m *Model) Request(ctx context.Context, machine string, body any) (answer json.RawMessage, err error) {
-	return m.ask(ctx, Question{ID: uuid.NewString(), Machine: machine, Acts: true}, body)
-}
-
-func (m *Model) ask(ctx context.Context, q Question, body any) (answer json.RawMessage, err error) {
+	q := Question{ID: uuid.NewString(), Machine: machine}
 	if q.Body, err = json.Marshal(body); err != nil {
 		return nil, errors.Trace(err)
+	}
+	if asks, ok := m.asker(); ok {
+		answer, err = asks.AskAgent(ctx, m.UUID(), machine, q.Body)
+		return answer, errors.Trace(err)
 	}
 	if q.Lease, err = m.store.Grant(ctx, questionTime); err != nil {
 		return nil, errors.Trace(err)
@@ -105,14 +89,7 @@ func (m *Model) forget(ctx context.Context, lease store.LeaseID) {
 func (m *Model) Questions(ctx context.Context, machine string) ([]Question, error) {
 	var all []Question
 	_, err := m.view(ctx, func(r docs) (err error) {
-		if all, err = list[Question](r, questionsOf(machine)); err != nil {
-			return errors.Trace(err)
-		}
-		acting, err := list[Question](r, requestsOf(machine))
-		for i := range acting {
-			acting[i].Acts = true
-		}
-		all = append(all, acting...)
+		all, err = list[Question](r, questionsOf(machine))
 		return errors.Trace(err)
 	})
 	return all, errors.Trace(err)

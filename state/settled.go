@@ -54,6 +54,10 @@ func (m *Model) Unsettled(ctx context.Context, machine string) (bool, error) {
 // AskSettled asks the agents to say anew when all is settled. It returns the
 // revision that Settled is to be asked about.
 func (m *Model) AskSettled(ctx context.Context) (int64, error) {
+	if asks, ok := m.asker(); ok {
+		rev, err := asks.AskSettled(ctx, m.UUID())
+		return rev, errors.Trace(err)
+	}
 	rev, err := m.update(ctx, func(tx *txn) error { return tx.put(askKey, tx.now()) }, store.Relaxed)
 	return rev, errors.Trace(err)
 }

@@ -13,10 +13,9 @@ import (
 // Role is what somebody is to a store, or to a model in it.
 type Role string
 
-// The roles. What each may do is in docs/operating.md, "Credentials".
+// The roles. What each may do is in docs/operating.md, "Other users of this host".
 const (
-	// RoleReader looks, and changes nothing. It may ask agents to be shown something, by
-	// documents.
+	// RoleReader looks, and changes nothing.
 	RoleReader Role = "reader"
 	// RoleAgent reads and writes documents. Charms and resources it only reads.
 	RoleAgent Role = "agent"
@@ -24,32 +23,27 @@ const (
 	RoleOperator Role = "operator"
 )
 
+// writes says whether the role is more than a reader's. One that isn't known, as of a later
+// unitd, isn't.
+func (r Role) writes() bool { return r == RoleAgent || r == RoleOperator }
+
 // Rights are those of somebody with that role in the model.
 func (m *Model) Rights(role Role) store.Rights {
 	documents, entry, gone, list, files := m.Keys()
-	writes := role != RoleReader
-	rights := store.Rights{
+	writes := role.writes()
+	return store.Rights{
 		{Keys: store.Below(documents), Write: writes},
 		{Keys: store.Only(entry), Write: writes},
 		{Keys: store.Only(gone), Write: writes},
 		{Keys: store.Below(list)},
 		{Keys: store.Below(files), Write: role == RoleOperator},
 	}
-	if !writes {
-		rights = append(rights, m.mayAsk()...)
-	}
-	return rights
-}
-
-// mayAsk lets a reader have agents say what they alone have, or that all is settled.
-func (m *Model) mayAsk() store.Rights {
-	return store.Rights{{Keys: store.Below(m.prefix() + questionKind + "/"), Write: true}, {Keys: store.Only(m.prefix() + askKey), Write: true}}
 }
 
 // RightsInAll are those of somebody with that role in all models, those to come as well, and
 // in the store itself: who may write there may also say who else may.
 func RightsInAll(role Role) store.Rights {
-	return store.Rights{{Keys: store.Below(""), Write: role != RoleReader}}
+	return store.Rights{{Keys: store.Below(""), Write: role.writes()}}
 }
 
 // StoreUser is somebody who uses a store that its agent serves on its host.
@@ -131,65 +125,34 @@ func (c *Controller) changeStoreUsers(ctx context.Context, change func([]StoreUs
 }
 
 // StoreRights are the rights of somebody who goes by all of these names, as by those of his
-// groups. A role in a model that is gone gives none, also if there is another one of its name.
-// trusted: one of the roles is more than that of a reader.
-func (c *Controller) StoreRights(ctx context.Context, names []string) (rights store.Rights, trusted bool, err error) {
-	_, err = c.store.View(ctx, func(r store.Reader) error {
-		rights, trusted = nil, false
-		users, err := readStoreUsers(r)
-		if err != nil {
-			return errors.Trace(err)
+// groups, as a view of the store has them. A role in a model that is gone gives none, also if
+// there is another one of its name. trusted: one of the roles is more than that of a reader.
+func (c *Controller) StoreRights(r store.Reader, names []string) (rights store.Rights, trusted bool, err error) {
+	r = checkedReader{r}
+	users, err := readStoreUsers(r)
+	if err != nil {
+		return nil, false, errors.Trace(err)
+	}
+	for _, u := range users {
+		if !slices.Contains(names, u.Name) {
+			continue
 		}
-		for _, u := range users {
-			if !slices.Contains(names, u.Name) {
-				continue
-			}
-			if u.UUID == "" {
-				trusted = trusted || u.Role != RoleReader
-				all, err := c.rightsInAll(r, u.Role)
-				if err != nil {
-					return errors.Trace(err)
-				}
-				rights = append(rights, all...)
-				continue
-			}
-			info, err := readInfo(r, ModelInfo{Name: u.Model, UUID: u.UUID})
-			if errors.Is(err, errors.NotFound) {
-				continue
-			}
-			if err != nil {
-				return errors.Trace(err)
-			}
-			trusted = trusted || u.Role != RoleReader
-			rights = append(rights, c.open(info).Rights(u.Role)...)
+		if u.UUID == "" {
+			rights, trusted = append(rights, RightsInAll(u.Role)...), trusted || u.Role.writes()
+			continue
 		}
-		return nil
-	})
-	return rights, trusted, errors.Trace(err)
+		// What the model's entry says beside its UUID is what somebody in that role has written.
+		of := ModelInfo{Name: u.Model, UUID: u.UUID, controller: c.name}
+		if _, err := readInfo(r, of); err != nil {
+			continue // it is gone, or nobody can read it
+		}
+		rights, trusted = append(rights, c.open(of).Rights(u.Role)...), trusted || u.Role.writes()
+	}
+	return rights, trusted, nil
 }
 
-// rightsInAll are RightsInAll with the questions of readers to the models that there are.
-func (c *Controller) rightsInAll(r store.Reader, role Role) (store.Rights, error) {
-	rights := RightsInAll(role)
-	if role != RoleReader {
-		return rights, nil
-	}
-	kvs, err := r.List(modelsPrefix)
-	if err != nil {
-		return nil, errors.Trace(err)
-	}
-	infos, err := decode[ModelInfo](kvs)
-	if err != nil {
-		return nil, errors.Trace(err)
-	}
-	for _, info := range infos {
-		rights = append(rights, c.open(info).mayAsk()...)
-	}
-	return rights, nil
-}
-
-// WatchStoreUsers tells when somebody gets or loses a role.
+// WatchStoreUsers tells when somebody gets or loses a role, and when models come and go.
 func (c *Controller) WatchStoreUsers(ctx context.Context) (<-chan store.Batch, error) {
-	ch, err := c.store.Watch(ctx, []store.Keys{store.Only(storeUsersKey)}, 0)
+	ch, err := c.store.Watch(ctx, []store.Keys{store.Only(storeUsersKey), store.Below(modelsPrefix)}, 0)
 	return ch, errors.Trace(err)
 }

@@ -122,7 +122,7 @@ func (m *Model) change(b store.Batch) Change {
 			c.Machines[rest] = true
 		case modelConfigKey:
 			c.Model = true
-		case questionKind, requestKind:
+		case questionKind:
 			machine, _ := splitKey(rest)
 			c.Asked[machine] = c.Asked[machine] || !e.Deleted
 		case keyWishKind, keyGiftKind:
@@ -144,7 +144,7 @@ func (m *Model) change(b store.Batch) Change {
 // has anything to do because of them.
 func tellsOnly(kind string) bool {
 	switch kind {
-	case settledKey, markKey, managerKey, modelConstraintsKey, sshKeysKey, "status", "status-history", "task", "service", objectKind, "containers", questionKind, requestKind, answerKind, tracedKey, loggedKind, loggedNextKey, sealingKey, keyWishKind, keyGiftKind:
+	case settledKey, markKey, managerKey, modelConstraintsKey, sshKeysKey, "status", "status-history", "task", "service", objectKind, "containers", questionKind, answerKind, tracedKey, loggedKind, loggedNextKey, sealingKey, keyWishKind, keyGiftKind:
 		return true
 	}
 	return false

@@ -190,6 +190,7 @@ func TestWhatCannotBeReadEndsTheConnection(t *testing.T) {
 		{"a view in a view", frame(`{"ask":"view"}`) + frame(`{"ask":"view"}`), 2},
 		{"a page of nothing", frame(`{"ask":"view"}`) + frame(`{"ask":"page"}`), 2},
 		{"a commit of nothing", frame(`{"ask":"view"}`) + frame(`{"ask":"commit"}`), 2},
+		{"a commit that writes nothing", frame(`{"ask":"view"}`) + frame(`{"ask":"commit","write":{"writes":{}}}`) + frame(`{"ask":"view"}`) + frame(`{"ask":"end"}`), 4},
 		{"a commit without a view", frame(`{"ask":"commit","write":{"writes":{"m/1/x":{}}}}`), 1},
 		{"a key that can't be", frame(`{"ask":"view"}`) + frame(`{"ask":"commit","write":{"writes":{"m/1/\u0000":{}}}}`), 2},
 		{"a page that can't be", frame(`{"ask":"view"}`) + frame(`{"ask":"page","page":{"prefix":"m/1/","limit":-7,"since":-1}}`) + frame(`{"ask":"end"}`), 3},

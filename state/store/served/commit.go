@@ -13,15 +13,38 @@ import (
 	"github.com/unitd/unitd/state/store/staged"
 )
 
-// commitTime is how long a commit may hold the store, once it is its turn.
-const commitTime = 20 * time.Second
-
 // errLost ends a commit that has read what isn't so any more.
 const errLost = errors.ConstError("what was read has changed")
 
+// makeCommit answers with a commit, unless the agent goes away.
+func (c *served) makeCommit(ctx context.Context, w commit) error {
+	leave, err := c.user.commits.enter(ctx)
+	if err != nil {
+		return errors.Trace(err)
+	}
+	defer leave()
+	c.commits.RLock() // until it is answered: else nobody knows what has become of it
+	defer c.commits.RUnlock()
+	if c.away() {
+		return c.reply(answer{}, errors.Trace(errAway))
+	}
+	a, err := c.commit(ctx, w)
+	c.end = time.Now().Add(answerTime)
+	return c.reply(a, err)
+}
+
+// answerTime is how long somebody may take to read what has become of his commit.
+const answerTime = 2 * time.Second
+
 // commit makes a transaction, if what it has read is still so.
 func (c *served) commit(ctx context.Context, w commit) (answer, error) {
-	if err := c.allowed(w); err != nil {
+	switch {
+	case len(w.Writes) == 0:
+		return answer{}, errors.NotValidf("commit of nothing")
+	case len(w.Got)+len(w.Pages) > maxReads:
+		return answer{}, errors.Annotate(store.ErrTooLarge, "it has read too much")
+	}
+	if err := w.allowed(c.caller); err != nil {
 		return answer{}, err
 	}
 	var opts []store.Option
@@ -29,9 +52,16 @@ func (c *served) commit(ctx context.Context, w commit) (answer, error) {
 		opts = append(opts, store.Relaxed)
 	}
 	rev, err := c.Store.Update(ctx, func(tx store.Tx) error {
-		end := time.Now().Add(commitTime)
-		if err := w.compare(tx, end); err != nil {
-			return err
+		// By the rights of this moment: they may have changed since the connection began.
+		now, err := c.Who(tx, c.who)
+		if err == nil {
+			err = w.allowed(now)
+		}
+		if err == nil {
+			err = w.compare(tx, time.Now().Add(commitTime))
+		}
+		if err != nil {
+			return errors.Trace(err)
 		}
 		for _, key := range slices.Sorted(maps.Keys(w.Writes)) {
 			if err := write(tx, key, w.Writes[key]); err != nil {
@@ -48,27 +78,33 @@ func (c *served) commit(ctx context.Context, w commit) (answer, error) {
 
 // allowed is the error of a transaction that the caller may not make, in which that may also be
 // said by whether it is made.
-func (c *served) allowed(w commit) error {
+func (w commit) allowed(c Caller) error {
 	for key := range w.Writes {
-		if !c.caller.MayWrite(key) {
-			return c.refused()
+		if !c.MayWrite(key) {
+			return c.refuses()
 		}
 	}
 	for key := range w.Got {
-		if !c.caller.MayRead(store.Only(key)) {
-			return c.refused()
+		if !c.MayRead(store.Only(key)) {
+			return c.refuses()
 		}
 	}
 	for _, p := range w.Pages {
-		if !c.caller.MayRead(store.Below(p.Prefix)) {
-			return c.refused()
+		if !c.MayRead(store.Below(p.Prefix)) {
+			return c.refuses()
 		}
 	}
 	return nil
 }
 
-// compare reads again what the transaction has read.
+// compare reads again what the transaction has read, without the values.
 func (w commit) compare(tx store.Tx, end time.Time) error {
+	late := func() error {
+		if time.Now().After(end) {
+			return errors.NewTimeout(nil, "the transaction has read too much to be committed")
+		}
+		return nil
+	}
 	for key, rev := range w.Got {
 		kv, err := tx.Get(key)
 		if err != nil && !errors.Is(err, errors.NotFound) {
@@ -77,16 +113,20 @@ func (w commit) compare(tx store.Tx, end time.Time) error {
 		if err == nil && kv.Rev != rev || err != nil && rev != 0 {
 			return errLost
 		}
+		if err := late(); err != nil {
+			return err
+		}
 	}
 	for _, p := range w.Pages {
-		if time.Now().After(end) {
-			return errors.NewTimeout(nil, "the transaction has read too much to be committed")
-		}
 		is := newSum()
+		p.Bare = true
 		err := read(tx, p.Page, func(kvs []store.KV, _, _ bool) bool {
 			is.add(kvs)
-			return true
+			return late() == nil
 		})
+		if err == nil {
+			err = late()
+		}
 		if err != nil {
 			return errors.Trace(err)
 		}
@@ -114,17 +154,21 @@ func write(tx store.Tx, key string, w staged.Write) error {
 }
 
 // leases are those that were granted to callers, by whom: a lease takes its keys along, whoever
-// may write them, so it is ended by its owner only. After the server was begun anew nobody
-// but who may do everything can end them before their time.
+// may write them, so it is ended by its owner only, and nobody keeps one that is known to be
+// another's. Of those that a former server has granted, and of the agent's own, nothing is known:
+// whoever may write anything may keep them, if he knows them, and nobody but who may write
+// everything ends them before their time.
 type leases struct {
 	mu sync.Mutex
 	of map[store.LeaseID]int
 }
 
+// note notes a new one. Those of a user who has more than he can need are forgotten, which
+// is no worse than after a restart.
 func (l *leases) note(id store.LeaseID, uid int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.of == nil {
+	if l.of == nil || len(l.of) >= maxLeases {
 		l.of = map[store.LeaseID]int{}
 	}
 	l.of[id] = uid
@@ -136,20 +180,39 @@ func (l *leases) forget(id store.LeaseID) {
 	delete(l.of, id)
 }
 
-func (l *leases) isOf(id store.LeaseID, uid int) bool {
+// owner is whose lease it is, if that is known.
+func (l *leases) owner(id store.LeaseID) (uid int, known bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	owner, ok := l.of[id]
-	return ok && owner == uid
+	uid, known = l.of[id]
+	return uid, known
+}
+
+// mayLease says whether the caller may do what is asked about a lease.
+func (c *served) mayLease(q question) bool {
+	owner, known := c.leases.owner(q.Lease)
+	own := known && owner == c.who.UID
+	switch {
+	case !c.caller.Writes():
+		return false
+	case q.Ask == askKeep:
+		return own || !known || c.caller.MayWrite("")
+	case q.Ask == askRevoke:
+		return own || q.Lease == 0 || c.caller.MayWrite("")
+	}
+	return true
 }
 
 // lease does what is asked about a lease.
 func (c *served) lease(ctx context.Context, q question) (answer, error) {
-	if !c.caller.Writes() {
-		return answer{}, c.refused()
+	if !c.mayLease(q) {
+		return answer{}, c.caller.refuses()
 	}
 	switch q.Ask {
 	case askGrant:
+		if !c.caller.MayWrite("") {
+			q.TTL = min(q.TTL, leaseTime)
+		}
 		id, err := c.Store.Grant(ctx, q.TTL)
 		if err == nil {
 			c.leases.note(id, c.who.UID)
@@ -161,9 +224,6 @@ func (c *served) lease(ctx context.Context, q question) (answer, error) {
 			c.leases.forget(q.Lease)
 		}
 		return answer{}, err
-	}
-	if q.Lease != 0 && !c.leases.isOf(q.Lease, c.who.UID) && !c.caller.MayWrite("") {
-		return answer{}, c.refused()
 	}
 	err := c.Store.Revoke(ctx, q.Lease)
 	if err == nil {

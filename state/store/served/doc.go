@@ -16,6 +16,8 @@
 //	watch     the connection is for the watch's batches from then on
 //	grant, keep, revoke, compact
 //	keys      with which the values of secrets are sealed; not for those who only read
+//	agent     a question to the agent of a machine, which the server asks for who may not write
+//	settled   the same question to all agents: when is all settled
 //
 // An Update is committed in one transaction of the server's, which first does each read again.
 // If one of them has another result, nothing is written, and the client begins anew. So nobody

@@ -1,7 +1,10 @@
 package served_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -32,6 +35,8 @@ type desk struct {
 	most   int           // connections
 
 	server *served.Server
+	agents served.Agents
+	keys   func() (string, error)
 	end    func()
 }
 
@@ -59,7 +64,7 @@ func (d *desk) begin() {
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	d.server = &served.Server{Store: d.store, Format: "1", Who: d.who, Most: d.most}
+	d.server = &served.Server{Store: d.store, Format: "1", Who: d.who, Most: d.most, Agents: d.agents, Keys: d.keys}
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
@@ -73,7 +78,7 @@ func (d *desk) begin() {
 	})
 }
 
-func (d *desk) who(_ context.Context, who peer.Who) (served.Caller, error) {
+func (d *desk) who(_ store.Reader, who peer.Who) (served.Caller, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if who.UID != os.Getuid() || who.PID != os.Getpid() {
@@ -316,12 +321,110 @@ func TestOtherProgramsAreRefused(t *testing.T) {
 func TestPath(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
-		"agent:/run/unitd/store.socket": "/run/unitd/store.socket", "agent:/a/../b": "/b",
+		"agent:/run/unitd-agent/store.socket": "/run/unitd-agent/store.socket", "agent:/a/../b": "/b",
 		"agent:": "", "agent:relative": "", "etcd://x/y": "", "": "",
 	} {
 		got, err := served.Path(name)
 		if got != want || (err != nil) != (want == "") || err != nil && !errors.Is(err, errors.NotValid) {
 			t.Errorf("%q: %q, %v", name, got, err)
 		}
+	}
+}
+
+// TestRightsAreThoseOfTheMoment: what somebody loses while his transaction is under way it can't
+// do any more, also if nobody has dropped his connection yet.
+func TestRightsAreThoseOfTheMoment(t *testing.T) {
+	t.Parallel()
+	d := serve(t, inMemory(t), model())
+	s := d.open()
+	_, err := s.Update(t.Context(), func(tx store.Tx) error {
+		d.mu.Lock()
+		d.caller.Rights = store.Rights{{Keys: store.Below("m/1/")}}
+		d.mu.Unlock()
+		return tx.Put("m/1/a", nil)
+	})
+	if !errors.Is(err, errors.Unauthorized) {
+		t.Errorf("it was written: %v", err)
+	}
+}
+
+// TestLargeValuesComeInPieces, whole and in their order.
+func TestLargeValuesComeInPieces(t *testing.T) {
+	t.Parallel()
+	ctx, behind := t.Context(), inFile(t)
+	for n := range 60 {
+		if _, err := behind.Update(ctx, func(tx store.Tx) error {
+			return tx.Put(fmt.Sprintf("m/1/%02d", n), bytes.Repeat([]byte{byte(n)}, 300_000))
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := serve(t, behind, model()).open()
+	for what, list := range map[string]func(store.Reader) ([]store.KV, error){
+		"a list":      func(r store.Reader) ([]store.KV, error) { return r.List("m/1/") },
+		"a page":      func(r store.Reader) ([]store.KV, error) { return r.Page("m/1/", "m/1", 1000) },
+		"what is new": func(r store.Reader) ([]store.KV, error) { return r.Since("m/1/", 0) },
+	} {
+		if _, err := s.View(ctx, func(r store.Reader) error {
+			kvs, err := list(r)
+			for n, kv := range kvs {
+				if kv.Key != fmt.Sprintf("m/1/%02d", n) || len(kv.Value) != 300_000 || kv.Value[299_999] != byte(n) {
+					t.Fatalf("%s: the %dth is %s with %d bytes", what, n, kv.Key, len(kv.Value))
+				}
+			}
+			if len(kvs) != 60 {
+				t.Errorf("%s has %d", what, len(kvs))
+			}
+			return err
+		}); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// agents answers for one model.
+type agents struct{}
+
+func (agents) Ask(_ context.Context, c served.Caller, model, machine string, body json.RawMessage) (json.RawMessage, error) {
+	if model != "1" {
+		return nil, c.Refused()
+	}
+	return json.Marshal(c.Name + " asks " + machine + " " + string(body))
+}
+
+func (agents) AskSettled(_ context.Context, c served.Caller, model string) (int64, error) {
+	if model != "1" {
+		return 0, c.Refused()
+	}
+	return 7, nil
+}
+
+// TestAgentsAreAskedForWhoOnlyReads, and who only reads gets no keys.
+func TestAgentsAreAskedForWhoOnlyReads(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	d := serve(t, inMemory(t), store.Rights{{Keys: store.Below("m/1/")}})
+	d.end()
+	d.agents, d.keys = agents{}, func() (string, error) { return "key", nil }
+	d.begin()
+	s := d.open()
+	if answer, err := s.AskAgent(ctx, "1", "0", json.RawMessage(`{"a":1}`)); err != nil || string(answer) != `"alice asks 0 {\"a\":1}"` {
+		t.Errorf("answered %s, %v", answer, err)
+	}
+	if rev, err := s.AskSettled(ctx, "1"); rev != 7 || err != nil {
+		t.Errorf("revision %d, %v", rev, err)
+	}
+	if _, err := s.AskAgent(ctx, "2", "0", json.RawMessage(`{}`)); !errors.Is(err, errors.Unauthorized) {
+		t.Errorf("of another model: %v", err)
+	}
+	if key, err := s.Keys(ctx); key != "key" || err != nil {
+		t.Errorf("the key is %q, %v", key, err)
+	}
+	d.mu.Lock()
+	d.caller.Trusted = false
+	d.mu.Unlock()
+	d.server.Drop()
+	if key, err := s.Keys(ctx); !errors.Is(err, errors.Unauthorized) {
+		t.Errorf("who isn't trusted has the key %q, %v", key, err)
 	}
 }

@@ -1,8 +1,8 @@
 package served
 
 import (
-	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
@@ -16,18 +16,6 @@ import (
 	"github.com/unitd/unitd/state/store"
 )
 
-const (
-	// most is how many connections a user may have at a time, and users how many times as
-	// many all have together.
-	most  = 256
-	users = 4
-	// viewTime is how long a view may take: the store keeps for it what is overwritten
-	// meanwhile.
-	viewTime = 2 * time.Minute
-	// writeTime is how long somebody may take to read what was sent to him.
-	writeTime = time.Minute
-)
-
 // Caller is who calls, and what he may do.
 type Caller struct {
 	// Name is that of the user, for the log.
@@ -37,28 +25,41 @@ type Caller struct {
 	Trusted bool
 }
 
+// Agents are asked for those who may not write the questions themselves. Errors: Unauthorized.
+type Agents interface {
+	// Ask asks the agent of a machine in the model with that UUID for a caller.
+	Ask(ctx context.Context, c Caller, model, machine string, body json.RawMessage) (json.RawMessage, error)
+	// AskSettled has all agents of the model say anew when all is settled.
+	AskSettled(ctx context.Context, c Caller, model string) (rev int64, err error)
+}
+
 // Server lets others use a store. Its fields aren't changed once it serves.
 type Server struct {
 	Store store.Store
 	// Format is that of the store: who has another one is refused.
 	Format string
-	// Who says what somebody who calls may do; Unauthorized: nothing. It is asked for each
-	// connection.
-	Who func(context.Context, peer.Who) (Caller, error)
+	// Who says what somebody who calls may do, as a view of the store has it; Unauthorized:
+	// nothing. It is asked for each connection, and again within each transaction that is to be
+	// committed.
+	Who func(store.Reader, peer.Who) (Caller, error)
+	// Agents are asked; nil: nobody is.
+	Agents Agents
 	// Keys are those that the values of secrets in the store are sealed with, for callers who
 	// are trusted; nil: nobody gets any.
 	Keys func() (string, error)
 	// Log gets who was refused, and why; nil: nobody does.
 	Log *slog.Logger
-	// Most is how many connections a user may have at a time; 0: 256. A watch takes one.
+	// Most is how many connections a user may have at a time; 0: 128. A watch takes one.
 	Most int
 
-	mu     sync.Mutex
-	open   map[*served]bool
-	of     map[int]int // connections by user
-	closed bool
-	done   sync.WaitGroup
-	leases leases
+	mu      sync.Mutex
+	open    map[*served]bool
+	users   map[int]*user // who has connections
+	refused map[int]bool  // who was told no since rights have changed
+	closed  bool
+	done    sync.WaitGroup
+	leases  leases
+	limits  limits
 	// commits is held for reading by who commits, and held by Hold.
 	commits sync.RWMutex
 }
@@ -67,9 +68,11 @@ type Server struct {
 type served struct {
 	*Server
 	who    peer.Who
+	user   *user
 	caller Caller
 	conn   *net.UnixConn
 	wire   *wire
+	end    time.Time // of the view that is open; zero: none is
 }
 
 // Serve serves all who connect until the listener is closed. It returns once nobody is served
@@ -78,9 +81,10 @@ func (s *Server) Serve(ctx context.Context, l *net.UnixListener) error {
 	if s.Log == nil {
 		s.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
 	}
+	s.begin()
 	ctx, stop := context.WithCancel(ctx)
 	defer func() {
-		s.end()
+		s.close()
 		stop()
 		s.done.Wait()
 	}()
@@ -99,7 +103,7 @@ func (s *Server) Serve(ctx context.Context, l *net.UnixListener) error {
 			continue
 		}
 		pause = time.Millisecond
-		if c, err := s.enter(conn); err != nil {
+		if c, err := s.enter(ctx, conn); err != nil {
 			s.refuse(conn, err)
 		} else {
 			go func() {
@@ -110,26 +114,33 @@ func (s *Server) Serve(ctx context.Context, l *net.UnixListener) error {
 	}
 }
 
+func (s *Server) begin() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open, s.users, s.refused, s.limits = map[*served]bool{}, map[int]*user{}, map[int]bool{}, newLimits()
+}
+
 // enter notes a connection, if there is room for it.
-func (s *Server) enter(conn *net.UnixConn) (*served, error) {
+func (s *Server) enter(ctx context.Context, conn *net.UnixConn) (*served, error) {
 	who, err := peer.Of(conn)
 	if err != nil {
 		return nil, errors.Annotate(err, "cannot tell who calls")
 	}
-	of := cmp.Or(s.Most, most)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch {
-	case s.closed:
+	if s.closed || ctx.Err() != nil {
 		return nil, errors.Trace(errAway)
-	case s.of[who.UID] >= of, len(s.open) >= users*of:
-		return nil, errors.New("the agent serves the store to too many already: try again later")
-	case s.open == nil:
-		s.open, s.of = map[*served]bool{}, map[int]int{}
 	}
-	c := &served{Server: s, who: who, conn: conn, wire: newWire(conn, maxQuestion)}
-	s.open[c] = true
-	s.of[who.UID]++
+	u := s.users[who.UID]
+	if u == nil {
+		u = newUser()
+	}
+	if most := s.most(); u.conns >= most || len(s.open) >= allUsers*most {
+		return nil, errors.New("the agent serves the store to too many already: try again later")
+	}
+	c := &served{Server: s, who: who, user: u, conn: conn, wire: newWire(conn, maxQuestion)}
+	u.conns++
+	s.users[who.UID], s.open[c] = u, true
 	s.done.Add(1)
 	return c, nil
 }
@@ -139,14 +150,14 @@ func (s *Server) leave(c *served) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.open, c)
-	if s.of[c.who.UID]--; s.of[c.who.UID] == 0 {
-		delete(s.of, c.who.UID)
+	if c.user.conns--; c.user.conns == 0 {
+		delete(s.users, c.who.UID)
 	}
 	s.done.Done()
 }
 
-// end ends all connections, and has none begin.
-func (s *Server) end() {
+// close ends all connections, and has none begin.
+func (s *Server) close() {
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()
@@ -158,19 +169,21 @@ func (s *Server) end() {
 func (s *Server) Drop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	clear(s.refused)
 	for c := range s.open {
 		c.conn.Close()
 	}
 }
 
 // Hold has nobody be served until back is called: for when this process becomes another program,
-// or can't. Commits that have begun are made, and answered, before it returns.
+// or can't. Commits that have begun are made, and answered, before it returns; those that wait
+// are told that the agent is away.
 func (s *Server) Hold() (back func()) {
-	s.commits.Lock()
 	s.mu.Lock()
 	held := s.closed
 	s.closed = true
 	s.mu.Unlock()
+	s.commits.Lock()
 	s.Drop()
 	return func() {
 		s.mu.Lock()
@@ -180,6 +193,13 @@ func (s *Server) Hold() (back func()) {
 	}
 }
 
+// away says whether nobody is served.
+func (s *Server) away() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closed
+}
+
 // refuse says why somebody isn't served. Whoever doesn't listen isn't waited for.
 func (s *Server) refuse(conn *net.UnixConn, err error) {
 	_ = conn.SetWriteDeadline(time.Now().Add(time.Second))
@@ -187,11 +207,33 @@ func (s *Server) refuse(conn *net.UnixConn, err error) {
 	conn.Close()
 }
 
+// unknown tells the log, once, of somebody who may do nothing.
+func (c *served) unknown(err error) {
+	c.mu.Lock()
+	told := c.refused[c.who.UID]
+	c.refused[c.who.UID] = true
+	c.mu.Unlock()
+	if !told {
+		c.Log.Info("somebody may not use the store", "uid", c.who.UID, "process", c.who.PID, "why", err.Error())
+	}
+}
+
 // serve answers what one connection asks.
 func (s *Server) serve(ctx context.Context, c *served) {
 	var err error
-	if c.caller, err = s.Who(ctx, c.who); err != nil {
-		s.Log.Info("somebody may not use the store", "uid", c.who.UID, "process", c.who.PID, "why", err.Error())
+	if _, failed := s.Store.View(ctx, func(r store.Reader) error {
+		c.caller, err = s.Who(r, c.who)
+		return nil
+	}); failed != nil {
+		err = failed
+	}
+	if ctx.Err() != nil {
+		err = errors.Trace(errAway)
+	}
+	if err != nil {
+		if errors.Is(err, errors.Unauthorized) {
+			c.unknown(err)
+		}
 		s.refuse(c.conn, err)
 		return
 	}
@@ -203,24 +245,40 @@ func (s *Server) serve(ctx context.Context, c *served) {
 	}
 	for err == nil {
 		var q question
-		if q, err = c.next(); err == nil {
+		var done func()
+		if q, done, err = c.next(ctx); err == nil {
 			err = c.answer(ctx, q)
+			done()
 		}
 	}
 }
 
-// next is the next question. The log is told of what nobody sends by chance.
-func (c *served) next() (q question, err error) {
-	err = c.wire.receive(&q)
+// next is the next question; done has to be called once it is answered. The log is told of what
+// nobody sends by chance.
+func (c *served) next(ctx context.Context) (q question, done func(), err error) {
+	done = func() {}
+	n, err := c.wire.size()
+	if err == nil && n > maxQuestion { // a few of those at a time are all that there is room for
+		done, err = c.limits.large.enter(ctx)
+	}
+	if err == nil {
+		if err = c.wire.body(n, &q); err != nil {
+			done()
+		}
+	}
 	if errors.Is(err, errors.NotValid) {
 		c.Log.Warn("the connection of somebody who uses the store was ended", "user", c.caller.Name, "err", err)
 	}
-	return q, err
+	return q, done, err
 }
 
 // send sends something to who reads it in time.
 func (c *served) send(v any) error {
-	if err := c.conn.SetWriteDeadline(time.Now().Add(writeTime)); err != nil {
+	end := time.Now().Add(writeTime)
+	if !c.end.IsZero() && c.end.Before(end) {
+		end = c.end
+	}
+	if err := c.conn.SetWriteDeadline(end); err != nil {
 		return errors.Trace(err)
 	}
 	return c.wire.send(v)
@@ -234,10 +292,13 @@ func (c *served) reply(a answer, err error) error {
 	return c.send(a)
 }
 
-// refused is the error of what the caller may not do.
-func (c *served) refused() error {
-	return errors.NewUnauthorized(nil, fmt.Sprintf("the agent that has the store doesn't let %s do that", c.caller.Name))
+// refuses is the error of what a caller may not do.
+func (c Caller) refuses() error {
+	return errors.NewUnauthorized(nil, fmt.Sprintf("the agent that has the store doesn't let %s do that", c.Name))
 }
+
+// Refused is the error of what the caller may not do, as Agents say it.
+func (c Caller) Refused() error { return c.refuses() }
 
 // answer answers a question. The error is that of a connection that is over.
 func (c *served) answer(ctx context.Context, q question) error {
@@ -250,9 +311,11 @@ func (c *served) answer(ctx context.Context, q question) error {
 		return c.reply(c.lease(ctx, q))
 	case askKeys:
 		return c.reply(c.keys())
+	case askAgent, askSettled:
+		return c.reply(c.agents(ctx, q))
 	case askCompact:
 		if !c.caller.MayRead(store.Below("")) || !c.caller.MayWrite("") {
-			return c.reply(answer{}, c.refused())
+			return c.reply(answer{}, c.caller.refuses())
 		}
 		return c.reply(answer{}, c.Store.Compact(ctx, q.Rev))
 	}
@@ -262,8 +325,28 @@ func (c *served) answer(ctx context.Context, q question) error {
 // keys answers with the keys for secrets.
 func (c *served) keys() (answer, error) {
 	if !c.caller.Trusted || c.Keys == nil {
-		return answer{}, c.refused()
+		return answer{}, c.caller.refuses()
 	}
 	text, err := c.Keys()
 	return answer{Keys: text}, err
+}
+
+// agents asks agents. As long as that lasts the connection waits, but nobody's view.
+func (c *served) agents(ctx context.Context, q question) (a answer, err error) {
+	if c.Agents == nil {
+		return a, errors.NotSupportedf("asking agents")
+	}
+	leave, err := c.user.asks.enter(ctx)
+	if err != nil {
+		return a, errors.Trace(err)
+	}
+	defer leave()
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	if q.Ask == askSettled {
+		a.Rev, err = c.Agents.AskSettled(ctx, c.caller, q.Model)
+		return a, err
+	}
+	a.Body, err = c.Agents.Ask(ctx, c.caller, q.Model, q.Key, q.Body)
+	return a, err
 }

@@ -2,6 +2,7 @@ package served
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"io/fs"
@@ -37,7 +38,7 @@ const (
 func Path(name string) (string, error) {
 	path, ok := strings.CutPrefix(name, Scheme)
 	if !ok || !filepath.IsAbs(path) {
-		return "", errors.NewNotValid(nil, fmt.Sprintf("%q is not a store that an agent serves: name one like %s/run/unitd/store.socket", name, Scheme))
+		return "", errors.NewNotValid(nil, fmt.Sprintf("%q is not a store that an agent serves: name one like %s/run/unitd-agent/store.socket", name, Scheme))
 	}
 	return filepath.Clean(path), nil
 }
@@ -117,7 +118,7 @@ func (s *Store) dial(ctx context.Context, patience time.Duration) (*conn, error)
 
 // absent says whether it is the error of an agent that isn't there, or goes away.
 func absent(err error) bool {
-	for _, e := range []error{fs.ErrNotExist, syscall.ECONNREFUSED, syscall.ECONNRESET, syscall.EPIPE, io.EOF, io.ErrUnexpectedEOF, errAway} {
+	for _, e := range []error{fs.ErrNotExist, syscall.EAGAIN, syscall.ECONNREFUSED, syscall.ECONNRESET, syscall.EPIPE, io.EOF, io.ErrUnexpectedEOF, errAway} {
 		if errors.Is(err, e) {
 			return true
 		}
@@ -136,9 +137,15 @@ func (s *Store) knock(ctx context.Context) (*conn, error) {
 	}
 	c := &conn{UnixConn: raw.(*net.UnixConn), wire: newWire(raw, maxAnswer)}
 	var said hello
-	unhook := c.until(ctx)
+	waiting, stop := context.WithTimeout(ctx, patience)
+	unhook := c.until(waiting)
 	err = c.wire.receive(&said)
 	unhook()
+	late := errors.Is(waiting.Err(), context.DeadlineExceeded) && ctx.Err() == nil
+	stop()
+	if late {
+		err = errors.NewTimeout(nil, fmt.Sprintf("the agent at %s doesn't answer", s.path))
+	}
 	if err == nil {
 		err = s.understood(said)
 	}
@@ -355,4 +362,18 @@ func (s *Store) Compact(ctx context.Context, rev int64) error {
 func (s *Store) Keys(ctx context.Context) (string, error) {
 	a, err := s.simple(ctx, question{Ask: askKeys})
 	return a.Keys, errors.Annotate(err, "cannot get the keys for secrets")
+}
+
+// AskAgent has the server ask the agent of a machine in a model, by its UUID. Errors:
+// Unauthorized.
+func (s *Store) AskAgent(ctx context.Context, model, machine string, body json.RawMessage) (json.RawMessage, error) {
+	a, err := s.simple(ctx, question{Ask: askAgent, Model: model, Key: machine, Body: body})
+	return a.Body, errors.Trace(err)
+}
+
+// AskSettled has the server ask all agents of a model, by its UUID, to say anew when all is
+// settled, and is the revision that this has. Errors: Unauthorized.
+func (s *Store) AskSettled(ctx context.Context, model string) (rev int64, err error) {
+	a, err := s.simple(ctx, question{Ask: askSettled, Model: model})
+	return a.Rev, errors.Trace(err)
 }

@@ -2,6 +2,7 @@ package served
 
 import (
 	"context"
+	"encoding/json"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -114,12 +115,19 @@ func (v *viewing) commit(w commit) (answer, error) {
 	if v.c == nil {
 		return answer{}, errors.Trace(v.err)
 	}
-	if err := v.c.wire.send(question{Ask: askCommit, Write: &w}); absent(err) && v.ctx.Err() == nil {
+	q := question{Ask: askCommit, Write: &w}
+	if b, err := json.Marshal(q); err != nil || len(b) > maxCommit {
+		return answer{}, errors.Annotate(store.ErrTooLarge, "it has read and written too much")
+	}
+	if err := v.c.wire.send(q); absent(err) && v.ctx.Err() == nil {
 		return answer{Lost: true}, nil // nobody has it whole, so it can be tried again
 	} else if err != nil {
 		return answer{}, v.heard(err)
 	}
 	a, err := v.c.hear()
+	if errors.Is(err, errAway) {
+		return answer{Lost: true}, nil
+	}
 	err = v.heard(err)
 	if v.c == nil {
 		err = errors.Annotate(err, "it isn't known whether it was written")

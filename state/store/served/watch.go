@@ -11,27 +11,34 @@ import (
 // watch tells of changes until the connection ends. First it says from which revision on.
 func (c *served) watch(ctx context.Context, of []store.Keys, from int64) error {
 	if !c.caller.MayRead(of...) {
-		return c.reply(answer{}, c.refused())
+		return c.reply(answer{}, c.caller.refuses())
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	if from == 0 {
-		// What comes between these two is told too often, never too rarely.
-		rev, err := c.Store.View(ctx, func(store.Reader) error { return nil })
-		if err != nil {
-			return c.reply(answer{}, err)
-		}
+	// What comes between these two is told too often, never too rarely.
+	rev, err := c.Store.View(ctx, func(store.Reader) error { return nil })
+	if err != nil {
+		return c.reply(answer{}, err)
+	}
+	// A revision that is to come is one of a store from before it was restored from a copy.
+	ahead := from > rev
+	if from == 0 || ahead {
 		from = rev
 	}
 	batches, err := c.Store.Watch(ctx, of, from)
 	if err := c.reply(answer{Rev: from}, err); err != nil || batches == nil {
 		return errors.Trace(err)
 	}
+	if ahead {
+		if err := c.send(answer{Batch: &store.Batch{Rev: rev, Resync: true}}); err != nil {
+			return errors.Trace(err)
+		}
+	}
 	gone := make(chan struct{})
 	go func() { // nothing comes on this connection any more but its end
 		defer close(gone)
 		defer stop()
-		_, _ = c.next()
+		_, _ = c.wire.size()
 	}()
 	defer func() {
 		c.conn.Close()

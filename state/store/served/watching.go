@@ -10,7 +10,10 @@ import (
 )
 
 // rewatch is the pause before a watch that was ended is begun anew.
-const rewatch = 200 * time.Millisecond
+const (
+	rewatch = 200 * time.Millisecond
+	seldom  = 5 * time.Second // where that was in vain
+)
 
 // watching is one caller's watch.
 type watching struct {
@@ -36,15 +39,17 @@ func (s *Store) Watch(caller context.Context, of []store.Keys, from int64) (<-ch
 	go func() {
 		defer leave()
 		defer close(out)
-		for {
+		for pause := rewatch; ; {
 			w.follow(ctx)
 			select {
 			case <-ctx.Done():
 				return
-			case <-time.After(rewatch):
+			case <-time.After(pause):
 			}
-			if err := w.resume(ctx); err != nil && ctx.Err() == nil {
+			err := w.resume(ctx)
+			if pause = rewatch; err != nil && ctx.Err() == nil {
 				s.log.Warn("cannot watch the store", "err", err)
+				pause = seldom
 			}
 		}
 	}()

@@ -19,14 +19,18 @@ const (
 	// maxQuestion is how long a frame may be, and maxCommit that of those who are trusted: what
 	// a transaction may write, in base64, and what it has read.
 	maxQuestion = 256 << 10
-	maxCommit   = 8 << 20
+	maxCommit   = 4 << 20
 	// maxAnswer is how long a frame of the server's may be, as where a watch has much to catch up
 	// with, and pieceBytes how many bytes of
 	// values it puts into one before it begins the next: the last value comes on top.
 	maxAnswer  = 256 << 20
 	pieceBytes = 2 << 20
-	// pieceKeys is how many keys are read at once.
-	pieceKeys = 1000
+	// firstKeys is how many keys are read at first, and pieceKeys at most: as many as fit into
+	// a piece, by what those before have taken.
+	firstKeys = 16
+	pieceKeys = 2000
+	// maxReads is how much a transaction may have read that is to be committed.
+	maxReads = 20_000
 )
 
 // hello is what the server says first. An error says why it says nothing else.
@@ -49,6 +53,8 @@ const (
 	askRevoke  = "revoke"
 	askCompact = "compact"
 	askKeys    = "keys"
+	askAgent   = "agent"
+	askSettled = "settled"
 )
 
 // question is what a client asks.
@@ -61,6 +67,9 @@ type question struct {
 	Rev   int64         `json:"rev,omitempty"`
 	TTL   time.Duration `json:"ttl,omitempty"`
 	Lease store.LeaseID `json:"lease,omitempty"`
+	// Of askAgent and askSettled; Key is the machine.
+	Model string          `json:"model,omitempty"`
+	Body  json.RawMessage `json:"body,omitempty"`
 }
 
 // commit is a transaction that is to be made: Got are the keys that it has read, with their
@@ -80,15 +89,16 @@ type listed struct {
 
 // answer is what the server replies.
 type answer struct {
-	Problem *fault        `json:"error,omitempty"`
-	Rev     int64         `json:"rev,omitempty"`
-	KVs     []store.KV    `json:"kvs,omitempty"`
-	More    bool          `json:"more,omitempty"` // another piece follows
-	Last    bool          `json:"last,omitempty"` // of the page: there are no keys after it
-	Lost    bool          `json:"lost,omitempty"` // what was read has changed: nothing was written
-	Lease   store.LeaseID `json:"lease,omitempty"`
-	Keys    string        `json:"keys,omitempty"` // for secrets
-	Batch   *store.Batch  `json:"batch,omitempty"`
+	Problem *fault          `json:"error,omitempty"`
+	Rev     int64           `json:"rev,omitempty"`
+	KVs     []store.KV      `json:"kvs,omitempty"`
+	More    bool            `json:"more,omitempty"` // another piece follows
+	Last    bool            `json:"last,omitempty"` // of the page: there are no keys after it
+	Lost    bool            `json:"lost,omitempty"` // what was read has changed: nothing was written
+	Lease   store.LeaseID   `json:"lease,omitempty"`
+	Keys    string          `json:"keys,omitempty"` // for secrets
+	Body    json.RawMessage `json:"body,omitempty"` // what an agent has answered
+	Batch   *store.Batch    `json:"batch,omitempty"`
 }
 
 // wire is one end of a connection.
@@ -113,20 +123,25 @@ func (w *wire) send(v any) error {
 	return errors.Trace(err)
 }
 
-// receive reads a frame. The error is io.EOF where the other end has closed the connection
-// between two frames, and NotValid for one that can't be.
-func (w *wire) receive(v any) error {
+// size reads how long the next frame is. The error is io.EOF where the other end has closed the
+// connection between two frames, and NotValid for one that is too long.
+func (w *wire) size() (int64, error) {
 	var size [4]byte
 	if _, err := io.ReadFull(w.in, size[:]); err != nil {
-		return err
+		return 0, err
 	}
-	n := binary.BigEndian.Uint32(size[:])
-	if int64(n) > int64(w.most) {
-		return errors.NotValidf("frame of %d bytes where at most %d may come", n, w.most)
+	n := int64(binary.BigEndian.Uint32(size[:]))
+	if n > int64(w.most) {
+		return 0, errors.NotValidf("frame of %d bytes where at most %d may come", n, w.most)
 	}
+	return n, nil
+}
+
+// body reads the rest of a frame of n bytes. The error is NotValid for what can't be.
+func (w *wire) body(n int64, v any) error {
 	// No room is made for what may never come.
-	b, err := io.ReadAll(io.LimitReader(w.in, int64(n)))
-	if err == nil && len(b) < int(n) {
+	b, err := io.ReadAll(io.LimitReader(w.in, n))
+	if err == nil && int64(len(b)) < n {
 		err = io.ErrUnexpectedEOF
 	}
 	if err != nil {
@@ -136,4 +151,13 @@ func (w *wire) receive(v any) error {
 		return errors.NewNotValid(err, "what came over the connection can't be read")
 	}
 	return nil
+}
+
+// receive reads a frame, with errors as size and body have them.
+func (w *wire) receive(v any) error {
+	n, err := w.size()
+	if err != nil {
+		return err
+	}
+	return w.body(n, v)
 }
