@@ -86,7 +86,13 @@ func (h *Host) serveStore(path string, controller *state.Controller, log *slog.L
 		Store: controller.Store(), Format: storeFormat, Log: log,
 		Who:    func(r store.Reader, who peer.Who) (served.Caller, error) { return caller(r, controller, who) },
 		Agents: askedAgents{controller},
-		Keys:   func() (string, error) { return keysToGive(h.keys) },
+		Check: func(r store.Reader, c served.Caller, key string, value []byte) error {
+			if c.MayWrite("") {
+				return nil // also to make models
+			}
+			return controller.CheckEntry(r, key, value)
+		},
+		Keys: func() (string, error) { return keysToGive(h.keys) },
 	}
 	ctx, stop := context.WithCancel(h.ctx)
 	told, err := controller.WatchStoreUsers(ctx)
@@ -98,7 +104,7 @@ func (h *Host) serveStore(path string, controller *state.Controller, log *slog.L
 	var over sync.WaitGroup
 	over.Go(func() {
 		for range told {
-			s.Drop() // who connects again has the rights that are new
+			s.Changed(ctx)
 		}
 	})
 	over.Go(func() { _ = s.Serve(ctx, l.Listener.(*net.UnixListener)) })

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"github.com/juju/errors"
 
@@ -149,6 +150,30 @@ func (c *Controller) StoreRights(r store.Reader, names []string) (rights store.R
 		rights, trusted = append(rights, c.open(of).Rights(u.Role)...), trusted || u.Role.writes()
 	}
 	return rights, trusted, nil
+}
+
+// CheckEntry is NotValid for a value that nobody with a role in one model may write at a key: what
+// a model's entry says is believed by all, so it stays that of the same model. value is as the store
+// has it.
+func (c *Controller) CheckEntry(r store.Reader, key string, value []byte) error {
+	name, ok := strings.CutPrefix(key, modelsPrefix)
+	if !ok {
+		return nil
+	}
+	was, err := readInfo(checkedReader{r}, ModelInfo{Name: name, UUID: infoOf(key, value).UUID, controller: c.name})
+	if err != nil || was.Name != name || infoOf(key, value).Name != name {
+		return errors.NewNotValid(err, "the entry of model "+name+" can't be made that of another one")
+	}
+	return nil
+}
+
+// infoOf is what an entry says; zero: it can't be read.
+func infoOf(key string, value []byte) (info ModelInfo) {
+	plain, ok := withoutSum(key, value)
+	if !ok || json.Unmarshal(plain, &info) != nil {
+		return ModelInfo{}
+	}
+	return info
 }
 
 // WatchStoreUsers tells when somebody gets or loses a role, and when models come and go.

@@ -153,6 +153,24 @@ func TestNobodyGetsRightsByWhatHeWrites(t *testing.T) {
 			t.Errorf("with %s she has %v, %v", entry, rights, err)
 		}
 	}
+	for entry, may := range map[string]bool{
+		`{"name":"two","uuid":"2","type":"caas"}`: true, `{"name":"two","uuid":"3"}`: false, `{"name":"shop","uuid":"2"}`: false, "rubbish": false, `{}`: false,
+	} {
+		if _, err := w.store.Update(ctx, func(tx store.Tx) error {
+			if err := tx.Put("models/two", []byte(`{"name":"two","uuid":"2"}`)); err != nil {
+				return err
+			}
+			if err := c.CheckEntry(tx, "models/two", []byte(entry)); (err == nil) != may || err != nil && !errors.Is(err, errors.NotValid) {
+				t.Errorf("the entry %s: %v", entry, err)
+			}
+			if err := c.CheckEntry(tx, "models/none", []byte(entry)); !errors.Is(err, errors.NotValid) {
+				t.Errorf("the entry %s of no model: %v", entry, err)
+			}
+			return tx.Delete("models/two")
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if rights, trusted, err := rightsOf(t, c, "eve"); err != nil || rights.Writes() || trusted {
 		t.Errorf("one with an unknown role has %v, %v, %v", rights, trusted, err)
 	}

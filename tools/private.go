@@ -2,6 +2,7 @@ package tools
 
 import (
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -79,9 +80,12 @@ func ListenPublic(path string) (*Private, error) {
 			break
 		}
 	}
-	if c, err := net.DialTimeout("unix", path, time.Second); err == nil {
+	c, err := net.DialTimeout("unix", path, time.Second)
+	if err == nil {
 		c.Close()
-		return nil, errors.NewAlreadyExists(nil, "somebody listens at "+path)
+	}
+	if !errors.Is(err, syscall.ECONNREFUSED) && !errors.Is(err, fs.ErrNotExist) {
+		return nil, errors.NewAlreadyExists(nil, "somebody listens at "+path+", or something else is there")
 	}
 	s, err := openSocket(path, false, 0o666)
 	if err != nil {

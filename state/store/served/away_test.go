@@ -3,11 +3,15 @@ package served_test
 import (
 	"context"
 	"encoding/binary"
+	"fmt"
 	"io"
 	"net"
 	"strings"
+	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/juju/errors"
 
@@ -250,4 +254,80 @@ func TestNobodyHasMoreConnectionsThanOthersNeed(t *testing.T) {
 	if refused != 6 {
 		t.Errorf("refused were %d, want 6", refused)
 	}
+}
+
+// TestAStoreThatIsBehindIsLookedAtAnew: one that was restored from a copy hasn't what a watch was
+// told of.
+func TestAStoreThatIsBehindIsLookedAtAnew(t *testing.T) {
+	t.Parallel()
+	s := serve(t, inMemory(t), store.Everything()).open()
+	told, err := s.Watch(t.Context(), []store.Keys{store.Below("")}, 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b := <-told; !b.Resync || b.Rev >= 1000 {
+		t.Errorf("told %v", b)
+	}
+	if _, err := s.Update(t.Context(), put("a")); err != nil {
+		t.Fatal(err)
+	}
+	if b := <-told; len(b.Events) != 1 || b.Events[0].Key != "a" {
+		t.Errorf("then told %v", b)
+	}
+}
+
+// TestALargeCommitComesAfterItsView, and others of its size wait for each other alone.
+func TestALargeCommitComesAfterItsView(t *testing.T) {
+	t.Parallel()
+	d := serve(t, inFile(t), store.Everything())
+	var all sync.WaitGroup
+	for n := range 12 {
+		s := d.open()
+		all.Go(func() {
+			if _, err := s.Update(t.Context(), func(tx store.Tx) error {
+				return tx.Put(fmt.Sprint("large/", n), make([]byte, store.MaxValue))
+			}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	c, err := net.Dial("unix", d.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := c.Write(binary.BigEndian.AppendUint32(nil, 300<<10)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadAll(c); err != nil && !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("a large frame without a view: %v", err)
+	}
+}
+
+// TestHoldTellsOthersToWait, and what they want is done afterwards.
+func TestHoldTellsOthersToWait(t *testing.T) {
+	t.Parallel()
+	d := serve(t, inMemory(t), store.Everything())
+	s := d.open()
+	back := d.server.Hold()
+	done := make(chan error)
+	go func() {
+		_, err := s.Update(t.Context(), put("a"))
+		done <- err
+	}()
+	if _, err := s.View(canceled(t), func(store.Reader) error { return nil }); err == nil {
+		t.Error("it is served")
+	}
+	back()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+// canceled is a context that ends soon.
+func canceled(t *testing.T) context.Context {
+	ctx, stop := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	t.Cleanup(stop)
+	return ctx
 }

@@ -23,11 +23,13 @@ func (c *served) makeCommit(ctx context.Context, w commit) error {
 		return errors.Trace(err)
 	}
 	defer leave()
-	c.commits.RLock() // until it is answered: else nobody knows what has become of it
-	defer c.commits.RUnlock()
-	if c.away() {
+	defer func() { c.end = time.Time{} }()
+	// Held until it is answered: else nobody knows what has become of it.
+	if !c.commits.TryRLock() {
+		c.end = time.Now().Add(answerTime)
 		return c.reply(answer{}, errors.Trace(errAway))
 	}
+	defer c.commits.RUnlock()
 	a, err := c.commit(ctx, w)
 	c.end = time.Now().Add(answerTime)
 	return c.reply(a, err)
@@ -64,7 +66,13 @@ func (c *served) commit(ctx context.Context, w commit) (answer, error) {
 			return errors.Trace(err)
 		}
 		for _, key := range slices.Sorted(maps.Keys(w.Writes)) {
-			if err := write(tx, key, w.Writes[key]); err != nil {
+			of := w.Writes[key]
+			if c.Check != nil && !of.Deleted {
+				if err := c.Check(tx, now, key, of.Value); err != nil {
+					return errors.Trace(err)
+				}
+			}
+			if err := write(tx, key, of); err != nil {
 				return errors.Trace(err)
 			}
 		}
@@ -160,18 +168,48 @@ func write(tx store.Tx, key string, w staged.Write) error {
 // everything ends them before their time.
 type leases struct {
 	mu sync.Mutex
-	of map[store.LeaseID]int
+	of map[store.LeaseID]leased
 }
 
-// note notes a new one. Those of a user who has more than he can need are forgotten, which
-// is no worse than after a restart.
-func (l *leases) note(id store.LeaseID, uid int) {
+// leased is a lease of somebody, until some time if nobody keeps it.
+type leased struct {
+	uid   int
+	ttl   time.Duration
+	until time.Time
+}
+
+// room says whether somebody may have one more.
+func (l *leases) room(uid int) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.of == nil || len(l.of) >= maxLeases {
-		l.of = map[store.LeaseID]int{}
+	now, n := time.Now(), 0
+	for id, lease := range l.of {
+		if now.After(lease.until) {
+			delete(l.of, id)
+		} else if lease.uid == uid {
+			n++
+		}
 	}
-	l.of[id] = uid
+	return n < maxLeases
+}
+
+func (l *leases) note(id store.LeaseID, uid int, ttl time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.of == nil {
+		l.of = map[store.LeaseID]leased{}
+	}
+	// Not less than engines give, which may round it up.
+	l.of[id] = leased{uid, ttl, time.Now().Add(ttl + time.Minute)}
+}
+
+func (l *leases) kept(id store.LeaseID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if lease, ok := l.of[id]; ok {
+		lease.until = time.Now().Add(lease.ttl + time.Minute)
+		l.of[id] = lease
+	}
 }
 
 func (l *leases) forget(id store.LeaseID) {
@@ -184,8 +222,8 @@ func (l *leases) forget(id store.LeaseID) {
 func (l *leases) owner(id store.LeaseID) (uid int, known bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	uid, known = l.of[id]
-	return uid, known
+	lease, known := l.of[id]
+	return lease.uid, known
 }
 
 // mayLease says whether the caller may do what is asked about a lease.
@@ -212,16 +250,21 @@ func (c *served) lease(ctx context.Context, q question) (answer, error) {
 	case askGrant:
 		if !c.caller.MayWrite("") {
 			q.TTL = min(q.TTL, leaseTime)
+			if !c.leases.room(c.who.UID) {
+				return answer{}, errors.QuotaLimitExceededf("more than %d leases", maxLeases)
+			}
 		}
 		id, err := c.Store.Grant(ctx, q.TTL)
 		if err == nil {
-			c.leases.note(id, c.who.UID)
+			c.leases.note(id, c.who.UID, q.TTL)
 		}
 		return answer{Lease: id}, err
 	case askKeep:
 		err := c.Store.KeepAlive(ctx, q.Lease)
 		if errors.Is(err, errors.NotFound) {
 			c.leases.forget(q.Lease)
+		} else if err == nil {
+			c.leases.kept(q.Lease)
 		}
 		return answer{}, err
 	}

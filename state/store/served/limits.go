@@ -20,7 +20,7 @@ const (
 	// allLarge is how many frames of more than maxQuestion there are in memory at a time.
 	allLarge = 4
 	// mostAsks is how many questions of a user are on their way to agents at a time.
-	mostAsks = 8
+	mostAsks = 4
 
 	// viewTime is how long a view may take: the store keeps for it what is overwritten
 	// meanwhile.
@@ -28,13 +28,15 @@ const (
 	// writeTime is how long somebody may take to read what was sent to him, and commitTime how
 	// long a commit may hold the store, once it is its turn.
 	writeTime  = time.Minute
-	commitTime = 2 * time.Second
+	commitTime = 500 * time.Millisecond
+	// frameTime is how long a large frame may take to arrive.
+	frameTime = 10 * time.Second
 	// askTime is how long an agent may take to answer.
 	askTime = time.Minute
 	// leaseTime is how long leases may live of those who may not do everything, and maxLeases
-	// how many of each user's are known.
+	// how many each of them may have.
 	leaseTime = time.Hour
-	maxLeases = 10_000
+	maxLeases = 1000
 )
 
 // gate lets so many in at a time.
@@ -55,13 +57,15 @@ type limits struct{ views, large gate }
 
 func newLimits() limits { return limits{make(gate, allViews), make(gate, allLarge)} }
 
-// user is somebody who has connections. One commit of his is made at a time, so that others
-// have their turn.
+// user is somebody who has connections. One commit of his is made at a time, and one watch begun,
+// so that others have their turn.
 type user struct {
-	conns                int
-	views, commits, asks gate
+	conns                         int
+	views, commits, watches, asks gate
 }
 
-func newUser() *user { return &user{0, make(gate, mostViews), make(gate, 1), make(gate, mostAsks)} }
+func newUser() *user {
+	return &user{0, make(gate, mostViews), make(gate, 1), make(gate, 1), make(gate, mostAsks)}
+}
 
 func (s *Server) most() int { return cmp.Or(s.Most, most) }

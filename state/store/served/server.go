@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
+	"reflect"
+	"slices"
 	"sync"
 	"time"
 
@@ -49,6 +52,9 @@ type Server struct {
 	Keys func() (string, error)
 	// Log gets who was refused, and why; nil: nobody does.
 	Log *slog.Logger
+	// Check is the error of a value that a caller may not write at a key, though he may write
+	// the key; nil: there is none.
+	Check func(r store.Reader, c Caller, key string, value []byte) error
 	// Most is how many connections a user may have at a time; 0: 128. A watch takes one.
 	Most int
 
@@ -72,7 +78,9 @@ type served struct {
 	caller Caller
 	conn   *net.UnixConn
 	wire   *wire
-	end    time.Time // of the view that is open; zero: none is
+	end    time.Time // until when an answer has to be read, if that is soon; zero: it isn't
+	ctx    context.Context
+	cancel func() // ends what the connection waits for
 }
 
 // Serve serves all who connect until the listener is closed. It returns once nobody is served
@@ -108,7 +116,7 @@ func (s *Server) Serve(ctx context.Context, l *net.UnixListener) error {
 		} else {
 			go func() {
 				defer s.leave(c)
-				s.serve(ctx, c)
+				s.serve(c.ctx, c)
 			}()
 		}
 	}
@@ -139,6 +147,7 @@ func (s *Server) enter(ctx context.Context, conn *net.UnixConn) (*served, error)
 		return nil, errors.New("the agent serves the store to too many already: try again later")
 	}
 	c := &served{Server: s, who: who, user: u, conn: conn, wire: newWire(conn, maxQuestion)}
+	c.ctx, c.cancel = context.WithCancel(ctx)
 	u.conns++
 	s.users[who.UID], s.open[c] = u, true
 	s.done.Add(1)
@@ -146,7 +155,7 @@ func (s *Server) enter(ctx context.Context, conn *net.UnixConn) (*served, error)
 }
 
 func (s *Server) leave(c *served) {
-	c.conn.Close()
+	c.drop()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.open, c)
@@ -164,15 +173,47 @@ func (s *Server) close() {
 	s.Drop()
 }
 
-// Drop ends the connections that there are. It is for when somebody's rights have changed: who
-// connects again has the new ones.
+// drop ends the connection.
+func (c *served) drop() {
+	c.cancel()
+	c.conn.Close()
+}
+
+// Drop ends the connections that there are.
 func (s *Server) Drop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	clear(s.refused)
 	for c := range s.open {
-		c.conn.Close()
+		c.drop()
 	}
+}
+
+// Changed ends the connections of those whose rights have changed: who connects again has the new
+// ones.
+func (s *Server) Changed(ctx context.Context) {
+	s.mu.Lock()
+	clear(s.refused)
+	open := slices.Collect(maps.Keys(s.open))
+	s.mu.Unlock()
+	_, err := s.Store.View(ctx, func(r store.Reader) error {
+		for _, c := range open {
+			if now, err := s.Who(r, c.who); err != nil || !reflect.DeepEqual(now, c.rights()) {
+				c.drop()
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		s.Drop()
+	}
+}
+
+// rights are those that the connection has been given.
+func (c *served) rights() Caller {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.caller
 }
 
 // Hold has nobody be served until back is called: for when this process becomes another program,
@@ -191,13 +232,6 @@ func (s *Server) Hold() (back func()) {
 		s.mu.Unlock()
 		s.commits.Unlock()
 	}
-}
-
-// away says whether nobody is served.
-func (s *Server) away() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.closed
 }
 
 // refuse says why somebody isn't served. Whoever doesn't listen isn't waited for.
@@ -220,13 +254,17 @@ func (c *served) unknown(err error) {
 
 // serve answers what one connection asks.
 func (s *Server) serve(ctx context.Context, c *served) {
+	var caller Caller
 	var err error
 	if _, failed := s.Store.View(ctx, func(r store.Reader) error {
-		c.caller, err = s.Who(r, c.who)
+		caller, err = s.Who(r, c.who)
 		return nil
 	}); failed != nil {
 		err = failed
 	}
+	s.mu.Lock()
+	c.caller = caller
+	s.mu.Unlock()
 	if ctx.Err() != nil {
 		err = errors.Trace(errAway)
 	}
@@ -237,39 +275,26 @@ func (s *Server) serve(ctx context.Context, c *served) {
 		s.refuse(c.conn, err)
 		return
 	}
-	if c.caller.Trusted {
-		c.wire.most = maxCommit
-	}
 	if c.send(hello{Protocol: protocol, Format: s.Format}) != nil {
 		return
 	}
 	for err == nil {
 		var q question
-		var done func()
-		if q, done, err = c.next(ctx); err == nil {
+		if q, err = c.next(); err == nil {
 			err = c.answer(ctx, q)
-			done()
 		}
 	}
 }
 
-// next is the next question; done has to be called once it is answered. The log is told of what
-// nobody sends by chance.
-func (c *served) next(ctx context.Context) (q question, done func(), err error) {
-	done = func() {}
-	n, err := c.wire.size()
-	if err == nil && n > maxQuestion { // a few of those at a time are all that there is room for
-		done, err = c.limits.large.enter(ctx)
-	}
-	if err == nil {
-		if err = c.wire.body(n, &q); err != nil {
-			done()
-		}
-	}
+// next is the next question.
+func (c *served) next() (q question, err error) { return q, c.malformed(c.wire.receive(&q)) }
+
+// malformed tells the log of what nobody sends by chance.
+func (c *served) malformed(err error) error {
 	if errors.Is(err, errors.NotValid) {
 		c.Log.Warn("the connection of somebody who uses the store was ended", "user", c.caller.Name, "err", err)
 	}
-	return q, done, err
+	return err
 }
 
 // send sends something to who reads it in time.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -30,19 +31,16 @@ func (c *served) view(ctx context.Context) error {
 	if err := c.conn.SetReadDeadline(c.end); err != nil {
 		return errors.Trace(err)
 	}
-	v := &view{served: c, done: func() {}}
+	v := &view{served: c}
 	rev, err := c.Store.View(viewing, func(r store.Reader) error {
-		v.serve(ctx, r)
+		v.serve(r)
 		return nil
 	})
 	over()
-	defer v.done()
-	if err != nil && !v.begun {
-		return c.reply(answer{}, err)
-	}
-	if errors.Is(v.over, os.ErrDeadlineExceeded) {
-		c.end = time.Time{}
-		_ = c.reply(answer{}, errors.NewTimeout(nil, fmt.Sprintf("a view of the store may take %s", viewTime)))
+	c.end = time.Time{}
+	late := errors.Is(v.over, os.ErrDeadlineExceeded)
+	if late {
+		v.over = nil
 	}
 	if v.over == nil {
 		v.over = c.conn.SetReadDeadline(time.Time{})
@@ -50,6 +48,13 @@ func (c *served) view(ctx context.Context) error {
 	switch {
 	case v.over != nil:
 		return errors.Trace(v.over)
+	case err != nil && !v.begun:
+		return c.reply(answer{}, err)
+	case late:
+		_ = c.reply(answer{}, errors.NewTimeout(nil, fmt.Sprintf("a view of the store may take %s", viewTime)))
+		return errors.Trace(os.ErrDeadlineExceeded)
+	case v.large > 0:
+		return c.largeCommit(ctx, v.large)
 	case v.last.Ask == askEnd:
 		return c.reply(answer{Rev: rev}, err)
 	case v.last.Ask == askCommit && v.last.Write != nil:
@@ -79,18 +84,17 @@ func (c *served) viewGates(ctx context.Context) (over func(), err error) {
 type view struct {
 	*served
 	begun bool
-	last  question // the one that has ended it, which done says is answered
-	done  func()
-	over  error // that of a connection that is over
+	last  question // the one that has ended it
+	large int64    // how long the frame is that has ended it, of somebody who may send such; 0: it isn't large
+	over  error    // that of a connection that is over
 }
 
 // serve answers what is asked about the view.
-func (v *view) serve(ctx context.Context, r store.Reader) {
+func (v *view) serve(r store.Reader) {
 	v.begun = true
 	v.over = v.send(answer{Rev: r.Rev()})
 	for v.over == nil {
-		if v.last, v.done, v.over = v.next(ctx); v.over != nil {
-			v.done = func() {}
+		if v.read(); v.over != nil || v.large > 0 {
 			return
 		}
 		switch {
@@ -101,9 +105,49 @@ func (v *view) serve(ctx context.Context, r store.Reader) {
 		default:
 			return
 		}
-		v.done()
-		v.done = func() {}
 	}
+}
+
+// read reads the next question, but for a large one.
+func (v *view) read() {
+	most := int64(maxQuestion)
+	if v.caller.Trusted {
+		most = maxCommit
+	}
+	n, err := v.wire.size(most)
+	if err == nil && n > maxQuestion {
+		v.large = n
+		return
+	}
+	v.last = question{}
+	if err == nil {
+		err = v.wire.body(n, &v.last)
+	}
+	v.over = v.malformed(err)
+}
+
+// largeCommit reads a large frame, which has to be a commit, and makes it: after its view, so that
+// nobody waits for it. There is room for a few of those at a time.
+func (c *served) largeCommit(ctx context.Context, n int64) error {
+	leave, err := c.limits.large.enter(ctx)
+	if err != nil {
+		return errors.Trace(err)
+	}
+	defer leave()
+	if err := c.conn.SetReadDeadline(time.Now().Add(frameTime)); err != nil {
+		return errors.Trace(err)
+	}
+	var q question
+	if err := c.malformed(c.wire.body(n, &q)); err != nil {
+		return errors.Trace(err)
+	}
+	if err := c.conn.SetReadDeadline(time.Time{}); err != nil {
+		return errors.Trace(err)
+	}
+	if q.Ask != askCommit || q.Write == nil {
+		return c.reply(answer{}, errors.NotValidf("large question %.20q", q.Ask))
+	}
+	return c.makeCommit(ctx, *q.Write)
 }
 
 // get answers with a key, or without one.
@@ -125,49 +169,25 @@ func (c *served) page(r store.Reader, p staged.Page) error {
 	}
 	var over error
 	err := read(r, p, func(kvs []store.KV, more, last bool) bool {
-		for over == nil {
-			n := fitting(kvs)
-			piece := answer{KVs: kvs[:n], More: more || n < len(kvs), Last: last && n == len(kvs)}
-			kvs, over = kvs[n:], c.send(piece)
-			if len(kvs) == 0 {
-				break
-			}
-		}
+		over = c.send(answer{KVs: kvs, More: more, Last: last})
 		return over == nil
 	})
-	if over != nil {
-		return errors.Trace(over)
+	if over == nil && err != nil {
+		over = c.reply(answer{}, err)
 	}
-	if err != nil {
-		return c.reply(answer{}, err)
-	}
-	return nil
-}
-
-// fitting is how many of the keys go into one frame.
-func fitting(kvs []store.KV) int {
-	size := 0
-	for n, kv := range kvs {
-		if size += len(kv.Key) + len(kv.Value); size > pieceBytes && n > 0 {
-			return n
-		}
-	}
-	return len(kvs)
+	return errors.Trace(over)
 }
 
 // read calls fn with the pieces of a page, while it returns true: more says that another one
-// follows, and last that there are no keys after these.
+// follows, and last that there are no keys after these. Values are read one by one, as some of
+// them are large.
 func read(r store.Reader, p staged.Page, fn func(kvs []store.KV, more, last bool) bool) error {
-	list := r.Page
-	if p.Bare || p.Since > 0 {
-		list = r.Keys
-	}
-	n := firstKeys
 	for left, after := p.Limit, p.After; ; {
-		if left >= 0 {
+		n := pieceKeys
+		if left >= 0 && p.Since == 0 {
 			n = min(n, left)
 		}
-		kvs, err := list(p.Prefix, after, n)
+		kvs, err := r.Keys(p.Prefix, after, n)
 		if err != nil {
 			return errors.Trace(err)
 		}
@@ -175,45 +195,43 @@ func read(r store.Reader, p staged.Page, fn func(kvs []store.KV, more, last bool
 		if len(kvs) > 0 {
 			after = kvs[len(kvs)-1].Key
 		}
-		n = next(kvs, n)
 		if p.Since > 0 {
-			if kvs, err = since(r, kvs, p); err != nil {
-				return errors.Trace(err)
-			}
+			kvs = slices.DeleteFunc(kvs, func(kv store.KV) bool { return kv.Rev <= p.Since })
 		}
 		if left >= 0 {
+			kvs = kvs[:min(left, len(kvs))]
 			left -= len(kvs)
 		}
 		more := !last && left != 0
-		if !fn(kvs, more, last) || !more {
-			return nil
-		}
-	}
-}
-
-// next is how many keys are read after n of them were: so many that they fit into a piece.
-func next(kvs []store.KV, n int) int {
-	size := 1
-	for _, kv := range kvs {
-		size += len(kv.Key) + len(kv.Value)
-	}
-	return max(firstKeys, min(pieceKeys, 4*n, n*pieceBytes/size))
-}
-
-// since are those of the keys that were written after the revision of the page.
-func since(r store.Reader, kvs []store.KV, p staged.Page) (out []store.KV, err error) {
-	for _, kv := range kvs {
-		if kv.Rev <= p.Since {
+		if p.Bare {
+			if !fn(kvs, more, last) || !more {
+				return nil
+			}
 			continue
 		}
-		if !p.Bare {
-			if kv, err = r.Get(kv.Key); err != nil {
-				return nil, errors.Trace(err)
-			}
+		if on, err := values(r, kvs, more, last, fn); err != nil || !on || !more {
+			return errors.Trace(err)
 		}
-		out = append(out, kv)
 	}
-	return out, nil
+}
+
+// values calls fn with the keys and their values, in as many pieces as they need, and says whether
+// it wants more.
+func values(r store.Reader, kvs []store.KV, more, last bool, fn func(kvs []store.KV, more, last bool) bool) (on bool, err error) {
+	size, from := 0, 0
+	for i := range kvs {
+		if kvs[i], err = r.Get(kvs[i].Key); err != nil {
+			return false, errors.Trace(err)
+		}
+		if size += len(kvs[i].Value); size >= pieceBytes && i+1 < len(kvs) {
+			if !fn(kvs[from:i+1], true, false) {
+				return false, nil
+			}
+			clear(kvs[from : i+1])
+			size, from = 0, i+1
+		}
+	}
+	return fn(kvs[from:], more, last), nil
 }
 
 // sum says which keys, in which revisions, were on a page: who adds up the same has read the

@@ -20,25 +20,25 @@ func (c *served) watch(ctx context.Context, of []store.Keys, from int64) error {
 	if err != nil {
 		return c.reply(answer{}, err)
 	}
-	// A revision that is to come is one of a store from before it was restored from a copy.
-	ahead := from > rev
-	if from == 0 || ahead {
+	// A revision that is to come is one of a store from before it was restored from a copy: the
+	// other end sees that by the answer.
+	if from == 0 || from > rev {
 		from = rev
 	}
-	batches, err := c.Store.Watch(ctx, of, from)
-	if err := c.reply(answer{Rev: from}, err); err != nil || batches == nil {
+	began, err := c.user.watches.enter(ctx) // the past is looked for while others wait
+	if err != nil {
 		return errors.Trace(err)
 	}
-	if ahead {
-		if err := c.send(answer{Batch: &store.Batch{Rev: rev, Resync: true}}); err != nil {
-			return errors.Trace(err)
-		}
+	batches, err := c.Store.Watch(ctx, of, from)
+	began()
+	if err := c.reply(answer{Rev: from}, err); err != nil || batches == nil {
+		return errors.Trace(err)
 	}
 	gone := make(chan struct{})
 	go func() { // nothing comes on this connection any more but its end
 		defer close(gone)
 		defer stop()
-		_, _ = c.wire.size()
+		_, _ = c.wire.size(maxQuestion)
 	}()
 	defer func() {
 		c.conn.Close()

@@ -22,6 +22,8 @@ type watching struct {
 	told int64 // the revision up to which the caller has been told everything
 	c    *conn
 	out  chan<- store.Batch
+	// behind: the store isn't as far any more as the caller was told.
+	behind bool
 }
 
 // Watch is part of store.Store. An agent that is away for a while is waited for.
@@ -63,6 +65,8 @@ func (w *watching) resume(ctx context.Context) error {
 		return errors.Trace(err)
 	}
 	unhook()
+	// A store that was restored from a copy may be behind what was told.
+	w.behind = w.behind || a.Rev < w.told
 	w.c, w.told = c, a.Rev
 	return nil
 }
@@ -78,6 +82,14 @@ func (w *watching) follow(ctx context.Context) {
 		w.c = nil
 	}()
 	defer c.until(ctx)()
+	if w.behind {
+		select {
+		case w.out <- store.Batch{Rev: w.told, Resync: true}:
+			w.behind = false
+		case <-ctx.Done():
+			return
+		}
+	}
 	for {
 		a, err := c.hear()
 		if err != nil || a.Batch == nil {

@@ -25,10 +25,8 @@ const (
 	// values it puts into one before it begins the next: the last value comes on top.
 	maxAnswer  = 256 << 20
 	pieceBytes = 2 << 20
-	// firstKeys is how many keys are read at first, and pieceKeys at most: as many as fit into
-	// a piece, by what those before have taken.
-	firstKeys = 16
-	pieceKeys = 2000
+	// pieceKeys is how many keys are listed at once.
+	pieceKeys = 1000
 	// maxReads is how much a transaction may have read that is to be committed.
 	maxReads = 20_000
 )
@@ -125,14 +123,14 @@ func (w *wire) send(v any) error {
 
 // size reads how long the next frame is. The error is io.EOF where the other end has closed the
 // connection between two frames, and NotValid for one that is too long.
-func (w *wire) size() (int64, error) {
+func (w *wire) size(most int64) (int64, error) {
 	var size [4]byte
 	if _, err := io.ReadFull(w.in, size[:]); err != nil {
 		return 0, err
 	}
 	n := int64(binary.BigEndian.Uint32(size[:]))
-	if n > int64(w.most) {
-		return 0, errors.NotValidf("frame of %d bytes where at most %d may come", n, w.most)
+	if n > most {
+		return 0, errors.NotValidf("frame of %d bytes where at most %d may come", n, most)
 	}
 	return n, nil
 }
@@ -155,7 +153,7 @@ func (w *wire) body(n int64, v any) error {
 
 // receive reads a frame, with errors as size and body have them.
 func (w *wire) receive(v any) error {
-	n, err := w.size()
+	n, err := w.size(int64(w.most))
 	if err != nil {
 		return err
 	}
