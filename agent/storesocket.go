@@ -68,7 +68,7 @@ func (h *Host) serveStore(path string, controller *state.Controller, log *slog.L
 	}
 	if name, err := h.StoreName(); err != nil || name != LocalStore {
 		if err == nil {
-			err = Wrongf("--store-socket is for an agent with a store of its own: this one works on %s", StorePlace(name))
+			err = Wrongf("--store-socket needs an agent with its own store, but this one works on %s", StorePlace(name))
 		}
 		return nil, err
 	}
@@ -108,9 +108,9 @@ func (h *Host) serveStore(path string, controller *state.Controller, log *slog.L
 		}
 	})
 	over.Go(func() { _ = s.Serve(ctx, l.Listener.(*net.UnixListener)) })
-	log.Info("the store is served", "socket", path)
+	log.Info("serving the store", "socket", path)
 	if err := (durable.Disk{}).ReplaceFile(note, []byte(path+"\n"), 0o600); err != nil {
-		log.Warn("cannot note where the store is served", "err", err)
+		log.Warn("cannot write the file that says where the store is served", "err", err)
 	}
 	return &storeSocket{s, func() {
 		_ = os.Remove(note)
@@ -172,7 +172,7 @@ func caller(r store.Reader, c *state.Controller, who peer.Who) (served.Caller, e
 	}
 	rights, trusted, err := c.StoreRights(r, names)
 	if err == nil && len(rights) == 0 {
-		err = errors.NewUnauthorized(nil, "the agent that has the store lets user "+names[0]+` do nothing: whoever runs it can change that with "unitd store-user"`)
+		err = errors.NewUnauthorized(nil, "the agent that serves the store gives user "+names[0]+` no access: the person who runs the agent can change that with "unitd store-user"`)
 	}
 	return served.Caller{Name: names[0], Rights: rights, Trusted: trusted}, errors.Trace(err)
 }
@@ -183,7 +183,7 @@ func CheckStoreUser(name string) error {
 	of, isGroup := strings.CutPrefix(name, "%")
 	if isNumber(of) {
 		if n, err := strconv.ParseUint(of, 10, 32); err != nil || strconv.FormatUint(n, 10) != of {
-			return errors.NewNotValid(nil, fmt.Sprintf("%q is no number that a user or a group can have", of))
+			return errors.NewNotValid(nil, fmt.Sprintf("%q isn't a valid number for a user or a group", of))
 		}
 		return nil
 	}
@@ -195,7 +195,7 @@ func CheckStoreUser(name string) error {
 		_, err = user.Lookup(of)
 	}
 	if err != nil {
-		return errors.NewNotFound(nil, fmt.Sprintf("this host's files name no %s %q: for one that is known from elsewhere, give its number", kind, of))
+		return errors.NewNotFound(nil, fmt.Sprintf("/etc/passwd and /etc/group have no %s %q: if only a directory service knows it, give its number", kind, of))
 	}
 	return nil
 }

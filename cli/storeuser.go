@@ -30,21 +30,21 @@ func (a storeVerbs) storeUserCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "store-user [NAME]",
 		Short: "Let a person or an agent use the store",
-		Long: `Let somebody use the documents of one model (--model). By default they may read and write documents, but
-only read charms and resources, which is what an agent needs. With --deploy they may also store charms and
-resources. With --read-only they may change nothing. --all is for all models and the store itself: without
---read-only they may then do everything.
+		Long: `Let a person or an agent use the documents of one model (--model). By default, they may read and
+write documents, but only read charms and resources. This is all that an agent needs. With --deploy, they may
+also store charms and resources. With --read-only, they may change nothing. With --all, they may use all models
+and the store itself; without --read-only, they may then do everything.
 
-For the store of this host, NAME is a user of this host, or %GROUP for all users in a group. A number
-is a user's or a group's number. They reach the store at the socket of an agent that was started with
---store-socket, as in "unitd --store agent:/run/unitd-agent/store.socket status". They need no password: the
-kernel says who they are. --list shows who has been let in.
+For the store of this host, NAME is a user of this host, and %GROUP is all users in a group. A number stands
+for the user or group with that number. They reach the store at the socket of an agent that was started with
+--store-socket, as in "unitd --store agent:/run/unitd-agent/store.socket status". They need no password,
+because the kernel says who they are. --list shows who has been let in.
 
-For a store in etcd, the command makes a user of etcd, with a role of its own, and needs to be etcd's root.
-It makes a password, and prints it or writes it to a new file. With --certificate there is none:
-etcd knows the user by the common name of its certificate.
+For a store in etcd, the command creates an etcd user with a role of its own. Run it as etcd's root. It makes
+a password, and prints it or writes it to a new file. With --certificate there is no password: etcd knows
+the user by the common name of its certificate.
 
-docs/operating.md says what roles can't keep apart.`,
+For what roles can't keep apart, see docs/operating.md.`,
 		Example: `  unitd store-user alice --model shop --deploy
   unitd store-user %ops --all --read-only
   unitd store-user --list
@@ -54,7 +54,7 @@ docs/operating.md says what roles can't keep apart.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if u.list != (len(args) == 0) {
-				return Usagef("name a user, or give --list alone")
+				return Usagef("give the name of a user, or --list without a name")
 			}
 			if !u.list {
 				u.name = args[0]
@@ -62,11 +62,11 @@ docs/operating.md says what roles can't keep apart.`,
 			return a.storeUser(u)
 		},
 	}
-	cmd.Flags().BoolVar(&u.all, "all", false, "for all models, those to come as well, and the store itself")
-	cmd.Flags().BoolVar(&u.readOnly, "read-only", false, "to read alone")
-	cmd.Flags().BoolVar(&u.deploy, "deploy", false, "and to store charms and resources, which all models share: for who deploys, no agent needs it")
-	cmd.Flags().BoolVar(&u.cert, "certificate", false, "etcd: without a password, known by its certificate")
-	cmd.Flags().BoolVar(&u.remove, "remove", false, "take the user away")
+	cmd.Flags().BoolVar(&u.all, "all", false, "for all models, including later ones, and the store itself")
+	cmd.Flags().BoolVar(&u.readOnly, "read-only", false, "only let the user read")
+	cmd.Flags().BoolVar(&u.deploy, "deploy", false, "also let the user store charms and resources, which all models share: for people who deploy; agents don't need it")
+	cmd.Flags().BoolVar(&u.cert, "certificate", false, "etcd: identify the user by a certificate, without a password")
+	cmd.Flags().BoolVar(&u.remove, "remove", false, "remove the user")
 	cmd.Flags().BoolVar(&u.list, "list", false, "show who may use the store of this host")
 	cmd.Flags().StringVar(&u.passwordFile, "password-file", "", "etcd: write the password to this new file")
 	return cmd
@@ -74,10 +74,10 @@ docs/operating.md says what roles can't keep apart.`,
 
 func (a storeVerbs) storeUser(u storeUser) error {
 	if u.readOnly && u.deploy {
-		return Usagef("--read-only is to read alone, --deploy to write: choose one of them")
+		return Usagef("--read-only only lets the user read, and --deploy lets the user write: choose one")
 	}
 	if u.cert && u.passwordFile != "" {
-		return Usagef("--certificate is without a password, --password-file with one: choose one of them")
+		return Usagef("--certificate needs no password, and --password-file is for one: choose one")
 	}
 	c, err := a.Open()
 	if err != nil {
@@ -87,7 +87,7 @@ func (a storeVerbs) storeUser(u storeUser) error {
 		return a.etcdUser(s, u)
 	}
 	if u.cert || u.passwordFile != "" {
-		return Usagef("users of this host need no password and no certificate: --certificate and --password-file are for etcd")
+		return Usagef("users of this host need neither a password nor a certificate: --certificate and --password-file are for etcd")
 	}
 	switch {
 	case u.list:
@@ -128,9 +128,9 @@ func (a storeVerbs) letIn(c *state.Controller, u storeUser) error {
 	switch path := agent.StoreSocket(); {
 	case a.StoreIsServed():
 	case path == "":
-		a.Note(`Nobody reaches the store yet: have the agent serve it, as by "unitd agent --store-socket /run/unitd-agent/store.socket"`)
+		a.Note(`No other user can reach the store yet: start the agent so that it serves the store, as in "unitd agent --store-socket /run/unitd-agent/store.socket"`)
 	default:
-		a.Note("The store is at --store %s%s", served.Scheme, path)
+		a.Note("To use the store: --store %s%s", served.Scheme, path)
 	}
 	return nil
 }
@@ -158,7 +158,7 @@ func (a storeVerbs) listStoreUsers(c *state.Controller) error {
 // etcdUser makes or removes a user of etcd.
 func (a storeVerbs) etcdUser(s *etcd.Store, u storeUser) error {
 	if u.list {
-		return Usagef("--list is about the store of this host: \"etcdctl user list\" shows the users of etcd")
+		return Usagef("--list is for the store of this host: \"etcdctl user list\" shows the users of etcd")
 	}
 	if u.remove {
 		return s.RemoveUser(a.Context(), u.name)

@@ -24,6 +24,9 @@ type Meter struct {
 	retries, calls, lines, conflicts, faults, losts metric.Int64Counter
 	waiting                                         metric.Int64UpDownCounter
 
+	// of are the attributes of what is measured time and again, by its kind.
+	of map[string]metric.MeasurementOption
+
 	mu sync.Mutex
 	// unseen says why not all that there is could be seen the last time.
 	unseen error
@@ -46,6 +49,15 @@ type Sight struct {
 	Trouble bool
 }
 
+// The kinds of what is asked of the store.
+const (
+	kindRead   = "read"
+	kindUpdate = "update"
+	kindGrant  = "grant"
+	kindKeep   = "keep"
+	kindEnd    = "end"
+)
+
 // Counted says what is counted: what is of a model, and for units and containers of an
 // application, in that state.
 type Counted struct{ Model, Application, State string }
@@ -63,7 +75,10 @@ var (
 // NewMeter measures from now on. see says how things are; it is called when somebody asks,
 // and what it can't tell is left out. more says where it is sent as well, see Sender.
 func NewMeter(v Version, see func(context.Context) (Sight, error), more ...sdk.Option) (*Meter, error) {
-	m := &Meter{reader: sdk.NewManualReader(), failed: map[unitOf]string{}}
+	m := &Meter{reader: sdk.NewManualReader(), failed: map[unitOf]string{}, of: map[string]metric.MeasurementOption{}}
+	for _, kind := range []string{kindRead, kindUpdate, kindGrant, kindKeep, kindEnd} {
+		m.of[kind] = metric.WithAttributeSet(attribute.NewSet(attribute.String("kind", kind)))
+	}
 	meter := sdk.NewMeterProvider(append(more, sdk.WithReader(m.reader))...).Meter("github.com/unitd/unitd")
 	var failed error
 	note := func(err error) {
@@ -203,7 +218,7 @@ func (m *Meter) wait(e machine.Event) {
 // transaction counts one that has ended: a read, or one that may write, which was tried so
 // many times.
 func (m *Meter) transaction(kind string, began time.Time, tries int, err error) {
-	ctx, of := context.Background(), metric.WithAttributes(attribute.String("kind", kind))
+	ctx, of := context.Background(), m.of[kind]
 	m.transactions.Record(ctx, time.Since(began).Seconds(), of)
 	if tries > 1 {
 		m.conflicts.Add(ctx, int64(tries-1))
@@ -215,7 +230,7 @@ func (m *Meter) transaction(kind string, began time.Time, tries int, err error) 
 
 // lease counts what was asked about one.
 func (m *Meter) lease(kind string, began time.Time, err error) {
-	ctx, of := context.Background(), metric.WithAttributes(attribute.String("kind", kind))
+	ctx, of := context.Background(), m.of[kind]
 	m.leases.Record(ctx, time.Since(began).Seconds(), of)
 	switch {
 	case err == nil:

@@ -23,7 +23,7 @@ func (s measured) View(ctx context.Context, fn func(store.Reader) error) (int64,
 		own = err != nil
 		return err
 	})
-	s.meter.transaction("read", began, 1, fault(err, own))
+	s.meter.transaction(kindRead, began, 1, fault(err, own))
 	return rev, err
 }
 
@@ -36,7 +36,7 @@ func (s measured) Update(ctx context.Context, fn func(store.Tx) error, opts ...s
 		own = err != nil
 		return err
 	}, opts...)
-	s.meter.transaction("update", began, tries, fault(err, own))
+	s.meter.transaction(kindUpdate, began, tries, fault(err, own))
 	return rev, err
 }
 
@@ -52,7 +52,7 @@ func fault(err error, own bool) error {
 func (s measured) Grant(ctx context.Context, ttl time.Duration) (store.LeaseID, error) {
 	began := time.Now()
 	id, err := s.Store.Grant(ctx, ttl)
-	s.meter.lease("grant", began, err)
+	s.meter.lease(kindGrant, began, err)
 	return id, err
 }
 
@@ -60,7 +60,7 @@ func (s measured) Grant(ctx context.Context, ttl time.Duration) (store.LeaseID, 
 func (s measured) KeepAlive(ctx context.Context, id store.LeaseID) error {
 	began := time.Now()
 	err := s.Store.KeepAlive(ctx, id)
-	s.meter.lease("keep", began, err)
+	s.meter.lease(kindKeep, began, err)
 	return err
 }
 
@@ -68,6 +68,6 @@ func (s measured) KeepAlive(ctx context.Context, id store.LeaseID) error {
 func (s measured) Revoke(ctx context.Context, id store.LeaseID) error {
 	began := time.Now()
 	err := s.Store.Revoke(ctx, id)
-	s.meter.lease("end", began, err)
+	s.meter.lease(kindEnd, began, err)
 	return err
 }
