@@ -145,7 +145,14 @@ func TestAUnitsNewestRunsAreShownWithTheirCauses(t *testing.T) {
 	if brief := page.NewRuns(false); true {
 		failed := wrote
 		failed.Run, failed.Outcome, failed.Message = 2, history.Failed, strings.Repeat("ä", 300)
-		came, _ := brief.Add([]history.Entry{wrote, failed})
+		again := wrote
+		again.Run = 3
+		came, _ := brief.Add([]history.Entry{wrote, failed, again})
+		for key, want := range map[string]any{"run/db/0/0": nil, "run/db/0/1": nil, "run/db/0/2": true} {
+			if run := encoded(t, encode(t, came), key); run["retry"] != want {
+				t.Errorf("%s is run again: %v, want %v", key, run["retry"], want)
+			}
+		}
 		if run := encoded(t, encode(t, came), "run/db/0/0"); run["calls"] != nil || run["tools"] != 1.0 {
 			t.Errorf("in brief it is %v", run)
 		}

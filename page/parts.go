@@ -206,6 +206,8 @@ type Run struct {
 	Run      int64  `json:"run"`
 	Hook     string `json:"hook"`
 	Outcome  string `json:"outcome"`
+	// Retry: the unit's run before was the same hook, and failed.
+	Retry    bool   `json:"retry,omitempty"`
 	Cause    string `json:"cause,omitempty"`
 	Relation string `json:"relation,omitempty"`
 	Remote   string `json:"remote,omitempty"`

@@ -24,6 +24,8 @@ type Runs struct {
 	// each unit had ended.
 	keys  map[history.Ref]string
 	ended map[model.UnitName]time.Time
+	// failed has the hook of each unit whose last run has failed.
+	failed map[model.UnitName]string
 }
 
 // span says which runs of a unit a page has, by the numbers in their keys. Refs are the
@@ -35,7 +37,7 @@ type span struct {
 
 // NewRuns has no runs yet.
 func NewRuns(whole bool) *Runs {
-	return &Runs{Whole: whole, units: map[model.UnitName]span{}, keys: map[history.Ref]string{}, ended: map[model.UnitName]time.Time{}}
+	return &Runs{Whole: whole, units: map[model.UnitName]span{}, keys: map[history.Ref]string{}, ended: map[model.UnitName]time.Time{}, failed: map[model.UnitName]string{}}
 }
 
 // Note makes runs known that others may follow from. It is called with all that have come
@@ -54,7 +56,13 @@ func (r *Runs) Add(entries []history.Entry) (came Parts, gone []string) {
 	for _, e := range entries {
 		has, ref := r.units[e.Unit], history.Ref{Unit: e.Unit, ID: e.ID, Run: e.Run}
 		key := runKey(e.Unit, has.next)
-		came[key] = r.runOf(e)
+		run := r.runOf(e)
+		run.Retry = e.Name != "" && r.failed[e.Unit] == e.Name
+		delete(r.failed, e.Unit)
+		if e.Outcome == history.Failed || e.Outcome == history.Interrupted {
+			r.failed[e.Unit] = e.Name
+		}
+		came[key] = run
 		r.keys[ref] = key
 		has.next++
 		has.refs = append(has.refs, ref)

@@ -60,7 +60,7 @@
       u.containers ? section('Containers', list(u.containers, c => [U.status(c.state === 'running' ? 'active' : 'waiting', c.name), ` ${c.state}`, c.fault ? ': ' + c.fault : ''])) : '',
       more,
       section('Hook runs', own.length ? U.h('table', {'aria-label': 'Hook runs, the newest first'}, U.h('tbody', {}, own.map(r => U.h('tr', {},
-        U.h('td', {}, U.link(r.key, r.hook)), U.h('td', {}, U.status(r.outcome === 'committed' ? 'active' : r.outcome === 'failed' || r.outcome === 'interrupted' ? 'error' : 'waiting', r.outcome)),
+        U.h('td', {}, U.link(r.key, r.hook), r.retry ? ' again' : ''), U.h('td', {}, U.status(r.outcome === 'committed' ? 'active' : r.outcome === 'failed' || r.outcome === 'interrupted' ? 'error' : 'waiting', r.outcome)),
         U.h('td', {class: 'number'}, U.took(r.took)), U.h('td', {class: 'number'}, r.started ? U.clock(r.started) : ''))))) : U.h('p', {class: 'hint'}, 'none yet')),
     ];
   }
@@ -109,7 +109,7 @@
       U.h('h2', {}, r.hook),
       U.h('p', {class: 'message'}, U.status(bad ? 'error' : r.outcome === 'committed' ? 'active' : 'waiting', r.outcome), r.exit ? ` with exit code ${r.exit}` : ''), whole,
       rows([['Run', r.run], ['Cause', r.cause], ['Relation', r.relation], ['About', r.remote && (U.parts.has('unit/' + r.remote) ? U.link('unit/' + r.remote, r.remote) : r.remote)], ['Began', r.unknown ? 'not known' : U.when(r.started)], ['Took', U.took(r.took)],
-        ['Wrote', r.wrote], ['', r.missing ? 'the charm has no such hook' : ''], ['', r.debugged ? 'a person has run it' : '']]),
+        ['Wrote', r.wrote], ['', r.retry ? 'run again, as the run before failed' : ''], ['', r.missing ? 'the charm has no such hook' : ''], ['', r.debugged ? 'a person has run it' : '']]),
       cause ? section('Follows from', U.h('p', {}, U.link(cause.key, `${cause.unit} ${cause.hook}`))) : '',
       effects.length ? section('What follows from it', list(effects, e => U.link(e.key, `${e.unit} ${e.hook}`))) : '',
       section('Log', log),

@@ -138,6 +138,7 @@
       c.fillStyle = colour[colours[r.outcome] || 'skipped'];
       c.fillRect(left, y + 3, right - left, lane - 7);
       if (r.outcome === 'failed' || r.outcome === 'interrupted') { c.fillStyle = colour.card; c.fillRect(left, y + lane / 2 - 2, Math.min(right - left, 6), 2); }
+      if (r.retry) { c.fillStyle = colour.text; c.beginPath(); c.moveTo(left, y + 1); c.lineTo(left + 5, y + 1); c.lineTo(left, y + 6); c.fill(); } // a corner: it is run again
       if (right - left > 34) label(c, colour, r, left, right, y);
       if (U.chosen === r.key) { c.strokeStyle = colour.text; c.lineWidth = 2; c.strokeRect(left - 1, y + 2, right - left + 2, lane - 5); c.lineWidth = 1; }
     }
@@ -236,7 +237,7 @@
     lanes.style.cursor = bar ? 'pointer' : '';
     if (!bar) return;
     const r = bar.run;
-    tip.textContent = `${r.unit} ${r.hook}: ${r.outcome}, ${U.took(r.took)}` + (r.cause ? '\n' + r.cause : '') + (r.message ? '\n' + r.message : '');
+    tip.textContent = `${r.unit} ${r.hook}: ${r.outcome}, ${U.took(r.took)}` + (r.retry ? ', run again' : '') + (r.cause ? '\n' + r.cause : '') + (r.message ? '\n' + r.message : '');
     tip.style.left = Math.min(e.clientX + 12, innerWidth - tip.offsetWidth - 8) + 'px';
     tip.style.top = Math.min(e.clientY + 14, innerHeight - tip.offsetHeight - 8) + 'px';
   }
