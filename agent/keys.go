@@ -176,7 +176,7 @@ func (h *Host) RotateSecretKey(lost bool) (total int, err error) {
 		return total, err
 	}
 	if !lost {
-		if err := hasKeys(h.ctx, c); err != nil {
+		if err := HasKeys(h.ctx, c, "cannot change the key of"); err != nil {
 			return total, err
 		}
 	}
@@ -212,10 +212,11 @@ func (h *Host) RotateSecretKey(lost bool) (total int, err error) {
 	return total, err
 }
 
-// hasKeys is the error if this host hasn't the keys that are in use.
-func hasKeys(ctx context.Context, c *state.Controller) error {
+// HasKeys is the error if this host hasn't the keys that are in use; it begins with what can't be
+// done for that: "cannot change the key of".
+func HasKeys(ctx context.Context, c *state.Controller, cannot string) error {
 	if err := c.HasKey(ctx); err != nil {
-		return errors.Annotate(err, "cannot change the key of the controller")
+		return errors.Annotate(err, cannot+" the controller")
 	}
 	infos, err := c.Models(ctx)
 	if err != nil {
@@ -223,7 +224,7 @@ func hasKeys(ctx context.Context, c *state.Controller) error {
 	}
 	for _, info := range infos {
 		if err := c.Open(info).HasKey(ctx); err != nil {
-			return errors.Annotatef(err, "cannot change the key of model %q", info.Name)
+			return errors.Annotatef(err, "%s model %q", cannot, info.Name)
 		}
 	}
 	return nil

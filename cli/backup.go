@@ -117,6 +117,9 @@ func (a backupVerbs) takeBackup(path string, to []age.Recipient, storage bool) (
 	if err != nil {
 		return backup.Taken{}, err
 	}
+	if err := agent.HasKeys(a.Context(), c, "the backup lacks the key for secrets of"); err != nil {
+		a.Note("WARNING: %v: set %s, if the agent has the key from a credential, and take the backup again; or keep the key elsewhere", err, agent.SecretKeyVariable)
+	}
 	host, _ := os.Hostname() // for people
 	return backup.Take(a.Context(), durable.Disk{}, backup.Source{
 		Dir: dir, Controller: c, Keys: keys, Storage: storage, Version: agent.Version(), Host: host,
