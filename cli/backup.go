@@ -118,7 +118,7 @@ func (a backupVerbs) takeBackup(path string, to []age.Recipient, storage bool) (
 		return backup.Taken{}, err
 	}
 	if err := agent.HasKeys(a.Context(), c, "the backup lacks the key for secrets of"); err != nil {
-		a.Note("WARNING: %v: set %s, if the agent has the key from a credential, and take the backup again; or keep the key elsewhere", err, agent.SecretKeyVariable)
+		a.Note("WARNING: %v; if the agent has its key from a credential, set %s and take the backup again", err, agent.SecretKeyVariable)
 	}
 	host, _ := os.Hostname() // for people
 	return backup.Take(a.Context(), durable.Disk{}, backup.Source{
