@@ -355,7 +355,7 @@ func TestLargeValuesComeInPieces(t *testing.T) {
 	for n := range 60 {
 		if _, err := behind.Update(ctx, func(tx store.Tx) error {
 			return tx.Put(fmt.Sprintf("m/1/%02d", n), bytes.Repeat([]byte{byte(n)}, 300_000))
-		}); err != nil {
+		}, store.Relaxed); err != nil {
 			t.Fatal(err)
 		}
 	}
