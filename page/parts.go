@@ -201,11 +201,11 @@ type Machine struct {
 // Run is a part "run/UNIT/N", where N counts the entries of the unit's history: a run
 // that was answered without running again has two.
 type Run struct {
-	Unit     string `json:"unit"`
-	ID       string `json:"id,omitempty"` // the unit's
-	Run      int64  `json:"run"`
-	Hook     string `json:"hook"`
-	Outcome  string `json:"outcome"`
+	Unit    string `json:"unit"`
+	ID      string `json:"id,omitempty"` // the unit's
+	Run     int64  `json:"run"`
+	Hook    string `json:"hook"`
+	Outcome string `json:"outcome"`
 	// Retry: the unit's run before was the same hook, and failed.
 	Retry    bool   `json:"retry,omitempty"`
 	Cause    string `json:"cause,omitempty"`
