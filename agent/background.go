@@ -19,9 +19,9 @@ import (
 // another host's manages the models, or one that serves its store, none is needed
 // here; the error says so if that one is gone.
 func (h *Host) Ensure() error {
-	if afar, err := h.served(); err != nil || afar {
-		h.elsewhere = afar
-		return err
+	if h.StoreIsServed() {
+		h.elsewhere = true
+		return nil
 	}
 	pid, err := Running()
 	if err != nil {

@@ -349,16 +349,7 @@ func (h *Host) modelByUUID(id string) (*state.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	infos, err := c.Models(h.ctx)
-	if err != nil {
-		return nil, err
-	}
-	for _, info := range infos {
-		if info.UUID == id {
-			return c.Open(info), nil
-		}
-	}
-	return nil, errors.NewNotFound(nil, "the store has no model with the id "+id)
+	return c.ByUUID(h.ctx, id)
 }
 
 // machineGone notes that the machine of this data directory has been removed.

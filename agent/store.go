@@ -108,10 +108,11 @@ func (h *Host) onEtcd() (bool, error) {
 	return err == nil && strings.HasPrefix(name, etcd.Scheme), err
 }
 
-// served says whether the store is one that an agent serves, whose file others have.
-func (h *Host) served() (bool, error) {
+// StoreIsServed says whether the store is one that an agent serves, whose file others have. What
+// is wrong with a store's name is said by who opens it.
+func (h *Host) StoreIsServed() bool {
 	name, err := h.StoreName()
-	return err == nil && strings.HasPrefix(name, served.Scheme), err
+	return err == nil && strings.HasPrefix(name, served.Scheme)
 }
 
 // OfHost says whether a store, by its name, is in a file that this command opens itself, and so

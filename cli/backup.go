@@ -14,7 +14,6 @@ import (
 	"github.com/unitd/unitd/agent"
 	"github.com/unitd/unitd/backup"
 	"github.com/unitd/unitd/durable"
-	"github.com/unitd/unitd/state/store/served"
 )
 
 // backupVerbs write everything to a file, and make everything of one.
@@ -142,7 +141,7 @@ func (a backupVerbs) mayBackUp(dir string) error {
 	if err != nil {
 		return err
 	}
-	if strings.HasPrefix(name, served.Scheme) {
+	if a.StoreIsServed() {
 		return errors.Errorf("the store %s is served by its agent: take the backup as the user of that, in its data directory", name)
 	}
 	if name != agent.LocalStore && agent.OfHost(name) {

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"crypto/rand"
 	"encoding/base64"
 	"os"
@@ -51,7 +50,7 @@ For what roles can't keep apart, see docs/operating.md.`,
   unitd store-user machine-3 --model shop --password-file machine-3.password
   unitd store-user grafana --model shop --read-only --certificate
   unitd store-user machine-3 --remove`,
-		Args: cobra.MaximumNArgs(1),
+		Args: Args(0, 1, ""),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if u.list != (len(args) == 0) {
 				return Usagef("give the name of a user, or --list without a name")
@@ -141,17 +140,7 @@ func (a storeVerbs) listStoreUsers(c *state.Controller) error {
 	if err != nil {
 		return err
 	}
-	if len(users) == 0 {
-		a.printf("No users.\n")
-		return nil
-	}
-	rows := [][]render.Cell{render.Heads("User", "Role", "Model")}
-	for _, u := range users {
-		rows = append(rows, []render.Cell{{Text: u.Name}, {Text: string(u.Role)}, {Text: cmp.Or(u.Model, "all")}})
-	}
-	t := &render.Table{}
-	t.Block(rows)
-	a.printf("%s", t.String())
+	a.printf("%s", render.StoreUsersTable(users))
 	return nil
 }
 

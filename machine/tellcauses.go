@@ -85,8 +85,9 @@ func (a *modelAgent) noteTold(ctx context.Context) {
 	if a.told == nil || !a.told.dirty {
 		return
 	}
-	a.told.dirty = false
-	if err := a.model.PutToldOf(ctx, a.told.ToldOf); err != nil && ctx.Err() == nil {
+	err := a.model.PutToldOf(ctx, a.told.ToldOf)
+	a.told.dirty = err != nil // then it is noted with what is told next
+	if err != nil && ctx.Err() == nil {
 		a.log.Warn("cannot note what a trace was told", "err", err)
 	}
 }

@@ -22,10 +22,9 @@ type Runs struct {
 	units  map[model.UnitName]span
 	// keys are those of the runs that others may follow from; ended is when the last run of
 	// each unit had ended.
-	keys  map[history.Ref]string
-	ended map[model.UnitName]time.Time
-	// failed has the hook of each unit whose last run has failed.
-	failed map[model.UnitName]string
+	keys    map[history.Ref]string
+	ended   map[model.UnitName]time.Time
+	retries history.Retries[model.UnitName]
 }
 
 // span says which runs of a unit a page has, by the numbers in their keys. Refs are the
@@ -37,7 +36,7 @@ type span struct {
 
 // NewRuns has no runs yet.
 func NewRuns(whole bool) *Runs {
-	return &Runs{Whole: whole, units: map[model.UnitName]span{}, keys: map[history.Ref]string{}, ended: map[model.UnitName]time.Time{}, failed: map[model.UnitName]string{}}
+	return &Runs{Whole: whole, units: map[model.UnitName]span{}, keys: map[history.Ref]string{}, ended: map[model.UnitName]time.Time{}}
 }
 
 // Note makes runs known that others may follow from. It is called with all that have come
@@ -57,11 +56,7 @@ func (r *Runs) Add(entries []history.Entry) (came Parts, gone []string) {
 		has, ref := r.units[e.Unit], history.Ref{Unit: e.Unit, ID: e.ID, Run: e.Run}
 		key := runKey(e.Unit, has.next)
 		run := r.runOf(e)
-		run.Retry = e.Name != "" && r.failed[e.Unit] == e.Name
-		delete(r.failed, e.Unit)
-		if e.Outcome == history.Failed || e.Outcome == history.Interrupted {
-			r.failed[e.Unit] = e.Name
-		}
+		run.Retry = r.retries.Again(e.Unit, e)
 		came[key] = run
 		r.keys[ref] = key
 		has.next++

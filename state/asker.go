@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 
-	"github.com/juju/errors"
-
 	"github.com/unitd/unitd/state/store"
 )
 
@@ -27,18 +25,4 @@ func (m *Model) asker() (Asker, bool) {
 	}
 	a, ok := s.(Asker)
 	return a, ok
-}
-
-// ByUUID opens the model with that UUID; NotFound if there is none.
-func (c *Controller) ByUUID(ctx context.Context, uuid string) (*Model, error) {
-	infos, err := c.Models(ctx)
-	if err != nil {
-		return nil, errors.Trace(err)
-	}
-	for _, info := range infos {
-		if info.UUID == uuid {
-			return c.open(info), nil
-		}
-	}
-	return nil, errors.NotFoundf("model with the UUID %q", uuid)
 }

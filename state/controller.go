@@ -196,6 +196,20 @@ func (c *Controller) Among(infos []ModelInfo, name string) (*Model, error) {
 	return nil, errors.NewNotFound(nil, fmt.Sprintf("model %s:admin/%s not found", c.name, name))
 }
 
+// ByUUID opens the model with that UUID; NotFound if there is none.
+func (c *Controller) ByUUID(ctx context.Context, id string) (*Model, error) {
+	infos, err := c.Models(ctx)
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	for _, info := range infos {
+		if info.UUID == id {
+			return c.open(info), nil
+		}
+	}
+	return nil, errors.NewNotFound(nil, "the store has no model with the id "+id)
+}
+
 // Open is the model with that document, as Models lists it.
 func (c *Controller) Open(info ModelInfo) *Model { return c.open(info) }
 

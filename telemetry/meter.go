@@ -29,9 +29,8 @@ type Meter struct {
 
 	mu sync.Mutex
 	// unseen says why not all that there is could be seen the last time.
-	unseen error
-	// failed has the hook of each unit whose last run has failed.
-	failed map[unitOf]string
+	unseen  error
+	retried history.Retries[unitOf]
 }
 
 // Sight is how things are when somebody asks.
@@ -75,7 +74,7 @@ var (
 // NewMeter measures from now on. see says how things are; it is called when somebody asks,
 // and what it can't tell is left out. more says where it is sent as well, see Sender.
 func NewMeter(v Version, see func(context.Context) (Sight, error), more ...sdk.Option) (*Meter, error) {
-	m := &Meter{reader: sdk.NewManualReader(), failed: map[unitOf]string{}, of: map[string]metric.MeasurementOption{}}
+	m := &Meter{reader: sdk.NewManualReader(), of: map[string]metric.MeasurementOption{}}
 	for _, kind := range []string{kindRead, kindUpdate, kindGrant, kindKeep, kindEnd} {
 		m.of[kind] = metric.WithAttributeSet(attribute.NewSet(attribute.String("kind", kind)))
 	}
@@ -192,15 +191,10 @@ func (m *Meter) run(e machine.Event) {
 	if e.Run.Tools > 0 {
 		m.calls.Add(ctx, int64(e.Run.Tools), metric.WithAttributes(of...))
 	}
-	unit := unitOf{e.Model, e.Unit}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.failed[unit] == e.Run.Name {
+	if m.retried.Again(unitOf{e.Model, e.Unit}, e.Run) {
 		m.retries.Add(ctx, 1, metric.WithAttributes(of...))
-	}
-	delete(m.failed, unit)
-	if e.Run.Outcome == history.Failed || e.Run.Outcome == history.Interrupted {
-		m.failed[unit] = e.Run.Name
 	}
 }
 

@@ -7,9 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"math/big"
-	mathrand "math/rand/v2"
 	"slices"
-	"time"
 
 	"github.com/juju/errors"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -18,8 +16,6 @@ import (
 )
 
 const (
-	// maxTries is how often an Update is tried.
-	maxTries = 100
 	// slots is how many keys there are for the numbers that transactions draw.
 	// Two that draw the same slot at the same time are tried again.
 	slots = 1024
@@ -28,44 +24,11 @@ const (
 // Update is part of store.Store. Every commit is on stable storage of a
 // majority of the members; Relaxed changes nothing.
 func (s *Store) Update(ctx context.Context, fn func(store.Tx) error, _ ...store.Option) (int64, error) {
-	ctx, leave, err := s.enter(ctx)
-	if err != nil {
-		return 0, errors.Trace(err)
+	rev, err := s.life.Update(ctx, func(ctx context.Context) (int64, bool, error) { return s.try(ctx, fn) })
+	if err == nil {
+		s.trim(rev)
 	}
-	defer leave()
-	for try := range maxTries {
-		if try == 1 { // Updates of this process that have lost don't also fight each other.
-			select {
-			case <-s.turn:
-				defer func() { s.turn <- struct{}{} }()
-			case <-ctx.Done():
-				return 0, s.gone(ctx)
-			}
-		}
-		rev, done, err := s.try(ctx, fn)
-		if err != nil {
-			return 0, err
-		}
-		if done {
-			s.trim(rev)
-			return rev, nil
-		}
-		if err := s.pause(ctx, try); err != nil {
-			return 0, errors.Trace(err)
-		}
-	}
-	return 0, errors.Trace(store.ErrContention)
-}
-
-// pause waits before an Update is tried again.
-func (s *Store) pause(ctx context.Context, try int) error {
-	most := min(time.Millisecond<<min(try, 6), 50*time.Millisecond)
-	select {
-	case <-ctx.Done():
-		return s.gone(ctx)
-	case <-time.After(mathrand.N(most)):
-		return nil
-	}
+	return rev, err
 }
 
 // try makes one attempt; done is false if somebody else was faster.
@@ -166,7 +129,7 @@ func (t *transaction) draw() (slot, number string, err error) {
 func (t *transaction) find(slot, number string) (rev int64, done bool, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.ctx), patience)
 	defer cancel()
-	unhook := context.AfterFunc(t.s.ctx, cancel)
+	unhook := context.AfterFunc(t.s.life.Context(), cancel)
 	defer unhook()
 	over := "not " + number
 	resp, err := request(ctx, t.s, func(ctx context.Context) (*clientv3.TxnResponse, error) {

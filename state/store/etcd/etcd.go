@@ -8,7 +8,6 @@ import (
 	"math"
 	"net"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -19,6 +18,7 @@ import (
 	"google.golang.org/grpc/backoff"
 
 	"github.com/unitd/unitd/state/store"
+	"github.com/unitd/unitd/state/store/staged"
 )
 
 const (
@@ -71,13 +71,7 @@ type Store struct {
 	names  string // of the endpoints, for people
 	log    *slog.Logger
 	former func(store.Reader) error // Options.Former
-	turn   chan struct{}            // holds one: for Updates that have lost against another
-
-	mu     sync.Mutex
-	closed bool
-	stop   context.CancelFunc
-	ctx    context.Context
-	done   sync.WaitGroup
+	life   *staged.Life
 
 	streams atomic.Int64 // the number of the newest stream of watches
 }
@@ -114,9 +108,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if err != nil {
 		return nil, errors.Annotatef(readable(err, names), "cannot open the store")
 	}
-	s := &Store{client: client, prefix: o.Prefix + "/", names: names, log: o.Log, former: o.Former, turn: make(chan struct{}, 1)}
-	s.turn <- struct{}{}
-	s.ctx, s.stop = context.WithCancel(context.Background())
+	s := &Store{client: client, prefix: o.Prefix + "/", names: names, log: o.Log, former: o.Former, life: staged.NewLife()}
 	if err = s.knock(ctx, o.Endpoints); err == nil {
 		err = s.settle(ctx)
 	}
@@ -176,38 +168,11 @@ func (s *Store) settle(ctx context.Context) error {
 	return errors.Trace(err)
 }
 
-// enter begins what Close waits for: a context that ends with the caller's and
-// with the store.
-func (s *Store) enter(caller context.Context) (ctx context.Context, leave func(), err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return nil, nil, errors.Trace(store.ErrClosed)
-	}
-	if err := caller.Err(); err != nil {
-		return nil, nil, errors.Trace(err)
-	}
-	s.done.Add(1)
-	ctx, cancel := context.WithCancel(caller)
-	unhook := context.AfterFunc(s.ctx, cancel)
-	return ctx, func() {
-		unhook()
-		cancel()
-		s.done.Done()
-	}, nil
-}
-
 // Close is part of store.Store.
 func (s *Store) Close() error {
-	s.mu.Lock()
-	if s.closed {
-		s.mu.Unlock()
+	if !s.life.End(func() {}) {
 		return nil
 	}
-	s.closed = true
-	s.mu.Unlock()
-	s.stop()
-	s.done.Wait()
 	if err := s.client.Close(); err != nil && !errors.Is(err, context.Canceled) {
 		return errors.Annotate(err, "cannot close the store")
 	}
@@ -216,7 +181,7 @@ func (s *Store) Close() error {
 
 // View is part of store.Store.
 func (s *Store) View(ctx context.Context, fn func(store.Reader) error) (int64, error) {
-	ctx, leave, err := s.enter(ctx)
+	ctx, leave, err := s.life.Enter(ctx)
 	if err != nil {
 		return 0, errors.Trace(err)
 	}
@@ -234,7 +199,7 @@ func (s *Store) View(ctx context.Context, fn func(store.Reader) error) (int64, e
 // Grant is part of store.Store. The time to live is in whole seconds, rounded
 // up.
 func (s *Store) Grant(ctx context.Context, ttl time.Duration) (store.LeaseID, error) {
-	ctx, leave, err := s.enter(ctx)
+	ctx, leave, err := s.life.Enter(ctx)
 	if err != nil {
 		return 0, errors.Trace(err)
 	}
@@ -257,7 +222,7 @@ func (s *Store) requestLease(ctx context.Context, seconds int64) (*clientv3.Leas
 
 // KeepAlive is part of store.Store.
 func (s *Store) KeepAlive(ctx context.Context, id store.LeaseID) error {
-	ctx, leave, err := s.enter(ctx)
+	ctx, leave, err := s.life.Enter(ctx)
 	if err != nil {
 		return errors.Trace(err)
 	}
@@ -276,7 +241,7 @@ func (s *Store) KeepAlive(ctx context.Context, id store.LeaseID) error {
 
 // Revoke is part of store.Store.
 func (s *Store) Revoke(ctx context.Context, id store.LeaseID) error {
-	ctx, leave, err := s.enter(ctx)
+	ctx, leave, err := s.life.Enter(ctx)
 	if err != nil {
 		return errors.Trace(err)
 	}
@@ -296,7 +261,7 @@ func (s *Store) Revoke(ctx context.Context, id store.LeaseID) error {
 // Compact is part of store.Store. The history is that of the whole cluster;
 // where etcd has users, only its root may do this.
 func (s *Store) Compact(ctx context.Context, rev int64) error {
-	ctx, leave, err := s.enter(ctx)
+	ctx, leave, err := s.life.Enter(ctx)
 	if err != nil {
 		return errors.Trace(err)
 	}
@@ -325,7 +290,7 @@ func (s *Store) trim(rev int64) {
 	if rev%trimEvery != 0 || rev <= keepRevisions {
 		return
 	}
-	ctx, leave, err := s.enter(s.ctx)
+	ctx, leave, err := s.life.Enter(s.life.Context())
 	if err != nil {
 		return
 	}

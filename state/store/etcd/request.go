@@ -31,7 +31,7 @@ func requestFor[T any](ctx context.Context, s *Store, patience time.Duration, as
 		if err == nil {
 			return answer, nil
 		}
-		if gone := s.gone(ctx); gone != nil {
+		if gone := s.life.Gone(ctx); gone != nil {
 			return answer, gone
 		}
 		if why == nil || !errors.Is(err, context.DeadlineExceeded) {
@@ -50,14 +50,6 @@ func requestFor[T any](ctx context.Context, s *Store, patience time.Duration, as
 // request is for the most common answer.
 func (s *Store) request(ctx context.Context, ask func(context.Context) (*clientv3.GetResponse, error)) (*clientv3.GetResponse, error) {
 	return request(ctx, s, ask)
-}
-
-// gone is why nobody waits for an answer any more; nil if somebody does.
-func (s *Store) gone(ctx context.Context) error {
-	if s.ctx.Err() != nil {
-		return errors.Trace(store.ErrClosed)
-	}
-	return errors.Trace(ctx.Err())
 }
 
 // silent says whether an error is that of having got no answer from a cluster

@@ -18,7 +18,7 @@ import (
 // A role of the user's own has what is allowed. Who may write may also write
 // the marks of deletions and the slots of commits that go with the keys.
 func (s *Store) AddUser(ctx context.Context, name, password string, access store.Rights) error {
-	ctx, leave, err := s.enter(ctx)
+	ctx, leave, err := s.life.Enter(ctx)
 	if err != nil {
 		return errors.Trace(err)
 	}
@@ -89,7 +89,7 @@ func (s *Store) permissions(access store.Rights) []permission {
 // RemoveUser removes a user with the role that AddUser gave it. Only root may
 // do it. Errors: NotFound, Unauthorized.
 func (s *Store) RemoveUser(ctx context.Context, name string) error {
-	ctx, leave, err := s.enter(ctx)
+	ctx, leave, err := s.life.Enter(ctx)
 	if err != nil {
 		return errors.Trace(err)
 	}

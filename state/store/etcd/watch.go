@@ -25,7 +25,7 @@ type watch struct {
 
 // Watch is part of store.Store.
 func (s *Store) Watch(caller context.Context, of []store.Keys, from int64) (<-chan store.Batch, error) {
-	ctx, leave, err := s.enter(caller)
+	ctx, leave, err := s.life.Enter(caller)
 	if err != nil {
 		return nil, errors.Trace(err)
 	}

@@ -31,6 +31,8 @@ const (
 	commitTime = 500 * time.Millisecond
 	// frameTime is how long a large frame may take to arrive.
 	frameTime = 10 * time.Second
+	// answerTime is how long somebody may take to read what has become of his commit.
+	answerTime = 2 * time.Second
 	// askTime is how long an agent may take to answer.
 	askTime = time.Minute
 	// leaseTime is how long leases may live of those who may not do everything, and maxLeases

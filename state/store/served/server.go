@@ -317,13 +317,10 @@ func (c *served) reply(a answer, err error) error {
 	return c.send(a)
 }
 
-// refuses is the error of what a caller may not do.
-func (c Caller) refuses() error {
+// Refused is the error of what the caller may not do.
+func (c Caller) Refused() error {
 	return errors.NewUnauthorized(nil, fmt.Sprintf("the agent that has the store doesn't let %s do that", c.Name))
 }
-
-// Refused is the error of what the caller may not do, as Agents say it.
-func (c Caller) Refused() error { return c.refuses() }
 
 // answer answers a question. The error is that of a connection that is over.
 func (c *served) answer(ctx context.Context, q question) error {
@@ -340,7 +337,7 @@ func (c *served) answer(ctx context.Context, q question) error {
 		return c.reply(c.agents(ctx, q))
 	case askCompact:
 		if !c.caller.MayRead(store.Below("")) || !c.caller.MayWrite("") {
-			return c.reply(answer{}, c.caller.refuses())
+			return c.reply(answer{}, c.caller.Refused())
 		}
 		return c.reply(answer{}, c.Store.Compact(ctx, q.Rev))
 	}
@@ -350,7 +347,7 @@ func (c *served) answer(ctx context.Context, q question) error {
 // keys answers with the keys for secrets.
 func (c *served) keys() (answer, error) {
 	if !c.caller.Trusted || c.Keys == nil {
-		return answer{}, c.caller.refuses()
+		return answer{}, c.caller.Refused()
 	}
 	text, err := c.Keys()
 	return answer{Keys: text}, err

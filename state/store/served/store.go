@@ -17,6 +17,7 @@ import (
 	"github.com/juju/errors"
 
 	"github.com/unitd/unitd/state/store"
+	"github.com/unitd/unitd/state/store/staged"
 )
 
 // Scheme is what the name of a store begins with that an agent serves: the path of its socket
@@ -55,14 +56,10 @@ type Options struct {
 type Store struct {
 	path, format string
 	log          *slog.Logger
-	turn         chan struct{} // holds one: for Updates that have lost against another
+	life         *staged.Life
 
-	mu     sync.Mutex
-	idle   []*conn
-	closed bool
-	stop   context.CancelFunc
-	ctx    context.Context
-	done   sync.WaitGroup
+	mu   sync.Mutex
+	idle []*conn
 }
 
 var _ store.Store = (*Store)(nil)
@@ -74,12 +71,10 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
 	}
-	s := &Store{path: o.Path, format: o.Format, log: o.Log, turn: make(chan struct{}, 1)}
-	s.turn <- struct{}{}
-	s.ctx, s.stop = context.WithCancel(context.Background())
+	s := &Store{path: o.Path, format: o.Format, log: o.Log, life: staged.NewLife()}
 	c, err := s.dial(ctx, connecting)
 	if err != nil {
-		s.stop()
+		s.Close()
 		return nil, errors.Trace(err)
 	}
 	s.keep(c)
@@ -100,7 +95,7 @@ func (s *Store) dial(ctx context.Context, patience time.Duration) (*conn, error)
 		if err == nil {
 			return c, nil
 		}
-		if gone := s.gone(ctx); gone != nil {
+		if gone := s.life.Gone(ctx); gone != nil {
 			return nil, gone
 		}
 		if !absent(err) {
@@ -192,7 +187,7 @@ func (s *Store) take(ctx context.Context) (*conn, error) {
 func (s *Store) keep(c *conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed || c.late || len(s.idle) >= mostIdle {
+	if s.life.Ended() || c.late || len(s.idle) >= mostIdle {
 		c.Close()
 		return
 	}
@@ -260,7 +255,7 @@ func (s *Store) said(ctx context.Context, err error) error {
 	if r, ok := err.(*refusal); ok {
 		return r.error
 	}
-	if gone := s.gone(ctx); gone != nil {
+	if gone := s.life.Gone(ctx); gone != nil {
 		return gone
 	}
 	if absent(err) {
@@ -269,56 +264,22 @@ func (s *Store) said(ctx context.Context, err error) error {
 	return errors.Annotatef(err, "the agent at %s", s.path)
 }
 
-// gone is why nobody waits for an answer any more; nil if somebody does.
-func (s *Store) gone(ctx context.Context) error {
-	if s.ctx.Err() != nil {
-		return errors.Trace(store.ErrClosed)
-	}
-	return errors.Trace(ctx.Err())
-}
-
-// enter begins what Close waits for: a context that ends with the caller's and with the store.
-func (s *Store) enter(caller context.Context) (ctx context.Context, leave func(), err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed {
-		return nil, nil, errors.Trace(store.ErrClosed)
-	}
-	if err := caller.Err(); err != nil {
-		return nil, nil, errors.Trace(err)
-	}
-	s.done.Add(1)
-	ctx, cancel := context.WithCancel(caller)
-	unhook := context.AfterFunc(s.ctx, cancel)
-	return ctx, func() {
-		unhook()
-		cancel()
-		s.done.Done()
-	}, nil
-}
-
 // Close is part of store.Store.
 func (s *Store) Close() error {
-	s.mu.Lock()
-	if s.closed {
-		s.mu.Unlock()
-		return nil
-	}
-	s.closed = true
-	idle := s.idle
-	s.idle = nil
-	s.mu.Unlock()
-	s.stop()
-	for _, c := range idle {
-		c.Close()
-	}
-	s.done.Wait()
+	s.life.End(func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for _, c := range s.idle {
+			c.Close()
+		}
+		s.idle = nil
+	})
 	return nil
 }
 
 // simple asks a question that is over with its answer.
 func (s *Store) simple(ctx context.Context, q question) (answer, error) {
-	ctx, leave, err := s.enter(ctx)
+	ctx, leave, err := s.life.Enter(ctx)
 	if err != nil {
 		return answer{}, errors.Trace(err)
 	}

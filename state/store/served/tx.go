@@ -3,18 +3,13 @@ package served
 import (
 	"context"
 	"encoding/json"
-	"math/rand/v2"
 	"slices"
-	"time"
 
 	"github.com/juju/errors"
 
 	"github.com/unitd/unitd/state/store"
 	"github.com/unitd/unitd/state/store/staged"
 )
-
-// maxTries is how often an Update is tried.
-const maxTries = 100
 
 // viewing is a view that the agent has open for this end.
 type viewing struct {
@@ -172,7 +167,7 @@ func (v *viewing) Page(p staged.Page) (kvs []store.KV, last bool, err error) {
 
 // View is part of store.Store.
 func (s *Store) View(ctx context.Context, fn func(store.Reader) error) (int64, error) {
-	ctx, leave, err := s.enter(ctx)
+	ctx, leave, err := s.life.Enter(ctx)
 	if err != nil {
 		return 0, errors.Trace(err)
 	}
@@ -222,31 +217,8 @@ func (t *transaction) Page(p staged.Page) ([]store.KV, bool, error) {
 
 // Update is part of store.Store.
 func (s *Store) Update(ctx context.Context, fn func(store.Tx) error, opts ...store.Option) (int64, error) {
-	ctx, leave, err := s.enter(ctx)
-	if err != nil {
-		return 0, errors.Trace(err)
-	}
-	defer leave()
-	for try := range maxTries {
-		if try == 1 { // Updates of this process that have lost don't also fight each other.
-			select {
-			case <-s.turn:
-				defer func() { s.turn <- struct{}{} }()
-			case <-ctx.Done():
-				return 0, s.gone(ctx)
-			}
-		}
-		rev, done, err := s.try(ctx, fn, slices.Contains(opts, store.Relaxed))
-		if err != nil || done {
-			return rev, err
-		}
-		select {
-		case <-ctx.Done():
-			return 0, s.gone(ctx)
-		case <-time.After(rand.N(min(time.Millisecond<<min(try, 6), 50*time.Millisecond))):
-		}
-	}
-	return 0, errors.Trace(store.ErrContention)
+	relaxed := slices.Contains(opts, store.Relaxed)
+	return s.life.Update(ctx, func(ctx context.Context) (int64, bool, error) { return s.try(ctx, fn, relaxed) })
 }
 
 // try makes one attempt; done is false if somebody else was faster.

@@ -153,7 +153,7 @@ func (c *served) largeCommit(ctx context.Context, n int64) error {
 // get answers with a key, or without one.
 func (c *served) get(r store.Reader, key string) error {
 	if !c.caller.MayRead(store.Only(key)) {
-		return c.reply(answer{}, c.caller.refuses())
+		return c.reply(answer{}, c.caller.Refused())
 	}
 	kv, err := r.Get(key)
 	if errors.Is(err, errors.NotFound) {
@@ -165,7 +165,7 @@ func (c *served) get(r store.Reader, key string) error {
 // page answers with keys, in pieces.
 func (c *served) page(r store.Reader, p staged.Page) error {
 	if !c.caller.MayRead(store.Below(p.Prefix)) {
-		return c.reply(answer{}, c.caller.refuses())
+		return c.reply(answer{}, c.caller.Refused())
 	}
 	var over error
 	err := read(r, p, func(kvs []store.KV, more, last bool) bool {

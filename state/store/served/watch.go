@@ -11,7 +11,7 @@ import (
 // watch tells of changes until the connection ends. First it says from which revision on.
 func (c *served) watch(ctx context.Context, of []store.Keys, from int64) error {
 	if !c.caller.MayRead(of...) {
-		return c.reply(answer{}, c.caller.refuses())
+		return c.reply(answer{}, c.caller.Refused())
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

@@ -28,7 +28,7 @@ type watching struct {
 
 // Watch is part of store.Store. An agent that is away for a while is waited for.
 func (s *Store) Watch(caller context.Context, of []store.Keys, from int64) (<-chan store.Batch, error) {
-	ctx, leave, err := s.enter(caller)
+	ctx, leave, err := s.life.Enter(caller)
 	if err != nil {
 		return nil, errors.Trace(err)
 	}

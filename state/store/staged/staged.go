@@ -1,6 +1,6 @@
 // Package staged is what engines share that commit a transaction at its end, somewhere else:
 // what the transaction writes is kept until then, and laid over what it reads, so that it sees
-// its own writes (store.Tx). What has to be compared at the commit is the engine's business,
+// its own writes (store.Tx); an attempt that somebody else was faster than is made again (Life). What has to be compared at the commit is the engine's business,
 // which sees each read that goes below.
 package staged
 
