@@ -18,10 +18,10 @@ export GOGC := $(or $(GOGC),400)
 export GOFLAGS := $(strip $(GOFLAGS) -tags=grpcnotrace)
 # How often a property is tried with what chance has it; test-long says more.
 export RAPID_CHECKS := $(or $(RAPID_CHECKS),25)
-random long stores: export RAPID_CHECKS = 200
-random long stores: export UNITD_TEST_LONG = 1
+long: export RAPID_CHECKS = 200
+long: export UNITD_TEST_LONG = 1
 
-.PHONY: build picture c-client pebble base test test-host test-long format lint vet staticcheck random programs unit plain sessions bench venv host raced cross long stores fuzz install clean
+.PHONY: build picture c-client pebble base test test-host test-long format lint vet staticcheck programs unit plain sessions bench venv host raced cross long fuzz install clean
 
 # What is built is called by its tag, without the v, else by its commit.
 VERSION = $(or $(patsubst v%,%,$(shell git describe --tags --exact-match --match 'v[0-9]*' 2>/dev/null)),0.0.0-dev$(addprefix +,$(shell git rev-parse --short=12 HEAD 2>/dev/null)))
@@ -69,8 +69,8 @@ wheel: ## the packages for PyPI, in bin/wheels
 pebble: ## Pebble, in bin/, for who wants to run charms with containers and has none
 	$(PEBBLE_BUILD) $(CURDIR)/bin/pebble $(PEBBLE_MAIN)
 
-# Package suite runs the stages and prints what they have cost. It ends with the
-# exit code of the first one that fails.
+# Package suite runs the stages and prints what they have cost. It returns the exit code
+# of the first one that fails.
 SUITE = $(GO) build -o bin/suite ./suite && exec bin/suite
 
 test: ## all that must pass before a change goes in, on any machine
@@ -79,12 +79,16 @@ test: ## all that must pass before a change goes in, on any machine
 test-host: ## what needs root, networks, servers or packages; it skips what it can't do
 	@$(SUITE) stages $(MAKE) $(HOST_STAGES)
 
-test-long: ## both of them and more, in two hours or so: run before a release
-	@$(SUITE) stages $(MAKE) $(TEST_STAGES) $(HOST_STAGES) $(LONG_STAGES)
+test-long: ## all of both and more, in two hours or so: run before a release
+	@export WHOLE=1 && $(SUITE) all $(MAKE) $(LONG_STAGES)
 
 TEST_STAGES = format lint venv unit plain sessions
 HOST_STAGES = venv base host raced bench cross
-LONG_STAGES = vet staticcheck random long stores fuzz
+# Each test once, in the longest form that it has. WHOLE has the stages of "make test"
+# run the tests that need a host with the others, and leaves LONG's packages to "long".
+LONG_STAGES = format lint vet staticcheck venv base unit plain long raced bench cross fuzz
+HOSTLESS = $(if $(WHOLE),,-skip '^TestHost')
+LONG = ./machine ./hooks/... ./state/... ./model ./relation ./recording ./context ./uniter/...
 
 # Tests whose names begin with TestHost are for test-host; so are those that start
 # servers of etcd.
@@ -95,16 +99,12 @@ host:
 
 # All that a person types, with the race detector over those who type.
 raced:
-	@$(SUITE) test $(RACE) -vet=off $(SESSIONS)
+	@$(SUITE) test $(RACE) -vet=off $(if $(WHOLE),-skip '^TestHost') $(SESSIONS)
 
+# The race detector is where it is in "make test".
 long:
-	$(SUITE) test $(RACE) -vet=off -count=1 ./machine ./script/... ./cmd/unitd ./uniter/... ./hooks/...
-
-stores:
-	$(SUITE) test $(RACE) -vet=off ./state/... ./testcharms
-
-random:
-	$(SUITE) test $(RACE) -vet=off ./model ./relation ./recording ./context ./uniter/...
+	@$(SUITE) test $(RACE) -vet=off $$($(GO) list $(LONG) | grep -v '/uniter/sim$$')
+	@export CGO_ENABLED=0 && $(SUITE) test -vet=off ./uniter/sim $(SESSIONS)
 
 FUZZ = ./tools:FuzzFlags ./tools:FuzzSettings ./tools:FuzzKeyValues ./tools:FuzzRelationIDs ./tools:FuzzSecretArgs ./tools:FuzzBatch \
 	./tools:FuzzServer ./charmdir:FuzzMetadata ./charmdir:FuzzArchive ./charmdir:FuzzProject ./recording:FuzzParse ./bundle:FuzzParse ./charmhub:FuzzAnswer \
@@ -155,8 +155,8 @@ programs:
 	@$(MAKE) -s c-client C_CLIENT=$(PROGRAMS)/new/unitd-hooktool-c
 	$(PEBBLE_BUILD) $(PROGRAMS)/new/pebble $(PEBBLE_MAIN) || { [ "$$CI" != true ] && rm -f $(PROGRAMS)/pebble && echo 'no Pebble could be built: the tests with it will be skipped'; }
 	@cd $(PROGRAMS) && for p in $$(ls new); do cmp -s new/$$p $$p || mv new/$$p $$p; done && rm -rf new
-unit plain sessions raced host long stores bench: programs
-unit plain sessions raced host long stores bench: export UNITD_TEST_PROGRAMS = $(PROGRAMS)
+unit plain sessions raced host long bench: programs
+unit plain sessions raced host long bench: export UNITD_TEST_PROGRAMS = $(PROGRAMS)
 
 # A root with systemd, for the tests of machines: where root has debootstrap. It is made
 # once, in a folder of the user's that clones share, and put there whole.
@@ -170,20 +170,21 @@ base: ## a root with systemd, for the tests of machines
 		else tail -n 3 $(BASE).log; echo 'no root with systemd could be made: the tests with it will be skipped'; fi; \
 	fi
 host raced long: base
-host raced bench long: export UNITD_TEST_BASE = $(shell test -d $(BASE) && echo $(BASE))
+unit plain host raced bench long: export UNITD_TEST_BASE = $(shell test -d $(BASE) && echo $(BASE))
 
 unit:
 	@if [ -z "$(RACE)" ]; then \
 		if [ "$$CI" = true ]; then echo 'a C compiler is needed in CI, for the race detector'; exit 1; fi; \
 		echo 'no C compiler here: the tests run without the race detector'; \
 	fi
-	@$(SUITE) test $(RACE) -vet=off -skip '^TestHost' $$($(GO) list ./... | grep -v -e '/uniter/sim$$' -e '/suite/lint$$' -e '/suite/action$$' -e '/scale$$' -e 'unitd/unitd$$' $(ENGINES:.%=-e '%$$') $(SESSIONS:.%=-e '%$$'))
+	@$(SUITE) test $(RACE) -vet=off $(HOSTLESS) $$($(GO) list ./... | grep -v -e '/uniter/sim$$' -e '/suite/lint$$' -e '/suite/action$$' -e '/scale$$' -e 'unitd/unitd$$' $(ENGINES:.%=-e '%$$') $(SESSIONS:.%=-e '%$$') \
+		$(if $(WHOLE),$(patsubst ./%,-e '/unitd/%\(/\|$$\)',$(LONG:/...=))))
 
 # Packages sim and scale go through millions of states, in one goroutine each: the
 # race detector would make that many times as slow, and see nothing. The linters would
 # have to be compiled for it. The tests of the walls and of the pages read files.
 plain:
-	@$(SUITE) test -vet=off -skip '^TestHost' ./uniter/sim ./scale ./suite/lint ./suite/action .
+	@$(SUITE) test -vet=off $(HOSTLESS) $(if $(WHOLE),,./uniter/sim) ./scale ./suite/lint ./suite/action .
 
 # Where there is no race detector, nothing has to be compiled twice, with and without
 # C: so all that a C library is asked for is built once, for all programs and tests.

@@ -87,7 +87,7 @@ func play(ctx context.Context, m *state.Model, charms map[string]string, line st
 	case "trust":
 		return m.SetTrust(ctx, app, n > 1)
 	case "depose":
-		return m.Depose(ctx, app)
+		return playDepose(ctx, m, app)
 	case "upgrade":
 		return m.SetCharm(ctx, app, charms[anyCharm(app)+fmt.Sprint(n%2+1)], false)
 	case "remove-application":
@@ -97,6 +97,25 @@ func play(ctx context.Context, m *state.Model, charms map[string]string, line st
 		return playRelation(ctx, m, verb, app, n)
 	}
 	return playUnit(ctx, m, verb, app, n)
+}
+
+// playDepose has another unit lead. An only unit is left alone: its agent claims
+// for it again at once, and whether the unit looks in between is open.
+func playDepose(ctx context.Context, m *state.Model, app string) error {
+	units, err := m.Units(ctx)
+	if err != nil {
+		return err
+	}
+	alive := 0
+	for _, u := range units {
+		if u.Name.Application() == app && u.Life == model.Alive {
+			alive++
+		}
+	}
+	if alive == 1 {
+		return nil
+	}
+	return m.Depose(ctx, app)
 }
 
 func playRelation(ctx context.Context, m *state.Model, verb, app string, n int) error {

@@ -2,6 +2,7 @@
 // the ten slowest tests, and how long the processor has worked for each stage.
 //
 //	suite stages make STAGE...     "make STAGE" for each, until one fails; then the account
+//	suite all make STAGE...        the same, but what comes after one that fails is run too
 //	suite test ARGS...             "go test ARGS" whose tests are put down for the account
 //
 // A run of tests prints what "go test" does: a line for each package, and all
@@ -11,7 +12,7 @@
 // those that hang and a dump of their goroutines. In CI a handful of tests that have
 // failed are run once more, alone, and those that pass then are named as flaky.
 //
-// The exit code is that of the command that has failed.
+// The exit code is that of the first command that has failed.
 package main
 
 import (
@@ -29,12 +30,12 @@ func main() { os.Exit(run(os.Args[1:], os.Stdout)) }
 func run(args []string, out io.Writer) int {
 	code, err := 2, error(nil)
 	switch {
-	case len(args) > 2 && args[0] == "stages":
-		code, err = stages(args[1], args[2:], out)
+	case len(args) > 2 && (args[0] == "stages" || args[0] == "all"):
+		code, err = stages(args[1], args[2:], args[0] == "all", out)
 	case len(args) > 1 && args[0] == "test":
 		code, err = goTest(args[1:], silence, out)
 	default:
-		err = errors.New("usage: suite stages MAKE STAGE..., or suite test ARGS")
+		err = errors.New("usage: suite stages|all MAKE STAGE..., or suite test ARGS")
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "suite:", err)

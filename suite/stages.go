@@ -18,9 +18,9 @@ type cost struct {
 	wall, cpu, sys time.Duration
 }
 
-// stages runs the stages one after the other and prints the account. It ends
-// with the exit code of the first one that fails.
-func stages(program string, names []string, out io.Writer) (int, error) {
+// stages runs the stages one after the other, all of them or until one fails, and
+// prints the account. It returns the exit code of the first one that fails.
+func stages(program string, names []string, all bool, out io.Writer) (int, error) {
 	dir, err := os.MkdirTemp("", "unitd-suite-")
 	if err != nil {
 		return 1, err
@@ -29,6 +29,7 @@ func stages(program string, names []string, out io.Writer) (int, error) {
 	file := filepath.Join(dir, "account")
 	adopt()
 	var costs []cost
+	var failed []string
 	code := 0
 	for _, name := range names {
 		fmt.Fprintf(out, "== %s\n", name)
@@ -38,11 +39,14 @@ func stages(program string, names []string, out io.Writer) (int, error) {
 		if err != nil {
 			return 1, err
 		}
-		var used usage
-		code, used = p.wait()
+		got, used := p.wait()
 		costs = append(costs, cost{name, time.Since(begun), used.user + used.sys, used.sys})
-		if code != 0 {
-			fmt.Fprintf(out, "FAIL: the stage %q has failed\n", name)
+		if got == 0 {
+			continue
+		}
+		failed = append(failed, fmt.Sprintf("FAIL: the stage %q has failed\n", name))
+		fmt.Fprint(out, failed[len(failed)-1])
+		if code = cmp.Or(code, got); !all {
 			break
 		}
 	}
@@ -52,6 +56,9 @@ func stages(program string, names []string, out io.Writer) (int, error) {
 	}
 	printSlowest(out, tests)
 	printCosts(out, costs)
+	if all { // it has scrolled away
+		fmt.Fprint(out, strings.Join(failed, ""))
+	}
 	return code, nil
 }
 

@@ -137,6 +137,18 @@ esac
 	}
 }
 
+// TestAllStagesRunWhicheverFails: those that have failed are named once more at the end.
+func TestAllStagesRunWhicheverFails(t *testing.T) {
+	program := fake(t, "make", "case $2 in fails) exit 7;; too) exit 8;; esac\n")
+	var out bytes.Buffer
+	if code := run([]string{"all", program, "fails", "passes", "too"}, &out); code != 7 {
+		t.Errorf("exit code %d", code)
+	}
+	if got := out.String(); !strings.Contains(got, "\n== passes\n== too\n") || !strings.HasSuffix(got, "FAIL: the stage \"fails\" has failed\nFAIL: the stage \"too\" has failed\n") {
+		t.Errorf("got:\n%s", got)
+	}
+}
+
 func TestTestsKeepTheExitCodeAndEndWhereThereIsSilence(t *testing.T) {
 	fake(t, "go", `
 [ "$*" = "test -json -timeout=0 ./p" ] || { echo "wrong: $*"; exit 9; }
