@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -93,27 +92,52 @@ func (h *Host) Ask(ctx context.Context, m *state.Model, from Elsewhere, q machin
 	return files, errors.Annotatef(err, "cannot ask the agent of %s", from.Name)
 }
 
-// Fetch gets files of a model from another host's agent, and puts them below a data directory
-// of their own, which is the caller's to remove.
-func (h *Host) Fetch(m *state.Model, from Elsewhere, names []string) (data string, files machine.Files, err error) {
-	if files, err = h.Ask(h.ctx, m, from, machine.FilesQuestion{Names: names}); err != nil {
-		return "", files, err
+// Fetched are files of another host, below a data directory of their own, which is whoever's to
+// remove who has asked.
+type Fetched struct {
+	Data string
+	machine.Files
+	// Instead, where it is set, says why the agent couldn't be asked: the files are the newest
+	// that it had put into the model, at a time.
+	Instead error
+	At      time.Time
+}
+
+// Fetch gets files of a model from another host's agent, or what the model has of them if it
+// can't be asked, which is no recordings.
+func (h *Host) Fetch(m *state.Model, from Elsewhere, names []string) (Fetched, error) {
+	f, failed := h.FetchAsked(m, from, names)
+	if failed == nil {
+		return f, nil
 	}
-	if data, err = os.MkdirTemp("", "unitd-"); err != nil {
-		return "", files, errors.Trace(err)
+	var err error
+	if f.Files, f.At, err = machine.Shipped(h.ctx, m, from.Machine); err == nil {
+		f.Files.Only(names)
 	}
-	for name, text := range files.Files {
-		path := filepath.Join(machine.ModelDir(data, m.UUID()), filepath.FromSlash(name))
-		if !filepath.IsLocal(filepath.FromSlash(name)) {
-			continue
-		}
-		if err = os.MkdirAll(filepath.Dir(path), 0o700); err == nil {
-			err = os.WriteFile(path, text, 0o600)
-		}
-		if err != nil {
-			os.RemoveAll(data)
-			return "", files, errors.Annotate(err, "cannot keep what another host has sent")
-		}
+	if err != nil || len(f.Files.Files) == 0 {
+		return f, failed
 	}
-	return data, files, nil
+	f.Instead = failed
+	f, err = f.keep(m)
+	return f, errors.Trace(err)
+}
+
+// FetchAsked is Fetch without what the model has.
+func (h *Host) FetchAsked(m *state.Model, from Elsewhere, names []string) (f Fetched, err error) {
+	if f.Files, err = h.Ask(h.ctx, m, from, machine.FilesQuestion{Names: names}); err != nil {
+		return f, err
+	}
+	f, err = f.keep(m)
+	return f, errors.Trace(err)
+}
+
+func (f Fetched) keep(m *state.Model) (_ Fetched, err error) {
+	if f.Data, err = os.MkdirTemp("", "unitd-"); err != nil {
+		return f, errors.Trace(err)
+	}
+	if err := f.Keep(machine.ModelDir(f.Data, m.UUID())); err != nil {
+		os.RemoveAll(f.Data)
+		return f, errors.Trace(err)
+	}
+	return f, nil
 }

@@ -4,6 +4,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/unitd/unitd/agent"
 	"github.com/unitd/unitd/machine"
@@ -33,9 +34,24 @@ func onThisHost() (places, error) {
 }
 
 // places gets what others have of these units, or of all where there are none. names are the
-// files that are wanted of a unit, or of all units if it is empty. If a unit is named that is on
-// a host whose agent isn't there, or doesn't answer, that is an error, else people are told.
+// files that are wanted of a unit, or of all units if it is empty. Of a host whose agent isn't
+// there, or doesn't answer, it is what the model has, and people are told. If that is nothing,
+// and such a unit is named, that is an error.
 func (a base) places(m *state.Model, units []model.UnitName, names func(model.UnitName) []string) (places, error) {
+	p, err := a.gather(m, units, names, func(on agent.Elsewhere, names []string) (agent.Fetched, error) { return a.Fetch(m, on, names) })
+	return p, err
+}
+
+// asked is places without what the model has.
+func (a base) asked(m *state.Model, units []model.UnitName, names func(model.UnitName) []string) (places, error) {
+	p, err := a.gather(m, units, names, func(on agent.Elsewhere, names []string) (agent.Fetched, error) { return a.FetchAsked(m, on, names) })
+	return p, err
+}
+
+// fetching gets files of another host.
+type fetching func(on agent.Elsewhere, names []string) (agent.Fetched, error)
+
+func (a base) gather(m *state.Model, units []model.UnitName, names func(model.UnitName) []string, get fetching) (places, error) {
 	p, err := onThisHost()
 	if err != nil {
 		return p, err
@@ -59,17 +75,17 @@ func (a base) places(m *state.Model, units []model.UnitName, names func(model.Un
 			wanted[o] = names("")
 		}
 	}
-	err = p.fetch(a, m, wanted, needed)
+	err = p.fetch(a, get, wanted, needed)
 	return p, err
 }
 
 // fetch gets files of other hosts, at the same time.
-func (p *places) fetch(a base, m *state.Model, wanted map[agent.Elsewhere][]string, needed map[agent.Elsewhere]bool) (failed error) {
+func (p *places) fetch(a base, get fetching, wanted map[agent.Elsewhere][]string, needed map[agent.Elsewhere]bool) (failed error) {
 	var all sync.WaitGroup
 	var mu sync.Mutex
 	for on, names := range wanted {
 		all.Go(func() {
-			copied, files, err := a.Fetch(m, on, slices.Compact(names))
+			files, err := get(on, slices.Compact(names))
 			mu.Lock()
 			defer mu.Unlock()
 			switch {
@@ -79,10 +95,12 @@ func (p *places) fetch(a base, m *state.Model, wanted map[agent.Elsewhere][]stri
 			case err != nil:
 				a.Note("WARNING %v", err)
 				return
+			case files.Instead != nil:
+				a.Note("WARNING %v. Until then you see the newest of what it had put into the model by %s.", files.Instead, files.At.Local().Format(time.DateTime))
 			case files.Cut:
 				a.Note("Only the newest of what %s has is shown: it is too much to be sent.", on.Name)
 			}
-			p.dirs = append(p.dirs, copied)
+			p.dirs = append(p.dirs, files.Data)
 			p.ends[on] = files.Log
 		})
 	}

@@ -61,7 +61,7 @@ func (a testVerbs) record(args []string, failed bool, output string) error {
 	if err != nil {
 		return err
 	}
-	where, err := a.places(m, names, ofRecordings)
+	where, err := a.asked(m, names, ofRecordings)
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/unitd/unitd/agent"
-	"github.com/unitd/unitd/page/live"
 	"github.com/unitd/unitd/terminal"
 	"github.com/unitd/unitd/top"
 )
@@ -45,7 +44,7 @@ func (a statusVerbs) top() error {
 	}
 	ctx, stop := context.WithCancel(a.Context())
 	defer stop()
-	view := live.NewView(m, dir)
+	view := a.view(m, dir)
 	p := tea.NewProgram(top.New(time.Now, terminal.Colourful(a.Out)), tea.WithContext(ctx), tea.WithInput(a.In), tea.WithOutput(a.Out), tea.WithoutSignalHandler())
 	var over sync.WaitGroup
 	over.Go(func() {

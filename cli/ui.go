@@ -125,9 +125,23 @@ service, or else in the file ui.token of the data directory, and stays the same.
 	return cmd
 }
 
+// view is the page of a model whose agent works in dir, with what other hosts have of it.
+func (a base) view(m *state.Model, dir string) *live.View {
+	v := live.NewView(m, dir)
+	v.Others = func(context.Context) ([]live.Other, error) {
+		others, err := a.Others(m)
+		all := make([]live.Other, len(others))
+		for i, o := range others {
+			all[i] = live.Other{Machine: o.Machine, Present: o.Present}
+		}
+		return all, err
+	}
+	return v
+}
+
 // writePage writes the page of a model as it is now to a file.
 func (a statusVerbs) writePage(m *state.Model, dir, file string) error {
-	w, err := live.NewView(m, dir).Capture(a.Context(), func(u model.UnitName) why.Answer { return a.whyIn(a.Context(), m, dir, u) })
+	w, err := a.view(m, dir).Capture(a.Context(), func(u model.UnitName) why.Answer { return a.whyIn(a.Context(), m, dir, u) })
 	if err != nil {
 		return err
 	}
@@ -157,7 +171,7 @@ func (a statusVerbs) serveUI(m *state.Model, dir string, f uiFlags, given net.Li
 	}
 	listener := door.listener
 	ctx, stop := context.WithCancel(a.Context())
-	s := &live.Server{Token: door.token, View: live.NewView(m, dir)}
+	s := &live.Server{Token: door.token, View: a.view(m, dir)}
 	var one sync.Mutex // what a command has isn't made for several at once
 	s.Detail = func(ctx context.Context, unit model.UnitName) (page.Detail, error) {
 		one.Lock()

@@ -130,6 +130,12 @@ func (w written) before(e Entry) bool {
 	return !w.end.After(e.Started)
 }
 
+// Follows says whether a hook may follow from another unit's run.
+func Follows(e Entry) bool {
+	_, ok := subject(e)
+	return ok
+}
+
 // subject is what a hook tells of; false: of nothing that a run writes.
 func subject(e Entry) (topic, bool) {
 	h := e.Hook

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/juju/errors"
 
+	"github.com/unitd/unitd/history"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
 	"github.com/unitd/unitd/state/store"
@@ -28,8 +30,9 @@ type FilesQuestion struct {
 	// "history/unit-shop-0.jsonl".
 	Names []string `json:"names,omitempty"`
 	// After, where it is set, asks for the lines of the log after a mark, and for no files.
-	// The agent waits a while for some.
-	After *LogMark `json:"after,omitempty"`
+	// The agent waits a while for some, or for runs after RunsAfter, if that is set too.
+	After     *LogMark  `json:"after,omitempty"`
+	RunsAfter *RunsMark `json:"runs-after,omitempty"`
 }
 
 // Files are files of an agent by their names below ModelDir: of each the end, from the
@@ -41,6 +44,11 @@ type Files struct {
 	Log LogMark `json:"log"`
 	// Lines are those of the log after a mark that was asked for.
 	Lines []byte `json:"lines,omitempty"`
+	// Runs is the place of the runs that come after what is here. Ran are those after a mark
+	// that was asked for; Missed: some that came after it are in the histories alone.
+	Runs   RunsMark        `json:"runs,omitzero"`
+	Ran    []history.Entry `json:"ran,omitempty"`
+	Missed bool            `json:"missed,omitempty"`
 	// Session is where a session can begin that was asked for.
 	Session *SessionDoor `json:"session,omitempty"`
 	// Error says why there is nothing.
@@ -87,11 +95,40 @@ func unpack(answer json.RawMessage) (files Files, err error) {
 	return files, nil
 }
 
+// Only leaves the files that patterns name; see FilesQuestion.
+func (f Files) Only(names []string) {
+	maps.DeleteFunc(f.Files, func(name string, _ []byte) bool {
+		return !slices.ContainsFunc(names, func(pattern string) bool {
+			is, _ := path.Match(pattern, name)
+			return is
+		})
+	})
+}
+
+// Keep writes the files below a directory, which is like ModelDir then.
+func (f Files) Keep(dir string) error {
+	for name, text := range f.Files {
+		if !filepath.IsLocal(filepath.FromSlash(name)) {
+			continue
+		}
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		err := os.MkdirAll(filepath.Dir(path), 0o700)
+		if err == nil {
+			err = os.WriteFile(path, text, 0o600)
+		}
+		if err != nil {
+			return errors.Annotate(err, "cannot keep what another host has sent")
+		}
+	}
+	return nil
+}
+
 // answering answers what other hosts ask this agent. It works beside the units' agents.
 type answering struct {
 	model   *state.Model
 	machine string
 	dir     string
+	recent  *recent
 	asked   chan struct{} // has room for one
 	session func(model, print string) (SessionDoor, error)
 	log     func(msg string, args ...any)
@@ -106,7 +143,7 @@ func (a *modelAgent) newAnswering() *answering {
 	if a.Machine != nil {
 		who = a.Machine.ID
 	}
-	return &answering{model: a.model, machine: who, dir: a.dir, asked: make(chan struct{}, 1), session: a.Session, log: a.log.Warn, busy: map[string]bool{}}
+	return &answering{model: a.model, machine: who, dir: a.dir, recent: a.recent, asked: make(chan struct{}, 1), session: a.Session, log: a.log.Warn, busy: map[string]bool{}}
 }
 
 // heed has it look for questions, if a change may have brought some.
@@ -192,26 +229,47 @@ func (a *answering) find(ctx context.Context, q state.Question) (json.RawMessage
 		return pack(a.openSession(ask.Print))
 	}
 	if ask.After != nil {
-		lines, mark, err := awaitLines(ctx, a.dir, *ask.After)
+		news, err := a.await(ctx, *ask.After, ask.RunsAfter)
 		if err != nil {
 			return pack(Files{Error: err.Error()})
 		}
-		return pack(Files{Lines: lines, Log: mark})
+		return packRuns(news)
 	}
+	runs := a.recent.mark() // before the files are read, which have all that come before it
 	names, err := namesOf(a.dir, ask.Names)
 	if err != nil {
 		return pack(Files{Error: err.Error()})
 	}
-	for most := int64(min(filesAtMost, allAtMost/max(1, len(names)))); ; most /= 2 {
-		files, err := readFiles(a.dir, names, most)
+	packed, err := packFiles(ctx, a.dir, names, runs, min(filesAtMost, allAtMost/max(1, len(names))), sentAtMost)
+	if err != nil {
+		return pack(Files{Error: err.Error()})
+	}
+	return packed, nil
+}
+
+// packFiles packs the ends of files, most bytes of each or as much as fits.
+func packFiles(ctx context.Context, dir string, names []string, runs RunsMark, most, fits int) (json.RawMessage, error) {
+	for ; ; most /= 2 {
+		files, err := readFiles(dir, names, int64(most))
 		if err != nil {
-			return pack(Files{Error: err.Error()})
+			return nil, errors.Trace(err)
 		}
+		files.Runs = runs
 		packed, err := pack(files)
-		if err != nil || len(packed) <= sentAtMost || most < 1024 || ctx.Err() != nil {
-			return packed, err
+		if err != nil || len(packed) <= fits || most < 1024 || ctx.Err() != nil {
+			return packed, errors.Trace(err)
 		}
 	}
+}
+
+// packRuns packs what has come. If it is too much, the runs are to be had from the histories.
+func packRuns(news Files) (json.RawMessage, error) {
+	packed, err := pack(news)
+	if err == nil && len(packed) > sentAtMost {
+		news.Ran, news.Missed = nil, true
+		packed, err = pack(news)
+	}
+	return packed, errors.Trace(err)
 }
 
 func pack(f Files) (json.RawMessage, error) {

@@ -99,7 +99,7 @@ func TestWhatIsSentFits(t *testing.T) {
 		}
 		text.WriteByte('\n')
 	}
-	a := &answering{dir: modelDir(t, map[string]string{"debug.log": text.String()})}
+	a := &answering{dir: modelDir(t, map[string]string{"debug.log": text.String()}), recent: newRecent()}
 	ask, err := json.Marshal(FilesQuestion{Names: []string{"debug.log*"}})
 	if err != nil {
 		t.Fatal(err)

@@ -60,6 +60,8 @@ type modelAgent struct {
 	cluster   *cluster
 	commands  *commands
 	answering *answering
+	recent    *recent // runs
+	shipping  *shipping
 	sharing   *keysharing
 	// again is when all is looked at once more, after something has failed;
 	// failures counts how often in a row.
@@ -146,11 +148,18 @@ func (a *modelAgent) run(ctx context.Context) (err error) {
 		a.wiring.run(ctx)
 	}()
 	a.cluster = newCluster(a.model, a.Disk, a.dir, a.Clock, func() string { return a.present.now().Hostname })
+	a.recent = newRecent()
 	a.answering = a.newAnswering()
 	a.wait.Add(1)
 	go func() {
 		defer a.wait.Done()
 		a.answering.run(ctx)
+	}()
+	a.shipping = a.newShipping()
+	a.wait.Add(1)
+	go func() {
+		defer a.wait.Done()
+		a.shipping.run(ctx)
 	}()
 	a.sharing = a.newKeysharing()
 	a.sharing.first(ctx) // before any hook needs them

@@ -34,18 +34,23 @@ const (
 	linesAtMost = 512 << 10
 )
 
-// awaitLines are lines after a mark, or none if there are none for a while; from is where to go
-// on.
-func awaitLines(ctx context.Context, dir string, after LogMark) (text []byte, from LogMark, err error) {
+// await are lines after a mark, and runs after another one, or none if there are none for a
+// while; the marks in it are where to go on. No mark of runs: only lines count.
+func (a *answering) await(ctx context.Context, after LogMark, runs *RunsMark) (news Files, err error) {
 	until := time.Now().Add(holdTime)
-	for {
-		text, after, err = newLines(filepath.Join(dir, logName), after)
-		if err != nil || len(text) > 0 || time.Now().After(until) {
-			return text, after, errors.Trace(err)
+	for news.Log = after; ; {
+		if news.Lines, news.Log, err = newLines(filepath.Join(a.dir, logName), news.Log); err != nil {
+			return news, errors.Trace(err)
+		}
+		if runs != nil {
+			news.Ran, news.Runs, news.Missed = a.recent.after(*runs)
+		}
+		if len(news.Lines)+len(news.Ran) > 0 || news.Missed || time.Now().After(until) {
+			return news, nil
 		}
 		select {
 		case <-ctx.Done():
-			return nil, after, errors.Trace(ctx.Err())
+			return news, errors.Trace(ctx.Err())
 		case <-time.After(holdInterval):
 		}
 	}

@@ -19,6 +19,7 @@ func (a *modelAgent) react(ctx context.Context, c state.Change) error {
 		}
 	}
 	a.answering.heed(c)
+	a.shipping.heed(c)
 	a.sharing.heed(c)
 	if c.Status && !c.Resync {
 		return nil

@@ -80,6 +80,7 @@ func (u *unit) recordEnded(e resolver.Ended) {
 	if err := history.Append(u.disk, u.history, entry); err != nil {
 		u.log.Error("cannot write the history", "unit", u.name, "err", err)
 	}
+	u.recent.add(entry)
 	u.logRun(entry)
 	if u.observer != nil {
 		u.observer(Event{Kind: HookRun, Unit: u.name, Model: u.model.Name(), Run: entry})

@@ -75,6 +75,7 @@ type unit struct {
 	environment    []string // Config.Environment
 	outside        func(context.Context, model.UnitName, wire.Request) wire.Reply
 	history        string
+	recent         *recent
 	charm          *charmdir.Deployer
 	charms         *charmdir.Store // the host's
 	runner         *runner.Runner

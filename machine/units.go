@@ -163,7 +163,7 @@ func (a *modelAgent) add(doc state.UnitDoc) *running {
 		disk: a.Disk, charms: a.charms, dir: filepath.Join(a.dir, "agents", doc.Name.Tag()),
 		former:  a.former(),
 		runner:  &runner.Runner{Disk: a.Disk, Cgroups: a.cgroups, Reaper: a.Reaper},
-		history: HistoryDir(a.Dir, a.model.UUID()), version: a.Version,
+		history: HistoryDir(a.Dir, a.model.UUID()), recent: a.recent, version: a.Version,
 		keeper: recording.NewKeeper(a.Disk, RecordingsDir(a.Dir, a.model.UUID()), doc.Name),
 		turns:  &a.turns, slots: a.slots, handing: a.handing, changed: make(chan struct{}, 1), observer: a.Observer, tracer: a.Tracer, atPoint: a.At, passed: a.StatusPassed, gated: a.Gate != nil, runTwice: a.Twice, containers: a.Containers, rebooter: a.rebooter,
 		idle: a.tellIdle, seen: &unseen, running: &notRun,

@@ -191,6 +191,37 @@ func TestRunsOfUnitsOfOneNameAreToldApart(t *testing.T) {
 	}
 }
 
+// TestARunOfAnotherHostIsFoundAsACauseThoughItComesLater: and takes the place of an earlier one.
+func TestARunOfAnotherHostIsFoundAsACauseThoughItComesLater(t *testing.T) {
+	t.Parallel()
+	wrote := func(run, rev int64) []history.Entry {
+		return []history.Entry{{Unit: "db/0", Run: run, Outcome: history.Committed, Rev: rev, Written: history.Written{Databags: 1, Bags: []model.RelationID{2}}}}
+	}
+	r := page.NewRuns(false)
+	parts := page.Encoded{}
+	add := func(entries []history.Entry) {
+		r.Note(entries)
+		came, _ := r.Add(entries)
+		for key, part := range encode(t, came) {
+			parts[key] = part
+		}
+	}
+	add(wrote(1, 5))
+	add([]history.Entry{{Unit: "shop/0", Run: 1, Outcome: history.Committed, Seen: 10, Calls: []history.Call{{Tool: "relation-get"}}, Tools: 1, Hook: hooks.Info{Kind: hooks.RelationChanged, RelationID: 2, RemoteUnit: "db/0"}}})
+	if run := encoded(t, parts, "run/shop/0/0"); run["from"] != "run/db/0/0" {
+		t.Errorf("it follows from %v", run["from"])
+	}
+	add(wrote(2, 9))
+	if run := encoded(t, parts, "run/shop/0/0"); run["from"] != "run/db/0/1" || run["tools"] != float64(1) || run["unit"] != "shop/0" {
+		t.Errorf("now it is %v", run)
+	}
+	before := string(parts["run/shop/0/0"])
+	add(wrote(3, 20)) // too late to be its cause
+	if string(parts["run/shop/0/0"]) != before {
+		t.Errorf("a later run has changed it: %s", parts["run/shop/0/0"])
+	}
+}
+
 func TestAUnitsDetailHasWhatConcernsIt(t *testing.T) {
 	t.Parallel()
 	d := page.DetailOf(page.Facts{

@@ -25,7 +25,20 @@ type Runs struct {
 	keys    map[history.Ref]string
 	ended   map[model.UnitName]time.Time
 	retries history.Retries[model.UnitName]
+	// late are the newest runs that may follow from others: one on another host comes when it
+	// has been asked for.
+	late []lateRun
 }
+
+// lateRun is a run as it is on the page, and the entry that it was made of.
+type lateRun struct {
+	key   string
+	run   Run
+	entry history.Entry
+}
+
+// mostLate is how many runs are looked at once more when others come.
+const mostLate = 500
 
 // span says which runs of a unit a page has, by the numbers in their keys. Refs are the
 // runs, the oldest first.
@@ -83,8 +96,28 @@ func (r *Runs) Add(entries []history.Entry) (came Parts, gone []string) {
 			run.From = r.keys[from]
 			came[key] = run
 		}
+		if is && history.Follows(e) {
+			e.Calls, e.Notes = nil, nil
+			r.late = append(r.late, lateRun{key, run, e})
+		}
 	}
+	r.late = r.late[max(0, len(r.late)-mostLate):]
+	r.again(came)
 	return came, gone
+}
+
+// again looks once more which runs the newest ones follow from, by all that has come.
+func (r *Runs) again(came Parts) {
+	for i := range r.late {
+		l := &r.late[i]
+		from, ok := r.causes.Of(l.entry)
+		key := r.keys[from]
+		if !ok || key == "" || key == l.run.From || r.keys[history.Ref{Unit: l.entry.Unit, ID: l.entry.ID, Run: l.entry.Run}] != l.key {
+			continue
+		}
+		l.run.From = key
+		came[l.key] = l.run
+	}
 }
 
 func runKey(unit model.UnitName, n int) string { return fmt.Sprintf("run/%s/%d", unit, n) }

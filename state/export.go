@@ -71,7 +71,7 @@ func ofAgents(key string) bool {
 // manages the model, and those that have said that all is settled.
 func ofRunning(key string) bool {
 	kind, _ := splitKey(key)
-	return key == managerAliveKey || slices.Contains([]string{"leader", "presence", markKey, askKey, questionKind, answerKind, tracedKey, tunnelKind, keyWishKind, keyGiftKind}, kind)
+	return key == managerAliveKey || slices.Contains([]string{"leader", "presence", markKey, askKey, questionKind, answerKind, newestKind, tracedKey, tunnelKind, keyWishKind, keyGiftKind}, kind)
 }
 
 // contentDigest is a digest of documents, in whichever order they come.

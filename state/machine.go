@@ -298,7 +298,7 @@ func (t *txn) deleteMachine(id string) error {
 	if err != nil {
 		return errors.Trace(err)
 	}
-	return t.delete(machineKey(id), portsKey(id), presenceKey(id), freeKey(id), settledOf(id), tunnelKey(id), keyWishKey(id), keyGiftKey(id))
+	return t.delete(machineKey(id), portsKey(id), presenceKey(id), freeKey(id), settledOf(id), tunnelKey(id), keyWishKey(id), keyGiftKey(id), newestKey(id))
 }
 
 // Machine reads a machine; errors.NotFound if there is none.

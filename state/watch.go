@@ -144,7 +144,7 @@ func (m *Model) change(b store.Batch) Change {
 // has anything to do because of them.
 func tellsOnly(kind string) bool {
 	switch kind {
-	case settledKey, markKey, managerKey, modelConstraintsKey, sshKeysKey, "status", "status-history", "task", "service", objectKind, "containers", questionKind, answerKind, tracedKey, loggedKind, loggedNextKey, sealingKey, keyWishKind, keyGiftKind:
+	case settledKey, markKey, managerKey, modelConstraintsKey, sshKeysKey, "status", "status-history", "task", "service", objectKind, "containers", questionKind, answerKind, newestKind, tracedKey, loggedKind, loggedNextKey, sealingKey, keyWishKind, keyGiftKind:
 		return true
 	}
 	return false

@@ -114,7 +114,8 @@ func (s Screen) take(e page.Event) Screen {
 			}
 		}
 	}
-	s.lines = append(s.lines, e.Lines...)
+	s.lines = slices.Concat(s.lines, e.Lines)
+	slices.SortStableFunc(s.lines, func(a, b debuglog.Entry) int { return a.Time.Compare(b.Time) }) // another host's come later
 	s.lines = s.lines[max(0, len(s.lines)-maxLines):]
 	return s
 }

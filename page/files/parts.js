@@ -94,7 +94,14 @@ U.apply = event => {
     changed.add(kind);
   }
   if (event.lines) {
-    U.lines = U.lines.concat(event.lines).slice(-1000);
+    let last = U.lines.length ? Date.parse(U.lines[U.lines.length - 1].time) : 0, late = false;
+    for (const l of event.lines) {
+      late ||= Date.parse(l.time) < last; // another host's come later
+      last = Date.parse(l.time);
+    }
+    U.lines = U.lines.concat(event.lines);
+    if (late) U.lines.sort((a, b) => Date.parse(a.time) - Date.parse(b.time));
+    U.lines = U.lines.slice(-1000);
     changed.add('line');
   }
   if (changed.has('run')) sequence = null;

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,7 +14,6 @@ import (
 	"github.com/juju/errors"
 
 	"github.com/unitd/unitd/debuglog"
-	"github.com/unitd/unitd/machine"
 	"github.com/unitd/unitd/model"
 )
 
@@ -35,13 +35,17 @@ func at(ms float64) time.Time { return time.UnixMicro(int64(ms * 1000)) }
 // logged are the newest lines of an entity between two times, both included.
 func (v *View) logged(entity string, from, to time.Time) ([]debuglog.Entry, error) {
 	found := []debuglog.Entry{}
-	err := debuglog.ReadAll(machine.LogPath(v.dir, v.model.UUID()), func(e debuglog.Entry) error {
-		if e.Entity == entity && !e.Time.Before(from) && !e.Time.After(to) {
-			found = newest(found, e)
+	for _, dir := range v.dirs() {
+		if err := debuglog.ReadAll(filepath.Join(dir, "debug.log"), func(e debuglog.Entry) error {
+			if e.Entity == entity && !e.Time.Before(from) && !e.Time.After(to) {
+				found = newest(found, e)
+			}
+			return nil
+		}); err != nil {
+			return nil, errors.Trace(err)
 		}
-		return nil
-	})
-	return found[max(0, len(found)-maxLines):], errors.Trace(err)
+	}
+	return found[max(0, len(found)-maxLines):], nil
 }
 
 // marks are moments of the model that it can be compared with.

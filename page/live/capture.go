@@ -30,10 +30,20 @@ func (v *View) Capture(ctx context.Context, why func(model.UnitName) why.Answer)
 	parts := page.Of(s)
 	runs, read := page.NewRuns(true), [][]history.Entry{}
 	if err := history.NewFollower(machine.HistoryDir(v.dir, v.model.UUID())).Next(page.MaxRuns, func(entries []history.Entry) {
-		runs.Note(entries)
 		read = append(read, entries)
 	}); err != nil {
 		return w, errors.Trace(err)
+	}
+	if v.Others != nil {
+		m, err := newMirror(v)
+		if err != nil {
+			return w, errors.Trace(err)
+		}
+		m.once(ctx)
+		read = append(read, m.take()...)
+	}
+	for _, entries := range read {
+		runs.Note(entries)
 	}
 	for _, entries := range read {
 		came, _ := runs.Add(entries)
@@ -62,6 +72,9 @@ func (v *View) Capture(ctx context.Context, why func(model.UnitName) why.Answer)
 		w.Lines = newest(w.Lines, e)
 		return nil
 	})
+	for _, e := range v.lines { // of other hosts
+		w.Lines = newest(w.Lines, e)
+	}
 	w.Lines = w.Lines[max(0, len(w.Lines)-maxLines):]
 	return w, errors.Trace(err)
 }

@@ -30,6 +30,7 @@ import (
 	"github.com/unitd/unitd/page"
 	"github.com/unitd/unitd/page/live"
 	"github.com/unitd/unitd/state"
+	"github.com/unitd/unitd/state/store"
 	"github.com/unitd/unitd/state/store/etcd/etcdtest"
 	"github.com/unitd/unitd/why"
 )
@@ -40,6 +41,7 @@ const token = "0123456789abcdef0123456789abcdef"
 type world struct {
 	testing.TB
 	ctx   context.Context
+	store store.Store
 	model *state.Model
 	dir   string
 	serve *live.Server
@@ -48,8 +50,15 @@ type world struct {
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
+	return newWorldWith(t, nil)
+}
+
+// newWorldWith is newWorld with other hosts.
+func newWorldWith(t testing.TB, others func(context.Context) ([]live.Other, error)) *world {
+	t.Helper()
 	w := &world{TB: t, ctx: t.Context(), dir: t.TempDir()}
-	c := state.NewController(etcdtest.Open(t, filepath.Join(w.dir, "store.db")), clock.WallClock)
+	w.store = etcdtest.Open(t, filepath.Join(w.dir, "store.db"))
+	c := state.NewController(w.store, clock.WallClock)
 	var err error
 	w.model, err = c.AddModel(w.ctx, "m")
 	w.ok(err)
@@ -59,6 +68,7 @@ func newWorld(t testing.TB) *world {
 	w.ok(w.model.Deploy(w.ctx, state.DeployArgs{Application: "shop", Charm: url, Units: 1}))
 	w.ok(os.MkdirAll(machine.HistoryDir(w.dir, w.model.UUID()), 0o700))
 	view := live.NewView(w.model, w.dir)
+	view.Others = others
 	w.serve = &live.Server{View: view, Token: token, Detail: func(ctx context.Context, u model.UnitName) (page.Detail, error) {
 		return view.Detail(ctx, u, why.Answer{Sentence: string(u) + " waits"})
 	}}

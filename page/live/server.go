@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"net"
 	"net/http"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,7 +15,6 @@ import (
 	"github.com/juju/errors"
 
 	"github.com/unitd/unitd/history"
-	"github.com/unitd/unitd/machine"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/page"
 )
@@ -165,17 +166,20 @@ func (s *Server) run(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "a unit and the number of a run are needed", http.StatusBadRequest)
 		return
 	}
-	entries, err := history.Read(machine.HistoryDir(s.View.dir, s.View.model.UUID()), unit)
-	for i := len(entries) - 1; i >= 0 && err == nil; i-- {
-		if e := entries[i]; e.Run == number && e.ID == q.Get("id") && string(e.Outcome) == q.Get("outcome") {
-			answer(w, page.Whole(e), nil)
+	for _, dir := range s.View.dirs() {
+		entries, err := history.Read(filepath.Join(dir, "history"), unit)
+		if err != nil {
+			answer(w, nil, err)
 			return
 		}
+		for _, e := range slices.Backward(entries) {
+			if e.Run == number && e.ID == q.Get("id") && string(e.Outcome) == q.Get("outcome") {
+				answer(w, page.Whole(e), nil)
+				return
+			}
+		}
 	}
-	if err == nil {
-		err = errors.NotFoundf("run %d of %s", number, unit)
-	}
-	answer(w, nil, err)
+	answer(w, nil, errors.NotFoundf("run %d of %s", number, unit))
 }
 
 func (s *Server) unit(w http.ResponseWriter, r *http.Request) {

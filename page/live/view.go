@@ -19,6 +19,10 @@ import (
 
 // View is the page of a model as it is now.
 type View struct {
+	// Others are the other hosts of the model; nil: only this host's runs and lines are seen.
+	// It is set before Run, or Capture.
+	Others func(context.Context) ([]Other, error)
+
 	model *state.Model
 	dir   string
 	wake  chan struct{} // somebody has begun to look
@@ -28,6 +32,7 @@ type View struct {
 	all      page.Encoded
 	lines    []debuglog.Entry
 	watchers map[*Watcher]bool
+	mirror   *mirror // nil: there is none
 }
 
 // NewView makes a view of a model whose agent, if one runs, works in dir (see
@@ -65,6 +70,16 @@ func (v *View) Run(ctx context.Context) error {
 	}
 	l := &looker{view: v, histories: history.NewFollower(machine.HistoryDir(v.dir, v.model.UUID())), runs: page.NewRuns(false), said: "-"}
 	beside.Go(func() { l.listen(ctx) })
+	if v.Others != nil {
+		m, err := newMirror(v)
+		if err != nil {
+			return errors.Trace(err)
+		}
+		v.mu.Lock()
+		v.mirror = m
+		v.mu.Unlock()
+		beside.Go(func() { m.run(ctx) })
+	}
 	for last := time.Now(); ; {
 		pause := leisurely
 		if v.watched() {
@@ -205,9 +220,12 @@ func (l *looker) look(ctx context.Context) (changed bool, took time.Duration, er
 func (l *looker) ran(delta *page.Delta) error {
 	var came [][]history.Entry
 	_ = l.histories.Next(page.MaxRuns, func(entries []history.Entry) {
-		l.runs.Note(entries)
 		came = append(came, entries)
 	})
+	came = append(came, l.view.mirrored().take()...)
+	for _, entries := range came {
+		l.runs.Note(entries)
+	}
 	for _, entries := range came {
 		set, gone := l.runs.Add(entries)
 		runs, err := set.Encode()
@@ -220,6 +238,18 @@ func (l *looker) ran(delta *page.Delta) error {
 		delta.Gone = append(delta.Gone, gone...)
 	}
 	return nil
+}
+
+// mirrored is the mirror, if there is one.
+func (v *View) mirrored() *mirror {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.mirror
+}
+
+// dirs are where the model's histories and logs are: this host's, and copies of others'.
+func (v *View) dirs() []string {
+	return append([]string{machine.ModelDir(v.dir, v.model.UUID())}, v.mirrored().dirs()...)
 }
 
 // trouble has the page say that the model can't be read; nil: it can.

@@ -93,9 +93,13 @@ func (v *View) line(e debuglog.Entry) error {
 	return nil
 }
 
-// newest appends a line, and drops old ones now and then.
+// newest adds a line, by its time, and drops old ones now and then.
 func newest(lines []debuglog.Entry, e debuglog.Entry) []debuglog.Entry {
-	if lines = append(lines, e); len(lines) >= 2*maxLines {
+	i := len(lines)
+	for i > 0 && lines[i-1].Time.After(e.Time) { // of another host
+		i--
+	}
+	if lines = slices.Insert(lines, i, e); len(lines) >= 2*maxLines {
 		lines = slices.Clone(lines[len(lines)-maxLines:])
 	}
 	return lines
