@@ -30,8 +30,8 @@ import (
 // the charm's executable run to its end.
 func (u *unit) runHook(ctx context.Context, run uniter.Run) uniter.Result {
 	entry := history.Entry{Unit: u.name, Run: run.Number, Hook: run.Hook, Charm: run.Local.Charm, Started: u.clock.Now(), Seen: u.seenRev}
-	entry.SetChanged(u.whatChanged(ctx, run))
 	u.trace(ctx, run, entry.Started, "")
+	entry.SetChanged(u.whatChanged(ctx, run))
 	calls := &calls{began: time.Now(), entry: &entry, mask: &u.mask}
 	u.taking, u.calls = u.take(run), calls
 	return u.runEntry(ctx, run, time.Time{}, calls, func(limited context.Context) (*hookcontext.Context, uniter.Result) {

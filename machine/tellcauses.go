@@ -122,7 +122,7 @@ func (a *modelAgent) everyCause(ctx context.Context, apps map[string]bool, relat
 // tellOfApplication tells that options were set, or that another charm was. Options that
 // an application was deployed with are no cause: see unit.causeOf.
 func (a *modelAgent) tellOfApplication(ctx context.Context, t *causesTold, app string) error {
-	doc, err := a.model.Application(ctx, app)
+	doc, o, err := a.model.ApplicationOrigin(ctx, app)
 	if errors.Is(err, errors.NotFound) {
 		delete(t.Charms, app)
 		return nil
@@ -136,9 +136,8 @@ func (a *modelAgent) tellOfApplication(ctx context.Context, t *causesTold, app s
 			a.tell(charmCause(app, doc.Charm))
 		}
 	}
-	o, err := a.model.Origin(ctx, state.TracedConfig(app))
-	if err != nil || o.Rev <= t.Rev || o.Rev == o.Made || t.configs[app] == o.Rev {
-		return errors.Trace(err)
+	if o.Rev <= t.Rev || o.Rev == o.Made || t.configs[app] == o.Rev {
+		return nil
 	}
 	t.configs[app], t.dirty = o.Rev, true
 	a.tell(configCause(app, o))

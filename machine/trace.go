@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/unitd/unitd/history"
@@ -64,18 +65,34 @@ type Cause struct {
 	At   time.Time
 }
 
-// trace begins to follow a run, if anybody follows runs; former is TracedRun.Traceparent.
+// trace begins to follow a run, if anybody follows runs; former is TracedRun.Traceparent. What a
+// hook follows from is looked up while it is made ready.
 func (u *unit) trace(ctx context.Context, run uniter.Run, started time.Time, former string) {
 	u.traced = traced{run: run.Number}
 	if u.tracer == nil {
 		return
 	}
-	cause, first, err := u.causeOf(ctx, run)
+	if run.Hook.IsTask() {
+		cause, first, err := u.causeOfTask(ctx, run.Hook)
+		span := u.beginSpan(run, started, former, cause, first, err)
+		u.traced.span = func() TracedSpan { return span }
+		return
+	}
+	begun := make(chan TracedSpan, 1)
+	go func() {
+		cause, first, err := u.causeOf(ctx, run)
+		begun <- u.beginSpan(run, started, former, cause, first, err)
+	}()
+	u.traced.span = sync.OnceValue(func() TracedSpan { return <-begun })
+}
+
+// beginSpan has the tracer follow a run; an error says why it isn't known what that follows from.
+func (u *unit) beginSpan(run uniter.Run, started time.Time, former string, cause Cause, first bool, err error) TracedSpan {
 	if err != nil {
 		u.log.Warn("cannot tell what a run follows from", "unit", u.name, "run", run.Number, "err", err)
 	}
 	cause.Model, cause.UUID, cause.At = u.model.Name(), u.model.UUID(), started
-	u.traced.span = u.tracer.Began(TracedRun{
+	return u.tracer.Began(TracedRun{
 		Model: u.model.Name(), UUID: u.model.UUID(), Unit: u.name, Run: run.Number, Hook: run.Hook, Charm: run.Local.Charm,
 		Started: started, Cause: cause, First: first && former == "", Traceparent: former,
 	})
@@ -84,7 +101,7 @@ func (u *unit) trace(ctx context.Context, run uniter.Run, started time.Time, for
 // traced is the newest run, as far as a tracer follows it.
 type traced struct {
 	run    int64
-	span   TracedSpan // nil: nobody does
+	span   func() TracedSpan // waits for its begin; nil: nobody follows it
 	commit time.Time
 	took   time.Duration
 }
@@ -94,7 +111,7 @@ func (t traced) by(run int64) string {
 	if t.span == nil || t.run != run {
 		return ""
 	}
-	return t.span.Commit()
+	return t.span().Commit()
 }
 
 // environ is what the run's program is told.
@@ -102,7 +119,7 @@ func (t traced) environ() []string {
 	if t.span == nil {
 		return nil
 	}
-	return []string{traceVariable + t.span.Traceparent()}
+	return []string{traceVariable + t.span().Traceparent()}
 }
 
 // traceVariable begins what an environment says of the run's span.
@@ -131,12 +148,13 @@ func (t *traced) end(e history.Entry) {
 	if t.span == nil || t.run != e.Run {
 		return
 	}
-	span := t.span
+	span := t.span()
 	t.span = nil
 	span.Ended(e, t.commit, t.took)
 }
 
-// causeOf is what a run follows from, and whether it is the run that tells of that.
+// causeOf is what a run of a hook follows from, and whether it is the run that tells of that. It
+// looks at nothing of the unit that changes.
 func (u *unit) causeOf(ctx context.Context, run uniter.Run) (c Cause, first bool, err error) {
 	h := run.Hook
 	origin := func(t state.Traced, key, name string) (Cause, error) {
@@ -144,8 +162,6 @@ func (u *unit) causeOf(ctx context.Context, run uniter.Run) (c Cause, first bool
 		return Cause{Key: key, Parent: o.By, Name: name}, err
 	}
 	switch app := u.name.Application(); {
-	case h.IsTask():
-		return u.causeOfTask(ctx, h)
 	case h.IsRelation():
 		c, err = u.causeInRelation(ctx, h)
 	case h.Kind == hooks.SecretChanged:

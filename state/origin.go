@@ -44,31 +44,47 @@ func TracedBag(id model.RelationID, app string, unit model.UnitName) Traced {
 }
 
 // Origin is where a document comes from; the zero Origin where there is none.
-func (m *Model) Origin(ctx context.Context, t Traced) (Origin, error) {
-	var o Origin
-	_, err := m.view(ctx, func(r docs) error {
-		o = Origin{}
-		kv, err := r.Get(m.prefix() + t.key)
-		if errors.Is(err, errors.NotFound) {
-			return nil
-		}
-		if err != nil {
-			return errors.Trace(err)
-		}
-		var doc struct {
-			By        string                 `json:"by"`
-			Revisions []model.SecretRevision `json:"revisions"`
-		}
-		if err := json.Unmarshal(kv.Value, &doc); err != nil {
-			return errors.Annotatef(err, "document %s", t.key)
-		}
-		o = Origin{By: doc.By, Rev: kv.Rev, Made: kv.CreateRev}
-		if n := len(doc.Revisions); n > 0 {
-			o.By = doc.Revisions[n-1].By
-		}
-		return nil
+func (m *Model) Origin(ctx context.Context, t Traced) (o Origin, err error) {
+	_, err = m.view(ctx, func(r docs) (err error) {
+		o, err = r.origin(t)
+		return errors.Trace(err)
 	})
 	return o, errors.Trace(err)
+}
+
+// ApplicationOrigin is an application, and where its options come from. NotFound: there is no
+// such application.
+func (m *Model) ApplicationOrigin(ctx context.Context, name string) (app ApplicationDoc, options Origin, err error) {
+	_, err = m.view(ctx, func(r docs) (err error) {
+		if app, err = r.application(name); err != nil {
+			return errors.Trace(err)
+		}
+		options, err = r.origin(TracedConfig(name))
+		return errors.Trace(err)
+	})
+	return app, options, errors.Trace(err)
+}
+
+func (d docs) origin(t Traced) (Origin, error) {
+	kv, err := d.Get(d.m.prefix() + t.key)
+	if errors.Is(err, errors.NotFound) {
+		return Origin{}, nil
+	}
+	if err != nil {
+		return Origin{}, errors.Trace(err)
+	}
+	var doc struct {
+		By        string                 `json:"by"`
+		Revisions []model.SecretRevision `json:"revisions"`
+	}
+	if err := json.Unmarshal(kv.Value, &doc); err != nil {
+		return Origin{}, errors.Annotatef(err, "document %s", t.key)
+	}
+	o := Origin{By: doc.By, Rev: kv.Rev, Made: kv.CreateRev}
+	if n := len(doc.Revisions); n > 0 {
+		o.By = doc.Revisions[n-1].By
+	}
+	return o, nil
 }
 
 const tracedKey = "traced"
