@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Picture is what a model says at one moment, as far as hooks change it: two of
+// Picture is what a model says at one moment, as far as hooks change it, or people too: two of
 // them can be compared. Its facts have no order.
 type Picture []Fact
 
@@ -41,6 +41,7 @@ const (
 	FactStorage        FactKind = "storage" // an instance that is attached, and how far that has come
 	FactState          FactKind = "state"   // one key of what the charm keeps
 	FactSecret         FactKind = "secrets" // a secret that is owned, never its content
+	FactOption         FactKind = "options" // one option of an application that is set; people change it, no hook does
 )
 
 // There is the fact that says that an application, unit or relation is there.
@@ -143,7 +144,7 @@ func (d Difference) subject() string {
 	switch d.Kind {
 	case FactBag:
 		return endpoint + " " + d.Of
-	case FactLeaderSettings, FactPort, FactStorage, FactState, FactSecret:
+	case FactLeaderSettings, FactPort, FactStorage, FactState, FactSecret, FactOption:
 		return d.Of + " " + string(d.Kind)
 	}
 	return d.Of

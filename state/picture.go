@@ -12,9 +12,20 @@ import (
 // Picture reads, in one view, all that hooks change: for comparing how the model
 // was with how it is.
 func (m *Model) Picture(ctx context.Context) (model.Picture, error) {
+	p, err := m.picture(ctx, false)
+	return p, errors.Trace(err)
+}
+
+// WholePicture is Picture with what people change: options, and what is exposed.
+func (m *Model) WholePicture(ctx context.Context) (model.Picture, error) {
+	p, err := m.picture(ctx, true)
+	return p, errors.Trace(err)
+}
+
+func (m *Model) picture(ctx context.Context, whole bool) (model.Picture, error) {
 	var p picture
 	_, err := m.view(ctx, func(r docs) error {
-		p = picture{docs: r}
+		p = picture{docs: r, whole: whole}
 		apps, err := list[ApplicationDoc](r, "app/")
 		if err != nil {
 			return errors.Trace(err)
@@ -41,12 +52,13 @@ func (m *Model) Picture(ctx context.Context) (model.Picture, error) {
 // picture is a model.Picture that is being taken.
 type picture struct {
 	docs
+	whole bool
 	facts model.Picture
 }
 
 // add adds a fact; an empty value says nothing, but for the kinds whose keys do.
 func (p *picture) add(kind model.FactKind, of, key, value string) {
-	if value != "" || kind == model.FactPort || kind == model.FactState {
+	if value != "" || kind == model.FactPort || kind == model.FactState || kind == model.FactOption {
 		p.facts = append(p.facts, model.Fact{Kind: kind, Of: of, Relation: model.NoRelation, Key: key, Value: value})
 	}
 }
@@ -73,6 +85,11 @@ func (p *picture) application(app ApplicationDoc) error {
 	for k, v := range settings {
 		p.add(model.FactLeaderSettings, app.Name, k, v)
 	}
+	if p.whole {
+		if err := p.options(app); err != nil {
+			return errors.Trace(err)
+		}
+	}
 	units, err := p.unitsOf(app.Name)
 	if err != nil {
 		return errors.Trace(err)
@@ -81,6 +98,21 @@ func (p *picture) application(app ApplicationDoc) error {
 		if err := p.unit(u); err != nil {
 			return errors.Annotatef(err, "unit %s", u.Name)
 		}
+	}
+	return nil
+}
+
+// options adds what people have said of an application.
+func (p *picture) options(app ApplicationDoc) error {
+	var conf configDoc
+	if _, err := p.find(configKey(app.Name), &conf); err != nil {
+		return errors.Trace(err)
+	}
+	for k, v := range conf.Values {
+		p.add(model.FactOption, app.Name, k, fmt.Sprint(v))
+	}
+	if app.Exposed {
+		p.add(model.FactApplication, app.Name, "exposed", "true")
 	}
 	return nil
 }

@@ -24,7 +24,7 @@
 (() => {
   const panel = document.getElementById('changes'), list = U.h('ol', {class: 'lines', 'aria-label': 'Changes'});
   const from = U.h('select', {}), to = U.h('select', {}, U.h('option', {value: ''}, 'now'));
-  const say = U.h('p', {class: 'hint', role: 'status'}, 'Mark a moment, and see later what has changed since: databags, statuses, ports, the charm’s state.');
+  const say = U.h('p', {class: 'hint', role: 'status'}, 'Mark a moment, and see later what has changed since: databags, statuses, ports, configuration, the charm’s state.');
   const mark = async () => {
     try {
       const {id} = await U.post('/mark', {});

@@ -68,7 +68,7 @@ type Mark struct {
 }
 
 func (s *Server) mark(w http.ResponseWriter, r *http.Request) {
-	p, err := s.View.model.Picture(r.Context())
+	p, err := s.View.model.WholePicture(r.Context())
 	if err != nil {
 		answer(w, nil, err)
 		return
@@ -112,7 +112,7 @@ func (s *Server) changes(w http.ResponseWriter, r *http.Request) {
 // moment is the picture of a mark; of no mark it is that of now.
 func (s *Server) moment(ctx context.Context, id string) (model.Picture, error) {
 	if id == "" {
-		p, err := s.View.model.Picture(ctx)
+		p, err := s.View.model.WholePicture(ctx)
 		return p, errors.Trace(err)
 	}
 	s.marks.mu.Lock()

@@ -357,6 +357,10 @@ func TestTwoMomentsAreCompared(t *testing.T) {
 	if _, body := w.ask("GET", "/changes?from="+second, "", nil); body != "[]" {
 		t.Errorf("since then has changed %s", body)
 	}
+	w.ok(w.model.SetConfig(w.ctx, "shop", map[string]string{"title": "Toys"}, nil))
+	if _, body := w.ask("GET", "/changes?from="+second, "", nil); !strings.Contains(body, `[{"sign":"+","line":"shop options  + title: Toys"}]`) {
+		t.Errorf("with an option has changed %s", body)
+	}
 	for range 20 {
 		mark()
 	}
