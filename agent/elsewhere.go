@@ -9,6 +9,7 @@ import (
 
 	"github.com/juju/errors"
 
+	"github.com/unitd/unitd/durable"
 	"github.com/unitd/unitd/machine"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
@@ -21,6 +22,13 @@ type Elsewhere struct {
 	// Name is what people call it: "machine 1", "host db-1".
 	Name    string
 	Present bool
+}
+
+// Until is the host for something beside its command that ends with ctx. The store is open.
+func (h *Host) Until(ctx context.Context) *Host {
+	until := *h
+	until.ctx = ctx
+	return &until
 }
 
 // Others are the agents of other hosts that have something of a model.
@@ -135,7 +143,7 @@ func (f Fetched) keep(m *state.Model) (_ Fetched, err error) {
 	if f.Data, err = os.MkdirTemp("", "unitd-"); err != nil {
 		return f, errors.Trace(err)
 	}
-	if err := f.Keep(machine.ModelDir(f.Data, m.UUID())); err != nil {
+	if err := durable.Fleeting(machine.ModelDir(f.Data, m.UUID()), f.Files.Files); err != nil {
 		os.RemoveAll(f.Data)
 		return f, errors.Trace(err)
 	}

@@ -81,8 +81,7 @@ configuration, secrets without their content, and what holds each unit up. Press
 Ctrl-C to end it.
 
 The page is served on loopback, to whoever has the address with its token. Without
---write, it changes nothing. It shows the hooks of this host's units, and needs no
-network. --file writes the page as it is now to a file. That file has all of the
+--write, it changes nothing. It shows units of all hosts, and needs no network. --file writes the page as it is now to a file. That file has all of the
 model, including passwords in databags.
 
 A service manager may pass a socket that listens, as unitd-ui.socket does. The token is
@@ -125,11 +124,15 @@ service, or else in the file ui.token of the data directory, and stays the same.
 	return cmd
 }
 
-// view is the page of a model whose agent works in dir, with what other hosts have of it.
+// view is the page of a model whose agent works in dir, with what other hosts have of it. A
+// model that has an agent of its own has none of those of the data directory.
 func (a base) view(m *state.Model, dir string) *live.View {
 	v := live.NewView(m, dir)
-	v.Others = func(context.Context) ([]live.Other, error) {
-		others, err := a.Others(m)
+	if data, err := agent.DataDir(); err != nil || data != dir {
+		return v
+	}
+	v.Others = func(ctx context.Context) ([]live.Other, error) {
+		others, err := a.Until(ctx).Others(m)
 		all := make([]live.Other, len(others))
 		for i, o := range others {
 			all[i] = live.Other{Machine: o.Machine, Present: o.Present}

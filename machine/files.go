@@ -29,10 +29,15 @@ type FilesQuestion struct {
 	// Names are patterns of files below ModelDir, as path.Match has them: "debug.log",
 	// "history/unit-shop-0.jsonl".
 	Names []string `json:"names,omitempty"`
+	// Newest, where it is more than 0, asks for the log and so many histories, those that have
+	// grown last, in place of Names: who may ask an agent that doesn't know of it says both.
+	Newest int `json:"newest,omitempty"`
 	// After, where it is set, asks for the lines of the log after a mark, and for no files.
 	// The agent waits a while for some, or for runs after RunsAfter, if that is set too.
 	After     *LogMark  `json:"after,omitempty"`
 	RunsAfter *RunsMark `json:"runs-after,omitempty"`
+	// AtOnce: it doesn't wait.
+	AtOnce bool `json:"at-once,omitempty"`
 }
 
 // Files are files of an agent by their names below ModelDir: of each the end, from the
@@ -62,6 +67,8 @@ const (
 	filesAtMost = 8 << 20
 	allAtMost   = 16 << 20
 	sentAtMost  = store.MaxValue * 2 / 3
+	// leastOfEach is what is sent of each file, in bytes: with less there is hardly a line.
+	leastOfEach = 256
 	// readAtMost is what an answer is believed to have, in bytes.
 	readAtMost = 64 << 20
 )
@@ -105,24 +112,6 @@ func (f Files) Only(names []string) {
 	})
 }
 
-// Keep writes the files below a directory, which is like ModelDir then.
-func (f Files) Keep(dir string) error {
-	for name, text := range f.Files {
-		if !filepath.IsLocal(filepath.FromSlash(name)) {
-			continue
-		}
-		path := filepath.Join(dir, filepath.FromSlash(name))
-		err := os.MkdirAll(filepath.Dir(path), 0o700)
-		if err == nil {
-			err = os.WriteFile(path, text, 0o600)
-		}
-		if err != nil {
-			return errors.Annotate(err, "cannot keep what another host has sent")
-		}
-	}
-	return nil
-}
-
 // answering answers what other hosts ask this agent. It works beside the units' agents.
 type answering struct {
 	model   *state.Model
@@ -157,8 +146,9 @@ func (a *answering) heed(c state.Change) {
 	}
 }
 
-// answersAtOnce is how many questions are answered at the same time; others wait.
-const answersAtOnce = 16
+// answersAtOnce is how many questions are answered at the same time; others wait. Most of them
+// are of people who follow a log or a page, and wait for something to happen.
+const answersAtOnce = 64
 
 // run answers until ctx ends.
 func (a *answering) run(ctx context.Context) {
@@ -229,7 +219,7 @@ func (a *answering) find(ctx context.Context, q state.Question) (json.RawMessage
 		return pack(a.openSession(ask.Print))
 	}
 	if ask.After != nil {
-		news, err := a.await(ctx, *ask.After, ask.RunsAfter)
+		news, err := a.await(ctx, ask.FilesQuestion)
 		if err != nil {
 			return pack(Files{Error: err.Error()})
 		}
@@ -237,6 +227,9 @@ func (a *answering) find(ctx context.Context, q state.Question) (json.RawMessage
 	}
 	runs := a.recent.mark() // before the files are read, which have all that come before it
 	names, err := namesOf(a.dir, ask.Names)
+	if ask.Newest > 0 {
+		names, err = newestFiles(a.dir, ask.Newest)
+	}
 	if err != nil {
 		return pack(Files{Error: err.Error()})
 	}
@@ -256,7 +249,7 @@ func packFiles(ctx context.Context, dir string, names []string, runs RunsMark, m
 		}
 		files.Runs = runs
 		packed, err := pack(files)
-		if err != nil || len(packed) <= fits || most < 1024 || ctx.Err() != nil {
+		if err != nil || len(packed) <= fits || most < leastOfEach || ctx.Err() != nil {
 			return packed, errors.Trace(err)
 		}
 	}

@@ -36,16 +36,16 @@ const (
 
 // await are lines after a mark, and runs after another one, or none if there are none for a
 // while; the marks in it are where to go on. No mark of runs: only lines count.
-func (a *answering) await(ctx context.Context, after LogMark, runs *RunsMark) (news Files, err error) {
-	until := time.Now().Add(holdTime)
-	for news.Log = after; ; {
+func (a *answering) await(ctx context.Context, q FilesQuestion) (news Files, err error) {
+	until, runs := time.Now().Add(holdTime), q.RunsAfter
+	for news.Log = *q.After; ; {
 		if news.Lines, news.Log, err = newLines(filepath.Join(a.dir, logName), news.Log); err != nil {
 			return news, errors.Trace(err)
 		}
 		if runs != nil {
 			news.Ran, news.Runs, news.Missed = a.recent.after(*runs)
 		}
-		if len(news.Lines)+len(news.Ran) > 0 || news.Missed || time.Now().After(until) {
+		if len(news.Lines)+len(news.Ran) > 0 || news.Missed || q.AtOnce || time.Now().After(until) {
 			return news, nil
 		}
 		select {

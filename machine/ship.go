@@ -19,6 +19,7 @@ import (
 type shipping struct {
 	model   *state.Model
 	machine string
+	agent   string // as it has joined
 	dir     string
 	recent  *recent
 	clock   clock.Clock
@@ -28,6 +29,7 @@ type shipping struct {
 	interval time.Duration
 	shipped  shipped
 	failing  bool // which the log has been told
+	waits    bool // run has ended, and would have gone on to put something there
 }
 
 // shipped says how much was there when it was put into the model.
@@ -38,23 +40,27 @@ type shipped struct {
 
 const (
 	// shipInterval is how often a host puts something into the model if there is something
-	// new, and shipPerHost how much longer that is for each host, so that a store of a
-	// thousand has less than 200 kB a second of it.
-	shipInterval = 10 * time.Second
-	shipPerHost  = 200 * time.Millisecond
+	// new, and shipPerHost how much longer that is for each host: all together put less than
+	// 16 KB a second there, as etcd keeps former revisions for a while.
+	shipInterval = 30 * time.Second
+	shipPerHost  = time.Second
 	// shippedAtMost is how long a document may be, in bytes, shippedOfEach how much of each
 	// file is looked at for it, and shippedUnits how many units have their histories in it:
 	// those that have run something last.
-	shippedAtMost = 32 << 10
-	shippedOfEach = 64 << 10
-	shippedUnits  = 40
+	shippedAtMost = 16 << 10
+	shippedOfEach = 32 << 10
+	shippedUnits  = 20
 	// endTime is how long an agent that ends waits for the store.
 	endTime = time.Second
 )
 
 func (a *modelAgent) newShipping() *shipping {
+	agent := ""
+	if a.Machine != nil {
+		agent = a.Machine.Agent
+	}
 	return &shipping{
-		model: a.model, machine: a.answering.machine, dir: a.dir, recent: a.recent, clock: a.Clock, log: a.log.Warn,
+		agent: agent, model: a.model, machine: a.answering.machine, dir: a.dir, recent: a.recent, clock: a.Clock, log: a.log.Warn,
 		changed: make(chan struct{}, 1),
 	}
 }
@@ -76,9 +82,7 @@ func (s *shipping) run(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
-			if due != nil {
-				s.end(ctx)
-			}
+			s.waits = due != nil
 			return
 		case <-s.changed:
 			others, err := s.others(ctx)
@@ -103,8 +107,12 @@ func (s *shipping) run(ctx context.Context) {
 	}
 }
 
-// end puts there what is still to be put there, as the agent won't answer any more.
+// end puts there what is still to be put there, as the agent won't answer any more. Its units
+// have ended by then.
 func (s *shipping) end(ctx context.Context) {
+	if !s.waits {
+		return
+	}
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), endTime)
 	defer stop()
 	_ = s.ship(ctx) // a host may be lost without it, too
@@ -120,14 +128,11 @@ func (s *shipping) fails(ctx context.Context, err error) {
 
 // others is how many other hosts the model has.
 func (s *shipping) others(ctx context.Context) (int, error) {
-	agents, err := s.model.Agents(ctx)
-	if err != nil {
-		return 0, errors.Trace(err)
+	n, err := s.model.Joined(ctx)
+	if s.machine != state.ManagingHost {
+		n = max(1, n) // without itself, and with the host that has the models
 	}
-	if s.machine == state.ManagingHost {
-		return len(agents), nil
-	}
-	return max(1, len(agents)), nil // with itself: the host that has the models has none there
+	return n, errors.Trace(err)
 }
 
 // ship puts what there is into the model, if it is more than last time.
@@ -144,15 +149,31 @@ func (s *shipping) ship(ctx context.Context) error {
 	if err != nil {
 		return errors.Trace(err)
 	}
-	packed, err := packFiles(ctx, s.dir, append(names, logName), RunsMark{}, shippedOfEach, shippedAtMost)
+	names = append(names, logName)
+	if size < shippedAtMost { // it has just been begun anew
+		names = append(names, logName+".1")
+	}
+	packed, err := packFiles(ctx, s.dir, names, RunsMark{}, shippedOfEach, shippedAtMost)
 	if err != nil {
 		return errors.Trace(err)
 	}
-	if err := s.model.PutNewest(ctx, s.machine, packed); err != nil {
+	if err := s.model.PutNewest(ctx, s.machine, s.agent, packed); err != nil {
 		return errors.Trace(err)
 	}
 	s.shipped = now
 	return nil
+}
+
+// newestFiles are the log, and so many histories, below a model's directory.
+func newestFiles(dir string, most int) ([]string, error) {
+	names, err := newestHistories(filepath.Join(dir, "history"), most)
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	for _, name := range slices.Clone(names) {
+		names = append(names, name+".1") // where it is there
+	}
+	return append(names, logName, logName+".1"), nil
 }
 
 // newestHistories are the files, below a model's directory, with the histories to which something

@@ -61,7 +61,18 @@ func TestTheNewestIsPutIntoTheModel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := Shipped(t.Context(), model, "1"); !errors.Is(err, errors.NotFound) {
+	doc, text, err := model.AddMachine(t.Context(), state.ManualProvider, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, err := state.ParseToken(text)
+	if err == nil {
+		err = model.JoinMachine(t.Context(), token, "one", "manual:here")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := Shipped(t.Context(), model, doc.ID); !errors.Is(err, errors.NotFound) {
 		t.Errorf("nothing was put there: %v", err)
 	}
 	files, random := map[string]string{}, rand.New(rand.NewPCG(1, 2))
@@ -84,19 +95,19 @@ func TestTheNewestIsPutIntoTheModel(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s := &shipping{model: model, machine: "1", dir: dir, recent: newRecent()}
+	s := &shipping{model: model, machine: doc.ID, agent: "one", dir: dir, recent: newRecent()}
 	ship := func() (Files, time.Time) {
 		if err := s.ship(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		got, at, err := Shipped(t.Context(), model, "1")
+		got, at, err := Shipped(t.Context(), model, doc.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return got, at
 	}
 	got, at := ship()
-	if n, _, err := model.Newest(t.Context(), "1"); err != nil || len(n.Body) > shippedAtMost || len(n.Body) < shippedAtMost/8 {
+	if n, _, err := model.Newest(t.Context(), doc.ID); err != nil || len(n.Body) > shippedAtMost || len(n.Body) < shippedAtMost/8 {
 		t.Errorf("%d bytes were put there, %v", len(n.Body), err)
 	}
 	if len(got.Files) != shippedUnits+1 || !got.Cut || got.Log == (LogMark{}) {
@@ -117,6 +128,26 @@ func TestTheNewestIsPutIntoTheModel(t *testing.T) {
 	s.recent.add(history.Entry{Unit: "shop/0", Run: 1})
 	if _, again := ship(); again.Equal(at) {
 		t.Error("what is new wasn't put there")
+	}
+
+	s.recent.add(history.Entry{Unit: "shop/0", Run: 2})
+	for _, other := range []*shipping{
+		{machine: doc.ID, agent: "another"}, {machine: "7", agent: "one"},
+	} {
+		other.model, other.dir, other.recent = model, dir, newRecent()
+		if err := other.ship(t.Context()); !errors.Is(err, errors.NotFound) {
+			t.Errorf("another agent may put something there: %v", err)
+		}
+	}
+	if err := model.Destroy(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	if gone, err := model.RemoveIfEmpty(t.Context()); err != nil || !gone {
+		t.Fatalf("the model is gone: %v, %v", gone, err)
+	}
+	s.machine, s.agent = state.ManagingHost, ""
+	if err := s.ship(t.Context()); !errors.Is(err, errors.NotFound) {
+		t.Errorf("there is a document of a model that is gone: %v", err)
 	}
 }
 

@@ -202,8 +202,10 @@ func TestARunOfAnotherHostIsFoundAsACauseThoughItComesLater(t *testing.T) {
 	add := func(entries []history.Entry) {
 		r.Note(entries)
 		came, _ := r.Add(entries)
-		for key, part := range encode(t, came) {
-			parts[key] = part
+		for _, set := range []page.Parts{came, r.Again()} {
+			for key, part := range encode(t, set) {
+				parts[key] = part
+			}
 		}
 	}
 	add(wrote(1, 5))

@@ -31,8 +31,32 @@ type Delta struct {
 // before, or, in the first one, all; and new lines of the log.
 type Event struct {
 	Delta
-	First bool             `json:"first,omitempty"`
-	Lines []debuglog.Entry `json:"lines,omitempty"`
+	First bool  `json:"first,omitempty"`
+	Lines Lines `json:"lines,omitempty"`
+}
+
+// Line is a line of the log. At is where it belongs among the others, in milliseconds since
+// 1970: it is its time, but no later than it has come, as clocks of other hosts may be wrong.
+type Line struct {
+	debuglog.Entry
+	At float64 `json:"at"`
+}
+
+// Lines are lines of the log in their order. Those that belong between others, as those of
+// another host do, may be put in any order.
+type Lines []Line
+
+// Put puts a line in its place, and drops the first ones now and then if there are more than so
+// many.
+func (l Lines) Put(line Line, most int) Lines {
+	i := len(l)
+	for i > 0 && l[i-1].At > line.At {
+		i--
+	}
+	if l = slices.Insert(l, i, line); len(l) >= 2*most {
+		l = slices.Clone(l[len(l)-most:])
+	}
+	return l
 }
 
 // Empty says whether it changes nothing.

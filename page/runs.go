@@ -2,6 +2,7 @@ package page
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/unitd/unitd/history"
@@ -25,8 +26,8 @@ type Runs struct {
 	keys    map[history.Ref]string
 	ended   map[model.UnitName]time.Time
 	retries history.Retries[model.UnitName]
-	// late are the newest runs that may follow from others: one on another host comes when it
-	// has been asked for.
+	// late are the newest runs that may follow from others, by when they began: one on another
+	// host comes when it has been asked for.
 	late []lateRun
 }
 
@@ -38,7 +39,7 @@ type lateRun struct {
 }
 
 // mostLate is how many runs are looked at once more when others come.
-const mostLate = 500
+const mostLate = 2000
 
 // span says which runs of a unit a page has, by the numbers in their keys. Refs are the
 // runs, the oldest first.
@@ -98,16 +99,27 @@ func (r *Runs) Add(entries []history.Entry) (came Parts, gone []string) {
 		}
 		if is && history.Follows(e) {
 			e.Calls, e.Notes = nil, nil
-			r.late = append(r.late, lateRun{key, run, e})
+			if r.late = append(r.late, lateRun{key, run, e}); len(r.late) > 8*mostLate {
+				r.trim()
+			}
 		}
 	}
-	r.late = r.late[max(0, len(r.late)-mostLate):]
-	r.again(came)
 	return came, gone
 }
 
-// again looks once more which runs the newest ones follow from, by all that has come.
-func (r *Runs) again(came Parts) {
+// trim leaves the newest that there are.
+func (r *Runs) trim() {
+	slices.SortStableFunc(r.late, func(a, b lateRun) int { return a.entry.Started.Compare(b.entry.Started) })
+	r.late = slices.Clone(r.late[len(r.late)-mostLate:])
+}
+
+// Again looks once more which runs the newest ones follow from, by all that has come. The result
+// is what is different on the page by that.
+func (r *Runs) Again() (came Parts) {
+	came = Parts{}
+	if len(r.late) > mostLate {
+		r.trim()
+	}
 	for i := range r.late {
 		l := &r.late[i]
 		from, ok := r.causes.Of(l.entry)
@@ -118,6 +130,7 @@ func (r *Runs) again(came Parts) {
 		l.run.From = key
 		came[l.key] = l.run
 	}
+	return came
 }
 
 func runKey(unit model.UnitName, n int) string { return fmt.Sprintf("run/%s/%d", unit, n) }

@@ -17,6 +17,13 @@ type Asker interface {
 	AskSettled(ctx context.Context, model string) (rev int64, err error)
 }
 
+// AskedByOwner says whether the owner of the store asks agents for whoever uses the model, with
+// bounds on how many questions there are at a time.
+func (m *Model) AskedByOwner() bool {
+	_, is := m.asker()
+	return is
+}
+
 // asker is the model's store, if its owner asks.
 func (m *Model) asker() (Asker, bool) {
 	s := m.store

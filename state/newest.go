@@ -7,6 +7,7 @@ import (
 
 	"github.com/juju/errors"
 
+	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state/store"
 )
 
@@ -21,10 +22,21 @@ const newestKind = "newest"
 
 func newestKey(machine string) string { return newestKind + "/" + machine }
 
-// PutNewest puts it there, in place of what was there. The agent is that of a machine, or of
-// ManagingHost. The error is store.ErrTooLarge for what is longer than a document can be.
-func (m *Model) PutNewest(ctx context.Context, machine string, body json.RawMessage) error {
-	_, err := m.update(ctx, func(tx *txn) error { return tx.put(newestKey(machine), Newest{tx.now(), body}) }, store.Relaxed)
+// PutNewest puts it there, in place of what was there. The agent is that of a machine, and is
+// named as it has joined, or of ManagingHost. The error is NotFound where the model, or the
+// machine with that agent, isn't there any more, and store.ErrTooLarge for what is longer than a
+// document can be.
+func (m *Model) PutNewest(ctx context.Context, machine, agent string, body json.RawMessage) error {
+	_, err := m.update(ctx, func(tx *txn) error {
+		if machine != ManagingHost {
+			if doc, err := tx.machine(machine); err != nil || doc.Agent != agent || doc.Life == model.Dead {
+				return errors.NewNotFound(err, "machine "+machine+" with its agent")
+			}
+		} else if _, err := tx.Get(modelsPrefix + m.Name()); err != nil {
+			return errors.Trace(err)
+		}
+		return tx.put(newestKey(machine), Newest{tx.now(), body})
+	}, store.Relaxed)
 	return errors.Trace(err)
 }
 
@@ -36,4 +48,24 @@ func (m *Model) Newest(ctx context.Context, machine string) (n Newest, there boo
 		return errors.Trace(err)
 	})
 	return n, there, errors.Trace(err)
+}
+
+// Joined is how many hosts have joined the model, which needn't be there now.
+func (m *Model) Joined(ctx context.Context) (n int, err error) {
+	_, err = m.view(ctx, func(r docs) error {
+		machines, err := list[MachineDoc](r, "machine/")
+		n = 0
+		for _, doc := range machines {
+			if doc.Provider != LocalProvider && doc.Agent != "" {
+				n++
+			}
+		}
+		return errors.Trace(err)
+	})
+	return n, errors.Trace(err)
+}
+
+// asks says whether a document is about what agents are asked, or put there to be seen.
+func asks(kind string) bool {
+	return kind == questionKind || kind == answerKind || kind == newestKind
 }

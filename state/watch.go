@@ -37,8 +37,10 @@ type Change struct {
 	Objects bool
 	// Cleanups: there may be work for RunCleanups.
 	Cleanups bool
-	// Asked are the machines, and ManagingHost, whose agents are asked something.
-	Asked map[string]bool
+	// Asked are the machines, and ManagingHost, whose agents are asked something. Asking:
+	// nothing changed but what agents are asked, and put there to be seen.
+	Asked  map[string]bool
+	Asking bool
 	// Tunnels: what hosts are for the isolated units of others changed.
 	Tunnels bool
 	// Keys: agents wish for keys for secrets, or were given some.
@@ -79,14 +81,14 @@ func (m *Model) WatchOf(ctx context.Context, of []store.Keys, from int64) (<-cha
 
 func (m *Model) change(b store.Batch) Change {
 	c := Change{
-		Rev: b.Rev, Resync: b.Resync, Status: !b.Resync,
+		Rev: b.Rev, Resync: b.Resync, Status: !b.Resync, Asking: !b.Resync && len(b.Events) > 0,
 		Units: map[model.UnitName]bool{}, Applications: map[string]bool{},
 		Relations: map[model.RelationID]*Touched{}, Machines: map[string]bool{},
 		Asked: map[string]bool{},
 	}
 	for _, e := range b.Events {
 		kind, rest := splitKey(strings.TrimPrefix(e.Key, m.prefix()))
-		c.Status = c.Status && tellsOnly(kind)
+		c.Status, c.Asking = c.Status && tellsOnly(kind), c.Asking && asks(kind)
 		switch kind {
 		case "unit", "pod":
 			c.Units[model.UnitName(rest)] = true

@@ -227,7 +227,7 @@ func colourOf(outcome string) render.Colour {
 func (s Screen) logLines() []string {
 	var lines []string
 	for i := len(s.lines) - 1; i >= 0 && len(lines) < s.rest(); i-- {
-		e := s.lines[i]
+		e := s.lines[i].Entry
 		unit := strings.TrimPrefix(e.Entity, "unit-")
 		if s.alone && unit != strings.ReplaceAll(s.chosen, "/", "-") {
 			continue

@@ -8,7 +8,6 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/unitd/unitd/debuglog"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/page"
 )
@@ -23,7 +22,7 @@ type Screen struct {
 	model         page.Model
 	units         map[string]page.Unit
 	runs          map[string]page.Run // by the keys of their parts
-	lines         []debuglog.Entry
+	lines         page.Lines
 
 	chosen string // the unit
 	first  int    // the number of the unit in the first line
@@ -114,8 +113,10 @@ func (s Screen) take(e page.Event) Screen {
 			}
 		}
 	}
-	s.lines = slices.Concat(s.lines, e.Lines)
-	slices.SortStableFunc(s.lines, func(a, b debuglog.Entry) int { return a.Time.Compare(b.Time) }) // another host's come later
+	s.lines = slices.Clone(s.lines)
+	for _, line := range e.Lines {
+		s.lines = s.lines.Put(line, maxLines)
+	}
 	s.lines = s.lines[max(0, len(s.lines)-maxLines):]
 	return s
 }

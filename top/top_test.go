@@ -66,9 +66,9 @@ func event(t *testing.T, units int) page.Event {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return page.Event{Delta: page.Delta{Set: e}, First: true, Lines: []debuglog.Entry{
-		{Time: now, Entity: "unit-shop-0", Level: "INFO", Module: "unit.shop/0.juju-log", Message: "hello"},
-		{Time: now, Entity: "unit-shop-1", Level: "ERROR", Module: "unit.shop/1.juju-log", Message: "no\nluck"},
+	return page.Event{Delta: page.Delta{Set: e}, First: true, Lines: page.Lines{
+		{Entry: debuglog.Entry{Time: now, Entity: "unit-shop-0", Level: "INFO", Module: "unit.shop/0.juju-log", Message: "hello"}},
+		{Entry: debuglog.Entry{Time: now, Entity: "unit-shop-1", Level: "ERROR", Module: "unit.shop/1.juju-log", Message: "no\nluck"}},
 	}}
 }
 

@@ -94,13 +94,9 @@ U.apply = event => {
     changed.add(kind);
   }
   if (event.lines) {
-    let last = U.lines.length ? Date.parse(U.lines[U.lines.length - 1].time) : 0, late = false;
-    for (const l of event.lines) {
-      late ||= Date.parse(l.time) < last; // another host's come later
-      last = Date.parse(l.time);
-    }
+    const at = l => l.at ?? Date.parse(l.time), had = U.lines.length;
     U.lines = U.lines.concat(event.lines);
-    if (late) U.lines.sort((a, b) => Date.parse(a.time) - Date.parse(b.time));
+    if (U.lines.some((l, i) => i > 0 && i >= had && at(l) < at(U.lines[i - 1]))) U.lines.sort((a, b) => at(a) - at(b)); // another host's
     U.lines = U.lines.slice(-1000);
     changed.add('line');
   }

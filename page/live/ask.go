@@ -44,8 +44,19 @@ func (v *View) logged(entity string, from, to time.Time) ([]debuglog.Entry, erro
 		}); err != nil {
 			return nil, errors.Trace(err)
 		}
+		if len(found) > 0 { // no other host has run it
+			break
+		}
 	}
 	return found[max(0, len(found)-maxLines):], nil
+}
+
+// newest appends a line, and drops old ones now and then.
+func newest(lines []debuglog.Entry, e debuglog.Entry) []debuglog.Entry {
+	if lines = append(lines, e); len(lines) >= 2*maxLines {
+		lines = slices.Clone(lines[len(lines)-maxLines:])
+	}
+	return lines
 }
 
 // marks are moments of the model that it can be compared with.

@@ -35,10 +35,7 @@ func (v *View) Capture(ctx context.Context, why func(model.UnitName) why.Answer)
 		return w, errors.Trace(err)
 	}
 	if v.Others != nil {
-		m, err := newMirror(v)
-		if err != nil {
-			return w, errors.Trace(err)
-		}
+		m := newMirror(v)
 		m.once(ctx)
 		read = append(read, m.take()...)
 	}
@@ -50,6 +47,9 @@ func (v *View) Capture(ctx context.Context, why func(model.UnitName) why.Answer)
 		for key, run := range came {
 			parts[key] = run
 		}
+	}
+	for key, run := range runs.Again() {
+		parts[key] = run
 	}
 	if w.Parts, err = parts.Encode(); err != nil {
 		return w, errors.Trace(err)
@@ -68,13 +68,9 @@ func (v *View) Capture(ctx context.Context, why func(model.UnitName) why.Answer)
 			}
 		}
 	}
-	err = debuglog.ReadAll(machine.LogPath(v.dir, v.model.UUID()), func(e debuglog.Entry) error {
-		w.Lines = newest(w.Lines, e)
-		return nil
-	})
-	for _, e := range v.lines { // of other hosts
-		w.Lines = newest(w.Lines, e)
+	err = debuglog.ReadAll(machine.LogPath(v.dir, v.model.UUID()), v.line)
+	for _, line := range v.lines[max(0, len(v.lines)-maxLines):] {
+		w.Lines = append(w.Lines, line.Entry)
 	}
-	w.Lines = w.Lines[max(0, len(w.Lines)-maxLines):]
 	return w, errors.Trace(err)
 }

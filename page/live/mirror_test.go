@@ -188,7 +188,7 @@ func TestAPageForAFileHasOtherHosts(t *testing.T) {
 	if got := capture(); got != "false 0" {
 		t.Errorf("without: %s", got)
 	}
-	e.ok(e.model.PutNewest(e.ctx, state.ManagingHost, answer))
+	e.ok(e.model.PutNewest(e.ctx, state.ManagingHost, "", answer))
 	if got := capture(); got != "true 1" {
 		t.Errorf("with what the model has: %s", got)
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"maps"
 	"sync"
 	"time"
 
@@ -30,7 +31,8 @@ type View struct {
 
 	mu       sync.Mutex
 	all      page.Encoded
-	lines    []debuglog.Entry
+	lines    page.Lines
+	own      float64 // the place of this host's last line
 	watchers map[*Watcher]bool
 	mirror   *mirror // nil: there is none
 }
@@ -71,10 +73,7 @@ func (v *View) Run(ctx context.Context) error {
 	l := &looker{view: v, histories: history.NewFollower(machine.HistoryDir(v.dir, v.model.UUID())), runs: page.NewRuns(false), said: "-"}
 	beside.Go(func() { l.listen(ctx) })
 	if v.Others != nil {
-		m, err := newMirror(v)
-		if err != nil {
-			return errors.Trace(err)
-		}
+		m := newMirror(v)
 		v.mu.Lock()
 		v.mirror = m
 		v.mu.Unlock()
@@ -133,11 +132,11 @@ func (l *looker) wait(ctx context.Context, changes <-chan state.Change, pause ti
 		again = timer.C
 	}
 	select {
-	case _, more := <-changes:
+	case c, more := <-changes:
 		if !more {
 			return errors.Trace(cmp.Or(ctx.Err(), error(store.ErrClosed)))
 		}
-		l.stale = true
+		l.stale = l.stale || !c.Asking
 	case <-l.view.wake:
 		l.stale = true
 	case <-again:
@@ -149,10 +148,11 @@ func (l *looker) wait(ctx context.Context, changes <-chan state.Change, pause ti
 	}
 	for {
 		select {
-		case _, more := <-changes:
+		case c, more := <-changes:
 			if !more {
 				return errors.Trace(cmp.Or(ctx.Err(), error(store.ErrClosed)))
 			}
+			l.stale = l.stale || !c.Asking
 		default:
 			return nil
 		}
@@ -226,18 +226,22 @@ func (l *looker) ran(delta *page.Delta) error {
 	for _, entries := range came {
 		l.runs.Note(entries)
 	}
+	if len(came) == 0 {
+		return nil
+	}
+	all := page.Parts{}
 	for _, entries := range came {
 		set, gone := l.runs.Add(entries)
-		runs, err := set.Encode()
-		if err != nil {
-			return errors.Trace(err)
-		}
-		for key, run := range runs {
-			delta.Set[key] = run
+		maps.Copy(all, set)
+		for _, key := range gone {
+			delete(all, key)
 		}
 		delta.Gone = append(delta.Gone, gone...)
 	}
-	return nil
+	maps.Copy(all, l.runs.Again())
+	runs, err := all.Encode()
+	maps.Copy(delta.Set, runs)
+	return errors.Trace(err)
 }
 
 // mirrored is the mirror, if there is one.

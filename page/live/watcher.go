@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/juju/errors"
 
@@ -81,28 +82,35 @@ func (v *View) publish(d page.Delta) {
 	}
 }
 
-// line puts a line of the log into the view.
+// line puts a line of this host's log into the view. They are in the order in which they were
+// written, whatever its clock has done meanwhile.
 func (v *View) line(e debuglog.Entry) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.lines = newest(v.lines, e)
-	for w := range v.watchers {
-		w.pending.Lines = newest(w.pending.Lines, e)
-		w.poke()
-	}
+	v.own = max(v.own, cameAt(e))
+	v.put(page.Line{Entry: e, At: v.own})
 	return nil
 }
 
-// newest adds a line, by its time, and drops old ones now and then.
-func newest(lines []debuglog.Entry, e debuglog.Entry) []debuglog.Entry {
-	i := len(lines)
-	for i > 0 && lines[i-1].Time.After(e.Time) { // of another host
-		i--
+// lineOf puts a line of another host's log into the view.
+func (v *View) lineOf(e debuglog.Entry) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.put(page.Line{Entry: e, At: cameAt(e)})
+}
+
+// put puts a line into the view, which is locked.
+func (v *View) put(line page.Line) {
+	v.lines = v.lines.Put(line, maxLines)
+	for w := range v.watchers {
+		w.pending.Lines = w.pending.Lines.Put(line, maxLines)
+		w.poke()
 	}
-	if lines = slices.Insert(lines, i, e); len(lines) >= 2*maxLines {
-		lines = slices.Clone(lines[len(lines)-maxLines:])
-	}
-	return lines
+}
+
+// cameAt is the place of a line that comes now.
+func cameAt(e debuglog.Entry) float64 {
+	return float64(min(e.Time.UnixMicro(), time.Now().UnixMicro())) / 1000
 }
 
 func (w *Watcher) poke() {
