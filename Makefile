@@ -18,7 +18,7 @@ export GOGC := $(or $(GOGC),400)
 export GOFLAGS := $(strip $(GOFLAGS) -tags=grpcnotrace)
 # How often a property is tried with what chance has it; test-long says more.
 export RAPID_CHECKS := $(or $(RAPID_CHECKS),25)
-long: export RAPID_CHECKS = 200
+long: export RAPID_CHECKS = 100
 long: export UNITD_TEST_LONG = 1
 
 .PHONY: build picture c-client pebble base test test-host test-long format lint vet staticcheck programs unit plain sessions bench venv host raced cross long fuzz install clean

@@ -345,9 +345,9 @@ func sample(points []point, victims []victim) (some []point) {
 		tried = len(deaths)
 	case os.Getenv("UNITD_TEST_LONG") != "":
 		// What is done between the commits is the same on etcd.
-		tried = 48
+		tried = 24
 		if !etcdtest.OnEtcd() {
-			tried = 200
+			tried = 100
 		}
 	}
 	from := rand.IntN(len(deaths))
