@@ -18,7 +18,7 @@ export GOGC := $(or $(GOGC),400)
 export GOFLAGS := $(strip $(GOFLAGS) -tags=grpcnotrace)
 # How often a property is tried with what chance has it; test-long says more.
 export RAPID_CHECKS := $(or $(RAPID_CHECKS),25)
-long: export RAPID_CHECKS = 100
+long: export RAPID_CHECKS = 200
 long: export UNITD_TEST_LONG = 1
 
 .PHONY: build picture c-client pebble base test test-host test-long format lint vet staticcheck programs unit plain sessions bench venv host raced cross long fuzz install clean
@@ -84,7 +84,8 @@ test-long: ## all of both and more, in two hours or so: run before a release
 
 TEST_STAGES = format lint venv unit plain sessions
 HOST_STAGES = venv base host raced bench cross
-# Each test once, in the longest form that it has. WHOLE has the stages of "make test"
+# Each test once, in the longest form that it has, and sessions with the race detector
+# once more. WHOLE has the stages of "make test"
 # run the tests that need a host with the others, and leaves LONG's packages to "long".
 LONG_STAGES = format lint vet staticcheck venv base unit plain long raced bench cross fuzz
 HOSTLESS = $(if $(WHOLE),,-skip '^TestHost')
@@ -99,12 +100,13 @@ host:
 
 # All that a person types, with the race detector over those who type.
 raced:
-	@$(SUITE) test $(RACE) -vet=off $(if $(WHOLE),-skip '^TestHost') $(SESSIONS)
+	@$(SUITE) test $(RACE) -vet=off $(SESSIONS)
 
-# The race detector is where it is in "make test".
+# The race detector is where it is in "make test". Many of them begin with another step
+# each time: what is known of the last time doesn't count.
 long:
-	@$(SUITE) test $(RACE) -vet=off $$($(GO) list $(LONG) | grep -v '/uniter/sim$$')
-	@export CGO_ENABLED=0 && $(SUITE) test -vet=off ./uniter/sim $(SESSIONS)
+	@$(SUITE) test $(RACE) -vet=off -count=1 $$($(GO) list $(LONG) | grep -v '/uniter/sim$$')
+	@export CGO_ENABLED=0 && $(SUITE) test -vet=off -count=1 ./uniter/sim $(SESSIONS)
 
 FUZZ = ./tools:FuzzFlags ./tools:FuzzSettings ./tools:FuzzKeyValues ./tools:FuzzRelationIDs ./tools:FuzzSecretArgs ./tools:FuzzBatch \
 	./tools:FuzzServer ./charmdir:FuzzMetadata ./charmdir:FuzzArchive ./charmdir:FuzzProject ./recording:FuzzParse ./bundle:FuzzParse ./charmhub:FuzzAnswer \

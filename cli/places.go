@@ -38,18 +38,16 @@ func onThisHost() (places, error) {
 // there, or doesn't answer, it is what the model has, and people are told. If that is nothing,
 // and such a unit is named, that is an error.
 func (a base) places(m *state.Model, units []model.UnitName, names func(model.UnitName) []string) (places, error) {
-	p, err := a.gather(m, units, names, func(on agent.Elsewhere, names []string) (agent.Fetched, error) { return a.Fetch(m, on, names) })
-	return p, err
+	return a.gather(m, units, names, a.Fetch)
 }
 
 // asked is places without what the model has.
 func (a base) asked(m *state.Model, units []model.UnitName, names func(model.UnitName) []string) (places, error) {
-	p, err := a.gather(m, units, names, func(on agent.Elsewhere, names []string) (agent.Fetched, error) { return a.FetchAsked(m, on, names) })
-	return p, err
+	return a.gather(m, units, names, a.FetchAsked)
 }
 
 // fetching gets files of another host.
-type fetching func(on agent.Elsewhere, names []string) (agent.Fetched, error)
+type fetching func(m *state.Model, on agent.Elsewhere, names []string) (agent.Fetched, error)
 
 func (a base) gather(m *state.Model, units []model.UnitName, names func(model.UnitName) []string, get fetching) (places, error) {
 	p, err := onThisHost()
@@ -75,17 +73,17 @@ func (a base) gather(m *state.Model, units []model.UnitName, names func(model.Un
 			wanted[o] = names("")
 		}
 	}
-	err = p.fetch(a, get, wanted, needed)
+	err = p.fetch(a, m, get, wanted, needed)
 	return p, err
 }
 
 // fetch gets files of other hosts, at the same time.
-func (p *places) fetch(a base, get fetching, wanted map[agent.Elsewhere][]string, needed map[agent.Elsewhere]bool) (failed error) {
+func (p *places) fetch(a base, m *state.Model, get fetching, wanted map[agent.Elsewhere][]string, needed map[agent.Elsewhere]bool) (failed error) {
 	var all sync.WaitGroup
 	var mu sync.Mutex
 	for on, names := range wanted {
 		all.Go(func() {
-			files, err := get(on, slices.Compact(names))
+			files, err := get(m, on, slices.Compact(names))
 			mu.Lock()
 			defer mu.Unlock()
 			switch {

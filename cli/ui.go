@@ -81,8 +81,9 @@ configuration, secrets without their content, and what holds each unit up. Press
 Ctrl-C to end it.
 
 The page is served on loopback, to whoever has the address with its token. Without
---write, it changes nothing. It shows units of all hosts, and needs no network. --file writes the page as it is now to a file. That file has all of the
-model, including passwords in databags.
+--write, it changes nothing. It shows units of all hosts, and needs no network.
+--file writes the page as it is now to a file. That file has all of the model,
+including passwords in databags.
 
 A service manager may pass a socket that listens, as unitd-ui.socket does. The token is
 then not printed, where a journal would have it: it is in the credential ui-token of the

@@ -99,20 +99,21 @@ func play(ctx context.Context, m *state.Model, charms map[string]string, line st
 	return playUnit(ctx, m, verb, app, n)
 }
 
-// playDepose has another unit lead. An only unit is left alone: its agent claims
-// for it again at once, and whether the unit looks in between is open.
+// playDepose has another unit lead. Where there is no other, nothing is done: the agent
+// claims for the unit again at once, and whether the unit looks in between is open.
 func playDepose(ctx context.Context, m *state.Model, app string) error {
+	leader, _, err := m.Leadership(ctx, app)
+	if err != nil || leader == "" {
+		return err
+	}
 	units, err := m.Units(ctx)
 	if err != nil {
 		return err
 	}
-	alive := 0
-	for _, u := range units {
-		if u.Name.Application() == app && u.Life == model.Alive {
-			alive++
-		}
+	other := func(u state.UnitDoc) bool {
+		return u.Name.Application() == app && u.Name != leader && u.Life == model.Alive
 	}
-	if alive == 1 {
+	if !slices.ContainsFunc(units, other) {
 		return nil
 	}
 	return m.Depose(ctx, app)

@@ -345,9 +345,9 @@ func sample(points []point, victims []victim) (some []point) {
 		tried = len(deaths)
 	case os.Getenv("UNITD_TEST_LONG") != "":
 		// What is done between the commits is the same on etcd.
-		tried = 24
+		tried = 48
 		if !etcdtest.OnEtcd() {
-			tried = 100
+			tried = 200
 		}
 	}
 	from := rand.IntN(len(deaths))

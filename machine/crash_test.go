@@ -51,7 +51,7 @@ func TestAnAgentThatIsKilledAnywhereLosesNothing(t *testing.T) {
 	t.Parallel()
 	rounds := 12
 	if os.Getenv("UNITD_TEST_LONG") != "" {
-		rounds = 120
+		rounds = 250
 	}
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)

@@ -178,9 +178,9 @@ func TestAnAgentThatIsKilledAtAnyStepLosesNothing(t *testing.T) {
 // same.
 func longDeaths() int {
 	if etcdtest.OnEtcd() {
-		return 20
+		return 40
 	}
-	return 80
+	return 150
 }
 
 // workers is how many worlds are lived at once. They must not be copies of one:

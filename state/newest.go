@@ -53,13 +53,8 @@ func (m *Model) Newest(ctx context.Context, machine string) (n Newest, there boo
 // Joined is how many hosts have joined the model, which needn't be there now.
 func (m *Model) Joined(ctx context.Context) (n int, err error) {
 	_, err = m.view(ctx, func(r docs) error {
-		machines, err := list[MachineDoc](r, "machine/")
-		n = 0
-		for _, doc := range machines {
-			if doc.Provider != LocalProvider && doc.Agent != "" {
-				n++
-			}
-		}
+		hosts, err := r.joined()
+		n = len(hosts)
 		return errors.Trace(err)
 	})
 	return n, errors.Trace(err)

@@ -3,6 +3,7 @@ package state
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -122,14 +123,11 @@ func (m *Model) Agents(ctx context.Context) ([]AgentOf, error) {
 	var all []AgentOf
 	_, err := m.view(ctx, func(r docs) error {
 		all = nil
-		machines, err := list[MachineDoc](r, "machine/")
+		hosts, err := r.joined()
 		if err != nil {
 			return errors.Trace(err)
 		}
-		for _, doc := range machines {
-			if doc.Provider == LocalProvider || doc.Agent == "" {
-				continue
-			}
+		for _, doc := range hosts {
 			there, err := r.present(doc.ID)
 			if err != nil {
 				return errors.Trace(err)
@@ -138,5 +136,12 @@ func (m *Model) Agents(ctx context.Context) ([]AgentOf, error) {
 		}
 		return nil
 	})
+	return all, errors.Trace(err)
+}
+
+// joined are the machines whose hosts have agents of their own.
+func (d docs) joined() ([]MachineDoc, error) {
+	all, err := list[MachineDoc](d, "machine/")
+	all = slices.DeleteFunc(all, func(doc MachineDoc) bool { return doc.Provider == LocalProvider || doc.Agent == "" })
 	return all, errors.Trace(err)
 }
