@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/juju/errors"
 	"github.com/spf13/cobra"
 
 	"github.com/unitd/unitd/machine"
@@ -62,25 +63,34 @@ func (a unitVerbs) resolved(args []string, f resolvedFlags) error {
 			return err
 		}
 	}
-	failed := false
-	for _, name := range names {
-		if f.dryRun {
-			err = a.preview(m, name, f.noRetry)
-		} else {
-			err = m.Resolve(a.Context(), name, !f.noRetry)
-		}
-		if err != nil {
-			failed = true
-			a.failure(err)
-		}
-	}
 	switch {
-	case failed:
+	case a.resolveEach(m, names, f):
 		return Exit(Failed)
 	case f.dryRun:
 		return nil
 	}
 	return a.Ensure()
+}
+
+// resolveEach resolves units one by one, and reports whether one failed. With
+// --all nobody has named the units, so one that has left its error by then, by
+// its own retry or somebody else's answer, is as it was asked to be.
+func (a unitVerbs) resolveEach(m *state.Model, names []model.UnitName, f resolvedFlags) (failed bool) {
+	for _, name := range names {
+		var err error
+		if f.dryRun {
+			err = a.preview(m, name, f.noRetry)
+		} else {
+			err = m.Resolve(a.Context(), name, !f.noRetry)
+		}
+		settled := errors.Is(err, errors.NotValid) || errors.Is(err, errors.AlreadyExists) || errors.Is(err, errors.NotFound)
+		if err == nil || f.all && settled {
+			continue
+		}
+		failed = true
+		a.failure(err)
+	}
+	return failed
 }
 
 // unresolved are the units in error that nobody has resolved.
