@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/unitd/unitd/history"
@@ -65,25 +64,19 @@ type Cause struct {
 	At   time.Time
 }
 
-// trace begins to follow a run, if anybody follows runs; former is TracedRun.Traceparent. What a
-// hook follows from is looked up while it is made ready.
+// trace begins to follow a run, if anybody follows runs; former is TracedRun.Traceparent. What it
+// follows from is looked up at once: a goroutine that does so meanwhile takes longer to be woken.
 func (u *unit) trace(ctx context.Context, run uniter.Run, started time.Time, former string) {
 	u.traced = traced{run: run.Number}
 	if u.tracer == nil {
 		return
 	}
+	look := u.causeOf
 	if run.Hook.IsTask() {
-		cause, first, err := u.causeOfTask(ctx, run.Hook)
-		span := u.beginSpan(run, started, former, cause, first, err)
-		u.traced.span = func() TracedSpan { return span }
-		return
+		look = u.causeOfTask
 	}
-	begun := make(chan TracedSpan, 1)
-	go func() {
-		cause, first, err := u.causeOf(ctx, run)
-		begun <- u.beginSpan(run, started, former, cause, first, err)
-	}()
-	u.traced.span = sync.OnceValue(func() TracedSpan { return <-begun })
+	cause, first, err := look(ctx, run)
+	u.traced.span = u.beginSpan(run, started, former, cause, first, err)
 }
 
 // beginSpan has the tracer follow a run; an error says why it isn't known what that follows from.
@@ -101,7 +94,7 @@ func (u *unit) beginSpan(run uniter.Run, started time.Time, former string, cause
 // traced is the newest run, as far as a tracer follows it.
 type traced struct {
 	run    int64
-	span   func() TracedSpan // waits for its begin; nil: nobody follows it
+	span   TracedSpan // nil: nobody follows it
 	commit time.Time
 	took   time.Duration
 }
@@ -111,7 +104,7 @@ func (t traced) by(run int64) string {
 	if t.span == nil || t.run != run {
 		return ""
 	}
-	return t.span().Commit()
+	return t.span.Commit()
 }
 
 // environ is what the run's program is told.
@@ -119,7 +112,7 @@ func (t traced) environ() []string {
 	if t.span == nil {
 		return nil
 	}
-	return []string{traceVariable + t.span().Traceparent()}
+	return []string{traceVariable + t.span.Traceparent()}
 }
 
 // traceVariable begins what an environment says of the run's span.
@@ -148,13 +141,12 @@ func (t *traced) end(e history.Entry) {
 	if t.span == nil || t.run != e.Run {
 		return
 	}
-	span := t.span()
+	span := t.span
 	t.span = nil
 	span.Ended(e, t.commit, t.took)
 }
 
-// causeOf is what a run of a hook follows from, and whether it is the run that tells of that. It
-// looks at nothing of the unit that changes.
+// causeOf is what a run of a hook follows from, and whether it is the run that tells of that.
 func (u *unit) causeOf(ctx context.Context, run uniter.Run) (c Cause, first bool, err error) {
 	h := run.Hook
 	origin := func(t state.Traced, key, name string) (Cause, error) {
@@ -216,11 +208,12 @@ func (u *unit) causeInRelation(ctx context.Context, h hooks.Info) (Cause, error)
 }
 
 // causeOfTask is the operation that the task is of; its first task tells of it.
-func (u *unit) causeOfTask(ctx context.Context, h hooks.Info) (c Cause, first bool, err error) {
+func (u *unit) causeOfTask(ctx context.Context, run uniter.Run) (c Cause, first bool, err error) {
 	id := u.doing.Operation
 	op, err := u.model.Operation(ctx, id)
 	if err != nil {
 		return Cause{}, false, err
 	}
-	return Cause{Key: "operation/" + id, Parent: op.By, Name: "run " + h.Name()}, len(op.OperationDoc.Tasks) > 0 && op.OperationDoc.Tasks[0] == h.Task, nil
+	first = len(op.OperationDoc.Tasks) > 0 && op.OperationDoc.Tasks[0] == run.Hook.Task
+	return Cause{Key: "operation/" + id, Parent: op.By, Name: "run " + run.Hook.Name()}, first, nil
 }

@@ -170,12 +170,14 @@ func (w *world) wantStatus(unit model.UnitName, want string) {
 // settle waits until nothing is left to do.
 func (w *world) settle() {
 	w.Helper()
-	watch, err := w.model.Watch(w.ctx, 0)
+	ctx, cancel := context.WithCancel(w.ctx) // what nobody reads is kept for who watches
+	defer cancel()
+	watch, err := w.model.Watch(ctx, 0)
 	w.must(err)
-	rev, err := w.model.AskSettled(w.ctx)
+	rev, err := w.model.AskSettled(ctx)
 	w.must(err)
 	for {
-		ok, err := w.model.Settled(w.ctx, rev)
+		ok, err := w.model.Settled(ctx, rev)
 		w.must(err)
 		if ok {
 			return
