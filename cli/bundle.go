@@ -73,17 +73,17 @@ func (a charmVerbs) deployRead(path, name string, f deployFlags, read func() (*b
 		return err
 	}
 	defer p.Drop()
-	if p.Isolation, err = f.isolate.Isolation(); err != nil {
-		return err
-	}
-	p.Asked, p.Map = f.isolate, mapping
-	if err := a.CheckIsolation(f.isolate, p.Isolation, false); err != nil {
+	if _, err := f.isolate.Isolation(); err != nil { // before there is a model
 		return err
 	}
 	m, err := a.model()
 	if err != nil {
 		return err
 	}
+	if err := a.isolatePlan(m, p, f.isolate); err != nil {
+		return err
+	}
+	p.Map = mapping
 	w, err := a.bundles().Prepare(m, p)
 	if err != nil {
 		return err

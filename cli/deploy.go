@@ -135,14 +135,20 @@ func (a charmVerbs) deployCharm(charm deploy.Charm, name string, f deployFlags) 
 	if err != nil {
 		return err
 	}
-	if todo.Isolation, err = f.isolate.Isolation(); err != nil {
+	if _, err := f.isolate.Isolation(); err != nil { // before there is a model
 		return err
 	}
-	todo.Isolation = f.isolate.ForContainers(todo.Isolation, charm.Charm.Charm)
 	m, err := a.model()
 	if err != nil {
 		return err
 	}
+	if f.isolate, err = a.OfModel(m, f.isolate); err != nil {
+		return err
+	}
+	if todo.Isolation, err = f.isolate.Isolation(); err != nil {
+		return err
+	}
+	todo.Isolation = f.isolate.ForContainers(todo.Isolation, charm.Charm.Charm)
 	given, err := f.givenBase(charm.Charm.Charm, a.Note)
 	if err != nil {
 		return err

@@ -80,18 +80,17 @@ func (a upVerbs) up(path string, f upFlags) error {
 		return err
 	}
 	defer p.Drop()
-	if p.Isolation, err = f.isolate.Isolation(); err != nil {
-		return err
-	}
-	p.Asked = f.isolate
-	if err := a.CheckIsolation(f.isolate, p.Isolation, false); err != nil {
+	if _, err := f.isolate.Isolation(); err != nil { // before there is a model
 		return err
 	}
 	m, err := a.model()
 	if err != nil {
 		return err
 	}
-	if !f.isolate.Told() {
+	if err := a.isolatePlan(m, p, f.isolate); err != nil {
+		return err
+	}
+	if !p.Asked.Told() {
 		if err := a.bundles().IsolateNew(m, p); err != nil {
 			return err
 		}

@@ -23,7 +23,26 @@ import (
 const isolateVariable = "UNITD_ISOLATE"
 
 // Isolate are the flags of commands that deploy.
-type Isolate struct{ Mode, Root, OS string }
+type Isolate struct {
+	Mode, Root, OS string
+
+	ofModel bool // Mode is the model's
+}
+
+// OfModel are the flags, with the model's default-isolation where neither they nor the
+// environment say how to isolate.
+func (d *Deployer) OfModel(m *state.Model, f Isolate) (Isolate, error) {
+	if f.Told() {
+		return f, nil
+	}
+	all, _, err := m.ModelConfig(d.Context())
+	if err != nil {
+		return f, errors.Trace(err)
+	}
+	f.Mode = all[state.DefaultIsolation]
+	f.ofModel = f.Mode != ""
+	return f, nil
+}
 
 // Told says whether anybody has said how to isolate.
 func (f Isolate) Told() bool { return cmp.Or(f.Mode, os.Getenv(isolateVariable)) != "" }
@@ -127,9 +146,14 @@ func (d *Deployer) BaseOf(m *state.Model) (model.Base, error) {
 
 // CheckIsolation says whether units, of a charm with containers or not, can be isolated as
 // the flags ask for, and tells what they will lack. What the world of a script is told
-// was tried before the first script.
+// was tried before the first script. What the model says holds for all its hosts: where
+// these have a store of their own, whoever deploys may be on none of them, and a host
+// that can't isolate a unit says so in the unit's status.
 func (d *Deployer) CheckIsolation(f Isolate, i model.Isolation, containers bool) error {
 	if _, inLab, err := agent.LabTime(); err != nil || inLab && f.Mode == "" {
+		return err
+	}
+	if name, err := d.StoreName(); err != nil || f.ofModel && !agent.OfHost(name) {
 		return err
 	}
 	dir, err := agent.DataDir()

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/model"
 )
 
 // The model's settings that unitd acts on.
@@ -32,6 +34,9 @@ const (
 	// WarmPython has hooks that are Python run in an interpreter which has imported their
 	// packages before. Source: docs/warm-python.md.
 	WarmPython = "warm-python"
+	// DefaultIsolation is how the units of applications are isolated for which their deployment
+	// says nothing, as model.Isolation.Mode; empty: nothing is said here either.
+	DefaultIsolation = "default-isolation"
 )
 
 // maxChangesKept bounds ChangesKept: the log is read whole.
@@ -50,6 +55,7 @@ func ModelConfigDefaults() map[string]string {
 		StatusHistoryLines:   "10",
 		ChangesKept:          "1000",
 		WarmPython:           "false",
+		DefaultIsolation:     "",
 		"development":        "false",
 		"test-mode":          "false",
 		"secret-backend":     "auto",
@@ -161,6 +167,10 @@ func checkModelSetting(k, v string) error {
 	case ChangesKept:
 		if n, err := strconv.Atoi(v); err != nil || n < 0 || n > maxChangesKept {
 			return errors.NewNotValid(nil, fmt.Sprintf("%s: %q is not a number from 0 to %d", k, v, maxChangesKept))
+		}
+	case DefaultIsolation:
+		if modes := model.IsolationModes(); v != "" && !slices.Contains(modes, v) {
+			return errors.NewNotValid(nil, fmt.Sprintf("%s: %q is none of %s", k, v, strings.Join(modes, ", ")))
 		}
 	case RetryHooks, WarmPython, "development", "test-mode":
 		if _, err := strconv.ParseBool(v); err != nil {
