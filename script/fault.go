@@ -19,9 +19,9 @@ import (
 func faultCommands() []Cmd {
 	return []Cmd{
 		{Name: "fail", Args: "UNIT HOOK [TIMES]", Summary: "make the next runs of a hook fail, whatever the charm says", run: (*call).fail},
-		{Name: "hang", Args: "[at POINT] UNIT HOOK", Summary: "make the next run of a hook stand still, before it or at a point of it", run: (*call).hang},
+		{Name: "hang", Args: "[at POINT | after TOOL] UNIT HOOK", Summary: "make the next run of a hook stand still, before it, at a point of it, or once it has called a tool", run: (*call).hang},
 		{Name: "release", Args: "UNIT", Summary: "let a unit go that stands still, and drop its other faults", run: (*call).release},
-		{Name: "kill-agent", Args: "[during UNIT HOOK | at POINT UNIT HOOK]", Summary: "end the agent by SIGKILL, now or at a point of a hook run", run: (*call).killAgent},
+		{Name: "kill-agent", Args: "[during UNIT HOOK | at POINT UNIT HOOK | after TOOL UNIT HOOK]", Summary: "end the agent by SIGKILL, now, at a point of a hook run, or once it has called a tool", run: (*call).killAgent},
 		{Name: "lose-leadership", Args: "APPLICATION [during UNIT HOOK | after TOOL UNIT HOOK]", Summary: "give the leadership to another unit, now or in a hook", run: (*call).loseLeadership},
 		{Name: "lose-store", Args: "DURATION", Summary: "put the store out of the agent's reach for a while", run: (*call).loseStore},
 		{Name: "twice", Args: "on | off", Summary: "run every hook a second time; settle then fails where that makes a difference in what it writes", run: (*call).twice},
@@ -87,6 +87,8 @@ func (c *call) hang() error {
 		return c.arm(lab.Fault{Do: lab.HangHook, At: machine.PointHook}, c.args)
 	case len(c.args) == 4 && c.args[0] == "at":
 		return c.armAt(lab.HangHook)
+	case len(c.args) == 4 && c.args[0] == "after":
+		return c.armAfter(lab.HangHook, c.args[1:])
 	}
 	return c.usagef("expected a unit and a hook, and perhaps where")
 }
@@ -98,6 +100,11 @@ func (c *call) armAt(what lab.FaultKind) error {
 		return c.usagef("there is no point %q; there are %v", point, machine.PointNames())
 	}
 	return c.arm(lab.Fault{Do: what, At: point}, c.args[2:])
+}
+
+// armAfter is arm with "TOOL UNIT HOOK".
+func (c *call) armAfter(what lab.FaultKind, args []string) error {
+	return c.arm(lab.Fault{Do: what, At: machine.PointTool, Tool: args[0]}, args[1:])
 }
 
 func (c *call) release() error {
@@ -124,6 +131,8 @@ func (c *call) killAgent() error {
 		return c.arm(lab.Fault{Do: lab.Kill, At: machine.PointStarted}, c.args[1:])
 	case c.args[0] == "at" && len(c.args) == 4:
 		return c.armAt(lab.Kill)
+	case c.args[0] == "after" && len(c.args) == 4:
+		return c.armAfter(lab.Kill, c.args[1:])
 	}
 	return c.usagef("expected nothing, or when")
 }
@@ -136,7 +145,7 @@ func (c *call) loseLeadership() error {
 	case len(c.args) == 4 && c.args[1] == "during":
 		return c.arm(lab.Fault{Do: lab.Depose, At: machine.PointHook}, c.args[2:])
 	case len(c.args) == 5 && c.args[1] == "after":
-		return c.arm(lab.Fault{Do: lab.Depose, At: machine.PointTool, Tool: c.args[2]}, c.args[3:])
+		return c.armAfter(lab.Depose, c.args[2:])
 	}
 	return c.usagef("expected an application, and perhaps when")
 }
