@@ -9,6 +9,7 @@
 //	purse    its consumer, with Ops as well
 //	quorum   peers and a leader, all metadata in charmcraft.yaml
 //	logger   a subordinate
+//	pantry   all that a machine charm may use, with Ops: for an isolated unit
 //	noop     the smallest charm: for benchmarks
 //	tracer   writes down its hooks, and fails or waits when told to: for tests
 //
@@ -21,6 +22,8 @@
 //	kuby     patches its application's objects in Kubernetes
 //	prober   tries all that Ops offers of Pebble: for tests
 //
+// The folder planted has bugs for pantry and webby, as patches.
+//
 // shop.yaml is a bundle that relates shop to ledger.
 //
 // The folder "tests" of a charm has scripts for "unitd test", as a model for
@@ -31,7 +34,7 @@
 //
 //	url := deploy(t, testcharms.Copy(t, "tracer"))
 //
-// None of the charms touches anything outside of its charm directory. What
+// None of the charms but pantry touches anything outside of its charm directory. What
 // they may rely on is the contract of docs/spec/hook-tools.md and
 // docs/spec/uniter-behaviour.md, and seed 004's advice
 // (docs/spec/seeds.md): settings of a relation may
