@@ -64,9 +64,13 @@ func patched(t *testing.T, charm, dir, patch string) {
 	if err := os.Rename(testcharms.CopyPython(t, charm, venvOfOps(t)), dir); err != nil {
 		t.Fatal(err)
 	}
-	if patch == "" {
-		return
+	if patch != "" {
+		apply(t, dir, patch)
 	}
+}
+
+func apply(t *testing.T, dir, patch string) {
+	t.Helper()
 	apply := exec.Command("git", "apply", patch)
 	apply.Dir = dir
 	if out, err := apply.CombinedOutput(); err != nil {
@@ -84,13 +88,10 @@ func TestEachPromiseHasPlantedBugs(t *testing.T) {
 		if b.hard {
 			hard[b.promise]++
 		}
-		dir := filepath.Join(t.TempDir(), "charm")
-		patched(t, b.charm, dir, b.patch)
+		dir := testcharms.Copy(t, b.charm)
+		apply(t, dir, b.patch)
 		if out, err := exec.Command("python3", "-m", "py_compile", filepath.Join(dir, "src", "charm.py")).CombinedOutput(); err != nil {
 			t.Errorf("%s/%s: %v: %s", b.promise, b.name, err, out)
-		}
-		if err := os.RemoveAll(dir); err != nil {
-			t.Error(err)
 		}
 	}
 	for promise, n := range number {
@@ -169,7 +170,7 @@ func TestThePageOfPromisesShowsThePlantedBugs(t *testing.T) {
 			continue
 		}
 		_, after, _ := strings.Cut(rest, link)
-		block, ok := strings.CutPrefix(strings.TrimLeft(after, "\n"), "```diff\n")
+		block, ok := strings.CutPrefix(strings.TrimLeft(after, ")\n"), "```diff\n")
 		if !ok {
 			continue
 		}

@@ -124,6 +124,7 @@ var onEtcd = []string{
 	"leader-removed-makes-another-one",
 	"machine-that-nobody-joins-is-passed-over",
 	"model-made-chosen-and-destroyed",
+	"model-says-how-units-are-isolated",
 	"relation-exchanges-settings",
 	"secrets-are-added-granted-and-kept",
 	"store-is-named-by-a-flag",
