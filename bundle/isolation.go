@@ -114,6 +114,9 @@ func (l *lacking) line() string {
 // which that wasn't tried: for their containers' sake, or on bases of their own. One trial
 // is for all of a kind.
 func (b *Applier) checkIsolationFor(p *Plan, there map[string]standing, dir string) error {
+	if away, err := b.Away(p.Asked); err != nil || away {
+		return err
+	}
 	tried := []model.Isolation{p.Isolation}
 	for _, app := range p.Apps {
 		i := app.settled.Isolation

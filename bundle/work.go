@@ -159,12 +159,16 @@ func sumOf(path string) (string, error) {
 
 // packAll packs the plan's charms.
 func (b *Applier) packAll(p *Plan, there map[string]standing) error {
+	away, err := b.Away(p.Asked)
+	if err != nil {
+		return err
+	}
 	for i, app := range p.Apps {
 		isolation := app.settled.Isolation
 		doc, ok := there[app.Application.Name]
 		if ok {
 			isolation = doc.Isolation
-		} else if err := deploy.CheckUsers(b.OneUser, isolation, app.Packed.Charm.Charm); err != nil {
+		} else if err := deploy.CheckUsers(b.OneUser, isolation, app.Packed.Charm.Charm); err != nil && !away {
 			return errors.Annotatef(err, "cannot deploy application %q", app.Application.Name)
 		}
 		packed, err := b.Pack(app.Packed.Charm, isolation)

@@ -73,7 +73,7 @@ func (a charmVerbs) deployRead(path, name string, f deployFlags, read func() (*b
 		return err
 	}
 	defer p.Drop()
-	if _, err := f.isolate.Isolation(); err != nil { // before there is a model
+	if err := f.isolate.Check(); err != nil { // before there is a model
 		return err
 	}
 	m, err := a.model()

@@ -135,7 +135,7 @@ func (a charmVerbs) deployCharm(charm deploy.Charm, name string, f deployFlags) 
 	if err != nil {
 		return err
 	}
-	if _, err := f.isolate.Isolation(); err != nil { // before there is a model
+	if err := f.isolate.Check(); err != nil { // before there is a model
 		return err
 	}
 	m, err := a.model()
@@ -288,6 +288,9 @@ func (a charmVerbs) checkDeploy(m *state.Model, charm model.Charm, todo state.De
 		return a.nameTaken(m, todo.Application, err)
 	}
 	if err != nil {
+		return err
+	}
+	if away, err := a.Away(f); err != nil || away {
 		return err
 	}
 	if err := deploy.CheckUsers(a.OneUser, todo.Isolation, charm); err != nil {

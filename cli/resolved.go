@@ -72,9 +72,10 @@ func (a unitVerbs) resolved(args []string, f resolvedFlags) error {
 	return a.Ensure()
 }
 
-// resolveEach resolves units one by one, and reports whether one failed. With
-// --all nobody has named the units, so one that has left its error by then, by
-// its own retry or somebody else's answer, is as it was asked to be.
+// resolveEach resolves units one by one, or says what that would bring, and
+// reports whether one failed. With --all nobody has named the units, so one that
+// has left its error by then, by its own retry or somebody else's answer, is as
+// it was asked to be.
 func (a unitVerbs) resolveEach(m *state.Model, names []model.UnitName, f resolvedFlags) (failed bool) {
 	for _, name := range names {
 		var err error
@@ -84,7 +85,7 @@ func (a unitVerbs) resolveEach(m *state.Model, names []model.UnitName, f resolve
 			err = m.Resolve(a.Context(), name, !f.noRetry)
 		}
 		settled := errors.Is(err, errors.NotValid) || errors.Is(err, errors.AlreadyExists) || errors.Is(err, errors.NotFound)
-		if err == nil || f.all && settled {
+		if err == nil || f.all && !f.dryRun && settled {
 			continue
 		}
 		failed = true

@@ -80,7 +80,7 @@ func (a upVerbs) up(path string, f upFlags) error {
 		return err
 	}
 	defer p.Drop()
-	if _, err := f.isolate.Isolation(); err != nil { // before there is a model
+	if err := f.isolate.Check(); err != nil { // before there is a model
 		return err
 	}
 	m, err := a.model()

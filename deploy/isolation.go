@@ -41,11 +41,37 @@ func (d *Deployer) OfModel(m *state.Model, f Isolate) (Isolate, error) {
 	}
 	f.Mode = all[state.DefaultIsolation]
 	f.ofModel = f.Mode != ""
-	return f, nil
+	away, err := d.Away(f)
+	if err == nil && away && f.Mode == model.IsolateMachine && f.Root == "" {
+		err = errors.Errorf("%s of the model is %q, for which each host takes one of its own bases: say how to isolate, with --isolate", state.DefaultIsolation, f.Mode)
+	}
+	return f, errors.Trace(err)
+}
+
+// Away says whether how to isolate is the model's word in a store for many hosts, or in one
+// that another user's agent serves. What this host and this user allow says nothing then: who
+// deploys may be on none of the hosts that run the units, and a host that can't isolate a
+// unit says so in the unit's status.
+func (d *Deployer) Away(f Isolate) (bool, error) {
+	if !f.ofModel {
+		return false, nil
+	}
+	name, err := d.StoreName()
+	return err == nil && !agent.OfHost(name), errors.Trace(err)
 }
 
 // Told says whether anybody has said how to isolate.
 func (f Isolate) Told() bool { return cmp.Or(f.Mode, os.Getenv(isolateVariable)) != "" }
+
+// Check says what is wrong with the flags, as far as they tell. Only the model may say how
+// to isolate, see OfModel.
+func (f Isolate) Check() error {
+	if !f.Told() {
+		return nil
+	}
+	_, err := f.Isolation()
+	return errors.Trace(err)
+}
 
 // Isolation is what the flags ask for, with what isn't said as it is mostly.
 func (f Isolate) Isolation() (model.Isolation, error) {
@@ -146,14 +172,12 @@ func (d *Deployer) BaseOf(m *state.Model) (model.Base, error) {
 
 // CheckIsolation says whether units, of a charm with containers or not, can be isolated as
 // the flags ask for, and tells what they will lack. What the world of a script is told
-// was tried before the first script. What the model says holds for all its hosts: where
-// these have a store of their own, whoever deploys may be on none of them, and a host
-// that can't isolate a unit says so in the unit's status.
+// was tried before the first script.
 func (d *Deployer) CheckIsolation(f Isolate, i model.Isolation, containers bool) error {
 	if _, inLab, err := agent.LabTime(); err != nil || inLab && f.Mode == "" {
 		return err
 	}
-	if name, err := d.StoreName(); err != nil || f.ofModel && !agent.OfHost(name) {
+	if away, err := d.Away(f); err != nil || away {
 		return err
 	}
 	dir, err := agent.DataDir()

@@ -13,6 +13,7 @@ import (
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/script/lab"
 	"github.com/unitd/unitd/state"
+	"github.com/unitd/unitd/tools"
 )
 
 // faultCommands have something go wrong.
@@ -104,6 +105,9 @@ func (c *call) armAt(what lab.FaultKind) error {
 
 // armAfter is arm with "TOOL UNIT HOOK".
 func (c *call) armAfter(what lab.FaultKind, args []string) error {
+	if !slices.ContainsFunc(tools.Table(), func(t tools.Tool) bool { return t.Name == args[0] }) {
+		return c.usagef("there is no hook tool %q", args[0])
+	}
 	return c.arm(lab.Fault{Do: what, At: machine.PointTool, Tool: args[0]}, args[1:])
 }
 

@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -55,7 +57,7 @@ type mixedHost struct {
 func newMixedHost(t *testing.T, program string, env ...string) *mixedHost {
 	t.Helper()
 	h := &mixedHost{t: t, program: program, dir: t.TempDir()}
-	h.env = append(os.Environ(), append(env, "UNITD_DATA="+filepath.Join(h.dir, "data"), "UNITD_ISOLATE=off")...)
+	h.env = append(os.Environ(), append([]string{"UNITD_STORE="}, append(env, "UNITD_DATA="+filepath.Join(h.dir, "data"), "UNITD_ISOLATE=off")...)...)
 	if err := os.Mkdir(filepath.Join(h.dir, "data"), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -87,6 +89,7 @@ func (h *mixedHost) run(args ...string) {
 		close(runs)
 	}()
 	h.t.Cleanup(func() {
+		_ = exec.Command("env", append(slices.Clone(h.env[len(os.Environ()):]), h.program, "shutdown")...).Run() // whichever process it is
 		_ = h.agent.Process.Signal(syscall.SIGTERM)
 		<-over
 		_ = h.agent.Wait()
@@ -220,6 +223,10 @@ func mixed(t *testing.T, first, second *mixedHost, join []string, former, presen
 		if h.program == former {
 			h.by(present, "agent", "--upgrade")
 			h.program = present
+			lock, err := os.ReadFile(filepath.Join(h.dir, "data", "agent.lock"))
+			if err != nil || strings.TrimSpace(string(lock)) != strconv.Itoa(h.agent.Process.Pid) {
+				t.Errorf("the agent is process %s (%v), not %d", lock, err, h.agent.Process.Pid)
+			}
 		}
 	}
 	first.see(3, first, second)

@@ -102,6 +102,7 @@ func (h *hosts) debugs(from, unit int) {
 	name, word := fmt.Sprintf("app/%d", unit), fmt.Sprintf("debugged from host %d", from)
 	follow := h.command(from, "debug-log", "--tail", "-n", "1", "--include-module", "unit")
 	lines := h.begins(follow)
+	lines.until("\n") // from its first line on it misses none
 	debug := h.command(from, "debug-hooks", name, "config-changed", "--once")
 	debug.Stdin = strings.NewReader("juju-log '" + word + "'\n")
 	said := h.begins(debug)

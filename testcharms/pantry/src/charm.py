@@ -29,6 +29,7 @@ class PantryCharm(ops.CharmBase):
 
     def __init__(self, framework: ops.Framework):
         super().__init__(framework)
+        self._leaving = None  # the storage that is being detached
         shelves, shelf, db, seal = (self.on[name] for name in ("shelves", "shelf", "db", "seal"))
         framework.observe(self.on.install, self._on_install)
         framework.observe(self.on.upgrade_charm, self._on_upgrade)
@@ -44,6 +45,7 @@ class PantryCharm(ops.CharmBase):
             shelves.relation_departed,
             shelf.relation_created,
             shelf.relation_changed,
+            shelf.relation_broken,
             db.relation_changed,
             db.relation_departed,
             db.relation_broken,
@@ -52,7 +54,6 @@ class PantryCharm(ops.CharmBase):
             self.on.secret_changed,
         ):
             framework.observe(event, self._on_change)
-        framework.observe(shelf.relation_broken, self._on_shelf_broken)
         framework.observe(self.on.secret_rotate, self._on_rotate)
         framework.observe(self.on.secret_remove, self._on_secret_remove)
         framework.observe(self.on.restock_action, self._on_restock)
@@ -69,19 +70,14 @@ class PantryCharm(ops.CharmBase):
     def _on_upgrade(self, event: ops.UpgradeCharmEvent):
         self._put(PROGRAM, PROGRAM_TEXT, 0o755)
         self.unit.set_workload_version(VERSION)
-        former = self._larder() / FORMER_STOCK
-        if former.exists():
-            stock = {}
-            for line in former.read_text().splitlines():
-                kind, _, amount = line.rpartition(" ")
-                stock[kind] = int(amount)
-            self._keep(stock | self._stock())
-            former.unlink()
+        for place in self._places():
+            self._rewrite(place)
         self._on_change(event)
 
     def _on_remove(self, _: ops.RemoveEvent):
         PROGRAM.unlink(missing_ok=True)
         shutil.rmtree(CONF.parent, ignore_errors=True)
+        shutil.rmtree(HOME, ignore_errors=True)
 
     def _put(self, path: pathlib.Path, text: str, mode: int):
         """Write a file whole, or leave it as it was."""
@@ -92,35 +88,58 @@ class PantryCharm(ops.CharmBase):
         part.write_text(text)
         part.replace(path)
 
-    # The stock.
+    # The stock. It may be in several places, each with the number of its edition: a copy is
+    # made before anything is removed, and the newest edition counts, wherever it is.
 
-    def _larder(self) -> pathlib.Path:
-        """Return where the stock is kept: on the storage, if there is one."""
-        for storage in self.model.storages["larder"]:
-            return storage.location
-        return HOME
+    def _places(self) -> list[pathlib.Path]:
+        """Return where the stock may be: on the storage, if there is one, and on the machine."""
+        storages = [storage.location for storage in self.model.storages["larder"]]
+        return [place for place in storages if place != self._leaving] + [HOME]
+
+    def _read(self, place: pathlib.Path) -> tuple[int, dict[str, int]]:
+        """Return the edition that is in a place, 0 for none, and the stock."""
+        if (place / STOCK).exists():
+            kept = json.loads((place / STOCK).read_text())
+            return kept["edition"], kept["stock"]
+        if (place / FORMER_STOCK).exists():
+            edition, *lines = (place / FORMER_STOCK).read_text().splitlines()
+            parts = [line.rpartition(" ") for line in lines]
+            return int(edition), {kind: int(amount) for kind, _, amount in parts}
+        return 0, {}
+
+    def _write(self, place: pathlib.Path, edition: int, stock: dict[str, int]):
+        self._put(place / STOCK, json.dumps({"edition": edition, "stock": stock}, sort_keys=True), 0o644)
+
+    def _newest(self) -> tuple[int, dict[str, int]]:
+        return max((self._read(place) for place in self._places()), key=lambda kept: kept[0])
 
     def _stock(self) -> dict[str, int]:
-        try:
-            return json.loads((self._larder() / STOCK).read_text())
-        except FileNotFoundError:
-            return {}
+        return self._newest()[1]
 
     def _keep(self, stock: dict[str, int]):
-        self._put(self._larder() / STOCK, json.dumps(stock, sort_keys=True), 0o644)
+        """Make this the newest edition."""
+        self._write(self._places()[0], self._newest()[0] + 1, stock)
+
+    def _copy(self, place: pathlib.Path):
+        """Have the newest edition in a place, too."""
+        edition, stock = self._newest()
+        if edition > self._read(place)[0]:
+            self._write(place, edition, stock)
+
+    def _rewrite(self, place: pathlib.Path):
+        """Bring what is in a place into the present form."""
+        if (place / FORMER_STOCK).exists():
+            self._write(place, *self._read(place))
+            (place / FORMER_STOCK).unlink()
 
     def _on_attached(self, event: ops.StorageAttachedEvent):
-        """Take the stock to the storage. This may come before install."""
-        self._move(HOME, event.storage.location)
+        """Take the stock to the storage, or from it. This may come before install."""
+        self._copy(event.storage.location)
+        self._on_change(event)
 
     def _on_detaching(self, event: ops.StorageDetachingEvent):
-        self._move(event.storage.location, HOME)
-
-    def _move(self, source: pathlib.Path, target: pathlib.Path):
-        for name in (STOCK, FORMER_STOCK):
-            if (source / name).exists():
-                self._put(target / name, (source / name).read_text(), 0o644)
-                (source / name).unlink()
+        self._copy(HOME)
+        self._leaving = event.storage.location
 
     # The model.
 
@@ -140,6 +159,7 @@ class PantryCharm(ops.CharmBase):
         self.unit.set_ports(int(self.config["port"]))
         self._put(CONF, json.dumps(self._conf(), sort_keys=True, indent=1), 0o600)
         self._tell_shelves()
+        self._drop_keys()
         for relation in self.model.relations["shelf"]:
             if relation.active:
                 self._tell_consumer(relation)
@@ -148,7 +168,7 @@ class PantryCharm(ops.CharmBase):
         conf = {"motto": self.config["motto"], "port": self.config["port"], "depth": self.config["depth"]}
         if database := self._database():
             conf["database"] = {key: database[key] for key in ("host", "port", "user", "password")}
-        if token := self._token():
+        if token := self._token(take=True):
             conf["token"] = token
         return conf
 
@@ -163,8 +183,11 @@ class PantryCharm(ops.CharmBase):
                     return settings
         return {}
 
-    def _token(self) -> str:
-        """Return what is in the secret of the application that seals, or nothing."""
+    def _token(self, take: bool) -> str:
+        """Return what is in the secret of the application that seals, or nothing.
+
+        Whoever takes the newest revision isn't told of it any more, so only who uses it does.
+        """
         for relation in self.model.relations["seal"]:
             if not relation.active or not relation.app:
                 continue
@@ -172,8 +195,9 @@ class PantryCharm(ops.CharmBase):
             if not uri:
                 continue
             try:
-                # The newest revision: whoever is told of a new one has to ask for it.
-                return self.model.get_secret(id=uri).get_content(refresh=True).get("token", "")
+                secret = self.model.get_secret(id=uri)
+                content = secret.get_content(refresh=True) if take else secret.peek_content()
+                return content.get("token", "")
             except (ops.SecretNotFoundError, ops.ModelError):
                 logger.info("the secret of %s can't be read", relation.app.name)
         return ""
@@ -208,19 +232,30 @@ class PantryCharm(ops.CharmBase):
         secret.grant(relation)
         return uri
 
-    def _on_shelf_broken(self, event: ops.RelationBrokenEvent):
-        if not self.unit.is_leader():
+    def _drop_keys(self):
+        """Remove the secrets of consumers that are gone.
+
+        Any leader does this for all: the one who made a secret may not lead any more when its
+        consumer goes.
+        """
+        peers = self.model.get_relation("shelves")
+        if not peers or not self.unit.is_leader():
             return
-        try:
-            self.model.get_secret(label=f"shelf-{event.relation.id}").remove_all_revisions()
-        except ops.SecretNotFoundError:
-            pass
+        there = {relation.id for relation in self.model.relations["shelf"] if relation.active}
+        for gone in set(json.loads(peers.data[self.app].get("keys", "[]"))) - there:
+            try:
+                self.model.get_secret(label=f"shelf-{gone}").remove_all_revisions()
+            except ops.SecretNotFoundError:
+                pass
+        peers.data[self.app]["keys"] = json.dumps(sorted(there))
 
     def _on_rotate(self, event: ops.SecretRotateEvent):
-        event.secret.set_content({"key": secrets.token_hex(8)})
+        if self.unit.is_leader():
+            event.secret.set_content({"key": secrets.token_hex(8)})
 
     def _on_secret_remove(self, event: ops.SecretRemoveEvent):
-        event.remove_revision()
+        if self.unit.is_leader():
+            event.remove_revision()
 
     # People.
 
@@ -240,9 +275,9 @@ class PantryCharm(ops.CharmBase):
             event.add_status(ops.BlockedStatus(problem))
         if any(r.active for r in self.model.relations["db"]) and not self._database():
             event.add_status(ops.WaitingStatus("waiting for the database's credentials"))
-        if any(r.active for r in self.model.relations["seal"]) and not self._token():
+        if any(r.active for r in self.model.relations["seal"]) and not self._token(take=False):
             event.add_status(ops.WaitingStatus("waiting for the token"))
-        where = "storage" if list(self.model.storages["larder"]) else "the machine's disk"
+        where = "the machine's disk" if self._places()[0] == HOME else "storage"
         event.add_status(ops.ActiveStatus(f"{len(self._stock())} kinds on {where}"))
 
 
