@@ -263,7 +263,8 @@ def term(*_):
 signal.signal(signal.SIGTERM, term)
 child = subprocess.Popen(["sleep", "1000"])
 print(os.getpid(), child.pid, flush=True)
-time.sleep(1000)
+while True:
+    time.sleep(0.1) # a signal that comes just before a sleep is seen after it
 `)
 	for _, s := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM} {
 		cmd := c.command(false, "src/app.py")
