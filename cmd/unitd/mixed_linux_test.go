@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -17,7 +16,6 @@ import (
 	"filippo.io/age"
 
 	"github.com/unitd/unitd/state/store/etcd/etcdtest"
-	"github.com/unitd/unitd/testcharms"
 )
 
 // pairCharm has two units that say in their status what the other one has written, and what
@@ -89,7 +87,9 @@ func (h *mixedHost) run(args ...string) {
 		close(runs)
 	}()
 	h.t.Cleanup(func() {
-		_ = exec.Command("env", append(slices.Clone(h.env[len(os.Environ()):]), h.program, "shutdown")...).Run() // whichever process it is
+		end := exec.Command(h.program, "shutdown") // whichever process it is
+		end.Env = h.env
+		_ = end.Run()
 		_ = h.agent.Process.Signal(syscall.SIGTERM)
 		<-over
 		_ = h.agent.Wait()
@@ -154,14 +154,11 @@ func (h *mixedHost) see(n int, all ...*mixedHost) {
 func TestHostHostsOfDifferentBuildsShareAModel(t *testing.T) {
 	t.Parallel()
 	former := filepath.Join(builtAt(t, firstHandingOver), "unitd")
-	programs, err := testcharms.Programs()
+	bin, err := programs()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if programs, err = filepath.Abs(programs); err != nil {
-		t.Fatal(err)
-	}
-	present := filepath.Join(programs, "unitd")
+	present := filepath.Join(bin, "unitd")
 	for what, of := range map[string]struct {
 		has, joins string
 		etcd       bool
