@@ -102,6 +102,7 @@ func newModelAgent(c Config, m *state.Model, l *lease, leases <-chan struct{}, r
 		dir: ModelDir(c.Dir, m.UUID()), own: c.ownTools(),
 		units: map[model.UnitName]*running{}, ended: make(chan model.UnitName), idle: make(chan struct{}, 1),
 		elsewhere: map[model.UnitName]bool{}, standing: map[string]bool{}, stuck: map[string]bool{}, rolling: map[string]bool{}, endpoints: map[model.RelationID][]model.Endpoint{},
+		recent: newRecent(),
 	}
 }
 
@@ -131,7 +132,6 @@ func (a *modelAgent) run(ctx context.Context) (err error) {
 	defer a.debugLog.Close()
 	a.log = slog.New(debuglog.Handler{Log: a.debugLog, Entity: "machine-" + a.id(), Module: "unitd", Level: slog.LevelInfo, Now: a.Clock.Now})
 	defer a.health.logTo(a.log)()
-	a.recent = newRecent()
 	a.answering = a.newAnswering()
 	a.shipping = a.newShipping()
 	defer a.shipping.end(ctx)
