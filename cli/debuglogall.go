@@ -28,7 +28,7 @@ type logOfHosts struct {
 
 // existing shows the last lines that there are, 0: all, and returns how many there are of this
 // host and where the logs of the others ended.
-func (l *logOfHosts) existing(newest int) (own int, ends map[agent.Elsewhere]machine.LogMark, err error) {
+func (l *logOfHosts) existing(newest int) (own int, ends map[string]machine.LogMark, err error) {
 	where, err := l.places(l.model, nil, ofLogs)
 	if err != nil {
 		return 0, nil, err
@@ -74,7 +74,7 @@ func (l *logOfHosts) read(where places, newest int) (all []debuglog.Entry, own i
 
 // follow shows new lines until ctx ends, or can't be shown. own are those of this host that
 // were shown; others are the hosts whose logs ended there, or that weren't there.
-func (l *logOfHosts) follow(ctx context.Context, own int, ends map[agent.Elsewhere]machine.LogMark) error {
+func (l *logOfHosts) follow(ctx context.Context, own int, ends map[string]machine.LogMark) error {
 	dir, err := agent.DataDir()
 	if err != nil {
 		return err
@@ -87,7 +87,7 @@ func (l *logOfHosts) follow(ctx context.Context, own int, ends map[agent.Elsewhe
 	defer fail(nil)
 	var all sync.WaitGroup
 	for _, on := range others {
-		from, known := ends[on]
+		from, known := ends[on.Machine]
 		if !known {
 			from.Offset = machine.LogEnd
 		}

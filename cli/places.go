@@ -17,7 +17,7 @@ import (
 type places struct {
 	dirs []string
 	// ends are where the logs of other hosts ended, for who follows them.
-	ends map[agent.Elsewhere]machine.LogMark
+	ends map[string]machine.LogMark
 }
 
 // end removes the copies.
@@ -30,7 +30,7 @@ func (p places) end() {
 // onThisHost is what there is without asking anybody.
 func onThisHost() (places, error) {
 	dir, err := agent.DataDir()
-	return places{[]string{dir}, map[agent.Elsewhere]machine.LogMark{}}, err
+	return places{[]string{dir}, map[string]machine.LogMark{}}, err
 }
 
 // places gets what others have of these units, or of all where there are none. names are the
@@ -99,7 +99,7 @@ func (p *places) fetch(a base, m *state.Model, get fetching, wanted map[agent.El
 				a.Note("Only the newest of what %s has is shown: it is too much to be sent.", on.Name)
 			}
 			p.dirs = append(p.dirs, files.Data)
-			p.ends[on] = files.Log
+			p.ends[on.Machine] = files.Log
 		})
 	}
 	all.Wait()

@@ -111,7 +111,11 @@ func (h *hosts) debugs(from, unit int) {
 	if err := debug.Wait(); err != nil {
 		h.Errorf("debugging %s from host %d: %v: %s", name, from, err, said.text())
 	}
-	lines.until(word)
+	if !lines.has(word) {
+		_ = follow.Process.Signal(syscall.SIGQUIT) // it tells what it waits for
+		err := follow.Wait()
+		h.Fatalf("host %d, which follows all logs, doesn't see %q: %v: %s\nIts logs have: %s", from, word, err, lines.text(), h.on(from, "debug-log", "--no-tail", "--replay", "--include-module", "unit"))
+	}
 	_ = follow.Process.Signal(os.Interrupt)
 	_ = follow.Wait()
 	h.on(0, "wait", "--timeout", "5m")
@@ -204,11 +208,19 @@ func (o *output) text() string {
 // until waits until it has a text.
 func (o *output) until(text string) {
 	o.Helper()
+	if !o.has(text) {
+		o.Fatalf("there is no %q in %s", text, o.text())
+	}
+}
+
+// has waits until it has a text, and says whether that came in time.
+func (o *output) has(text string) bool {
 	for end := time.Now().Add(time.Minute); !strings.Contains(o.text(), text); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
-			o.Fatalf("there is no %q in %s", text, o.text())
+			return false
 		}
 	}
+	return true
 }
 
 // noHosts says why there can be no such hosts here; empty: there can.
