@@ -78,7 +78,7 @@ func TestAMistakeSaysWhereItIsAndWhatWasMeant(t *testing.T) {
 		{"negative duration behind !", "! advance -5m", `"-5m" is not a duration`},
 		{"missing duration", "advance", `expected how long (usage: advance [--skip-update-status] DURATION)`},
 		{"bad duration of a fault", "lose-store forever", `"forever" is not a duration like 30s`},
-		{"argument too many", "settle now", `settle takes no arguments`},
+		{"argument too many", "settle now", `"now" is not a number of hooks`},
 		{"missing endpoint", "relation-data app/0", `expected a unit and an endpoint (usage: relation-data UNIT ENDPOINT [REMOTE])`},
 		{"unknown endpoint behind !", "! relation-data app/0 clinet", `app has no endpoint "clinet"; it has client`},
 		{"unknown point", "kill-agent at start app/0 start", `there is no point "start"; there are [hook started tool ended commit committed]`},

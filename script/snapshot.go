@@ -55,7 +55,8 @@ func (c *call) snapshot() error {
 	if c.kept[name] != nil {
 		return misuse{fmt.Errorf("there is a snapshot %q already", name)}
 	}
-	k := &kept{dir: filepath.Join(c.ts.Getenv("WORK"), ".snapshots", fmt.Sprint(len(c.kept))), now: c.clock.Now()}
+	c.snapshots++
+	k := &kept{dir: filepath.Join(c.ts.Getenv("WORK"), ".snapshots", fmt.Sprint(c.snapshots)), now: c.clock.Now()}
 	if err := c.keep(k); err != nil {
 		return errors.Annotatef(err, "cannot make snapshot %q", name)
 	}

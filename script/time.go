@@ -14,7 +14,7 @@ import (
 // timeCommands let a world do what is due, and time pass.
 func timeCommands() []Cmd {
 	return []Cmd{
-		{Name: "settle", Summary: "wait until nothing is left to do; fails if a unit is in error", run: (*call).settle_},
+		{Name: "settle", Args: "[HOOKS]", Summary: "wait until nothing is left to do; fails if a unit is in error, or if hooks go on after that many", run: (*call).settle_},
 		{Name: "run-hooks", Args: "N", Summary: "let so many hooks run, or fewer where fewer are due, and then hold the world", run: (*call).runHooks},
 		{Name: "order", Args: "SEED", Summary: "have units run their hooks in an order left to chance, the same for the same seed; 0: by turns", run: (*call).order},
 		{Name: "advance", Args: "[--skip-update-status] DURATION", Summary: "let time pass: update-status, retries and leases come due in their order; by the flag an update-status that changes nothing stands for those that follow it", run: (*call).advance_},
@@ -31,14 +31,21 @@ func (c *call) none() error {
 }
 
 func (c *call) settle_() error {
-	if err := c.none(); err != nil {
+	wait := c.settle
+	if len(c.args) == 1 {
+		n, err := strconv.Atoi(c.args[0])
+		if err != nil || n < 1 {
+			return c.usagef("%q is not a number of hooks", c.args[0])
+		}
+		wait = func() error { return c.within(n) }
+	} else if err := c.none(); err != nil {
 		return err
 	}
 	m, err := c.model()
 	if err != nil {
 		return err
 	}
-	settled := c.let(c.settle)
+	settled := c.let(wait)
 	if gone, err := isGone(c.ctx, m); err != nil || gone {
 		return err
 	}
@@ -80,6 +87,36 @@ func (c *call) runHooks() error {
 		}
 	}
 	return err
+}
+
+// within is settle, for no longer than so many hooks take. The agent has been let go.
+func (c *call) within(n int) error {
+	if _, err := c.tell(lab.Request{Limit: &n}); err != nil {
+		return err
+	}
+	err := c.untilPaused()
+	if err != nil {
+		return err
+	}
+	answer, err := c.tell(lab.Request{})
+	if err != nil {
+		return err
+	}
+	none := -1
+	if answer.Paused {
+		// It stands still until "let" holds it: it isn't let go once more.
+		hold := true
+		if _, err := c.tell(lab.Request{Hold: &hold}); err != nil {
+			return err
+		}
+	}
+	if _, err := c.tell(lab.Request{Limit: &none}); err != nil {
+		return err
+	}
+	if answer.Paused {
+		return errors.Errorf("not settled after %d hooks", n)
+	}
+	return nil
 }
 
 func (c *call) order() error {

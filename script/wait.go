@@ -49,14 +49,16 @@ func (w *world) let(fn func() error) error {
 	if err := hold(false); err != nil {
 		return err
 	}
+	began := time.Now()
 	err = fn()
+	took := time.Since(began)
 	if _, rerr := w.running(); rerr == nil {
 		if herr := hold(true); err == nil {
 			err = herr
 		}
 	}
 	after, perr := w.picture()
-	w.change = &change{before, after}
+	w.change = &change{before, after, took}
 	if err == nil {
 		err = perr
 	}

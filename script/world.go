@@ -69,6 +69,10 @@ type world struct {
 	// last time; nil: it hasn't been.
 	kept   map[string]*kept
 	change *change
+	// snapshots is how many were made.
+	snapshots int
+	// marks are those of "mark", by name. What is restored doesn't take them back.
+	marks map[string]*mark
 	// held are the workload containers that the script keeps ended, hung those whose
 	// Pebbles it has stand still.
 	held, hung map[container]bool
@@ -79,8 +83,12 @@ type world struct {
 	probes map[string]bool
 }
 
-// change is how the model in focus looked before and after.
-type change struct{ before, after model.Picture }
+// change is how the model in focus looked before and after, and how long that took by the host's
+// clock.
+type change struct {
+	before, after model.Picture
+	took          time.Duration
+}
 
 // agent is the process of an agent under test.
 type agent struct {

@@ -230,6 +230,18 @@ func EndLeftover(ctx context.Context, vars ...string) (found, left int) {
 	return t.kill(ctx, killTime)
 }
 
+// Leftover are the commands, as ps calls them, of the processes that EndLeftover would end.
+func Leftover(vars ...string) (commands []string) {
+	t := tree{marks: vars}
+	for _, p := range t.find() {
+		b, err := os.ReadFile("/proc/" + strconv.Itoa(p.pid) + "/comm")
+		if err == nil {
+			commands = append(commands, strings.TrimSpace(string(b)))
+		}
+	}
+	return commands
+}
+
 // EndRun is EndLeftover for what is left of a program that had the mark
 // ("UNITD_RUN=…") and that Cmd.Within, also where it is found by its cgroup alone.
 func EndRun(ctx context.Context, groups *Cgroups, mark, within string) (found, left int) {

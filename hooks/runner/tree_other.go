@@ -45,5 +45,8 @@ func (t *tree) end(grace time.Duration) (left int) {
 // runs on to its end, without its hook tools.
 func EndLeftover(context.Context, ...string) (found, left int) { return 0, 0 }
 
+// Leftover finds none, see EndLeftover.
+func Leftover(...string) []string { return nil }
+
 // EndRun does nothing here, see EndLeftover.
 func EndRun(context.Context, *Cgroups, string, string) (found, left int) { return 0, 0 }

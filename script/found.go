@@ -1,0 +1,320 @@
+package script
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"maps"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/debuglog"
+	"github.com/unitd/unitd/history"
+	"github.com/unitd/unitd/hooks/runner"
+	"github.com/unitd/unitd/machine"
+	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/state"
+)
+
+// foundCommands show what hooks have left, and what they have cost.
+func foundCommands() []Cmd {
+	return []Cmd{
+		{Name: "files", Args: "UNIT", Summary: "list the files that an isolated unit has made or changed on its machine (+) or removed (-)", run: (*call).files},
+		{Name: "search", Args: "TEXT", Summary: "list where the charms' applications show a text: databags, statuses, their logs, and the logs and other files of isolated units", run: (*call).search},
+		{Name: "processes", Args: "UNIT", Summary: "list the processes that the unit's hooks have left running", run: (*call).processes},
+		{Name: "calls", Args: "UNIT HOOK", Summary: "list how often the unit's newest run of a hook has called each hook tool", run: (*call).calls},
+		{Name: "took", Args: "DURATION", Summary: "check that the last settle, advance or run-hooks took no longer than that, by the host's clock", run: keeping((*call).took)},
+	}
+}
+
+// change of a file, as the layer has it of what a unit has changed.
+type changedFile struct {
+	path string // as the unit sees it
+	host string // as this process does
+	info fs.FileInfo
+}
+
+// removed says whether the file is one that the unit has removed: overlays note those as
+// devices without a number.
+func (f changedFile) removed() bool { return f.info.Mode()&fs.ModeDevice != 0 }
+
+// changedFiles are the files that an isolated unit has changed on its machine, sorted; none for
+// a unit that shares the host. Directories aren't told, nor what unitd has put there.
+func (c *call) changedFiles(m *state.Model, unit model.UnitName) (all []changedFile, err error) {
+	cell := filepath.Join(machine.NewCells(c.dir, "").Dir, machine.CellKey(m.UUID(), unit))
+	err = filepath.WalkDir(cell, func(at string, d fs.DirEntry, err error) error {
+		switch {
+		case os.IsNotExist(err) || closed(d, err):
+			return fs.SkipDir
+		case err != nil:
+			return err
+		case d.Name() != "upper" || !d.IsDir():
+			return nil
+		}
+		layer, err := url.PathUnescape(strings.TrimPrefix(filepath.Base(filepath.Dir(at)), "root"))
+		if err != nil {
+			return err
+		}
+		found, err := filesBelowLayer(at, layer)
+		all = append(all, found...)
+		return cmp.Or(err, fs.SkipDir)
+	})
+	slices.SortFunc(all, func(a, b changedFile) int { return cmp.Compare(a.path, b.path) })
+	return all, errors.Annotatef(err, "cannot read what %s has changed on its machine", unit)
+}
+
+// ofUnitd are the places on an isolated unit's machine that are unitd's.
+var ofUnitd = []string{"/var/lib/juju/", "/run/", "/proc/", "/sys/", "/dev/", "/etc/hosts", "/etc/hostname", "/etc/resolv.conf", "/etc/machine-id", "/etc/mtab", "/etc/os-release", "/etc/lsb-release", "/usr/bin/juju-exec", "/usr/bin/juju-run", "/usr/bin/snap"}
+
+func filesBelowLayer(upper, layer string) (all []changedFile, err error) {
+	err = filepath.WalkDir(upper, func(at string, d fs.DirEntry, err error) error {
+		switch {
+		case os.IsNotExist(err) || closed(d, err):
+			return fs.SkipDir
+		case err != nil:
+			return err
+		case d.IsDir():
+			return nil
+		}
+		f := changedFile{path: path.Join("/", layer, strings.TrimPrefix(at, upper)), host: at}
+		if slices.ContainsFunc(ofUnitd, func(of string) bool {
+			return f.path == of || strings.HasSuffix(of, "/") && strings.HasPrefix(f.path, of)
+		}) {
+			return nil
+		}
+		if f.info, err = d.Info(); err != nil {
+			return err
+		}
+		all = append(all, f)
+		return nil
+	})
+	return all, err
+}
+
+func (c *call) files() error {
+	name, m, err := c.known()
+	if err != nil {
+		return err
+	}
+	c.printf("") // no file is nothing, not what the last command has
+	all, err := c.changedFiles(m, name)
+	for _, f := range all {
+		sign := "+"
+		if f.removed() {
+			sign = "-"
+		}
+		c.printf("%s %s\n", sign, f.path)
+	}
+	return err
+}
+
+// passing are the places in which files come and go by themselves: they say nothing of what a
+// charm has set up.
+var passing = []string{"/var/log/", "/var/cache/", "/var/tmp/", "/tmp/", "/root/.cache/", "/var/lib/apt/", "/var/lib/dpkg/", "/var/lib/systemd/"}
+
+// addFiles adds what isolated units have on their machines to a sight.
+func (c *call) addFiles(m *state.Model, facts map[string]sighted) error {
+	units, err := m.Units(c.ctx)
+	if err != nil {
+		return err
+	}
+	for _, u := range units {
+		all, err := c.changedFiles(m, u.Name)
+		if err != nil {
+			return err
+		}
+		for _, f := range all {
+			if strings.Contains(f.path, "/__pycache__/") || slices.ContainsFunc(passing, func(at string) bool { return strings.HasPrefix(f.path, at) }) {
+				continue
+			}
+			text, err := f.digest()
+			if err != nil {
+				return errors.Trace(err)
+			}
+			facts[fmt.Sprintf("file %s %s", u.Name, f.path)] = sighted{sightFiles, text}
+		}
+	}
+	return nil
+}
+
+// digest is short for what the file is.
+func (f changedFile) digest() (string, error) {
+	switch {
+	case f.removed():
+		return "removed", nil
+	case f.info.Mode()&fs.ModeSymlink != 0:
+		to, err := os.Readlink(f.host)
+		return "-> " + to, err
+	case !f.info.Mode().IsRegular():
+		return f.info.Mode().String(), nil
+	}
+	b, err := os.ReadFile(f.host)
+	sum := sha256.Sum256(b)
+	return fmt.Sprintf("%s, %d bytes, %s", f.info.Mode().Perm(), len(b), hex.EncodeToString(sum[:4])), err
+}
+
+// searched bounds the files that are searched, in bytes.
+const searched = 8 << 20
+
+func (c *call) search() error {
+	if len(c.args) != 1 || c.args[0] == "" {
+		return c.usagef("expected a text")
+	}
+	text := c.args[0]
+	m, err := c.model()
+	if err != nil {
+		return err
+	}
+	found := map[string]bool{}
+	if err := c.searchModel(m, text, found); err != nil {
+		return err
+	}
+	units, err := m.Units(c.ctx)
+	if err != nil {
+		return err
+	}
+	for _, u := range units {
+		all, err := c.changedFiles(m, u.Name)
+		if err != nil {
+			return err
+		}
+		for _, f := range all {
+			if !f.info.Mode().IsRegular() || f.info.Size() > searched {
+				continue
+			}
+			b, err := os.ReadFile(f.host)
+			if err != nil {
+				return errors.Trace(err)
+			}
+			if strings.Contains(string(b), text) {
+				what := "file"
+				if strings.HasPrefix(f.path, "/var/log/") {
+					what = "log"
+				}
+				found[fmt.Sprintf("%s %s %s", u.Name, what, f.path)] = true
+			}
+		}
+	}
+	c.printf("") // nothing found is nothing, not what the last command has
+	for _, line := range slices.Sorted(maps.Keys(found)) {
+		c.printf("%s\n", line)
+	}
+	return nil
+}
+
+// searchModel looks for a text in what the charms' applications have written into the model,
+// and in what they have logged.
+func (c *call) searchModel(m *state.Model, text string, found map[string]bool) error {
+	charmed, err := c.charmed(m)
+	if err != nil {
+		return err
+	}
+	p, err := m.Picture(c.ctx)
+	if err != nil {
+		return err
+	}
+	for _, f := range p {
+		if !charmed[applicationOf(f.Of)] || !strings.Contains(f.Value, text) {
+			continue
+		}
+		switch {
+		case f.Kind == model.FactBag:
+			found[fmt.Sprintf("%s databag %s %s", f.Of, f.Endpoint, f.Key)] = true
+		case f.Kind == model.FactLeaderSettings:
+			found[fmt.Sprintf("%s leader-settings %s", f.Of, f.Key)] = true
+		case f.Kind == model.FactState:
+			found[fmt.Sprintf("%s state %s", f.Of, f.Key)] = true
+		case f.Key == "status":
+			found[fmt.Sprintf("%s status", f.Of)] = true
+		}
+	}
+	return debuglog.ReadAll(machine.LogPath(c.dir, m.UUID()), func(e debuglog.Entry) error {
+		name, ok := strings.CutPrefix(e.Entity, "unit-")
+		if i := strings.LastIndex(name, "-"); ok && i > 0 && charmed[name[:i]] && strings.Contains(e.Message, text) {
+			found[fmt.Sprintf("%s/%s log", name[:i], name[i+1:])] = true
+		}
+		return nil
+	})
+}
+
+func (c *call) processes() error {
+	name, m, err := c.known()
+	if err != nil {
+		return err
+	}
+	c.printf("") // no process is nothing, not what the last command has
+	for _, p := range runner.Leftover("JUJU_MODEL_UUID="+m.UUID(), "JUJU_UNIT_NAME="+string(name)) {
+		c.printf("%s\n", p)
+	}
+	return nil
+}
+
+// newestRun is the unit's newest run of the hook that the arguments name.
+func (c *call) newestRun() (history.Entry, error) {
+	name, m, err := c.known()
+	if err != nil {
+		return history.Entry{}, err
+	}
+	if err := c.knownHook(m, name, c.args[1]); err != nil {
+		return history.Entry{}, err
+	}
+	runs, err := c.runs(m, name)
+	if err != nil {
+		return history.Entry{}, err
+	}
+	for _, run := range slices.Backward(runs) {
+		if run.Name == c.args[1] {
+			return run, nil
+		}
+	}
+	return history.Entry{}, errors.Errorf("%s hasn't run %s", name, c.args[1])
+}
+
+func (c *call) calls() error {
+	if len(c.args) != 2 {
+		return c.usagef("expected a unit and a hook")
+	}
+	run, err := c.newestRun()
+	if err != nil {
+		return err
+	}
+	number := map[string]int{}
+	for _, call := range run.Calls {
+		number[call.Tool]++
+	}
+	if more := run.Tools - len(run.Calls); more > 0 {
+		number["more"] = more
+	}
+	c.printf("") // no call is nothing, not what the last command has
+	for _, tool := range slices.Sorted(maps.Keys(number)) {
+		c.printf("%s %s\n", tool, strconv.Itoa(number[tool]))
+	}
+	return nil
+}
+
+func (c *call) took() error {
+	if len(c.args) != 1 {
+		return c.usagef("expected how long")
+	}
+	most, err := time.ParseDuration(c.args[0])
+	if err != nil || most <= 0 {
+		return c.usagef("%q is not a duration like 5s", c.args[0])
+	}
+	if c.change == nil {
+		return errors.New("nothing was waited for yet: settle, advance and run-hooks take time")
+	}
+	if c.change.took > most {
+		return errors.Errorf("it took %s", c.change.took.Round(10*time.Millisecond))
+	}
+	return nil
+}
