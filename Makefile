@@ -158,8 +158,8 @@ programs:
 	@$(MAKE) -s c-client C_CLIENT=$(PROGRAMS)/new/unitd-hooktool-c
 	$(PEBBLE_BUILD) $(PROGRAMS)/new/pebble $(PEBBLE_MAIN) || { [ "$$CI" != true ] && rm -f $(PROGRAMS)/pebble && echo 'no Pebble could be built: the tests with it will be skipped'; }
 	@cd $(PROGRAMS) && for p in $$(ls new); do cmp -s new/$$p $$p || mv new/$$p $$p; done && rm -rf new
-unit plain sessions raced host long bench: programs
-unit plain sessions raced host long bench: export UNITD_TEST_PROGRAMS = $(PROGRAMS)
+unit plain sessions raced host long bench check-bugs: programs
+unit plain sessions raced host long bench check-bugs: export UNITD_TEST_PROGRAMS = $(PROGRAMS)
 
 # A root with systemd, for the tests of machines: where root has debootstrap. It is made
 # once, in a folder of the user's that clones share, and put there whole.
@@ -199,6 +199,11 @@ programs lint plain sessions: export CGO_ENABLED = 0
 SESSIONS = ./script ./cmd/unitd ./testcharms
 sessions:
 	@$(SUITE) test -vet=off -skip '^TestHost' $(SESSIONS)
+
+# Each planted bug, and the sound charms with ten seeds, five minutes each: it takes hours.
+.PHONY: check-bugs
+check-bugs: ## which of the planted bugs unitd check finds
+	@UNITD_CHECK_BUGS=1 $(SUITE) test -vet=off -run '^TestHostCheck' ./testcharms
 
 # Once each, so that they don't rot, in the programs that the tests have been built
 # for; figures are taken without RACE, with -benchtime and -count, see docs/performance.md.

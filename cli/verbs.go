@@ -42,6 +42,7 @@ func (a *program) groups() []Group {
 			{"watch", watch.watchCmd},
 			{"init", test.initCmd},
 			{"test", test.testCmd},
+			{"check", test.checkCmd},
 			{"pack", test.packCmd},
 			{"record", test.recordCmd},
 			{"replay", test.replayCmd},

@@ -1,0 +1,74 @@
+package check
+
+import (
+	"strings"
+	"time"
+
+	"github.com/unitd/unitd/pattern"
+)
+
+// Finding is a promise that a charm breaks, with the shortest scenario that shows it.
+type Finding struct {
+	Promise string `json:"promise"`
+	// What says in a line what has happened, Why all that the scenario's last line said.
+	What string `json:"what"`
+	Why  string `json:"why"`
+	// Cause is alike for findings that have the same cause, as far as can be told.
+	Cause string `json:"cause"`
+	// Steps are the scenario's lines; the last one fails.
+	Steps []string `json:"steps"`
+	// Failed is how often the scenario has failed so, of so many times that it was Tried.
+	Failed int `json:"failed"`
+	Tried  int `json:"tried"`
+	// Also are other promises that it breaks by the same cause.
+	Also []string `json:"also,omitempty"`
+}
+
+// Flaky says that the scenario doesn't always fail.
+func (f Finding) Flaky() bool { return f.Failed < f.Tried }
+
+// Report is what a check has found.
+type Report struct {
+	Charm string        `json:"charm"`
+	Seed  uint64        `json:"seed"`
+	Took  time.Duration `json:"took"`
+	// Tried is how many scenarios were tried for each promise, and Left how many weren't, as
+	// there was no time. A promise with neither doesn't apply to the charm.
+	Tried map[string]int `json:"tried"`
+	Left  map[string]int `json:"left,omitempty"`
+	// Met are the hooks that have run, NotMet those that the charm can have and that haven't.
+	Met    []string `json:"met"`
+	NotMet []string `json:"not-met,omitempty"`
+	// Findings are in the order of their promises.
+	Findings []Finding `json:"findings"`
+	// Odd are scenarios that couldn't be carried out, by no fault of the charm.
+	Odd []string `json:"odd,omitempty"`
+}
+
+var (
+	inError  = pattern.New(`(?s)hook failed: "([^"]+)".*?\((?:exit status \d+: )?(.*?)\); it waits to be resolved`)
+	numbers  = pattern.New(`\d+`)
+	hexes    = pattern.New(`\b[0-9a-f]{8,}\b`)
+	ofFile   = pattern.New(`, \d+ bytes, [0-9a-f]+`)
+	atMarked = pattern.New(`(?m)^not as at mark "[^"]*":\n`)
+)
+
+// whatHappened is a failure in a line, and its cause: the same for failures that differ in
+// numbers only.
+func whatHappened(promise string, f *failed) (what, cause string) {
+	if m := inError.FindStringSubmatch(f.why); m != nil {
+		text := m[2]
+		if text == "" {
+			text = "it fails"
+		}
+		return m[1] + ": " + text, "error: " + plain(text)
+	}
+	why := ofFile.Regexp().ReplaceAllString(atMarked.Regexp().ReplaceAllString(f.why, ""), "")
+	first, _, _ := strings.Cut(strings.TrimSpace(why), "\n")
+	verb := strings.Fields(strings.TrimPrefix(f.line, "! "))[0]
+	return first, promise + ": " + verb + ": " + plain(first)
+}
+
+func plain(text string) string {
+	return numbers.Regexp().ReplaceAllString(hexes.Regexp().ReplaceAllString(text, "N"), "N")
+}

@@ -1,0 +1,111 @@
+package check
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/juju/errors"
+)
+
+// JSON is the report as a document.
+func (r *Report) JSON() ([]byte, error) {
+	b, err := json.MarshalIndent(r, "", "  ")
+	return append(b, '\n'), errors.Trace(err)
+}
+
+// JUnit is the report in the form that CI systems read: a case for each promise that was tried.
+func (r *Report) JUnit() ([]byte, error) {
+	type message struct {
+		Message string `xml:"message,attr"`
+		Text    string `xml:",chardata"`
+	}
+	type testcase struct {
+		Class   string    `xml:"classname,attr"`
+		Name    string    `xml:"name,attr"`
+		Failure []message `xml:"failure,omitempty"`
+		Skipped *message  `xml:"skipped,omitempty"`
+	}
+	suite := struct {
+		XMLName  xml.Name   `xml:"testsuite"`
+		Name     string     `xml:"name,attr"`
+		Tests    int        `xml:"tests,attr"`
+		Failures int        `xml:"failures,attr"`
+		Skips    int        `xml:"skipped,attr"`
+		Time     string     `xml:"time,attr"`
+		Cases    []testcase `xml:"testcase"`
+	}{Name: "unitd check", Time: fmt.Sprintf("%.3f", r.Took.Seconds())}
+	for _, p := range Promises() {
+		c := testcase{Class: "unitd.check." + r.Charm, Name: p.Name}
+		for _, f := range r.Findings {
+			if f.Promise == p.Name {
+				c.Failure = append(c.Failure, message{f.What, f.text()})
+			}
+		}
+		switch {
+		case len(c.Failure) > 0:
+			suite.Failures++
+		case r.Tried[p.Name] == 0:
+			suite.Skips++
+			c.Skipped = &message{Message: "nothing was tried"}
+		}
+		suite.Tests++
+		suite.Cases = append(suite.Cases, c)
+	}
+	b, err := xml.MarshalIndent(suite, "", "  ")
+	return append([]byte(xml.Header), append(b, '\n')...), errors.Trace(err)
+}
+
+// SARIF is the report in the form that code hosts show beside the code: version 2.1.0 of
+// https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html. file is what findings are
+// shown beside that don't say which line of the charm has failed.
+func (r *Report) SARIF(version, file string) ([]byte, error) {
+	type text struct {
+		Text string `json:"text"`
+	}
+	type rule struct {
+		ID    string `json:"id"`
+		Short text   `json:"shortDescription"`
+		Full  text   `json:"fullDescription"`
+	}
+	type object = map[string]any
+	rules, results := []rule{}, []object{}
+	for _, p := range Promises() {
+		rules = append(rules, rule{p.Name, text{p.Title}, text{p.Why}})
+	}
+	for _, f := range r.Findings {
+		results = append(results, object{
+			"ruleId": f.Promise, "ruleIndex": ordinal(f.Promise), "level": "error",
+			"message":             text{f.What + "\n\n" + strings.Join(f.Steps, "\n")},
+			"partialFingerprints": map[string]string{"cause/v1": f.Cause},
+			"locations": []object{{"physicalLocation": object{
+				"artifactLocation": map[string]string{"uri": file}, "region": map[string]int{"startLine": 1},
+			}}},
+		})
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	err := e.Encode(object{
+		"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0",
+		"runs": []object{{
+			"tool":    object{"driver": object{"name": "unitd check", "version": version, "rules": rules}},
+			"results": results,
+		}},
+	})
+	return b.Bytes(), errors.Trace(err)
+}
+
+// New is the report without findings whose causes are in a former one, and how many those
+// were.
+func (r *Report) New(former Report) (_ *Report, known int) {
+	fresh := *r
+	fresh.Findings = slices.DeleteFunc(slices.Clone(r.Findings), func(f Finding) bool {
+		return slices.ContainsFunc(former.Findings, func(g Finding) bool { return g.Cause == f.Cause })
+	})
+	return &fresh, len(r.Findings) - len(fresh.Findings)
+}

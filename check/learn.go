@@ -1,0 +1,321 @@
+package check
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/history"
+	"github.com/unitd/unitd/model"
+)
+
+// learn makes the world of the player's charm: what it can be told by stubs, which actions
+// succeed, and which hooks and hook tools a whole life brings. The error is *failed where a unit
+// can't even be deployed alone. life: it is needed to know of a whole life.
+func (p *player) learn(ctx context.Context, life bool) (World, error) {
+	w := World{Subject: p.subject, Endpoints: p.subject.endpoints()}
+	if err := p.play(w.deploy(1), nil); err != nil {
+		return w, err
+	}
+	for i := range w.Endpoints {
+		if err := p.learnKeys(ctx, &w, i); err != nil {
+			return w, err
+		}
+	}
+	if err := p.learnActions(ctx, &w); err != nil {
+		return w, err
+	}
+	if !life {
+		return w, nil
+	}
+	return w, p.learnLife(ctx, &w)
+}
+
+// good is play, which says whether it went well; the error is another one.
+func (p *player) good(setUp, steps []string) (bool, error) {
+	err := p.play(setUp, steps)
+	if err != nil && !errors.As(err, new(*failed)) {
+		return false, err
+	}
+	return err == nil, nil
+}
+
+// learnKeys finds out what a stub can publish that the charm can use.
+func (p *player) learnKeys(ctx context.Context, w *World, i int) error {
+	e := &w.Endpoints[i]
+	setUp := w.deploy(1)
+	try := func(keys []Key) (bool, error) {
+		if err := ctx.Err(); err != nil {
+			return false, errors.Trace(err)
+		}
+		one := *e
+		one.Keys = keys
+		return p.good(setUp, w.whole(one))
+	}
+	ok, err := try(e.Keys)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		related := append(slices.Clone(w.relate(*e)), "settle")
+		if ok, err := p.good(setUp, related); err != nil || !ok {
+			return err // it is a finding, for the probes
+		}
+		if e.Keys, err = usable(nil, e.Keys, try); err != nil {
+			return err
+		}
+		if _, err := try(e.Keys); err != nil {
+			return err
+		}
+	}
+	asked, err := p.askedSecrets(*e)
+	if err != nil || len(asked) == 0 {
+		return err
+	}
+	keys := slices.Clone(e.Keys)
+	for j := range keys {
+		if asked[keys[j].Name] {
+			keys[j].Kind = Secret
+		}
+	}
+	if ok, err = try(keys); ok {
+		e.Keys = keys
+	}
+	return err
+}
+
+// usable are keys of those to be added with which all goes well beside those that are known to,
+// each with a value of the first kind that does.
+func usable(known, add []Key, try func([]Key) (bool, error)) ([]Key, error) {
+	if len(add) == 0 {
+		return known, nil
+	}
+	ok, err := try(append(slices.Clone(known), add...))
+	switch {
+	case err != nil:
+		return known, err
+	case ok:
+		return append(known, add...), nil
+	case len(add) > 1:
+		half := len(add) / 2
+		if known, err = usable(known, add[:half], try); err != nil {
+			return known, err
+		}
+		return usable(known, add[half:], try)
+	}
+	for _, kind := range Kinds() {
+		k := Key{add[0].Name, kind}
+		if ok, err := try(append(slices.Clone(known), k)); err != nil || ok {
+			return append(known, k), err
+		}
+	}
+	return known, nil
+}
+
+// runs are the runs of the first unit so far.
+func (p *player) runs() (all []history.Entry, err error) {
+	dirs, err := filepath.Glob(filepath.Join(p.data, "models", "*", "history"))
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	for _, dir := range dirs { // there is one model
+		runs, err := history.Read(dir, model.UnitName(p.subject.Unit()))
+		if err != nil {
+			return nil, errors.Trace(err)
+		}
+		all = append(all, runs...)
+	}
+	return all, nil
+}
+
+// askedSecrets are the keys whose values the charm took for the URIs of secrets.
+func (p *player) askedSecrets(e Endpoint) (map[string]bool, error) {
+	runs, err := p.runs()
+	if err != nil {
+		return nil, err
+	}
+	asked := map[string]bool{}
+	for _, run := range runs {
+		for _, call := range run.Calls {
+			if call.Tool != "secret-get" && call.Tool != "secret-info-get" {
+				continue
+			}
+			for _, k := range e.Keys {
+				for _, value := range []string{e.value(k, 0), e.value(k, -1)} {
+					if len(value) > 6 && slices.ContainsFunc(call.Args, func(a string) bool { return strings.HasSuffix(a, value) }) {
+						asked[k.Name] = true
+					}
+				}
+			}
+		}
+	}
+	return asked, nil
+}
+
+// learnActions finds the calls of actions that succeed, two of each that has parameters.
+func (p *player) learnActions(ctx context.Context, w *World) error {
+	for _, name := range slices.Sorted(maps.Keys(w.Charm.Actions)) {
+		for _, edition := range []int{1, 2} {
+			if err := ctx.Err(); err != nil {
+				return errors.Trace(err)
+			}
+			call := actionCall(name, w.Charm.Actions[name].Params, edition)
+			if slices.Contains(w.Actions, call) {
+				continue
+			}
+			ok, err := p.good(w.deploy(1), []string{"run " + w.Unit() + " " + call, "settle"})
+			if err != nil {
+				return err
+			}
+			if ok && edition == 1 {
+				w.Actions = append(w.Actions, call)
+			} else if ok {
+				w.More = append(w.More, call)
+			}
+		}
+	}
+	return nil
+}
+
+// actionCall is a call with a value for each parameter that is required.
+func actionCall(name string, schema map[string]any, edition int) string {
+	call := name
+	required, _ := schema["required"].([]any)
+	properties, _ := schema["properties"].(map[string]any)
+	for _, param := range slices.Sorted(maps.Keys(properties)) {
+		if slices.Contains(required, any(param)) {
+			of, _ := properties[param].(map[string]any)
+			call += fmt.Sprintf(" %s=%s", param, quoted(sample(param, of, edition)))
+		}
+	}
+	return call
+}
+
+// sample is a value that a JSON schema allows, another one for each edition where it can.
+func sample(name string, of map[string]any, edition int) string {
+	if all, ok := of["enum"].([]any); ok && len(all) > 0 {
+		return fmt.Sprint(all[(edition-1)%len(all)])
+	}
+	if d, ok := of["default"]; ok && edition == 1 {
+		return fmt.Sprint(d)
+	}
+	switch of["type"] {
+	case "integer", "number":
+		least := 0
+		if m, ok := of["minimum"]; ok {
+			least, _ = strconv.Atoi(fmt.Sprint(m))
+		}
+		return strconv.Itoa(least + edition + 1)
+	case "boolean":
+		return strconv.FormatBool(edition == 1)
+	}
+	return fmt.Sprintf("%s-%d", name, edition)
+}
+
+// learnLife lives a whole life step by step, and notes which hooks each step brings.
+func (p *player) learnLife(ctx context.Context, w *World) error {
+	var life [][]string
+	before := 0
+	for _, step := range w.life() {
+		if err := ctx.Err(); err != nil {
+			return errors.Trace(err)
+		}
+		ok, err := p.good(append(slices.Concat(life...), step...), nil)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			continue // what comes of it is for the probes
+		}
+		runs, err := p.runs()
+		if err != nil {
+			return err
+		}
+		for _, run := range runs[min(before, len(runs)):] {
+			w.note(len(life), run)
+		}
+		before = len(runs)
+		life = append(life, step)
+	}
+	w.Life = life
+	return nil
+}
+
+// note notes a hook, unless the same has called the same tools.
+func (w *World) note(step int, run history.Entry) {
+	seen := Seen{Step: step, Hook: run.Name}
+	for _, call := range run.Calls {
+		if !slices.Contains(seen.Tools, call.Tool) {
+			seen.Tools = append(seen.Tools, call.Tool)
+		}
+	}
+	if run.Hook.IsTask() {
+		return
+	}
+	same := func(s Seen) bool { return s.Hook == seen.Hook && slices.Equal(s.Tools, seen.Tools) }
+	if !slices.ContainsFunc(w.Hooks, same) {
+		w.Hooks = append(w.Hooks, seen)
+	}
+}
+
+// life is a whole life of one unit, in steps that each end settled.
+func (w World) life() [][]string {
+	steps := [][]string{w.deploy(1)}
+	if acts := w.acts(w.Unit()); len(acts) > 0 {
+		steps = append(steps, acts)
+	}
+	for _, e := range w.Endpoints {
+		steps = append(steps, append(slices.Clone(w.secretsOf(e)), append(w.relate(e), "settle")...))
+		if lines := e.publish(e.Keys, 0); len(lines) > 0 {
+			steps = append(steps, append(lines, "settle"))
+		}
+	}
+	steps = append(steps, w.change()...)
+	for _, s := range w.optional() {
+		steps = append(steps, []string{"add-storage " + w.Unit() + " " + s, "settle"})
+	}
+	steps = append(steps, []string{"advance 6m", "settle"}, []string{"refresh " + w.Application() + " --path $SCRIPT_DIR/..", "settle"})
+	for i, s := range w.optional() {
+		steps = append(steps, []string{fmt.Sprintf("detach-storage %s/%d", s, i), "settle"})
+	}
+	for _, e := range slices.Backward(w.Endpoints) {
+		steps = append(steps, []string{w.unrelate(e), "settle"})
+	}
+	return steps
+}
+
+func (w World) unrelate(e Endpoint) string {
+	return fmt.Sprintf("remove-relation %s:%s %s", w.Application(), e.Name, e.Stub())
+}
+
+// change sets an option to another value that the charm may well take; none: it has none such.
+func (w World) change() [][]string {
+	for _, name := range slices.Sorted(maps.Keys(w.Charm.Options)) {
+		if value, ok := other(w.Charm.Options[name]); ok {
+			return [][]string{{fmt.Sprintf("config %s %s=%s", w.Application(), name, quoted(value)), "settle"}}
+		}
+	}
+	return nil
+}
+
+// other is a value other than an option's default.
+func other(o model.ConfigOption) (string, bool) {
+	switch o.Type {
+	case "int":
+		n, _ := strconv.ParseInt(fmt.Sprint(o.Default), 10, 64)
+		return strconv.FormatInt(n+1, 10), true
+	case "boolean":
+		return strconv.FormatBool(o.Default != true), true
+	case "string":
+		if text, ok := o.Default.(string); ok && text != "" {
+			return text + " too", true
+		}
+	}
+	return "", false
+}

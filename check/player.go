@@ -1,0 +1,365 @@
+package check
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/pattern"
+	"github.com/unitd/unitd/script"
+)
+
+// player runs the lines of scenarios in a world of its own, one after the other. What it has
+// set up once it goes back to by a snapshot.
+type player struct {
+	params  script.Params
+	subject Subject
+	data    string // the world's data directory
+
+	in    *json.Encoder
+	out   *json.Decoder
+	close func() error
+
+	// trace, where it is set, is told what was done, and how long it took.
+	trace func(what string, took time.Duration)
+
+	here  place
+	bases []*base
+	n     int // of snapshots, whose names are never used again
+}
+
+// place is what a player knows of where it is in a scenario.
+type place struct {
+	vars map[string]string
+	said string // what the last line printed
+	seen map[string]bool
+}
+
+// base is a place that a player can go back to.
+type base struct {
+	lines string
+	name  string
+	place place
+}
+
+// maxBases bounds the snapshots that a player keeps: they take space.
+const maxBases = 5
+
+// failed is a line that has failed.
+type failed struct {
+	line string
+	at   int // its place among the lines
+	why  string
+	// misuse: the line can't be right, whatever the charm does.
+	misuse bool
+}
+
+// Error is part of error.
+func (f *failed) Error() string { return f.line + ": " + f.why }
+
+// newPlayer opens a world.
+func newPlayer(ctx context.Context, s Subject, p script.Params, trace func(string, time.Duration)) (*player, error) {
+	inRead, inWrite := io.Pipe()
+	outRead, outWrite := io.Pipe()
+	ctx, cancel := context.WithCancel(ctx)
+	d := &script.Door{Params: p, In: inRead, Out: outWrite}
+	ended := make(chan error, 1)
+	go func() {
+		err := d.Serve(ctx)
+		outWrite.CloseWithError(errors.New("the world has ended"))
+		inRead.CloseWithError(errors.New("the world has ended"))
+		ended <- err
+	}()
+	pl := &player{params: p, subject: s, trace: trace, in: json.NewEncoder(inWrite), out: json.NewDecoder(outRead)}
+	pl.close = func() error {
+		inWrite.Close()
+		err := <-ended
+		cancel()
+		return err
+	}
+	var told script.Told
+	if err := pl.out.Decode(&told); err != nil {
+		inWrite.Close()
+		cancel()
+		return nil, errors.Annotate(orElse(<-ended, err), "cannot open a world")
+	}
+	pl.data = told.World.Data
+	pl.here = place{vars: map[string]string{"FORMER": s.former(), "WORK": told.World.Work}, seen: map[string]bool{}}
+	return pl, pl.keep("")
+}
+
+func orElse(err, other error) error {
+	if err != nil {
+		return err
+	}
+	return other
+}
+
+// former is the former version, or the charm itself.
+func (s Subject) former() string {
+	if s.Former == "" {
+		return s.Dir
+	}
+	return s.Former
+}
+
+func (p place) clone() place {
+	return place{vars: maps.Clone(p.vars), said: p.said, seen: map[string]bool{}}
+}
+
+// keep makes a base of where the player is, after those lines.
+func (p *player) keep(lines string) error {
+	p.n++
+	b := &base{lines: lines, name: fmt.Sprintf("base-%d", p.n), place: p.here.clone()}
+	if _, err := p.do("snapshot", b.name); err != nil {
+		return errors.New(err.Error()) // no line of the scenario
+	}
+	p.bases = append(p.bases, b)
+	if len(p.bases) > maxBases { // the first is the empty world
+		gone := p.bases[1]
+		p.bases = slices.Delete(p.bases, 1, 2)
+		if _, err := p.do("forget", gone.name); err != nil {
+			return errors.New(err.Error())
+		}
+	}
+	return nil
+}
+
+// back goes to the base that is the longest beginning of the lines, and returns what is left.
+func (p *player) back(lines []string) (rest []string, err error) {
+	for n := len(lines); n >= 0; n-- {
+		key := strings.Join(lines[:n], "\n")
+		for _, b := range p.bases {
+			if b.lines != key {
+				continue
+			}
+			if _, err := p.do("restore", b.name); err != nil {
+				return nil, errors.New(err.Error())
+			}
+			seen := p.here.seen
+			p.here = b.place.clone()
+			p.here.seen = seen
+			return lines[n:], nil
+		}
+	}
+	return nil, errors.New("the empty world is lost")
+}
+
+// play runs a scenario: set-up, which is kept for the next one, and steps. The error is
+// *failed for a line that has failed, with its place among all lines.
+func (p *player) play(setUp, steps []string) error {
+	rest, err := p.back(setUp)
+	if err != nil {
+		return err
+	}
+	if err := p.lines(rest, len(setUp)-len(rest)); err != nil {
+		return err
+	}
+	if len(rest) > 0 {
+		if err := p.keep(strings.Join(setUp, "\n")); err != nil {
+			return err
+		}
+	}
+	defer p.look()
+	return p.steps(steps, len(setUp))
+}
+
+// look notes which hooks have run.
+func (p *player) look() {
+	told, err := p.do("hooks", p.subject.Unit())
+	if err != nil {
+		return
+	}
+	for line := range strings.Lines(told.Stdout) {
+		if f := strings.Fields(line); len(f) > 0 {
+			p.here.seen[f[0]] = true
+		}
+	}
+}
+
+// steps runs lines whose snapshots and marks are theirs alone.
+func (p *player) steps(lines []string, at int) error {
+	p.n++
+	own := fmt.Sprintf("-%d", p.n)
+	names := map[string]bool{}
+	defer func() {
+		for name := range names {
+			_, _ = p.do("forget", name)
+		}
+	}()
+	renamed := make([]string, len(lines))
+	for i, line := range lines {
+		words := split(line)
+		j := slices.IndexFunc(words, func(w string) bool { return w != "!" })
+		if j >= 0 && slices.Contains([]string{"snapshot", "restore", "mark", "same"}, words[j]) {
+			k := j + 1
+			if words[j] == "same" && len(words) > k+1 && words[k] == "--but" {
+				k += 2
+			}
+			words[k] += own
+			if words[j] == "snapshot" || words[j] == "mark" {
+				names[words[k]] = true
+			}
+			line = strings.Join(words, " ")
+		}
+		renamed[i] = line
+	}
+	kept := map[string]place{}
+	for i, line := range renamed {
+		if err := p.line(line); err != nil {
+			var f *failed
+			if errors.As(err, &f) {
+				f.line, f.at = lines[i], at+i
+				f.why = strings.ReplaceAll(f.why, own, "")
+			}
+			return err
+		}
+		switch words := split(line); words[0] {
+		case "snapshot":
+			kept[words[1]] = p.here.clone()
+		case "restore":
+			seen := p.here.seen
+			p.here = kept[words[1]].clone()
+			p.here.seen = seen
+		}
+	}
+	return nil
+}
+
+func (p *player) lines(lines []string, at int) error {
+	for i, line := range lines {
+		if err := p.line(line); err != nil {
+			var f *failed
+			if errors.As(err, &f) {
+				f.at = at + i
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// line runs one line of a scenario.
+func (p *player) line(line string) error {
+	words, err := p.words(line)
+	if err != nil || len(words) == 0 {
+		return err
+	}
+	negated := words[0] == "!"
+	if negated {
+		words = words[1:]
+	}
+	var why string
+	misuse := false
+	switch words[0] {
+	case "capture":
+		p.here.vars[words[1]] = strings.TrimSuffix(p.here.said, "\n")
+	case "stdout":
+		re, err := regexp.Compile("(?m)" + words[1])
+		if err != nil {
+			return errors.Annotate(err, line)
+		}
+		if m := re.FindString(p.here.said); (m != "") == negated {
+			why = "nothing that was printed matches"
+			if negated {
+				why = fmt.Sprintf("it was printed: %s", strings.TrimSpace(m))
+			}
+		}
+		negated = false
+	default:
+		told, err := p.do(words...)
+		if err != nil && !errors.As(err, new(*failed)) {
+			return err
+		}
+		var f *failed
+		if errors.As(err, &f) {
+			why, misuse = f.why, f.misuse
+		}
+		if keeps := []string{"workload", "agent-status", "has", "json", "took"}; !slices.Contains(keeps, words[0]) {
+			p.here.said = told.Stdout
+		}
+	}
+	switch {
+	case misuse || why != "" && !negated:
+		return &failed{line: line, why: why, misuse: misuse}
+	case negated && why == "":
+		return &failed{line: line, why: "it succeeded, and was to fail"}
+	}
+	return nil
+}
+
+// do has the world carry out a command.
+func (p *player) do(words ...string) (script.Told, error) {
+	var told script.Told
+	if began := time.Now(); p.trace != nil {
+		defer func() { p.trace(strings.Join(words, " "), time.Since(began)) }()
+	}
+	if err := p.in.Encode(script.Asked{Command: words}); err != nil {
+		return told, errors.Trace(err)
+	}
+	if err := p.out.Decode(&told); err != nil {
+		return told, errors.Trace(err)
+	}
+	if told.Error != "" {
+		return told, &failed{line: strings.Join(words, " "), why: told.Error, misuse: told.Misuse}
+	}
+	return told, nil
+}
+
+// split parts a line into words, quotes and all.
+func split(line string) (words []string) {
+	var word strings.Builder
+	quoted, any := false, false
+	for _, r := range line + " " {
+		switch {
+		case r == '\'':
+			quoted, any = !quoted, true
+			word.WriteRune(r)
+		case (r == ' ' || r == '\t') && !quoted:
+			if any {
+				words = append(words, word.String())
+			}
+			word.Reset()
+			any = false
+		default:
+			any = true
+			word.WriteRune(r)
+		}
+	}
+	return words
+}
+
+var variableForm = pattern.New(`\$[A-Za-z_][A-Za-z0-9_]*`)
+
+// words are a line's, without quotes and with what variables stand for, as in scripts.
+func (p *player) words(line string) (words []string, err error) {
+	if strings.HasPrefix(strings.TrimSpace(line), "#") {
+		return nil, nil
+	}
+	for _, word := range split(strings.ReplaceAll(line, "$SCRIPT_DIR/..", p.subject.Dir)) {
+		var out strings.Builder
+		for i, part := range strings.Split(word, "'") {
+			if i%2 == 1 {
+				out.WriteString(part)
+				continue
+			}
+			out.WriteString(variableForm.Regexp().ReplaceAllStringFunc(part, func(name string) string {
+				value, ok := p.here.vars[name[1:]]
+				if !ok {
+					err = errors.Errorf("%s: there is no %s", line, name)
+				}
+				return value
+			}))
+		}
+		words = append(words, out.String())
+	}
+	return words, err
+}

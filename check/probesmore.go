@@ -1,0 +1,310 @@
+package check
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/unitd/unitd/model"
+)
+
+// configuring: options that can't be right block the unit, which goes on once they are right.
+func configuring(w World, chance *rand.Rand) (all []probe) {
+	for _, setUp := range w.states() {
+		for _, name := range slices.Sorted(maps.Keys(w.Charm.Options)) {
+			p := probe{setUp: setUp, parts: [][]string{{"mark right"}}}
+			for _, value := range shuffled(w.wrong(w.Charm.Options[name]), chance) {
+				p.parts = append(p.parts, []string{fmt.Sprintf("config %s %s=%s", w.Application(), name, quoted(value)), "settle"})
+			}
+			p.end = []string{fmt.Sprintf("config %s --reset %s", w.Application(), name), "settle", "same right"}
+			if len(p.parts) > 1 {
+				all = append(all, p)
+			}
+		}
+	}
+	return all
+}
+
+// wrong are values of an option's type, most of which no charm can use.
+func (w World) wrong(o model.ConfigOption) (values []string) {
+	switch o.Type {
+	case "int":
+		values = []string{"0", "-1", "65536", "2147483648"}
+		for _, n := range w.Numbers {
+			for _, near := range []int64{n + 1, n - 1} {
+				if text := strconv.FormatInt(near, 10); !slices.Contains(values, text) && len(values) < 20 && near < 1<<40 {
+					values = append(values, text)
+				}
+			}
+		}
+	case "float":
+		values = []string{"0", "-1.5", "1000000000"}
+	case "string":
+		values = []string{"", "-1", "no such thing", "{", "a:b:c", "/"}
+	}
+	return slices.DeleteFunc(values, func(v string) bool { return v == fmt.Sprint(o.Default) })
+}
+
+// relatingAgain: of a relation that is gone nothing is left, and the next one is like it.
+func relatingAgain(w World, _ *rand.Rand) (all []probe) {
+	for i, e := range w.Endpoints {
+		gone := []string{w.unrelate(e), "settle", "remove-application " + e.Stub(), "settle"}
+		var others []string
+		for j, o := range w.Endpoints {
+			if j != i {
+				others = append(others, w.whole(o)...)
+			}
+		}
+		for _, setUp := range [][]string{w.bare(), append(w.bare(), others...)} {
+			all = append(all, one(setUp, slices.Concat([]string{"mark before"}, w.whole(e), gone, []string{"same before"})...))
+			secrets, rest := w.secretsOf(e), append(w.relate(e), "settle")
+			rest = append(rest, append(e.publish(e.Keys, 0), "settle")...)
+			all = append(all, one(setUp, slices.Concat(secrets, rest, []string{"mark related"}, gone, rest, []string{"same related"})...))
+			if len(others) == 0 {
+				break
+			}
+		}
+	}
+	return all
+}
+
+// lastUnits: the last unit of the other side goes, or the last one of the charm's.
+func lastUnits(w World, _ *rand.Rand) (all []probe) {
+	for _, e := range w.Endpoints {
+		all = append(all, one(w.bare(), append(w.whole(e), fmt.Sprintf("stub-leave %s/0", e.Stub()), "settle", "advance 6m", "settle", "stub-join "+e.Stub(), "settle")...))
+	}
+	for _, setUp := range [][]string{w.bare(), w.full()} {
+		all = append(all, one(setUp, "mark before", "remove-unit "+w.Unit(), "settle", w.app("add-unit %s"), "settle",
+			fmt.Sprintf("same --but files,messages,values before %s/1=%[1]s/0", w.Application())))
+	}
+	return all
+}
+
+// leading: a leader is deposed, before a hook and in one.
+func leading(w World, _ *rand.Rand) (all []probe) {
+	two := w.deploy(2)
+	deposed := w.app("lose-leadership %s")
+	var steps [][]string
+	steps = append(steps, w.change()...)
+	for _, e := range w.Endpoints {
+		steps = append(steps, append(w.whole(e), "settle"))
+	}
+	for _, s := range steps {
+		all = append(all, one(two, append([]string{deposed}, s...)...), one(two, append(slices.Clone(s), deposed, "settle", "advance 6m", "settle")...))
+	}
+	for _, c := range w.change() {
+		other := []string{fmt.Sprintf("hang %s config-changed", w.Unit()), c[0], "! settle", deposed, "release " + w.Unit(), "settle"}
+		all = append(all, eitherWay(two, append(slices.Clone(c), deposed, "settle"), other, "files"))
+	}
+	for _, e := range w.Endpoints {
+		gone := []string{w.unrelate(e)}
+		setUp := append(slices.Clone(two), w.whole(e)...)
+		hook := e.Name + "-relation-broken"
+		other := slices.Concat([]string{fmt.Sprintf("hang %s %s", w.Unit(), hook)}, gone, []string{"! settle", deposed, "release " + w.Unit(), "settle"})
+		all = append(all, eitherWay(setUp, append(slices.Clone(gone), "settle", deposed, "settle"), other, "files"))
+	}
+	return all
+}
+
+// secrets: one that a stub's key names gets another content, is taken away, and is gone.
+func secrets(w World, _ *rand.Rand) (all []probe) {
+	for _, e := range w.Endpoints {
+		for _, k := range e.Keys {
+			if k.Kind != Secret {
+				continue
+			}
+			next := append([]string{"advance 6m", "settle"}, slices.Concat(w.change()...)...)
+			all = append(all,
+				one(w.bare(), append(w.whole(e), w.secret("update-secret", e, k, "second"), "settle", "search "+e.marker(k, "first"), `! stdout ' (file|databag|status) '`)...),
+				one(w.bare(), append(w.whole(e), append([]string{fmt.Sprintf("revoke-secret %s %s", e.secretName(k), w.Application()), "settle"}, next...)...)...),
+				one(w.bare(), append(w.whole(e), append([]string{"remove-secret " + e.secretName(k), "settle"}, next...)...)...))
+		}
+	}
+	return all
+}
+
+// leaving: of units that leave, on either side, nothing is used any more.
+func leaving(w World, _ *rand.Rand) (all []probe) {
+	for _, e := range w.Endpoints {
+		lines := append(slices.Concat(w.secretsOf(e), w.relate(e)), "stub-join "+e.Stub(), "settle")
+		lines = slices.Concat(lines, e.publish(e.Keys, 0)[:min(1, len(e.Keys))], e.publish(e.Keys, 1)[:min(1, len(e.Keys))], []string{"settle", fmt.Sprintf("stub-leave %s/0", e.Stub()), "settle"})
+		p := probe{setUp: append(w.bare(), lines...)}
+		for _, k := range e.Keys {
+			if k.Kind == Word {
+				p.parts = append(p.parts, []string{"search " + e.value(k, 0), `! stdout ' (file|databag|status)'`})
+			}
+		}
+		all = append(all, p)
+	}
+	second := w.Application() + "/1"
+	for _, setUp := range [][]string{w.bare(), w.full()} {
+		if w.peers() {
+			all = append(all, one(setUp, slices.Concat([]string{"mark before", w.app("add-unit %s"), "settle"}, w.acts(second), []string{"settle", "remove-unit " + second, "settle", "same --but files before"})...))
+		}
+	}
+	return all
+}
+
+// containers: whatever happens, it may happen while a workload container is away.
+func containers(w World, _ *rand.Rand) (all []probe) {
+	for _, c := range slices.Sorted(maps.Keys(w.Charm.Containers)) {
+		stop := fmt.Sprintf("container-stop %s %s", w.Unit(), c)
+		steps := slices.Concat(w.change(), [][]string{{"advance 6m", "settle"}, w.refresh()})
+		for _, e := range w.Endpoints {
+			steps = append(steps, w.whole(e))
+		}
+		for _, s := range steps {
+			all = append(all, one(w.bare(), slices.Concat([]string{stop}, s, []string{fmt.Sprintf("container-start %s %s", w.Unit(), c), "settle"})...))
+		}
+		for _, setUp := range [][]string{w.bare(), w.full()} {
+			all = append(all, one(setUp, append([]string{stop}, w.remove()...)...))
+		}
+		all = append(all, one(w.full(), append([]string{stop}, slices.Concat(w.change()...)...)...))
+	}
+	return all
+}
+
+// updating: update-status comes in every state.
+func updating(w World, _ *rand.Rand) (all []probe) {
+	status := []string{"advance 6m", "settle"}
+	for _, setUp := range w.states() {
+		all = append(all, one(setUp, status...))
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.Charm.Options)) {
+		p := probe{setUp: w.bare()}
+		for _, value := range w.wrong(w.Charm.Options[name]) {
+			p.parts = append(p.parts, append([]string{fmt.Sprintf("config %s %s=%s", w.Application(), name, quoted(value)), "settle"}, status...))
+		}
+		all = append(all, p)
+	}
+	for _, e := range w.Endpoints {
+		all = append(all, one(w.bare(), append(w.whole(e), append([]string{w.unrelate(e), "settle"}, status...)...)...))
+	}
+	return all
+}
+
+// detaching: what was on storage is there when it is gone, and what came later when it is back.
+func detaching(w World, _ *rand.Rand) (all []probe) {
+	for _, s := range w.optional() {
+		add := []string{"add-storage " + w.Unit() + " " + s, "settle"}
+		off, on := []string{"detach-storage " + s + "/0", "settle"}, []string{fmt.Sprintf("attach-storage %s %s/0", w.Unit(), s), "settle"}
+		acts, more := w.acts(w.Unit()), w.runs(w.More)
+		all = append(all,
+			eitherWay(w.bare(), acts, slices.Concat(add, acts, off), "storage,files"),
+			eitherWay(w.bare(), slices.Concat(add, acts, more), slices.Concat(add, acts, off, more, on), "files"),
+			one(w.full(), slices.Concat(add, off, []string{"advance 6m", "settle"}, on)...))
+	}
+	return all
+}
+
+func (w World) runs(calls []string) (lines []string) {
+	for _, c := range calls {
+		lines = append(lines, "run "+w.Unit()+" "+c)
+	}
+	return lines
+}
+
+// month is how long, on the world's clock, what comes with time is waited for.
+var month = []string{"advance --skip-update-status 800h", "settle"}
+
+// aMonth: nothing adds up, and what is due succeeds.
+func aMonth(w World, _ *rand.Rand) (all []probe) {
+	for _, setUp := range backwards(w.states()) {
+		steps := slices.Concat([]string{"model-config automatically-retry-hooks=false", "mark before"}, month, []string{"same --but values,messages,files before"})
+		all = append(all, one(setUp, steps...))
+	}
+	return all
+}
+
+func (w World) remove() []string {
+	return []string{w.app("remove-application %s"), "settle", "status", "! stdout " + quoted(w.Application()+"/")}
+}
+
+// removing: the application goes, whatever state it is in.
+func removing(w World, _ *rand.Rand) (all []probe) {
+	for _, setUp := range w.states() {
+		all = append(all, one(setUp, w.remove()...))
+	}
+	if w.peers() {
+		all = append(all, one(w.deploy(2), w.remove()...))
+	}
+	for _, name := range slices.Sorted(maps.Keys(w.Charm.Options)) {
+		for _, value := range w.wrong(w.Charm.Options[name])[:min(2, len(w.wrong(w.Charm.Options[name])))] {
+			all = append(all, one(nil, append(w.deploy(1, "--config", name+"="+value), w.remove()...)...))
+		}
+	}
+	return all
+}
+
+// showing: what others have said in confidence is in no log, status or databag.
+func showing(w World, _ *rand.Rand) []probe {
+	p := probe{setUp: w.full()}
+	hidden := `! stdout ' (log|status|databag|leader-settings)( |$)'`
+	for _, e := range w.Endpoints {
+		for _, k := range e.Keys {
+			switch {
+			case k.Kind == Secret:
+				p.parts = append(p.parts, []string{"search " + e.marker(k, "first"), hidden})
+			case k.Kind == Word && confidential(k.Name):
+				p.parts = append(p.parts, []string{"search " + e.value(k, 0), hidden}, []string{"search " + e.value(k, -1), hidden})
+			}
+		}
+	}
+	return []probe{p}
+}
+
+// confidential says whether a key's name says that its value is nobody else's business.
+func confidential(key string) bool {
+	return slices.ContainsFunc([]string{"pass", "secret", "token", "credential", "private"}, func(w string) bool { return strings.Contains(strings.ToLower(key), w) })
+}
+
+const (
+	// manyUnits is how many units the other side has to show what grows with them.
+	manyUnits = 8
+	// longHook is how long the hooks that follow from a change may take, by the host's clock, with
+	// stubs that do nothing.
+	longHook = "15s"
+)
+
+// counting: a hook calls as many tools for many remote units as for one, and waits for none.
+func counting(w World, _ *rand.Rand) (all []probe) {
+	hook, step := "update-status", []string{"advance 6m", "settle"}
+	if c := w.change(); len(c) > 0 {
+		hook, step = "config-changed", c[0]
+	}
+	for _, e := range w.Endpoints {
+		silent := append(slices.Concat(w.secretsOf(e), w.relate(e)), "settle")
+		all = append(all, one(w.bare(), slices.Concat(silent, step, []string{"took " + longHook})...))
+		many := w.relate(e)[:1]
+		for range manyUnits - 1 {
+			many = append(many, "stub-join "+e.Stub())
+		}
+		many = append(many, w.relate(e)[1], "settle")
+		all = append(all, one(w.bare(), slices.Concat(many, step, []string{
+			fmt.Sprintf("calls %s %s", w.Unit(), hook),
+			fmt.Sprintf(`! stdout '^(status-set|relation-set|state-set|state-get|open-port|close-port|opened-ports|secret-[a-z]+|config-get|is-leader|goal-state|application-version-set|leader-[a-z]+) ([%d-9]|\d\d+)$'`, manyUnits),
+		})...))
+	}
+	return all
+}
+
+// writing: nothing is left in homes and temporary directories.
+func writing(w World, _ *rand.Rand) (all []probe) {
+	for _, setUp := range backwards(w.states()) {
+		steps := slices.Concat(w.acts(w.Unit()), w.runs(w.More), []string{"files " + w.Unit(), `! stdout '^[+] (/tmp/|/var/tmp/|/home/|/root/(\.[^c]|[^.])|/mnt/|/media/|/boot/|/[^/]+$)'`})
+		all = append(all, one(setUp, steps...))
+	}
+	return all
+}
+
+// processes: none is left once a hook has ended.
+func processes(w World, _ *rand.Rand) (all []probe) {
+	none := []string{"processes " + w.Unit(), "! stdout ."}
+	for _, setUp := range backwards(w.states()) {
+		all = append(all, one(setUp, none...))
+	}
+	return append(all, one(w.full(), slices.Concat([]string{"model-config automatically-retry-hooks=false"}, month, none)...))
+}

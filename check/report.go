@@ -1,0 +1,63 @@
+package check
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Write writes a report for people.
+func (r *Report) Write(out io.Writer) error {
+	var b strings.Builder
+	for _, f := range r.Findings {
+		b.WriteString(f.text())
+	}
+	tried, kept := 0, 0
+	var left, none []string
+	for _, p := range Promises() {
+		n := r.Tried[p.Name]
+		tried += n
+		switch {
+		case slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Promise == p.Name || slices.Contains(f.Also, p.Name) }):
+		case n > 0 && r.Left[p.Name] == 0:
+			kept++
+		case n > 0 || r.Left[p.Name] > 0:
+			left = append(left, p.Name)
+		default:
+			none = append(none, p.Name)
+		}
+	}
+	fmt.Fprintf(&b, "%s: %d findings; %d promises kept as far as %d scenarios show, in %s (seed %d)\n", r.Charm, len(r.Findings), kept, tried, r.Took.Round(time.Second), r.Seed)
+	list := func(what string, names []string) {
+		if len(names) > 0 {
+			fmt.Fprintf(&b, "%s: %s\n", what, strings.Join(names, ", "))
+		}
+	}
+	list("Not tried to the end, as there was no time", left)
+	list("Nothing to try", none)
+	list("Hooks that were never met", r.NotMet)
+	_, err := io.WriteString(out, b.String())
+	return err
+}
+
+// text is a finding for people.
+func (f Finding) text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s  %s\n", f.Promise, f.What)
+	if f.Flaky() {
+		fmt.Fprintf(&b, "    failed %d times of %d\n", f.Failed, f.Tried)
+	}
+	if len(f.Also) > 0 {
+		fmt.Fprintf(&b, "    breaks by the same cause: %s\n", strings.Join(f.Also, ", "))
+	}
+	for _, line := range f.Steps {
+		fmt.Fprintf(&b, "        %s\n", line)
+	}
+	if _, more, ok := strings.Cut(strings.TrimSpace(f.Why), "\n"); ok {
+		fmt.Fprintf(&b, "    %s\n", strings.ReplaceAll(more, "\n", "\n    "))
+	}
+	b.WriteString("\n")
+	return b.String()
+}

@@ -1,0 +1,150 @@
+package check
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/juju/errors"
+)
+
+const (
+	// shrinkTime bounds how long a finding is made shorter, and repeats how often it is run again
+	// then, to know whether it always fails.
+	shrinkTime = time.Minute
+	repeats    = 3
+)
+
+// shrinking makes a scenario that fails shorter as long as it fails by the same cause.
+type shrinking struct {
+	ctx     context.Context
+	player  *player
+	promise string
+	cause   string
+	until   time.Time
+}
+
+// shrink returns the shortest lines that were found, how the last of them fails, and how often
+// they failed of so many times.
+func (s *shrinking) shrink(lines []string, f *failed) (_ []string, _ *failed, fails, tried int, err error) {
+	again := func(try []string) (*failed, error) {
+		if err := s.ctx.Err(); err != nil {
+			return nil, errors.Trace(err)
+		}
+		return s.fails(try)
+	}
+	for size := len(lines) / 2; size >= 1; {
+		removed := false
+		for end := len(lines) - 1; end > 0 && time.Now().Before(s.until); end -= size {
+			begin := max(0, end-size)
+			try := slices.Delete(slices.Clone(lines), begin, end)
+			g, err := again(try)
+			if err != nil {
+				return nil, nil, 0, 0, err
+			}
+			if g != nil {
+				lines, f, removed = try[:g.at+1], g, true
+				end = min(end, len(lines)-1+size)
+			}
+		}
+		if !removed || size > 1 {
+			size /= 2
+		}
+	}
+	if lines, f, err = s.fewerWords(lines, f, again); err != nil {
+		return nil, nil, 0, 0, err
+	}
+	for tried = 0; tried < repeats; tried++ {
+		g, err := again(lines)
+		if err != nil {
+			return nil, nil, 0, 0, err
+		}
+		if g != nil {
+			fails++
+		}
+	}
+	return lines, f, fails, tried, nil
+}
+
+// fewerWords leaves out what stubs publish to no purpose.
+func (s *shrinking) fewerWords(lines []string, f *failed, again func([]string) (*failed, error)) ([]string, *failed, error) {
+	for i, line := range lines {
+		words := split(line)
+		if words[0] != "stub-set" {
+			continue
+		}
+		for j := len(words) - 1; j > 1 && time.Now().Before(s.until); j-- {
+			if !strings.Contains(words[j], "=") || strings.Count(strings.Join(words, " "), "=") < 2 {
+				continue
+			}
+			fewer := slices.Delete(slices.Clone(words), j, j+1)
+			try := slices.Clone(lines)
+			try[i] = strings.Join(fewer, " ")
+			g, err := again(try)
+			if err != nil {
+				return nil, nil, err
+			}
+			if g != nil && g.at == len(lines)-1 {
+				lines, words, f = try, fewer, g
+			}
+		}
+	}
+	return lines, f, nil
+}
+
+// fails says how the lines fail, if they do so by the cause; nil: they don't.
+func (s *shrinking) fails(lines []string) (*failed, error) {
+	if !closed(lines) {
+		return nil, nil
+	}
+	err := s.player.play(nil, lines)
+	var f *failed
+	switch {
+	case err == nil:
+		return nil, nil
+	case !errors.As(err, &f):
+		return nil, errors.Trace(err)
+	case f.misuse:
+		return nil, nil
+	}
+	if _, cause := whatHappened(s.promise, f); cause != s.cause {
+		return nil, nil
+	}
+	return f, nil
+}
+
+// closed says whether lines have all that they name: variables, snapshots and marks.
+func closed(lines []string) bool {
+	given := map[string]bool{"$SCRIPT_DIR": true, "$FORMER": true, "$WORK": true}
+	for _, line := range lines {
+		for _, name := range variableForm.Regexp().FindAllString(line, -1) {
+			if !given[name] {
+				return false
+			}
+		}
+		words := slices.DeleteFunc(split(line), func(w string) bool { return w == "!" })
+		switch {
+		case len(words) < 2:
+		case words[0] == "capture":
+			given["$"+words[1]] = true
+		case words[0] == "snapshot" || words[0] == "mark":
+			given[words[0]+words[1]] = true
+		case words[0] == "restore" && !given["snapshot"+words[1]]:
+			return false
+		case words[0] == "same":
+			if words[1] == "--but" {
+				words = words[2:]
+			}
+			if !given["mark"+words[1]] {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func sprintf(format string, args ...any) string {
+	return strings.TrimSpace(fmt.Sprintf(format, args...))
+}

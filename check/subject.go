@@ -1,0 +1,153 @@
+package check
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+
+	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/pattern"
+)
+
+// Subject is a charm that is checked.
+type Subject struct {
+	// Charm is what its metadata says, Dir where it is, ready to be deployed.
+	Charm model.Charm
+	Dir   string
+	// Former is the directory of a former version; empty: it is upgraded to itself.
+	Former string
+	// Deploy are more flags for deploy, such as "--resource", "web-image=…".
+	Deploy []string
+	// Words and Numbers are constants of the charm's code, the former such as may be keys of
+	// databags, the most promising first.
+	Words   []string
+	Numbers []int64
+}
+
+// Application is what the charm is deployed as.
+func (s Subject) Application() string { return s.Charm.Name }
+
+// Unit is the application's first unit.
+func (s Subject) Unit() string { return s.Charm.Name + "/0" }
+
+const (
+	// maxWords and maxNumbers bound what is taken from a charm's code.
+	maxWords   = 48
+	maxNumbers = 24
+	// maxSource bounds a file that is read, in bytes.
+	maxSource = 1 << 20
+)
+
+var (
+	wordForm   = pattern.New(`["']([a-z][a-z0-9]*(?:[_.-][a-z0-9]+)*)["']`)
+	keyForm    = pattern.New(`(?:\.get\(|\[|\bin\s+|setdefault\(|pop\()\s*["']([A-Za-z][\w.-]*)["']`)
+	bagForm    = pattern.New(`\.data\b|databag|relation[-_]get|relation_data`)
+	numberForm = pattern.New(`\b\d{1,10}\b`)
+)
+
+// ReadConstants reads the words and numbers in the code of the charm in a directory: of its src,
+// hooks and lib, and of its own files at the top.
+func (s *Subject) ReadConstants(dir string) error {
+	score := map[string]int{}
+	numbers := map[int64]bool{}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, _ := filepath.Rel(dir, path)
+		top, _, below := strings.Cut(rel, string(filepath.Separator))
+		switch {
+		case d.IsDir() && rel != "." && !slices.Contains([]string{"src", "hooks", "lib"}, top):
+			return fs.SkipDir
+		case d.IsDir() || !d.Type().IsRegular() || !below && filepath.Ext(path) != ".py" && filepath.Ext(path) != "":
+			return nil
+		}
+		if info, err := d.Info(); err != nil || info.Size() > maxSource {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		if err != nil || strings.ContainsRune(string(b), 0) {
+			return err
+		}
+		readSource(string(b), top == "lib", score, numbers)
+		return nil
+	})
+	if err != nil {
+		return errors.Annotate(err, "cannot read the charm's code")
+	}
+	for _, not := range s.names() {
+		delete(score, not)
+	}
+	s.Words = best(score)
+	for n := range numbers {
+		s.Numbers = append(s.Numbers, n)
+	}
+	slices.Sort(s.Numbers)
+	s.Numbers = s.Numbers[:min(len(s.Numbers), maxNumbers)]
+	return nil
+}
+
+// readSource scores the words of a text by how likely they are keys of a databag, and adds its
+// numbers.
+func readSource(text string, library bool, score map[string]int, numbers map[int64]bool) {
+	lines := strings.Split(text, "\n")
+	near := -100
+	for i, line := range lines {
+		if trimmed := strings.TrimSpace(line); strings.HasPrefix(trimmed, "#") || strings.HasPrefix(trimmed, `"""`) {
+			continue
+		}
+		if bagForm.MatchString(line) {
+			near = i
+		}
+		for _, m := range wordForm.Regexp().FindAllStringSubmatch(line, -1) {
+			score[m[1]]++
+			if i-near <= 6 {
+				score[m[1]] += 3
+			}
+		}
+		for _, m := range keyForm.Regexp().FindAllStringSubmatch(line, -1) {
+			score[m[1]] += 4
+		}
+		if library {
+			continue
+		}
+		for _, m := range numberForm.Regexp().FindAllString(line, -1) {
+			if n, err := strconv.ParseInt(m, 10, 64); err == nil {
+				numbers[n] = true
+			}
+		}
+	}
+}
+
+// names are words that are something else: what the metadata names.
+func (s Subject) names() (all []string) {
+	for name := range s.Charm.Endpoints {
+		all = append(all, name)
+	}
+	for name := range s.Charm.Storage {
+		all = append(all, name)
+	}
+	for name := range s.Charm.Containers {
+		all = append(all, name)
+	}
+	return append(all, "utf-8", "__main__", "ops", "juju")
+}
+
+func best(score map[string]int) (words []string) {
+	for w := range score {
+		if len(w) > 1 && len(w) <= 40 {
+			words = append(words, w)
+		}
+	}
+	sort.Slice(words, func(i, j int) bool {
+		a, b := words[i], words[j]
+		return score[a] > score[b] || score[a] == score[b] && a < b
+	})
+	return words[:min(len(words), maxWords)]
+}

@@ -1,0 +1,258 @@
+package check
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/pattern"
+)
+
+// World is what a charm is tried in: what is on the other side of its endpoints, which values
+// its options and actions can have.
+type World struct {
+	Subject
+	Endpoints []Endpoint
+	// Actions are calls that have succeeded, as "restock kind=a"; More are others of the same
+	// actions.
+	Actions, More []string
+	// Life is a whole life of one unit, step by step, and Hooks what it has brought.
+	Life  [][]string
+	Hooks []Seen
+}
+
+// Endpoint is one of the charm's, with the stub that plays its other side.
+type Endpoint struct {
+	Name, Interface string
+	// Role is the stub's: the other one.
+	Role string
+	// Keys are what the stub publishes, in its units' and its application's databag.
+	Keys []Key
+}
+
+// Key is a key of a databag, and what its value is.
+type Key struct {
+	Name string
+	Kind Kind
+}
+
+// secretKey is what keys in a secret look like. Source: docs/spec/hook-tools.md, secret-add.
+var secretKey = pattern.New(`^[a-z]([a-z0-9-]*[a-z0-9])?$`)
+
+// Kind is a kind of value.
+type Kind string
+
+// The kinds of value, in the order in which they are tried.
+const (
+	Word    Kind = "word"
+	Number  Kind = "number"
+	Address Kind = "address"
+	URL     Kind = "url"
+	Bool    Kind = "bool"
+	Secret  Kind = "secret"
+	Object  Kind = "object"
+	List    Kind = "list"
+)
+
+// Kinds are those that are tried for a key whose value a charm can't use.
+func Kinds() []Kind { return []Kind{Number, Secret, Object, List, Bool, URL, Address, Word} }
+
+// Seen is a hook that a step has brought, and the tools that it called, in their order.
+type Seen struct {
+	Step  int
+	Hook  string
+	Tools []string
+}
+
+// endpoints are those that a stub plays the other side of: not those of peers, nor those
+// that units share a machine by.
+func (s Subject) endpoints() (all []Endpoint) {
+	for _, name := range slices.Sorted(maps.Keys(s.Charm.Endpoints)) {
+		e := s.Charm.Endpoints[name]
+		if e.Role == model.Peer || e.Scope == model.Container {
+			continue
+		}
+		role := "requirer"
+		if e.Role == model.Requirer {
+			role = "provider"
+		}
+		all = append(all, Endpoint{Name: name, Interface: e.Interface, Role: role, Keys: s.keys()})
+	}
+	return all
+}
+
+func (s Subject) keys() (all []Key) {
+	for _, w := range s.Words {
+		all = append(all, Key{w, guess(w)})
+	}
+	return all
+}
+
+// peers says whether units of the application know each other.
+func (s Subject) peers() bool {
+	for _, e := range s.Charm.Endpoints {
+		if e.Role == model.Peer {
+			return true
+		}
+	}
+	return false
+}
+
+// guess is what a key's value is, by its name.
+func guess(key string) Kind {
+	has := func(words ...string) bool {
+		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(strings.ToLower(key), w) })
+	}
+	switch {
+	case has("url", "uri", "endpoint"):
+		return URL
+	case has("port", "count", "number", "size", "timeout", "interval", "depth"):
+		return Number
+	case has("host", "address", "ip"):
+		return Address
+	case has("enabled", "ready", "tls", "ssl"):
+		return Bool
+	}
+	return Word
+}
+
+// Stub is the application that plays the other side.
+func (e Endpoint) Stub() string { return "other-" + strings.ReplaceAll(e.Name, "_", "-") }
+
+// value is what the stub's unit n publishes; n < 0: its application.
+func (e Endpoint) value(k Key, n int) string {
+	switch k.Kind {
+	case Number:
+		return strconv.Itoa(8081 + n)
+	case Address:
+		return fmt.Sprintf("10.77.%d.%d", 1+len(e.Name), 2+n)
+	case URL:
+		return fmt.Sprintf("http://10.77.%d.%d:8080", 1+len(e.Name), 2+n)
+	case Bool:
+		return "true"
+	case Secret:
+		return "$" + e.variable(k)
+	case Object:
+		return "{}"
+	case List:
+		return "[]"
+	}
+	if n < 0 {
+		return fmt.Sprintf("%s-of-%s", k.Name, e.Stub())
+	}
+	return fmt.Sprintf("%s-of-%s-%d", k.Name, e.Stub(), n)
+}
+
+func (e Endpoint) variable(k Key) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '_'
+	}, strings.ToUpper(e.Name+"_"+k.Name))
+}
+
+// secretName is the secret of the model that a key names.
+func (e Endpoint) secretName(k Key) string {
+	return strings.ToLower(strings.ReplaceAll(e.variable(k), "_", "-"))
+}
+
+// marker is a text that only the content of that secret has.
+func (e Endpoint) marker(k Key, edition string) string {
+	return "content-" + edition + "-of-" + e.secretName(k)
+}
+
+// relate makes the stub and relates it; nothing is published.
+func (w World) relate(e Endpoint) []string {
+	return []string{
+		fmt.Sprintf("stub %s %s:%s:%s", e.Stub(), e.Name, e.Interface, e.Role),
+		fmt.Sprintf("integrate %s:%s %s", w.Application(), e.Name, e.Stub()),
+	}
+}
+
+// secretsOf makes the secrets that the stub's keys name.
+func (w World) secretsOf(e Endpoint) (lines []string) {
+	for _, k := range e.Keys {
+		if k.Kind == Secret {
+			lines = append(lines, w.secret("add-secret", e, k, "first"),
+				"capture "+e.variable(k), fmt.Sprintf("grant-secret %s %s", e.secretName(k), w.Application()))
+		}
+	}
+	return lines
+}
+
+// secret gives a secret content: under each key that a charm may look for.
+func (w World) secret(verb string, e Endpoint, k Key, edition string) string {
+	line := fmt.Sprintf("%s %s", verb, e.secretName(k))
+	for _, key := range e.Keys {
+		if secretKey.MatchString(key.Name) {
+			line += fmt.Sprintf(" %s=%s", key.Name, e.marker(k, edition))
+		}
+	}
+	return line
+}
+
+// publish has the stub publish keys: those of its unit n, and those of its application.
+func (e Endpoint) publish(keys []Key, n int) []string {
+	if len(keys) == 0 {
+		return nil
+	}
+	unit, app := fmt.Sprintf("stub-set %s/%d", e.Stub(), n), fmt.Sprintf("stub-set --app %s", e.Stub())
+	for _, k := range keys {
+		unit += fmt.Sprintf(" %s=%s", k.Name, quoted(e.value(k, n)))
+		app += fmt.Sprintf(" %s=%s", k.Name, quoted(e.value(k, -1)))
+	}
+	return []string{unit, app}
+}
+
+// quoted is a word of a script, as it is or in quotes.
+func quoted(text string) string {
+	if text != "" && !strings.ContainsAny(text, " '#\t") {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", "''") + "'"
+}
+
+// whole relates the endpoint with all that the stub publishes.
+func (w World) whole(e Endpoint) []string {
+	return slices.Concat(w.secretsOf(e), w.relate(e), []string{"settle"}, e.publish(e.Keys, 0), []string{"settle"})
+}
+
+// deploy deploys n units with more flags.
+func (w World) deploy(n int, flags ...string) []string {
+	words := append([]string{"deploy", "$SCRIPT_DIR/..", w.Application()}, w.Deploy...)
+	if n > 1 {
+		words = append(words, "-n", strconv.Itoa(n))
+	}
+	for _, f := range flags {
+		words = append(words, quoted(f))
+	}
+	return []string{strings.Join(words, " "), "settle"}
+}
+
+// formerDeploy deploys the former version.
+func (w World) formerDeploy() []string {
+	words := append([]string{"deploy", "$FORMER", w.Application()}, w.Deploy...)
+	return []string{strings.Join(words, " "), "settle"}
+}
+
+// optional are the storages that a unit can be without.
+func (w World) optional() (names []string) {
+	for _, name := range slices.Sorted(maps.Keys(w.Charm.Storage)) {
+		if s := w.Charm.Storage[name]; s.CountMin == 0 && !s.Shared {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// acts has the first unit run those of the actions that are known to succeed.
+func (w World) acts(unit string) (lines []string) {
+	for _, a := range w.Actions {
+		lines = append(lines, "run "+unit+" "+a)
+	}
+	return lines
+}

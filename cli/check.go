@@ -1,0 +1,276 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/juju/errors"
+	"github.com/spf13/cobra"
+
+	"github.com/unitd/unitd/agent"
+	"github.com/unitd/unitd/bases"
+	"github.com/unitd/unitd/charmbuild"
+	"github.com/unitd/unitd/charmdir"
+	"github.com/unitd/unitd/check"
+	"github.com/unitd/unitd/deploy"
+	"github.com/unitd/unitd/model"
+)
+
+// checkFlags are the flags of check.
+type checkFlags struct {
+	time     time.Duration
+	from     string
+	seed     uint64
+	parallel int
+	only     []string
+	explain  string
+	isolate  string
+	resource []string
+	json     bool
+	junit    string
+	sarif    string
+	keep     string
+	baseline string
+	verbose  bool
+}
+
+func (a testVerbs) checkCmd() *cobra.Command {
+	var f checkFlags
+	cmd := &cobra.Command{
+		Use:   "check [CHARM]",
+		Short: "Find out which promises a charm breaks",
+		Long: `Try a charm, without a line of test: give it a world of its own, and see whether
+it keeps the promises that a charm has to keep. It is killed in its hooks, related
+in any order, upgraded, and given wrong options. What it breaks is shown with the
+shortest scenario that shows it, ready to be kept as a test.
+
+Hooks run over and over, and are killed, so each unit has a machine of its own on
+this host, for which you have to be root on Linux. --isolate=off has them run on
+this host itself: do that only where nothing can be lost.`,
+		Example: `  unitd check
+  unitd check ./my-charm --for 10m
+  unitd check ./my-charm --from ./my-charm-1.0 --only upgrade,killed
+  unitd check --explain killed`,
+		Args: Args(0, 1, ""),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if f.explain != "" {
+				return a.explainPromise(f.explain)
+			}
+			defer a.endWithTerminal()()
+			return a.check(append(args, ".")[0], f)
+		},
+	}
+	fs := cmd.Flags()
+	fs.DurationVar(&f.time, "for", 5*time.Minute, "how long to try new scenarios, once the world is made")
+	fs.StringVar(&f.from, "from", "", "a former version of the charm, which is upgraded (the charm itself)")
+	fs.Uint64Var(&f.seed, "seed", 0, "what to begin with for what is left to chance (0: something else each time)")
+	fs.IntVar(&f.parallel, "parallel", 0, "how many worlds to have at once (0: as many as there are processors)")
+	fs.StringSliceVar(&f.only, "only", nil, "check only these promises")
+	fs.StringVar(&f.explain, "explain", "", "explain a promise, and check nothing")
+	fs.StringVar(&f.isolate, "isolate", model.IsolateOn, "isolate units, as deploy does: "+strings.Join(model.SharedRootModes(), ", "))
+	fs.StringArrayVar(&f.resource, "resource", nil, "NAME=VALUE of a resource, as deploy takes it")
+	fs.StringVar(&f.keep, "keep", "", "write each finding into this directory, as a script and as a test for pytest")
+	fs.StringVar(&f.junit, "junit", "", "write a JUnit XML file, for CI")
+	fs.StringVar(&f.sarif, "sarif", "", "write a SARIF file, for annotations in a pull request")
+	fs.StringVar(&f.baseline, "baseline", "", "a report of --json: what it has isn't new, and no failure")
+	fs.BoolVarP(&f.verbose, "verbose", "v", false, "show each line that is tried, and how long it took")
+	fs.BoolVar(&f.json, "json", false, "print the report as JSON")
+	return cmd
+}
+
+func (a testVerbs) explainPromise(name string) error {
+	for _, p := range check.Promises() {
+		if p.Name == name {
+			a.printf("%s: %s\n%s\ndocs/charm-promises.md shows code that breaks it, and code that keeps it.\n", p.Name, p.Title, p.Why)
+			return nil
+		}
+	}
+	return Usagef("--explain: there is no promise %q; there are %s", name, strings.Join(promiseNames(), ", "))
+}
+
+func promiseNames() (names []string) {
+	for _, p := range check.Promises() {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+func (a testVerbs) check(path string, f checkFlags) error {
+	for _, name := range f.only {
+		if !check.Known(name) {
+			return Usagef("--only: there is no promise %q; there are %s", name, strings.Join(promiseNames(), ", "))
+		}
+	}
+	o := check.Options{For: f.time, Seed: f.seed, Parallel: f.parallel, Promises: f.only}
+	if o.Seed == 0 {
+		o.Seed = rand.Uint64N(1<<32) + 1
+	}
+	if err := a.isolateCheck(&o, f); err != nil {
+		return err
+	}
+	work, err := os.MkdirTemp("", "unitd-check-")
+	if err != nil {
+		return errors.Trace(err)
+	}
+	defer os.RemoveAll(work)
+	s, release, err := a.subject(path, f, work)
+	if err != nil {
+		return err
+	}
+	defer release()
+	o.Tell = func(line string) { a.Note("%s", line) }
+	if f.verbose {
+		o.Trace = func(line string, took time.Duration) { a.Note("%6.2fs  %s", took.Seconds(), line) }
+	}
+	report, err := check.Check(a.Context(), s, o)
+	if err != nil {
+		return err
+	}
+	return a.reported(report, path, f)
+}
+
+// reported shows and writes what a check has found.
+func (a testVerbs) reported(report *check.Report, path string, f checkFlags) error {
+	fresh, known := report, 0
+	if f.baseline != "" {
+		var former check.Report
+		b, err := os.ReadFile(f.baseline)
+		if err != nil {
+			return errors.Annotate(err, "cannot read the baseline")
+		}
+		if err := json.Unmarshal(b, &former); err != nil {
+			return errors.Annotatef(err, "%s is no report of check --json", f.baseline)
+		}
+		fresh, known = report.New(former)
+	}
+	source := filepath.ToSlash(filepath.Join(path, "src", "charm.py"))
+	for _, form := range []struct {
+		path string
+		make func() ([]byte, error)
+	}{
+		{f.junit, fresh.JUnit},
+		{f.sarif, func() ([]byte, error) { return fresh.SARIF(agent.Version(), source) }},
+	} {
+		if form.path == "" {
+			continue
+		}
+		text, err := form.make()
+		if err == nil {
+			err = os.WriteFile(form.path, text, 0o666)
+		}
+		if err != nil {
+			return errors.Annotate(err, "cannot write the report")
+		}
+	}
+	if f.json {
+		text, err := report.JSON() // all of it: it may be a baseline
+		if err != nil {
+			return errors.Trace(err)
+		}
+		a.printf("%s", text)
+	} else if err := fresh.Write(a.Out); err != nil {
+		return errors.Trace(err)
+	}
+	if known > 0 {
+		a.Note("%d findings are in the baseline", known)
+	}
+	if f.keep != "" {
+		former := f.from
+		if former != "" {
+			var err error
+			if former, err = filepath.Abs(former); err != nil {
+				return errors.Trace(err)
+			}
+		}
+		names, err := fresh.Keep(f.keep, former)
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			a.Note("wrote %s", filepath.Join(f.keep, name))
+		}
+	}
+	if len(fresh.Findings) > 0 {
+		return Exit(Failed)
+	}
+	return nil
+}
+
+// isolateCheck says how the worlds of a check are. Without isolation there is none, unless
+// somebody has said so.
+func (a testVerbs) isolateCheck(o *check.Options, f checkFlags) error {
+	dir, err := agent.DataDirPath()
+	if err != nil {
+		return err
+	}
+	if o.Params.Unitd, err = agent.StableSelf(dir); err != nil {
+		return fmt.Errorf("cannot check a charm: %w", err)
+	}
+	o.Params.Bases = bases.Here(dir).Dir
+	i, err := deploy.Isolate{Mode: f.isolate}.Isolation()
+	if err != nil {
+		return err
+	}
+	if o.Params.Isolate = i.Mode; i.Mode == "" || i.Mode == model.IsolateOff {
+		o.Params.Isolate = model.IsolateOff
+		return nil
+	}
+	return errors.Annotate(a.checkScripts(dir, i), "a check needs machines for its units (--isolate=off has it run hooks on this host itself)")
+}
+
+// subject reads the charm, and makes what it lacks to run.
+func (a testVerbs) subject(path string, f checkFlags, work string) (s check.Subject, release func(), err error) {
+	var holds []*charmbuild.Hold
+	release = func() {
+		for _, h := range holds {
+			h.Release()
+		}
+	}
+	ready := func(path, name string) (*charmdir.Charm, string, error) {
+		charm, err := charmdir.Read(path)
+		if err != nil {
+			return nil, "", err
+		}
+		if charm.Project == nil {
+			path, err = filepath.Abs(path)
+			return charm, path, errors.Trace(err)
+		}
+		hold, err := a.Build(charm, charmbuild.Place{})
+		if err != nil {
+			return nil, "", err
+		}
+		holds = append(holds, hold)
+		to := filepath.Join(work, name+".charm")
+		file, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY, 0o600)
+		if err != nil {
+			return nil, "", errors.Trace(err)
+		}
+		_, err = charm.Archive(file)
+		if cerr := file.Close(); err == nil {
+			err = cerr
+		}
+		return charm, to, errors.Annotate(err, "cannot pack the charm")
+	}
+	charm, dir, err := ready(path, "charm")
+	if err != nil {
+		return s, release, err
+	}
+	s = check.Subject{Charm: charm.Charm, Dir: dir}
+	if charm.Subordinate {
+		return s, release, errors.NotSupportedf("a check of a subordinate charm, %s,", charm.Name)
+	}
+	if f.from != "" {
+		if _, s.Former, err = ready(f.from, "former"); err != nil {
+			return s, release, err
+		}
+	}
+	for _, r := range f.resource {
+		s.Deploy = append(s.Deploy, "--resource", r)
+	}
+	return s, release, errors.Trace(s.ReadConstants(path))
+}

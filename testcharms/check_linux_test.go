@@ -1,0 +1,171 @@
+package testcharms_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/check"
+	"github.com/unitd/unitd/pebble/pebbletest"
+	"github.com/unitd/unitd/state/store/etcd/etcdtest"
+	"github.com/unitd/unitd/testcharms/images"
+	"github.com/unitd/unitd/workload"
+)
+
+// checks are how a charm is checked in these tests: for a short time, and one promise alone; with
+// UNITD_CHECK_BUGS=1 for five minutes, and all.
+func checks(promise string) []string {
+	if os.Getenv("UNITD_CHECK_BUGS") != "" {
+		return []string{"--for", "5m"}
+	}
+	return []string{"--for", "30s", "--only", promise}
+}
+
+// checked is the report of a check of a charm with a patch, and its findings as files in the
+// charm's folder tests.
+func checked(t *testing.T, charm, patch, image string, flags ...string) (dir string, r check.Report) {
+	t.Helper()
+	top := t.TempDir()
+	dir = filepath.Join(top, "charm")
+	patched(t, charm, dir, patch)
+	args := append([]string{"check", dir, "--json", "--keep", filepath.Join(dir, "tests")}, flags...)
+	cmd := exec.Command(unitd(t))
+	if charm == "pantry" {
+		former, err := filepath.Abs(filepath.Join("planted", "former.patch"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		patched(t, charm, filepath.Join(top, "former"), former)
+		args = append(args, "--from", filepath.Join(top, "former"))
+	} else {
+		args = append(args, "--resource", "web-image=oci-archive:"+image)
+		cmd.Env = append(os.Environ(), workload.PebbleVariable+"="+pebbletest.Program(t))
+	}
+	cmd.Args = append(cmd.Args, args...)
+	var said strings.Builder
+	cmd.Stderr = &said
+	out, err := cmd.Output()
+	var exit *exec.ExitError
+	if err != nil && (!errors.As(err, &exit) || exit.ExitCode() != 1) {
+		t.Fatalf("%v: %s", err, said.String())
+	}
+	if err := json.Unmarshal(out, &r); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if (err != nil) != (len(r.Findings) > 0) {
+		t.Errorf("it ended with %v, and has %d findings", err, len(r.Findings))
+	}
+	return dir, r
+}
+
+func mayCheck(t *testing.T) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("units with machines of their own need root")
+	}
+	if etcdtest.OnEtcd() {
+		t.Skip("the worlds of a check have stores of their own")
+	}
+}
+
+// shortest are bugs that are found in half a minute.
+var shortest = []string{"wrong-config/opens-any-port", "removal/asks-the-peers", "update-status/takes-a-relation-for-granted"}
+
+// TestHostCheckFindsPlantedBugs: each with a scenario that isn't much longer than the one beside
+// it, that fails with the bug and passes without.
+func TestHostCheckFindsPlantedBugs(t *testing.T) {
+	t.Parallel()
+	mayCheck(t)
+	image := images.WriteOCI(t, images.Web(t), "web.tar")
+	for _, b := range plantedBugs(t) {
+		name := b.promise + "/" + b.name
+		if os.Getenv("UNITD_CHECK_BUGS") == "" && !slices.Contains(shortest, name) {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir, r := checked(t, b.charm, b.patch, image, append(checks(b.promise), "--seed", "1")...)
+			at := slices.IndexFunc(r.Findings, func(f check.Finding) bool { return f.Promise == b.promise || slices.Contains(f.Also, b.promise) })
+			if at < 0 {
+				t.Fatalf("it finds %d others, and not this one", len(r.Findings))
+			}
+			if found, steps := len(r.Findings[at].Steps), len(b.steps(t)); found > steps+2 {
+				t.Errorf("its scenario has %d steps, and that beside the bug %d:\n%s", found, steps, strings.Join(r.Findings[at].Steps, "\n"))
+			}
+			b.keeps(t, dir)
+		})
+	}
+}
+
+// steps are those of the scenario beside a bug.
+func (b plantedBug) steps(t *testing.T) (steps []string) {
+	t.Helper()
+	text, err := os.ReadFile(b.script)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if line = strings.TrimSpace(line); line != "" && line[0] != '#' && line[0] != '[' {
+			steps = append(steps, line)
+		}
+	}
+	return steps
+}
+
+// keeps: what a check has kept fails with the bug, and passes without.
+func (b plantedBug) keeps(t *testing.T, dir string) {
+	t.Helper()
+	if b.charm != "pantry" {
+		return // it needs an image, which a script is told of by who runs it
+	}
+	run := func() ([]byte, error) {
+		return exec.Command(unitd(t), "test", "--isolate=on", filepath.Join(dir, "tests")).CombinedOutput()
+	}
+	if out, err := run(); err == nil {
+		t.Errorf("what was kept passes with the bug: %s", out)
+	}
+	undo := exec.Command("git", "apply", "-R", b.patch)
+	undo.Dir = dir
+	if out, err := undo.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if out, err := run(); err != nil {
+		t.Errorf("what was kept fails without the bug: %s", out)
+	}
+}
+
+// TestHostCheckFindsNothingInASoundCharm: whatever is tried.
+func TestHostCheckFindsNothingInASoundCharm(t *testing.T) {
+	t.Parallel()
+	mayCheck(t)
+	charms, seeds, time := []string{"pantry"}, 1, "30s"
+	if os.Getenv("UNITD_CHECK_BUGS") != "" {
+		charms, seeds, time = []string{"pantry", "webby"}, 10, "5m"
+	}
+	image := images.WriteOCI(t, images.Web(t), "web.tar")
+	for _, charm := range charms {
+		for seed := range seeds {
+			t.Run(fmt.Sprintf("%s/%d", charm, seed+1), func(t *testing.T) {
+				t.Parallel()
+				_, r := checked(t, charm, "", image, "--for", time, "--seed", strconv.Itoa(seed+1))
+				for _, f := range r.Findings {
+					t.Errorf("%s: %s\n%s", f.Promise, f.What, strings.Join(f.Steps, "\n"))
+				}
+				if len(r.Odd) > 0 {
+					t.Errorf("scenarios that can't be carried out: %s", strings.Join(r.Odd, "\n"))
+				}
+				if len(r.Tried) == 0 {
+					t.Error("nothing was tried")
+				}
+			})
+		}
+	}
+}
