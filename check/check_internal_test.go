@@ -138,7 +138,7 @@ func TestWhatHappened(t *testing.T) {
 			"settle", `shop/0: hook failed: "config-changed" (exit status 1: ValueError: bad port 70000); it waits to be resolved`,
 			"config-changed: ValueError: bad port 70000", "error: ValueError: bad port N",
 		},
-		{"settle", `shop/0: hook failed: "stop" for pg:db (exit status 3: ); it waits to be resolved`, "stop: it fails", "error: it fails"},
+		{"settle", `shop/0: hook failed: "stop" for pg:db (exit status 3: ); it waits to be resolved`, "stop fails", "error: stop fails"},
 		{
 			"same one", "not as at mark \"one\":\n~ file shop/0 /etc/x: -rw-r--r--, 3 bytes, 0a1b2c3d, then -rw-r--r--, 4 bytes, ffffffff\n+ more",
 			"~ file shop/0 /etc/x: -rw-r--r--, then -rw-r--r--", "killed: same: ~ file shop/N /etc/x: -rw-r--r--, then -rw-r--r--",

@@ -57,11 +57,10 @@ var (
 // numbers only.
 func whatHappened(promise string, f *failed) (what, cause string) {
 	if m := inError.FindStringSubmatch(f.why); m != nil {
-		text := m[2]
-		if text == "" {
-			text = "it fails"
+		if m[2] == "" || strings.HasPrefix(m[2], "exit status") {
+			return m[1] + " fails", "error: " + m[1] + " fails"
 		}
-		return m[1] + ": " + text, "error: " + plain(text)
+		return m[1] + ": " + m[2], "error: " + plain(m[2])
 	}
 	why := ofFile.Regexp().ReplaceAllString(atMarked.Regexp().ReplaceAllString(f.why, ""), "")
 	first, _, _ := strings.Cut(strings.TrimSpace(why), "\n")

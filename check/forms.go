@@ -41,7 +41,7 @@ func (r *Report) JUnit() ([]byte, error) {
 	for _, p := range Promises() {
 		c := testcase{Class: "unitd.check." + r.Charm, Name: p.Name}
 		for _, f := range r.Findings {
-			if f.Promise == p.Name {
+			if f.Promise == p.Name || slices.Contains(f.Also, p.Name) {
 				c.Failure = append(c.Failure, message{f.What, f.text()})
 			}
 		}

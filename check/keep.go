@@ -19,10 +19,11 @@ func (f Finding) Scenario(former string) string {
 	fmt.Fprintf(&b, "# %s: %s\n", f.Promise, oneLine(f.What))
 	fmt.Fprintf(&b, "# unitd check has found this; \"unitd check --explain %s\" says what it is about.\n\n", f.Promise)
 	if f.needsFormer() {
-		if former == "" {
-			former = "$SCRIPT_DIR/.."
+		where := "$SCRIPT_DIR/.."
+		if former != "" {
+			where = quoted(former)
 		}
-		fmt.Fprintf(&b, "env FORMER=%s\n", quoted(former))
+		fmt.Fprintf(&b, "env FORMER=%s\n", where)
 	}
 	for _, line := range f.Steps {
 		b.WriteString(line + "\n")
@@ -92,7 +93,12 @@ func pythonLine(line string) string {
 // pythonWord is a word of a scenario as an expression of Python.
 func pythonWord(word string) string {
 	var plain strings.Builder
-	for i, part := range strings.Split(word, "'") {
+	parts := strings.Split(word, "'")
+	for i, part := range parts {
+		if part == "" && i%2 == 0 && i > 0 && i < len(parts)-1 {
+			plain.WriteByte('\'')
+			continue
+		}
 		if i%2 == 1 {
 			plain.WriteString(strings.ReplaceAll(strings.ReplaceAll(part, "{", "{{"), "}", "}}"))
 			continue
@@ -131,7 +137,11 @@ func (r *Report) Keep(dir, former string) (names []string, err error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, errors.Annotate(err, "cannot keep the findings")
 	}
+	used := map[string]int{}
 	for _, f := range r.Findings {
+		if used[f.name()]++; used[f.name()] > 1 {
+			f.What = fmt.Sprintf("%d %s", used[f.name()], f.What)
+		}
 		for name, text := range map[string]string{
 			"check-" + f.name() + ".txtar":                                 f.Scenario(former),
 			"test_check_" + strings.ReplaceAll(f.name(), "-", "_") + ".py": f.Pytest(former),

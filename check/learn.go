@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
+	"unicode"
 
 	"github.com/juju/errors"
 
@@ -46,10 +48,14 @@ func (p *player) good(setUp, steps []string) (bool, error) {
 	return err == nil, nil
 }
 
+// learnTime bounds how long it is tried what a stub can publish.
+const learnTime = time.Minute
+
 // learnKeys finds out what a stub can publish that the charm can use.
 func (p *player) learnKeys(ctx context.Context, w *World, i int) error {
 	e := &w.Endpoints[i]
 	setUp := w.deploy(1)
+	late := time.Now().Add(learnTime)
 	try := func(keys []Key) (bool, error) {
 		if err := ctx.Err(); err != nil {
 			return false, errors.Trace(err)
@@ -67,7 +73,12 @@ func (p *player) learnKeys(ctx context.Context, w *World, i int) error {
 		if ok, err := p.good(setUp, related); err != nil || !ok {
 			return err // it is a finding, for the probes
 		}
-		if e.Keys, err = usable(nil, e.Keys, try); err != nil {
+		if e.Keys, err = usable(nil, e.Keys, func(keys []Key) (bool, error) {
+			if time.Now().After(late) {
+				return false, nil // those that are known by now are enough
+			}
+			return try(keys)
+		}); err != nil {
 			return err
 		}
 		if _, err := try(e.Keys); err != nil {
@@ -202,7 +213,7 @@ func sample(name string, of map[string]any, edition int) string {
 	if all, ok := of["enum"].([]any); ok && len(all) > 0 {
 		return fmt.Sprint(all[(edition-1)%len(all)])
 	}
-	if d, ok := of["default"]; ok && edition == 1 {
+	if d, ok := of["default"]; ok && edition == 1 && !strings.ContainsFunc(fmt.Sprint(d), unicode.IsControl) {
 		return fmt.Sprint(d)
 	}
 	switch of["type"] {
@@ -282,7 +293,7 @@ func (w World) life() [][]string {
 	}
 	steps = append(steps, []string{"advance 6m", "settle"}, []string{"refresh " + w.Application() + " --path $SCRIPT_DIR/..", "settle"})
 	for i, s := range w.optional() {
-		steps = append(steps, []string{fmt.Sprintf("detach-storage %s/%d", s, i), "settle"})
+		steps = append(steps, []string{"detach-storage " + w.storageID(s, i), "settle"})
 	}
 	for _, e := range slices.Backward(w.Endpoints) {
 		steps = append(steps, []string{w.unrelate(e), "settle"})
@@ -313,7 +324,7 @@ func other(o model.ConfigOption) (string, bool) {
 	case "boolean":
 		return strconv.FormatBool(o.Default != true), true
 	case "string":
-		if text, ok := o.Default.(string); ok && text != "" {
+		if text, ok := o.Default.(string); ok && text != "" && !strings.ContainsFunc(text, unicode.IsControl) {
 			return text + " too", true
 		}
 	}

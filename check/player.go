@@ -51,7 +51,7 @@ type base struct {
 }
 
 // maxBases bounds the snapshots that a player keeps: they take space.
-const maxBases = 5
+const maxBases = 8
 
 // failed is a line that has failed.
 type failed struct {
@@ -93,7 +93,11 @@ func newPlayer(ctx context.Context, s Subject, p script.Params, trace func(strin
 	}
 	pl.data = told.World.Data
 	pl.here = place{vars: map[string]string{"FORMER": s.former(), "WORK": told.World.Work}, seen: map[string]bool{}}
-	return pl, pl.keep("")
+	if err := pl.keep(""); err != nil {
+		_ = pl.close()
+		return nil, err
+	}
+	return pl, nil
 }
 
 func orElse(err, other error) error {
@@ -123,7 +127,7 @@ func (p *player) keep(lines string) error {
 		return errors.New(err.Error()) // no line of the scenario
 	}
 	p.bases = append(p.bases, b)
-	if len(p.bases) > maxBases { // the first is the empty world
+	if len(p.bases) > maxBases {
 		gone := p.bases[1]
 		p.bases = slices.Delete(p.bases, 1, 2)
 		if _, err := p.do("forget", gone.name); err != nil {
@@ -137,9 +141,12 @@ func (p *player) keep(lines string) error {
 func (p *player) back(lines []string) (rest []string, err error) {
 	for n := len(lines); n >= 0; n-- {
 		key := strings.Join(lines[:n], "\n")
-		for _, b := range p.bases {
+		for i, b := range p.bases {
 			if b.lines != key {
 				continue
+			}
+			if i > 0 { // the first is the empty world; of the others the one goes that was used longest ago
+				p.bases = append(slices.Delete(p.bases, i, i+1), b)
 			}
 			if _, err := p.do("restore", b.name); err != nil {
 				return nil, errors.New(err.Error())
@@ -188,7 +195,7 @@ func (p *player) look() {
 // steps runs lines whose snapshots and marks are theirs alone.
 func (p *player) steps(lines []string, at int) error {
 	p.n++
-	own := fmt.Sprintf("-%d", p.n)
+	own := fmt.Sprintf("+own%d", p.n)
 	names := map[string]bool{}
 	defer func() {
 		for name := range names {
@@ -344,12 +351,22 @@ func (p *player) words(line string) (words []string, err error) {
 	if strings.HasPrefix(strings.TrimSpace(line), "#") {
 		return nil, nil
 	}
-	for _, word := range split(strings.ReplaceAll(line, "$SCRIPT_DIR/..", p.subject.Dir)) {
+	for _, word := range split(line) {
 		var out strings.Builder
-		for i, part := range strings.Split(word, "'") {
-			if i%2 == 1 {
+		parts := strings.Split(word, "'")
+		for i, part := range parts {
+			switch {
+			case i%2 == 1:
 				out.WriteString(part)
 				continue
+			case part == "" && i > 0 && i < len(parts)-1: // two quotes within quotes are one
+				out.WriteByte('\'')
+				continue
+			}
+			before, after, own := strings.Cut(part, "$SCRIPT_DIR/..")
+			if own {
+				out.WriteString(before + p.subject.Dir)
+				part = after
 			}
 			out.WriteString(variableForm.Regexp().ReplaceAllStringFunc(part, func(name string) string {
 				value, ok := p.here.vars[name[1:]]

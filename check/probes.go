@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -283,7 +284,26 @@ func killing(w World, chance *rand.Rand) (all []probe) {
 		}
 	}
 	chance.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	// Those of the same set-up follow each other, as it is there then.
+	slices.SortStableFunc(all, func(a, b probe) int {
+		return cmp.Or(cmp.Compare(telling(a), telling(b)), slices.Compare(a.setUp, b.setUp))
+	})
 	return all
+}
+
+// telling says how soon a kill is tried: what a hook does on its machine is mostly before its end,
+// and beside its statuses.
+func telling(p probe) int {
+	text := strings.Join(p.lines(), "\n")
+	switch {
+	case strings.Contains(text, "kill-agent at ended "):
+		return 0
+	case strings.Contains(text, "kill-agent after status-set "):
+		return 1
+	case strings.Contains(text, "-get ") || strings.Contains(text, "-list ") || strings.Contains(text, "-ids ") || strings.Contains(text, "is-leader "):
+		return 3
+	}
+	return 2
 }
 
 // kills are the probes that kill a hook which a step brings, wherever it can be told from outside.

@@ -190,7 +190,7 @@ func updating(w World, _ *rand.Rand) (all []probe) {
 func detaching(w World, _ *rand.Rand) (all []probe) {
 	for _, s := range w.optional() {
 		add := []string{"add-storage " + w.Unit() + " " + s, "settle"}
-		off, on := []string{"detach-storage " + s + "/0", "settle"}, []string{fmt.Sprintf("attach-storage %s %s/0", w.Unit(), s), "settle"}
+		off, on := []string{"detach-storage " + w.storageID(s, 0), "settle"}, []string{fmt.Sprintf("attach-storage %s %s", w.Unit(), w.storageID(s, 0)), "settle"}
 		acts, more := w.acts(w.Unit()), w.runs(w.More)
 		all = append(all,
 			eitherWay(w.bare(), acts, slices.Concat(add, acts, off), "storage,files"),
@@ -220,7 +220,7 @@ func aMonth(w World, _ *rand.Rand) (all []probe) {
 }
 
 func (w World) remove() []string {
-	return []string{w.app("remove-application %s"), "settle", "status", "! stdout " + quoted(w.Application()+"/")}
+	return []string{w.app("remove-application %s"), "settle", "status", w.app(`! stdout '(^|\s)%s/\d'`)}
 }
 
 // removing: the application goes, whatever state it is in.

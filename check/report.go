@@ -29,7 +29,7 @@ func (r *Report) Write(out io.Writer) error {
 			none = append(none, p.Name)
 		}
 	}
-	fmt.Fprintf(&b, "%s: %d findings; %d promises kept as far as %d scenarios show, in %s (seed %d)\n", r.Charm, len(r.Findings), kept, tried, r.Took.Round(time.Second), r.Seed)
+	fmt.Fprintf(&b, "%s: %s; %s kept as far as %s show, in %s (seed %d)\n", r.Charm, number(len(r.Findings), "finding"), number(kept, "promise"), number(tried, "scenario"), r.Took.Round(time.Second), r.Seed)
 	list := func(what string, names []string) {
 		if len(names) > 0 {
 			fmt.Fprintf(&b, "%s: %s\n", what, strings.Join(names, ", "))
@@ -38,8 +38,19 @@ func (r *Report) Write(out io.Writer) error {
 	list("Not tried to the end, as there was no time", left)
 	list("Nothing to try", none)
 	list("Hooks that were never met", r.NotMet)
+	for _, o := range r.Odd {
+		fmt.Fprintf(&b, "Couldn't be carried out: %s\n", o)
+	}
 	_, err := io.WriteString(out, b.String())
 	return err
+}
+
+// number is how many there are of something.
+func number(n int, of string) string {
+	if n == 1 {
+		return "1 " + of
+	}
+	return fmt.Sprintf("%d %ss", n, of)
 }
 
 // text is a finding for people.

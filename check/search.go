@@ -49,7 +49,8 @@ type search struct {
 	failed error
 }
 
-// Check finds out which promises a charm breaks. The error says why that can't be found out.
+// Check finds out which promises a charm breaks. The error says why that can't be found out; a
+// report beside it has what was found until then.
 func Check(ctx context.Context, s Subject, o Options) (*Report, error) {
 	began := time.Now()
 	if len(o.Promises) == 0 {
@@ -61,7 +62,7 @@ func Check(ctx context.Context, s Subject, o Options) (*Report, error) {
 		o.Parallel = runtime.NumCPU()
 	}
 	c := &search{Options: o, known: map[string]int{}, seen: map[string]bool{}}
-	c.report = Report{Charm: s.Charm.Name, Seed: o.Seed, Tried: map[string]int{}, Left: map[string]int{}}
+	c.report = Report{Charm: s.Charm.Name, Seed: o.Seed, Tried: map[string]int{}, Left: map[string]int{}, Met: []string{}, Findings: []Finding{}}
 	first, err := newPlayer(ctx, s, o.Params, o.Trace)
 	if err != nil {
 		return nil, errors.Trace(err)
@@ -75,16 +76,16 @@ func Check(ctx context.Context, s Subject, o Options) (*Report, error) {
 	c.tell("making a world for %s", s.Charm.Name)
 	if c.world, err = first.learn(ctx, slices.Contains(o.Promises, Killed) || slices.Contains(o.Promises, InterruptedInstall)); err != nil {
 		var f *failed
-		if !errors.As(err, &f) {
-			return nil, errors.Trace(err)
+		if !errors.As(err, &f) || f.misuse || f.at == 0 || ctx.Err() != nil {
+			return nil, errors.Annotate(orElse(ctx.Err(), err), "cannot deploy the charm")
 		}
-		c.find(ctx, first, probe{promise: EmptyDatabag, setUp: nil, parts: [][]string{c.world.bare()}}, f)
-		return c.end(began), nil
+		c.find(ctx, first, probe{promise: EmptyDatabag, parts: [][]string{c.world.bare()}}, f)
+		c.look(first)
+		return c.end(began), errors.Trace(orElse(ctx.Err(), c.failed))
 	}
 	chance := rand.New(rand.NewPCG(o.Seed, 0))
 	c.queue = probes(c.world, o.Promises, chance)
 	c.tell("%d scenarios", len(c.queue))
-	c.deadline = time.Now().Add(o.For)
 	for len(players) < min(o.Parallel, len(c.queue)) {
 		p, err := newPlayer(ctx, s, o.Params, o.Trace)
 		if err != nil {
@@ -92,15 +93,13 @@ func Check(ctx context.Context, s Subject, o Options) (*Report, error) {
 		}
 		players = append(players, p)
 	}
+	c.deadline = time.Now().Add(o.For)
 	var all sync.WaitGroup
 	for _, p := range players {
 		all.Go(func() { c.work(ctx, p) })
 	}
 	all.Wait()
-	if c.failed != nil {
-		return nil, errors.Trace(c.failed)
-	}
-	return c.end(began), errors.Trace(ctx.Err())
+	return c.end(began), errors.Trace(orElse(ctx.Err(), c.failed))
 }
 
 // end is the report.
@@ -109,6 +108,7 @@ func (c *search) end(began time.Time) *Report {
 		c.report.Left[p.promise]++
 	}
 	c.report.Took = time.Since(began)
+	c.report.Findings = slices.DeleteFunc(c.report.Findings, func(f Finding) bool { return len(f.Steps) == 0 })
 	for _, name := range hooks.Names(c.world.Charm, c.world.Application()) {
 		if c.seen[name] {
 			c.report.Met = append(c.report.Met, name)
@@ -197,7 +197,7 @@ func (c *search) find(ctx context.Context, p *player, pr probe, f *failed) {
 		}
 	}
 	_, cause := whatHappened(pr.promise, f)
-	if c.isKnown(cause, pr.promise) {
+	if c.isKnown(cause, pr.promise, f.at < len(pr.setUp)) {
 		return
 	}
 	lines := append(slices.Clone(pr.setUp), pr.lines()...)[:f.at+1]
@@ -220,7 +220,8 @@ func (c *search) find(ctx context.Context, p *player, pr probe, f *failed) {
 }
 
 // isKnown says whether there is a finding of that cause, and notes that there is one from now on.
-func (c *search) isKnown(cause, promise string) bool {
+// before: nothing of the promise's own was tried yet.
+func (c *search) isKnown(cause, promise string, before bool) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	at, known := c.known[cause]
@@ -228,6 +229,11 @@ func (c *search) isKnown(cause, promise string) bool {
 		c.known[cause] = len(c.report.Findings)
 		c.report.Findings = append(c.report.Findings, Finding{Promise: promise, Cause: cause})
 		return false
+	}
+	if before {
+		c.report.Tried[promise]--
+		c.report.Left[promise]++
+		return true
 	}
 	if found := &c.report.Findings[at]; found.Promise != promise && !slices.Contains(found.Also, promise) {
 		found.Also = append(found.Also, promise)

@@ -120,7 +120,18 @@ func guess(key string) Kind {
 }
 
 // Stub is the application that plays the other side.
-func (e Endpoint) Stub() string { return "other-" + strings.ReplaceAll(e.Name, "_", "-") }
+func (e Endpoint) Stub() string {
+	name := strings.Map(func(r rune) rune { // an application's name has no digits alone, nor anything else
+		switch {
+		case r >= 'a' && r <= 'z':
+			return r
+		case r >= '0' && r <= '9':
+			return 'a' + r - '0'
+		}
+		return '-'
+	}, strings.ToLower(e.Name))
+	return "other-" + strings.Trim(name, "-")
+}
 
 // value is what the stub's unit n publishes; n < 0: its application.
 func (e Endpoint) value(k Key, n int) string {
@@ -202,15 +213,15 @@ func (e Endpoint) publish(keys []Key, n int) []string {
 	}
 	unit, app := fmt.Sprintf("stub-set %s/%d", e.Stub(), n), fmt.Sprintf("stub-set --app %s", e.Stub())
 	for _, k := range keys {
-		unit += fmt.Sprintf(" %s=%s", k.Name, quoted(e.value(k, n)))
-		app += fmt.Sprintf(" %s=%s", k.Name, quoted(e.value(k, -1)))
+		unit += fmt.Sprintf(" %s=%s", k.Name, e.value(k, n))
+		app += fmt.Sprintf(" %s=%s", k.Name, e.value(k, -1))
 	}
 	return []string{unit, app}
 }
 
 // quoted is a word of a script, as it is or in quotes.
 func quoted(text string) string {
-	if text != "" && !strings.ContainsAny(text, " '#\t") {
+	if text != "" && !strings.ContainsAny(text, " '#$\t") {
 		return text
 	}
 	return "'" + strings.ReplaceAll(text, "'", "''") + "'"
@@ -223,7 +234,7 @@ func (w World) whole(e Endpoint) []string {
 
 // deploy deploys n units with more flags.
 func (w World) deploy(n int, flags ...string) []string {
-	words := append([]string{"deploy", "$SCRIPT_DIR/..", w.Application()}, w.Deploy...)
+	words := append([]string{"deploy", "$SCRIPT_DIR/..", w.Application()}, w.more()...)
 	if n > 1 {
 		words = append(words, "-n", strconv.Itoa(n))
 	}
@@ -233,9 +244,17 @@ func (w World) deploy(n int, flags ...string) []string {
 	return []string{strings.Join(words, " "), "settle"}
 }
 
+// more are the flags of the subject, as words of a script.
+func (w World) more() (words []string) {
+	for _, word := range w.Deploy {
+		words = append(words, quoted(word))
+	}
+	return words
+}
+
 // formerDeploy deploys the former version.
 func (w World) formerDeploy() []string {
-	words := append([]string{"deploy", "$FORMER", w.Application()}, w.Deploy...)
+	words := append([]string{"deploy", "$FORMER", w.Application()}, w.more()...)
 	return []string{strings.Join(words, " "), "settle"}
 }
 
@@ -247,6 +266,15 @@ func (w World) optional() (names []string) {
 		}
 	}
 	return names
+}
+
+// storageID is the id of the nth storage that is added to the application's only unit: the
+// numbers of a model's storage go on from those that the unit can't be without.
+func (w World) storageID(name string, n int) string {
+	for _, s := range w.Charm.Storage {
+		n += s.CountMin
+	}
+	return fmt.Sprintf("%s/%d", name, n)
 }
 
 // acts has the first unit run those of the actions that are known to succeed.

@@ -44,14 +44,15 @@ func (a testVerbs) checkCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check [CHARM]",
 		Short: "Find out which promises a charm breaks",
-		Long: `Try a charm, without a line of test: give it a world of its own, and see whether
-it keeps the promises that a charm has to keep. It is killed in its hooks, related
-in any order, upgraded, and given wrong options. What it breaks is shown with the
-shortest scenario that shows it, ready to be kept as a test.
+		Long: `Check whether a charm keeps the promises that a charm has to keep. You needn't
+write any tests: check makes a world for the charm, kills its hooks, makes
+relations in different orders, upgrades it, and gives it wrong options. For each
+promise that the charm breaks, it prints the shortest scenario that breaks it.
+--keep writes these scenarios as tests.
 
-Hooks run over and over, and are killed, so each unit has a machine of its own on
-this host, for which you have to be root on Linux. --isolate=off has them run on
-this host itself: do that only where nothing can be lost.`,
+Hooks run again and again, and are killed. So each unit gets a machine of its
+own on this host, for which you have to be root on Linux. With --isolate=off,
+hooks run on the host itself: use this only where there is nothing to lose.`,
 		Example: `  unitd check
   unitd check ./my-charm --for 10m
   unitd check ./my-charm --from ./my-charm-1.0 --only upgrade,killed
@@ -66,19 +67,19 @@ this host itself: do that only where nothing can be lost.`,
 		},
 	}
 	fs := cmd.Flags()
-	fs.DurationVar(&f.time, "for", 5*time.Minute, "how long to try new scenarios, once the world is made")
-	fs.StringVar(&f.from, "from", "", "a former version of the charm, which is upgraded (the charm itself)")
-	fs.Uint64Var(&f.seed, "seed", 0, "what to begin with for what is left to chance (0: something else each time)")
-	fs.IntVar(&f.parallel, "parallel", 0, "how many worlds to have at once (0: as many as there are processors)")
+	fs.DurationVar(&f.time, "for", 5*time.Minute, "how long to try new scenarios once the world is made")
+	fs.StringVar(&f.from, "from", "", "a former version of the charm, to upgrade from (by default, the charm itself)")
+	fs.Uint64Var(&f.seed, "seed", 0, "seed for random choices; the same seed makes the same ones (0: different each time)")
+	fs.IntVar(&f.parallel, "parallel", 0, "how many worlds to use at once (0: one for each processor)")
 	fs.StringSliceVar(&f.only, "only", nil, "check only these promises")
-	fs.StringVar(&f.explain, "explain", "", "explain a promise, and check nothing")
+	fs.StringVar(&f.explain, "explain", "", "explain this promise, and check nothing")
 	fs.StringVar(&f.isolate, "isolate", model.IsolateOn, "isolate units, as deploy does: "+strings.Join(model.SharedRootModes(), ", "))
-	fs.StringArrayVar(&f.resource, "resource", nil, "NAME=VALUE of a resource, as deploy takes it")
-	fs.StringVar(&f.keep, "keep", "", "write each finding into this directory, as a script and as a test for pytest")
-	fs.StringVar(&f.junit, "junit", "", "write a JUnit XML file, for CI")
-	fs.StringVar(&f.sarif, "sarif", "", "write a SARIF file, for annotations in a pull request")
-	fs.StringVar(&f.baseline, "baseline", "", "a report of --json: what it has isn't new, and no failure")
-	fs.BoolVarP(&f.verbose, "verbose", "v", false, "show each line that is tried, and how long it took")
+	fs.StringArrayVar(&f.resource, "resource", nil, "a resource as NAME=VALUE, as for deploy")
+	fs.StringVar(&f.keep, "keep", "", "write each finding into this directory, as a script for unitd test and as a test for pytest")
+	fs.StringVar(&f.junit, "junit", "", "write the report to this file as JUnit XML, for CI")
+	fs.StringVar(&f.sarif, "sarif", "", "write the findings to this file as SARIF, for annotations of a pull request")
+	fs.StringVar(&f.baseline, "baseline", "", "an earlier report of --json; the findings in it don't count as new, and don't fail the check")
+	fs.BoolVarP(&f.verbose, "verbose", "v", false, "show each command and how long it took")
 	fs.BoolVar(&f.json, "json", false, "print the report as JSON")
 	return cmd
 }
@@ -128,10 +129,14 @@ func (a testVerbs) check(path string, f checkFlags) error {
 		o.Trace = func(line string, took time.Duration) { a.Note("%6.2fs  %s", took.Seconds(), line) }
 	}
 	report, err := check.Check(a.Context(), s, o)
+	if report == nil {
+		return err
+	}
+	reported := a.reported(report, path, f)
 	if err != nil {
 		return err
 	}
-	return a.reported(report, path, f)
+	return reported
 }
 
 // reported shows and writes what a check has found.
@@ -223,6 +228,23 @@ func (a testVerbs) isolateCheck(o *check.Options, f checkFlags) error {
 	return errors.Annotate(a.checkScripts(dir, i), "a check needs machines for its units (--isolate=off has it run hooks on this host itself)")
 }
 
+// resourceHere is NAME=VALUE of a resource as it is from any directory: a path, also behind
+// oci-archive:, is made absolute.
+func resourceHere(of string) string {
+	name, value, _ := strings.Cut(of, "=")
+	kind, path := "", value
+	if k, p, ok := strings.Cut(value, ":"); ok && strings.HasSuffix(k, "archive") {
+		kind, path = k+":", p
+	}
+	if _, err := os.Stat(path); err != nil {
+		return of
+	}
+	if abs, err := filepath.Abs(path); err == nil {
+		path = abs
+	}
+	return name + "=" + kind + path
+}
+
 // subject reads the charm, and makes what it lacks to run.
 func (a testVerbs) subject(path string, f checkFlags, work string) (s check.Subject, release func(), err error) {
 	var holds []*charmbuild.Hold
@@ -270,7 +292,7 @@ func (a testVerbs) subject(path string, f checkFlags, work string) (s check.Subj
 		}
 	}
 	for _, r := range f.resource {
-		s.Deploy = append(s.Deploy, "--resource", r)
+		s.Deploy = append(s.Deploy, "--resource", resourceHere(r))
 	}
 	return s, release, errors.Trace(s.ReadConstants(path))
 }

@@ -144,6 +144,10 @@ func (a waiting) waitForKindCmd(kind awaitedKind) *cobra.Command {
 	return cmd
 }
 
+// lostAtMost is how often a wait begins anew after its store has gone away. Each time takes as long
+// as the store is sought.
+const lostAtMost = 2
+
 // waitFor waits for one thing, and prints what the query has looked at.
 func (a waiting) waitFor(kind awaitedKind, name string, query *waitfor.Query, f waitForFlags) error {
 	ctx, cancel := context.WithTimeout(a.Context(), f.timeout)
@@ -164,11 +168,14 @@ func (a waiting) waitFor(kind awaitedKind, name string, query *waitfor.Query, f 
 		return err
 	}
 	var last waitfor.Object
+	lost := 0                            // how often, one after the other, the store went away meanwhile
 	look := time.NewTicker(wordInterval) // what agents are present isn't in the watch
 	defer look.Stop()
 	for {
 		o, there, err := kind.find(a.base, m, name)
 		switch {
+		case errors.Is(err, errors.Timeout) && lost < lostAtMost:
+			lost++ // it is back at once where its agent is upgraded
 		case err != nil && ctx.Err() == nil:
 			return err
 		case err == nil && (there || last != nil):
@@ -176,6 +183,9 @@ func (a waiting) waitFor(kind awaitedKind, name string, query *waitfor.Query, f 
 				return err
 			}
 			last = o
+		}
+		if err == nil {
+			lost = 0
 		}
 		select {
 		case _, more := <-changes:

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"net/url"
@@ -14,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/juju/errors"
@@ -92,7 +94,9 @@ func filesBelowLayer(upper, layer string) (all []changedFile, err error) {
 		}) {
 			return nil
 		}
-		if f.info, err = d.Info(); err != nil {
+		if f.info, err = d.Info(); os.IsNotExist(err) {
+			return nil
+		} else if err != nil {
 			return err
 		}
 		all = append(all, f)
@@ -158,9 +162,26 @@ func (f changedFile) digest() (string, error) {
 	case !f.info.Mode().IsRegular():
 		return f.info.Mode().String(), nil
 	}
-	b, err := os.ReadFile(f.host)
+	b, err := f.read()
 	sum := sha256.Sum256(b)
-	return fmt.Sprintf("%s, %d bytes, %s", f.info.Mode().Perm(), len(b), hex.EncodeToString(sum[:4])), err
+	return fmt.Sprintf("%s, %d bytes, %s", f.info.Mode().Perm(), f.info.Size(), hex.EncodeToString(sum[:4])), err
+}
+
+// read reads the file, if it is still one: no more of it than may be searched. Whoever runs as
+// the unit may put a link or a pipe in its place at any time.
+func (f changedFile) read() ([]byte, error) {
+	file, err := os.OpenFile(f.host, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if os.IsNotExist(err) || errors.Is(err, syscall.ELOOP) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, errors.Trace(err)
+	}
+	defer file.Close()
+	if st, err := file.Stat(); err != nil || !os.SameFile(st, f.info) {
+		return nil, errors.Trace(err)
+	}
+	return io.ReadAll(io.LimitReader(file, searched))
 }
 
 // searched bounds the files that are searched, in bytes.
@@ -192,7 +213,7 @@ func (c *call) search() error {
 			if !f.info.Mode().IsRegular() || f.info.Size() > searched {
 				continue
 			}
-			b, err := os.ReadFile(f.host)
+			b, err := f.read()
 			if err != nil {
 				return errors.Trace(err)
 			}

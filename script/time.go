@@ -94,15 +94,18 @@ func (c *call) within(n int) error {
 	if _, err := c.tell(lab.Request{Limit: &n}); err != nil {
 		return err
 	}
-	err := c.untilPaused()
-	if err != nil {
-		return err
-	}
-	answer, err := c.tell(lab.Request{})
-	if err != nil {
-		return err
-	}
 	none := -1
+	err := c.untilPaused()
+	var answer lab.Answer
+	if err == nil {
+		answer, err = c.tell(lab.Request{})
+	}
+	if err != nil {
+		if _, rerr := c.running(); rerr == nil {
+			_, _ = c.tell(lab.Request{Limit: &none}) // what failed is told
+		}
+		return err
+	}
 	if answer.Paused {
 		// It stands still until "let" holds it: it isn't let go once more.
 		hold := true
@@ -116,7 +119,7 @@ func (c *call) within(n int) error {
 	if answer.Paused {
 		return errors.Errorf("not settled after %d hooks", n)
 	}
-	return nil
+	return c.settle() // an agent that was rebooted counts no more
 }
 
 func (c *call) order() error {
