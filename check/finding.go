@@ -48,6 +48,7 @@ type Report struct {
 var (
 	inError  = pattern.New(`(?s)hook failed: "([^"]+)".*?\((?:exit status \d+: )?(.*?)\); it waits to be resolved`)
 	numbers  = pattern.New(`\d+`)
+	uris     = pattern.New(`secret:[^\s"]+`) // each time another one
 	hexes    = pattern.New(`\b[0-9a-f]{8,}\b`)
 	ofFile   = pattern.New(`, \d+ bytes, [0-9a-f]+`)
 	atMarked = pattern.New(`(?m)^not as at mark "[^"]*":\n`)
@@ -69,5 +70,6 @@ func whatHappened(promise string, f *failed) (what, cause string) {
 }
 
 func plain(text string) string {
+	text = uris.Regexp().ReplaceAllString(text, "secret:…")
 	return numbers.Regexp().ReplaceAllString(hexes.Regexp().ReplaceAllString(text, "N"), "N")
 }

@@ -304,7 +304,7 @@ func writing(w World, _ *rand.Rand) (all []probe) {
 func processes(w World, _ *rand.Rand) (all []probe) {
 	none := []string{"processes " + w.Unit(), "! stdout ."}
 	for _, setUp := range backwards(w.states()) {
-		all = append(all, one(setUp, none...))
+		all = append(all, one(nil, append(slices.Clone(setUp), none...)...)) // a snapshot has no processes
 	}
 	return append(all, one(w.full(), slices.Concat([]string{"model-config automatically-retry-hooks=false"}, month, none)...))
 }

@@ -76,7 +76,7 @@ func (s *shrinking) shrink(lines []string, f *failed) (_ []string, _ *failed, fa
 var deeds = map[string]bool{
 	"remove-relation": true, "remove-application": true, "remove-unit": true, "stub-leave": true, "update-secret": true, "revoke-secret": true, "remove-secret": true,
 	"kill-agent": true, "hang": true, "release": true, "lose-leadership": true, "restart-agent": true, "refresh": true, "advance": true, "detach-storage": true,
-	"attach-storage": true, "status": true, "search": true, "files": true, "processes": true, "calls": true,
+	"attach-storage": true, "status": true, "unit-exec": true, "search": true, "files": true, "processes": true, "calls": true,
 }
 
 // needed says of each line whether the claim in the last one makes sense only with it.
