@@ -140,8 +140,8 @@ func TestWhatHappened(t *testing.T) {
 		},
 		{"settle", `shop/0: hook failed: "stop" for pg:db (exit status 3: ); it waits to be resolved`, "stop fails", "error: stop fails"},
 		{
-			"same one", "not as at mark \"one\":\n~ file shop/0 /etc/x: -rw-r--r--, 3 bytes, 0a1b2c3d, then -rw-r--r--, 4 bytes, ffffffff\n+ more",
-			"~ file shop/0 /etc/x: -rw-r--r--, then -rw-r--r--", "killed: same: ~ file shop/N /etc/x: -rw-r--r--, then -rw-r--r--",
+			"same one", "not as at mark \"one\":\n~ file shop/0 /etc/x: -rw-r--r--, 3 bytes, 0a1b2c3d -> -rw-r--r--, 4 bytes, ffffffff\n+ more",
+			"~ file shop/0 /etc/x: -rw-r--r-- -> -rw-r--r--", "killed: same: ~ file shop/N /etc/x: -rw-r--r-- -> -rw-r--r--",
 		},
 		{"! stdout x", "it was printed: x 12", "it was printed: x 12", "killed: stdout: it was printed: x N"},
 	} {
@@ -246,5 +246,27 @@ func TestTheFormsOfAReport(t *testing.T) {
 	var out strings.Builder
 	if err := r.Write(&out); err != nil || !strings.Contains(out.String(), "failed 2 times of 3") {
 		t.Errorf("%v: %s", err, out.String())
+	}
+}
+
+// TestDeedsStay: a scenario isn't made shorter by what its claim is about.
+func TestDeedsStay(t *testing.T) {
+	t.Parallel()
+	for lines, want := range map[string]string{
+		"deploy x;settle;config x a=b;settle":                                              "0000",
+		"deploy x;settle;remove-application x;settle;status;! stdout x":                    "001110",
+		"deploy x;mark a;config x a=b;settle;config x --reset a;settle;same a":             "0000110",
+		"deploy x;snapshot a;config x a=b;settle;mark b;restore a;config x a=b;same b":     "01111111",
+		"deploy x;stub-leave y/0;settle;search text;! stdout file":                         "01110",
+		"deploy x;stub-leave y/0;settle":                                                   "000",
+		"deploy x;kill-agent at ended x/0 start;restart-agent;advance 10m;settle;! same a": "011110",
+	} {
+		got := ""
+		for _, is := range needed(strings.Split(lines, ";")) {
+			got += map[bool]string{true: "1", false: "0"}[is]
+		}
+		if got != want {
+			t.Errorf("%s: %s, not %s", lines, got, want)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -20,7 +21,6 @@ import (
 // player runs the lines of scenarios in a world of its own, one after the other. What it has
 // set up once it goes back to by a snapshot.
 type player struct {
-	params  script.Params
 	subject Subject
 	data    string // the world's data directory
 
@@ -78,7 +78,7 @@ func newPlayer(ctx context.Context, s Subject, p script.Params, trace func(strin
 		inRead.CloseWithError(errors.New("the world has ended"))
 		ended <- err
 	}()
-	pl := &player{params: p, subject: s, trace: trace, in: json.NewEncoder(inWrite), out: json.NewDecoder(outRead)}
+	pl := &player{subject: s, trace: trace, in: json.NewEncoder(inWrite), out: json.NewDecoder(outRead)}
 	pl.close = func() error {
 		inWrite.Close()
 		err := <-ended
@@ -89,7 +89,7 @@ func newPlayer(ctx context.Context, s Subject, p script.Params, trace func(strin
 	if err := pl.out.Decode(&told); err != nil {
 		inWrite.Close()
 		cancel()
-		return nil, errors.Annotate(orElse(<-ended, err), "cannot open a world")
+		return nil, errors.Annotate(cmp.Or(<-ended, err), "cannot open a world")
 	}
 	pl.data = told.World.Data
 	pl.here = place{vars: map[string]string{"FORMER": s.former(), "WORK": told.World.Work}, seen: map[string]bool{}}
@@ -98,13 +98,6 @@ func newPlayer(ctx context.Context, s Subject, p script.Params, trace func(strin
 		return nil, err
 	}
 	return pl, nil
-}
-
-func orElse(err, other error) error {
-	if err != nil {
-		return err
-	}
-	return other
 }
 
 // former is the former version, or the charm itself.

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"math/rand/v2"
 	"runtime"
@@ -28,11 +29,10 @@ type Options struct {
 	Parallel int
 	// Promises are the names of those that are checked; none: all.
 	Promises []string
-	// Tell is told in a line what is being done, and Found of each finding; they may be nil.
+	// Tell is told in a line what is being done; nil: nobody is.
 	Tell func(line string)
 	// Trace is told each line that was carried out, and how long that took.
 	Trace func(line string, took time.Duration)
-	Found func(Finding)
 }
 
 // search is a check that goes on.
@@ -77,11 +77,11 @@ func Check(ctx context.Context, s Subject, o Options) (*Report, error) {
 	if c.world, err = first.learn(ctx, slices.Contains(o.Promises, Killed) || slices.Contains(o.Promises, InterruptedInstall)); err != nil {
 		var f *failed
 		if !errors.As(err, &f) || f.misuse || f.at == 0 || ctx.Err() != nil {
-			return nil, errors.Annotate(orElse(ctx.Err(), err), "cannot deploy the charm")
+			return nil, errors.Annotate(cmp.Or(ctx.Err(), err), "cannot deploy the charm")
 		}
 		c.find(ctx, first, probe{promise: EmptyDatabag, parts: [][]string{c.world.bare()}}, f)
 		c.look(first)
-		return c.end(began), errors.Trace(orElse(ctx.Err(), c.failed))
+		return c.end(began), errors.Trace(cmp.Or(ctx.Err(), c.failed))
 	}
 	chance := rand.New(rand.NewPCG(o.Seed, 0))
 	c.queue = probes(c.world, o.Promises, chance)
@@ -99,7 +99,7 @@ func Check(ctx context.Context, s Subject, o Options) (*Report, error) {
 		all.Go(func() { c.work(ctx, p) })
 	}
 	all.Wait()
-	return c.end(began), errors.Trace(orElse(ctx.Err(), c.failed))
+	return c.end(began), errors.Trace(cmp.Or(ctx.Err(), c.failed))
 }
 
 // end is the report.
@@ -214,9 +214,6 @@ func (c *search) find(ctx context.Context, p *player, pr probe, f *failed) {
 	found.Also = c.report.Findings[at].Also
 	c.report.Findings[at] = found
 	c.mu.Unlock()
-	if c.Found != nil {
-		c.Found(found)
-	}
 }
 
 // isKnown says whether there is a finding of that cause, and notes that there is one from now on.

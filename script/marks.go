@@ -170,7 +170,7 @@ func difference(key, was string, had bool, is string, has bool) string {
 	case !has:
 		return strings.TrimSpace("- " + key + " " + was)
 	}
-	return fmt.Sprintf("~ %s: %s, then %s", key, is, was)
+	return fmt.Sprintf("~ %s: %s -> %s", key, was, is)
 }
 
 // renamed are the facts with a unit under another's name.
