@@ -192,6 +192,11 @@ func removeUnit(u model.UnitName, how state.Force) operation {
 	return operation{
 		name: fmt.Sprintf("remove-unit %s with force %d", u, how), several: how == state.Abandon,
 		do: func(ctx context.Context, m *state.Model) error { return m.ForceUnit(ctx, u, how) },
+		begin: func(r *reference) {
+			if _, ok := r.units[u]; ok && how == state.Abandon {
+				r.setDying(u)
+			}
+		},
 		ref: func(r *reference) bool {
 			doc, ok := r.units[u]
 			switch {
