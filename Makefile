@@ -106,7 +106,7 @@ raced:
 # each time: what is known of the last time doesn't count. They wait for processes that
 # they start and kill, so more of them run at once than there are processors.
 long:
-	@$(SUITE) test $(RACE) -vet=off -count=1 -parallel 4 $$($(GO) list $(LONG) | grep -v '/uniter/sim$$')
+	@$(SUITE) test $(RACE) -vet=off -count=1 -parallel=4 $$($(GO) list $(LONG) | grep -v '/uniter/sim$$')
 	@export CGO_ENABLED=0 && $(SUITE) test -vet=off -count=1 ./uniter/sim $(SESSIONS)
 
 FUZZ = ./tools:FuzzFlags ./tools:FuzzSettings ./tools:FuzzKeyValues ./tools:FuzzRelationIDs ./tools:FuzzSecretArgs ./tools:FuzzBatch \

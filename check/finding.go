@@ -1,6 +1,7 @@
 package check
 
 import (
+	"strconv"
 	"strings"
 	"time"
 
@@ -20,6 +21,10 @@ type Finding struct {
 	// Failed is how often the scenario has failed so, of so many times that it was Tried.
 	Failed int `json:"failed"`
 	Tried  int `json:"tried"`
+	// File and Line are the line of the charm's code that has failed, where it has said so: the
+	// file as its path in the charm's directory. Else they are empty.
+	File string `json:"file,omitempty"`
+	Line int    `json:"line,omitempty"`
 	// Also are other promises that it breaks by the same cause.
 	Also []string `json:"also,omitempty"`
 }
@@ -36,13 +41,20 @@ type Report struct {
 	// there was no time. A promise with neither doesn't apply to the charm.
 	Tried map[string]int `json:"tried"`
 	Left  map[string]int `json:"left,omitempty"`
+	// Walks is how many scenarios at random were tried beside, once there was nothing else.
+	Walks int `json:"walks"`
 	// Met are the hooks that have run, NotMet those that the charm can have and that haven't.
 	Met    []string `json:"met"`
 	NotMet []string `json:"not-met,omitempty"`
+	// Meetings says in which states of its endpoints hooks have run; it isn't known where only
+	// other promises than order-of-relations were asked for.
+	Meetings Meetings `json:"meetings"`
 	// Findings are in the order of their promises.
 	Findings []Finding `json:"findings"`
 	// Odd are scenarios that couldn't be carried out, by no fault of the charm.
 	Odd []string `json:"odd,omitempty"`
+	// Progress is what a later check goes on from.
+	Progress *Progress `json:"-"`
 }
 
 var (
@@ -51,6 +63,8 @@ var (
 	uris     = pattern.New(`secret:[^\s"]+`) // each time another one
 	hexes    = pattern.New(`\b[0-9a-f]{8,}\b`)
 	ofFile   = pattern.New(`, \d+ bytes, [0-9a-f]+`)
+	unitIn   = pattern.New(`(\S+/\d+): hook failed`)
+	tracedTo = pattern.New(`File "[^"\n]*/charm/((?:src|lib|hooks)/[^"\n]+\.py)", line (\d+)`)
 	atMarked = pattern.New(`(?m)^not as at mark "[^"]*":\n`)
 )
 
@@ -72,4 +86,33 @@ func whatHappened(promise string, f *failed) (what, cause string) {
 func plain(text string) string {
 	text = uris.Regexp().ReplaceAllString(text, "secret:…")
 	return numbers.Regexp().ReplaceAllString(hexes.Regexp().ReplaceAllString(text, "N"), "N")
+}
+
+// source is the line of the charm's code that has failed, as far as the unit has logged it; the
+// charm's own code counts before libraries.
+func (p *player) source(f *failed) (file string, line int) {
+	m := unitIn.FindStringSubmatch(f.why)
+	if m == nil {
+		return "", 0
+	}
+	told, err := p.do("log", m[1])
+	if err != nil {
+		return "", 0
+	}
+	at := strings.LastIndex(told.Stdout, "Traceback (most recent call last)")
+	if at < 0 {
+		return "", 0
+	}
+	return lineOf(told.Stdout[at:])
+}
+
+// lineOf is the last line of the charm's own code in a traceback, or of a library in it.
+func lineOf(traceback string) (file string, line int) {
+	for _, m := range tracedTo.Regexp().FindAllStringSubmatch(traceback, -1) {
+		if own := !strings.HasPrefix(m[1], "lib/"); own || file == "" || strings.HasPrefix(file, "lib/") {
+			file = m[1]
+			line, _ = strconv.Atoi(m[2])
+		}
+	}
+	return file, line
 }

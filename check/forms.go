@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -60,9 +61,10 @@ func (r *Report) JUnit() ([]byte, error) {
 }
 
 // SARIF is the report in the form that code hosts show beside the code: version 2.1.0 of
-// https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html. file is what findings are
-// shown beside that don't say which line of the charm has failed.
-func (r *Report) SARIF(version, file string) ([]byte, error) {
+// https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html. top is the charm's directory
+// as seen from where paths begin, "" for the same; findings that don't say which line of the charm
+// has failed are shown at the first of src/charm.py.
+func (r *Report) SARIF(version, top string) ([]byte, error) {
 	type text struct {
 		Text string `json:"text"`
 	}
@@ -77,12 +79,15 @@ func (r *Report) SARIF(version, file string) ([]byte, error) {
 		rules = append(rules, rule{p.Name, text{p.Title}, text{p.Why}})
 	}
 	for _, f := range r.Findings {
+		if f.File == "" {
+			f.File, f.Line = "src/charm.py", 1
+		}
 		results = append(results, object{
 			"ruleId": f.Promise, "ruleIndex": ordinal(f.Promise), "level": "error",
 			"message":             text{f.What + "\n\n" + strings.Join(f.Steps, "\n")},
 			"partialFingerprints": map[string]string{"cause/v1": f.Cause},
 			"locations": []object{{"physicalLocation": object{
-				"artifactLocation": map[string]string{"uri": file}, "region": map[string]int{"startLine": 1},
+				"artifactLocation": map[string]string{"uri": path.Join(top, f.File)}, "region": map[string]int{"startLine": f.Line},
 			}}},
 		})
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -127,22 +126,6 @@ func usable(known, add []Key, try func([]Key) (bool, error)) ([]Key, error) {
 		}
 	}
 	return known, nil
-}
-
-// runs are the runs of the first unit so far.
-func (p *player) runs() (all []history.Entry, err error) {
-	dirs, err := filepath.Glob(filepath.Join(p.data, "models", "*", "history"))
-	if err != nil {
-		return nil, errors.Trace(err)
-	}
-	for _, dir := range dirs { // there is one model
-		runs, err := history.Read(dir, model.UnitName(p.subject.Unit()))
-		if err != nil {
-			return nil, errors.Trace(err)
-		}
-		all = append(all, runs...)
-	}
-	return all, nil
 }
 
 // askedSecrets are the keys whose values the charm took for the URIs of secrets.

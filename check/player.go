@@ -34,13 +34,19 @@ type player struct {
 	here  place
 	bases []*base
 	n     int // of snapshots, whose names are never used again
+
+	// stubs are the endpoints that stubs play the other side of, and looks what hooks have run
+	// since somebody has last asked.
+	stubs map[string]string
+	looks looks
 }
 
 // place is what a player knows of where it is in a scenario.
 type place struct {
-	vars map[string]string
-	said string // what the last line printed
-	seen map[string]bool
+	vars     map[string]string
+	said     string // what the last line printed
+	standing standing
+	ran      map[string]int // how many runs are known of each unit
 }
 
 // base is a place that a player can go back to.
@@ -78,7 +84,7 @@ func newPlayer(ctx context.Context, s Subject, p script.Params, trace func(strin
 		inRead.CloseWithError(errors.New("the world has ended"))
 		ended <- err
 	}()
-	pl := &player{subject: s, trace: trace, in: json.NewEncoder(inWrite), out: json.NewDecoder(outRead)}
+	pl := &player{subject: s, trace: trace, stubs: map[string]string{}, looks: newLooks(), in: json.NewEncoder(inWrite), out: json.NewDecoder(outRead)}
 	pl.close = func() error {
 		inWrite.Close()
 		err := <-ended
@@ -92,7 +98,10 @@ func newPlayer(ctx context.Context, s Subject, p script.Params, trace func(strin
 		return nil, errors.Annotate(cmp.Or(<-ended, err), "cannot open a world")
 	}
 	pl.data = told.World.Data
-	pl.here = place{vars: map[string]string{"FORMER": s.former(), "WORK": told.World.Work}, seen: map[string]bool{}}
+	pl.here = place{vars: map[string]string{"FORMER": s.former(), "WORK": told.World.Work}, standing: standing{}, ran: map[string]int{}}
+	for _, e := range s.endpoints() {
+		pl.stubs[e.Stub()] = e.Name
+	}
 	if err := pl.keep(""); err != nil {
 		_ = pl.close()
 		return nil, err
@@ -109,7 +118,7 @@ func (s Subject) former() string {
 }
 
 func (p place) clone() place {
-	return place{vars: maps.Clone(p.vars), said: p.said, seen: map[string]bool{}}
+	return place{vars: maps.Clone(p.vars), said: p.said, standing: maps.Clone(p.standing), ran: maps.Clone(p.ran)}
 }
 
 // keep makes a base of where the player is, after those lines.
@@ -144,9 +153,7 @@ func (p *player) back(lines []string) (rest []string, err error) {
 			if _, err := p.do("restore", b.name); err != nil {
 				return nil, errors.New(err.Error())
 			}
-			seen := p.here.seen
 			p.here = b.place.clone()
-			p.here.seen = seen
 			return lines[n:], nil
 		}
 	}
@@ -168,21 +175,7 @@ func (p *player) play(setUp, steps []string) error {
 			return err
 		}
 	}
-	defer p.look()
 	return p.steps(steps, len(setUp))
-}
-
-// look notes which hooks have run.
-func (p *player) look() {
-	told, err := p.do("hooks", p.subject.Unit())
-	if err != nil {
-		return
-	}
-	for line := range strings.Lines(told.Stdout) {
-		if f := strings.Fields(line); len(f) > 0 {
-			p.here.seen[f[0]] = true
-		}
-	}
 }
 
 // steps runs lines whose snapshots and marks are theirs alone.
@@ -226,9 +219,7 @@ func (p *player) steps(lines []string, at int) error {
 		case "snapshot":
 			kept[words[1]] = p.here.clone()
 		case "restore":
-			seen := p.here.seen
 			p.here = kept[words[1]].clone()
-			p.here.seen = seen
 		}
 	}
 	return nil
@@ -276,6 +267,9 @@ func (p *player) line(line string) error {
 		negated = false
 	default:
 		told, err := p.do(words...)
+		if p.here.standing.after(words, p.stubs); lets[words[0]] {
+			p.look()
+		}
 		if err != nil && !errors.As(err, new(*failed)) {
 			return err
 		}
@@ -295,6 +289,9 @@ func (p *player) line(line string) error {
 	}
 	return nil
 }
+
+// lets are the commands that let hooks run.
+var lets = map[string]bool{"settle": true, "advance": true, "run": true, "run-hooks": true, "unit-exec": true, "restart-agent": true, "power-cut": true, "reboot": true}
 
 // do has the world carry out a command.
 func (p *player) do(words ...string) (script.Told, error) {

@@ -29,7 +29,12 @@ func (r *Report) Write(out io.Writer) error {
 			none = append(none, p.Name)
 		}
 	}
-	fmt.Fprintf(&b, "%s: %s; %s kept as far as %s show, in %s (seed %d)\n", r.Charm, number(len(r.Findings), "finding"), number(kept, "promise"), number(tried, "scenario"), r.Took.Round(time.Second), r.Seed)
+	walks := ""
+	if r.Walks > 0 {
+		walks = " and " + number(r.Walks, "walk")
+	}
+	fmt.Fprintf(&b, "%s: %s; %s kept as far as %s%s show, in %s (seed %d)\n",
+		r.Charm, number(len(r.Findings), "finding"), number(kept, "promise"), number(tried, "scenario"), walks, r.Took.Round(time.Second), r.Seed)
 	list := func(what string, names []string) {
 		if len(names) > 0 {
 			fmt.Fprintf(&b, "%s: %s\n", what, strings.Join(names, ", "))
@@ -38,11 +43,28 @@ func (r *Report) Write(out io.Writer) error {
 	list("Not tried to the end, as there was no time", left)
 	list("Nothing to try", none)
 	list("Hooks that were never met", r.NotMet)
+	r.Meetings.write(&b)
 	for _, o := range r.Odd {
 		fmt.Fprintf(&b, "Couldn't be carried out: %s\n", o)
 	}
 	_, err := io.WriteString(out, b.String())
 	return err
+}
+
+// write says in which states of the endpoints hooks have run, and in which they haven't.
+func (m Meetings) write(b *strings.Builder) {
+	if m.Wanted == 0 {
+		return
+	}
+	fmt.Fprintf(b, "Hooks that ran in each state of each endpoint: %d of %d\n", m.Met, m.Wanted)
+	for i := 0; i < len(m.Missing); {
+		at := m.Missing[i]
+		var names []string
+		for ; i < len(m.Missing) && m.Missing[i].Endpoint == at.Endpoint && m.Missing[i].State == at.State; i++ {
+			names = append(names, m.Missing[i].Hook)
+		}
+		fmt.Fprintf(b, "    not with %s %s: %s\n", at.Endpoint, at.State, strings.Join(names, ", "))
+	}
 }
 
 // number is how many there are of something.
@@ -57,6 +79,9 @@ func number(n int, of string) string {
 func (f Finding) text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s  %s\n", f.Promise, f.What)
+	if f.File != "" {
+		fmt.Fprintf(&b, "    at %s:%d\n", f.File, f.Line)
+	}
 	if f.Flaky() {
 		fmt.Fprintf(&b, "    failed %d times of %d\n", f.Failed, f.Tried)
 	}

@@ -3,6 +3,7 @@ package check
 import (
 	"cmp"
 	"context"
+	"maps"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -27,6 +28,8 @@ type Options struct {
 	Seed uint64
 	// Parallel is how many worlds there are at once; 0: one for each processor.
 	Parallel int
+	// Resume is what a former check of the same charm has come to; nil: there was none.
+	Resume *Progress
 	// Promises are the names of those that are checked; none: all.
 	Promises []string
 	// Tell is told in a line what is being done; nil: nobody is.
@@ -43,9 +46,10 @@ type search struct {
 
 	mu     sync.Mutex
 	queue  []probe
+	walker *walker
 	report Report
 	known  map[string]int // findings by their causes
-	seen   map[string]bool
+	looks  looks
 	failed error
 }
 
@@ -61,37 +65,33 @@ func Check(ctx context.Context, s Subject, o Options) (*Report, error) {
 	if o.Parallel <= 0 {
 		o.Parallel = runtime.NumCPU()
 	}
-	c := &search{Options: o, known: map[string]int{}, seen: map[string]bool{}}
+	c := &search{Options: o, known: map[string]int{}, looks: newLooks()}
 	c.report = Report{Charm: s.Charm.Name, Seed: o.Seed, Tried: map[string]int{}, Left: map[string]int{}, Met: []string{}, Findings: []Finding{}}
-	first, err := newPlayer(ctx, s, o.Params, o.Trace)
-	if err != nil {
-		return nil, errors.Trace(err)
-	}
-	players := []*player{first}
+	var players []*player
 	defer func() {
 		for _, p := range players {
 			_ = p.close() // what it has to say of guarantees is unitd's, and no finding
 		}
 	}()
-	c.tell("making a world for %s", s.Charm.Name)
-	if c.world, err = first.learn(ctx, slices.Contains(o.Promises, Killed) || slices.Contains(o.Promises, InterruptedInstall)); err != nil {
-		var f *failed
-		if !errors.As(err, &f) || f.misuse || f.at == 0 || ctx.Err() != nil {
-			return nil, errors.Annotate(cmp.Or(ctx.Err(), err), "cannot deploy the charm")
+	open := func() error {
+		p, err := newPlayer(ctx, s, o.Params, o.Trace)
+		if err == nil {
+			players = append(players, p)
 		}
-		c.find(ctx, first, probe{promise: EmptyDatabag, parts: [][]string{c.world.bare()}}, f)
-		c.look(first)
+		return errors.Trace(err)
+	}
+	if err := open(); err != nil {
+		return nil, err
+	}
+	if more, err := c.begin(ctx, s, players[0]); err != nil {
+		return nil, err
+	} else if !more {
 		return c.end(began), errors.Trace(cmp.Or(ctx.Err(), c.failed))
 	}
-	chance := rand.New(rand.NewPCG(o.Seed, 0))
-	c.queue = probes(c.world, o.Promises, chance)
-	c.tell("%d scenarios", len(c.queue))
-	for len(players) < min(o.Parallel, len(c.queue)) {
-		p, err := newPlayer(ctx, s, o.Params, o.Trace)
-		if err != nil {
-			return nil, errors.Trace(err)
+	for len(players) < o.Parallel {
+		if err := open(); err != nil {
+			return nil, err
 		}
-		players = append(players, p)
 	}
 	c.deadline = time.Now().Add(o.For)
 	var all sync.WaitGroup
@@ -102,21 +102,59 @@ func Check(ctx context.Context, s Subject, o Options) (*Report, error) {
 	return c.end(began), errors.Trace(cmp.Or(ctx.Err(), c.failed))
 }
 
+// begin makes the charm's world, and what there is to try in it; or it takes both from a former
+// check. more: there is something.
+func (c *search) begin(ctx context.Context, s Subject, p *player) (more bool, err error) {
+	if c.Resume != nil {
+		c.resume(s)
+		c.tell("going on with %s: %d scenarios are left", s.Charm.Name, len(c.queue))
+		return true, nil
+	}
+	c.tell("making a world for %s", s.Charm.Name)
+	if c.world, err = p.learn(ctx, slices.Contains(c.Promises, Killed) || slices.Contains(c.Promises, InterruptedInstall)); err != nil {
+		var f *failed
+		if !errors.As(err, &f) || f.misuse || f.at == 0 || ctx.Err() != nil {
+			return false, errors.Annotate(cmp.Or(ctx.Err(), err), "cannot deploy the charm")
+		}
+		c.find(ctx, p, probe{promise: EmptyDatabag, parts: [][]string{c.world.bare()}}, f)
+		c.look(p)
+		return false, nil
+	}
+	chance := rand.New(rand.NewPCG(c.Seed, 0))
+	c.queue = probes(c.world, c.Promises, chance)
+	c.walker = newWalker(c.world, chance)
+	if slices.Contains(c.Promises, OrderOfRelations) {
+		c.queue = withTours(c.queue, tours(c.world))
+	}
+	c.tell("%d scenarios", len(c.queue))
+	return true, nil
+}
+
 // end is the report.
 func (c *search) end(began time.Time) *Report {
+	clear(c.report.Left)
 	for _, p := range c.queue {
 		c.report.Left[p.promise]++
 	}
-	c.report.Took = time.Since(began)
+	c.report.Took += time.Since(began)
 	c.report.Findings = slices.DeleteFunc(c.report.Findings, func(f Finding) bool { return len(f.Steps) == 0 })
+	c.report.Met, c.report.NotMet = []string{}, nil
 	for _, name := range hooks.Names(c.world.Charm, c.world.Application()) {
-		if c.seen[name] {
+		switch {
+		case strings.HasPrefix(name, "juju-info-relation-"): // every charm has that endpoint, and no code for it
+		case c.looks.hooks[name]:
 			c.report.Met = append(c.report.Met, name)
-		} else {
+		default:
 			c.report.NotMet = append(c.report.NotMet, name)
 		}
 	}
+	if slices.Contains(c.Promises, OrderOfRelations) {
+		c.report.Meetings = c.world.meetings(slices.Sorted(maps.Keys(c.looks.hooks)), c.looks.met)
+	}
 	slices.SortStableFunc(c.report.Findings, func(a, b Finding) int { return ordinal(a.Promise) - ordinal(b.Promise) })
+	if c.walker != nil {
+		c.report.Progress = c.progress()
+	}
 	return &c.report
 }
 
@@ -125,43 +163,101 @@ func ordinal(name string) int {
 	return slices.IndexFunc(Promises(), func(p Promise) bool { return p.Name == name })
 }
 
-// work tries what there is to be tried until there is no more, or no time.
+// work tries what there is to be tried, and then walks until there is no time.
 func (c *search) work(ctx context.Context, p *player) {
 	for {
+		next, ok, over := c.next(ctx)
+		switch {
+		case over:
+			return
+		case !ok:
+			c.walk(ctx, p)
+			continue
+		}
+		err := p.play(next.setUp, next.lines())
+		c.look(p)
+		c.judge(ctx, p, next, err)
+	}
+}
+
+// next is what is to be tried next; over: there is no time, or no sense in it.
+func (c *search) next(ctx context.Context) (next probe, ok, over bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.over(ctx) {
+		return probe{}, false, true
+	}
+	if len(c.queue) == 0 {
+		return probe{}, false, false
+	}
+	next, c.queue = c.queue[0], c.queue[1:]
+	c.report.Tried[next.promise]++
+	return next, true, false
+}
+
+func (c *search) over(ctx context.Context) bool {
+	return c.failed != nil || ctx.Err() != nil || time.Now().After(c.deadline)
+}
+
+// judge says what comes of a probe.
+func (c *search) judge(ctx context.Context, p *player, pr probe, err error) {
+	var f *failed
+	switch {
+	case err == nil:
+	case !errors.As(err, &f):
+		c.fail(ctx, errors.Annotatef(err, "cannot try %s:\n%s", pr.promise, strings.Join(append(slices.Clone(pr.setUp), pr.lines()...), "\n")))
+	case f.misuse:
+		c.odd(pr, f)
+	default:
+		c.find(ctx, p, pr, f)
+	}
+}
+
+// walk has a player walk from one place, a few times.
+func (c *search) walk(ctx context.Context, p *player) {
+	c.mu.Lock()
+	from := c.walker.from()
+	c.mu.Unlock()
+	begin := from.lines()
+	for range walksFrom {
 		c.mu.Lock()
-		if len(c.queue) == 0 || c.failed != nil || ctx.Err() != nil || time.Now().After(c.deadline) {
+		if c.over(ctx) || len(c.queue) > 0 {
 			c.mu.Unlock()
 			return
 		}
-		next := c.queue[0]
-		c.queue = c.queue[1:]
-		c.report.Tried[next.promise]++
+		t := c.walker.on(from)
+		removed := c.walker.chance.IntN(walksFrom) == 0
+		c.report.Walks++
 		c.mu.Unlock()
-		err := p.play(next.setUp, next.lines())
-		c.look(p)
+		whole := t
+		if removed {
+			whole = append(slices.Clone(t), move{Removal, c.world.remove()})
+		}
+		err := p.play(begin, whole.lines()[len(begin):])
+		fresh := c.look(p)
 		var f *failed
-		switch {
-		case err == nil:
-		case !errors.As(err, &f):
-			c.fail(ctx, errors.Annotatef(err, "cannot try %s:\n%s", next.promise, strings.Join(append(slices.Clone(next.setUp), next.lines()...), "\n")))
-			return
-		case f.misuse:
-			c.odd(next, f)
-		default:
-			c.find(ctx, p, next, f)
+		if errors.As(err, &f) {
+			promise := whole.promiseAt(f.at)
+			if !f.misuse && !slices.Contains(c.Promises, promise) {
+				continue // somebody has asked for others
+			}
+			c.judge(ctx, p, probe{promise: promise, parts: [][]string{whole.lines()}}, err)
+			continue
+		}
+		c.judge(ctx, p, probe{}, err)
+		if fresh && err == nil {
+			c.mu.Lock()
+			c.walker.keep(t)
+			c.mu.Unlock()
 		}
 	}
 }
 
-// look notes the hooks that a player has met.
-func (c *search) look(p *player) {
+// look takes what a player has seen, and says whether something of it was new.
+func (c *search) look(p *player) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for hook := range p.here.seen {
-		name, _, _ := strings.Cut(hook, "=")
-		name, _, _ = strings.Cut(name, "(")
-		c.seen[name] = true
-	}
+	return c.looks.take(&p.looks)
 }
 
 func (c *search) fail(ctx context.Context, err error) {
@@ -209,6 +305,7 @@ func (c *search) find(ctx context.Context, p *player, pr probe, f *failed) {
 	}
 	what, _ := whatHappened(pr.promise, f)
 	found := Finding{Promise: pr.promise, What: what, Why: f.why, Cause: cause, Steps: lines, Failed: failed, Tried: tried}
+	found.File, found.Line = p.source(f)
 	c.mu.Lock()
 	at := c.known[cause]
 	found.Also = c.report.Findings[at].Also

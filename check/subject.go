@@ -22,6 +22,8 @@ type Subject struct {
 	Dir   string
 	// Former is the directory of a former version; empty: it is upgraded to itself.
 	Former string
+	// Digest tells the charm from others and from other versions of it: Identify makes it.
+	Digest string
 	// Deploy are more flags for deploy, such as "--resource", "web-image=…".
 	Deploy []string
 	// Words and Numbers are constants of the charm's code, the former such as may be keys of

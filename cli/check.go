@@ -36,6 +36,7 @@ type checkFlags struct {
 	sarif    string
 	keep     string
 	baseline string
+	resume   string
 	verbose  bool
 }
 
@@ -79,6 +80,7 @@ hooks run on the host itself: use this only where there is nothing to lose.`,
 	fs.StringVar(&f.junit, "junit", "", "write the report to this file as JUnit XML, for CI")
 	fs.StringVar(&f.sarif, "sarif", "", "write the findings to this file as SARIF, for annotations of a pull request")
 	fs.StringVar(&f.baseline, "baseline", "", "an earlier report of --json; the findings in it don't count as new, and don't fail the check")
+	fs.StringVar(&f.resume, "resume", "", "go on from this file if it's there, and write to it how far the check has come")
 	fs.BoolVarP(&f.verbose, "verbose", "v", false, "show each command and how long it took")
 	fs.BoolVar(&f.json, "json", false, "print the report as JSON")
 	return cmd
@@ -128,8 +130,14 @@ func (a testVerbs) check(path string, f checkFlags) error {
 	if f.verbose {
 		o.Trace = func(line string, took time.Duration) { a.Note("%6.2fs  %s", took.Seconds(), line) }
 	}
+	if err := a.resumeCheck(&o, s, f); err != nil {
+		return err
+	}
 	report, err := check.Check(a.Context(), s, o)
 	if report == nil {
+		return err
+	}
+	if err := keepProgress(report, f); err != nil {
 		return err
 	}
 	reported := a.reported(report, path, f)
@@ -153,13 +161,12 @@ func (a testVerbs) reported(report *check.Report, path string, f checkFlags) err
 		}
 		fresh, known = report.New(former)
 	}
-	source := filepath.ToSlash(filepath.Join(path, "src", "charm.py"))
 	for _, form := range []struct {
 		path string
 		make func() ([]byte, error)
 	}{
 		{f.junit, fresh.JUnit},
-		{f.sarif, func() ([]byte, error) { return fresh.SARIF(agent.Version(), source) }},
+		{f.sarif, func() ([]byte, error) { return fresh.SARIF(agent.Version(), seenFromHere(path)) }},
 	} {
 		if form.path == "" {
 			continue
@@ -204,6 +211,21 @@ func (a testVerbs) reported(report *check.Report, path string, f checkFlags) err
 		return Exit(Failed)
 	}
 	return nil
+}
+
+// seenFromHere is a charm's path as annotations want it: below the directory that somebody is in,
+// as CI is at the top of a repository.
+func seenFromHere(path string) string {
+	here, err := os.Getwd()
+	if err != nil {
+		return filepath.ToSlash(path)
+	}
+	if abs, err := filepath.Abs(path); err == nil {
+		if rel, err := filepath.Rel(here, abs); err == nil && filepath.IsLocal(rel) {
+			return filepath.ToSlash(rel)
+		}
+	}
+	return filepath.ToSlash(path)
 }
 
 // isolateCheck says how the worlds of a check are. Without isolation there is none, unless
@@ -293,6 +315,9 @@ func (a testVerbs) subject(path string, f checkFlags, work string) (s check.Subj
 	}
 	for _, r := range f.resource {
 		s.Deploy = append(s.Deploy, "--resource", resourceHere(r))
+	}
+	if err := s.Identify(path, f.from); err != nil {
+		return s, release, err
 	}
 	return s, release, errors.Trace(s.ReadConstants(path))
 }

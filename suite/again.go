@@ -67,13 +67,22 @@ func (r *report) leaves() ([]key, bool) {
 	return leaves, !r.hung && !r.panicked && !r.raced && len(leaves) > 0
 }
 
+// valued are the flags of runs whose values may be arguments of their own; dropped are those that
+// say which tests are run, and how often.
+var (
+	valued  = []string{"-run", "-skip", "-bench", "-benchtime", "-parallel", "-count", "-timeout", "-tags"}
+	dropped = []string{"-run", "-skip", "-bench", "-benchtime"}
+)
+
 // onlyTest has the flags of a run, and the one test in place of all that it ran.
 func onlyTest(args []string, k key) []string {
 	var only []string
 	for i := 0; i < len(args); i++ {
 		switch a := args[i]; {
-		case a == "-run" || a == "-skip" || a == "-bench" || a == "-benchtime":
-			i++ // its value
+		case slices.Contains(valued, a):
+			if i++; !slices.Contains(dropped, a) && i < len(args) {
+				only = append(only, a, args[i])
+			}
 		case strings.HasPrefix(a, "-"):
 			only = append(only, a)
 		}

@@ -196,16 +196,16 @@ func TestInCIAFewTestsThatFailAreRunOnceMoreAlone(t *testing.T) {
 	}
 	panics := "printf '%s\\n' '" + `{"Action":"output","Package":"` + p + `","Test":"TestA","Output":"panic: no\\n"}` + "'\n"
 	races := strings.ReplaceAll(strings.ReplaceAll(panics, "panic: no", "    testing.go:1: race detected during execution of test"), "TestA", "TestF")
-	all := []string{"-race", "-run", "^Test", "./p", "./q"}
+	all := []string{"-race", "-count=1", "-parallel", "4", "-run", "^Test", "./p", "./q"}
 	for _, c := range []struct {
 		name, ci, first, then string
 		code                  int
 		runs, flaky           []string
 	}{
 		{"what passes then is flaky", "true", fail("TestA/a_b.c", "TestA", "TestB"), strings.ReplaceAll(fail("TestA/a_b.c", "TestB"), "fail", "pass") + "exit 0", 0,
-			[]string{`-race -run ^TestA$/^a_b\.c$ ` + p, "-race -run ^TestB$ " + p}, []string{"TestA/a_b.c", "TestA", "TestB"}},
-		{"what fails again has failed", "true", fail("TestA", "TestB"), fail("TestA") + "exit 1", 1, []string{"-race -run ^TestA$ " + p}, nil},
-		{"what isn't there to be run again has failed", "true", fail("TestA"), "exit 0", 1, []string{"-race -run ^TestA$ " + p}, nil},
+			[]string{`-race -count=1 -parallel 4 -run ^TestA$/^a_b\.c$ ` + p, "-race -count=1 -parallel 4 -run ^TestB$ " + p}, []string{"TestA/a_b.c", "TestA", "TestB"}},
+		{"what fails again has failed", "true", fail("TestA", "TestB"), fail("TestA") + "exit 1", 1, []string{"-race -count=1 -parallel 4 -run ^TestA$ " + p}, nil},
+		{"what isn't there to be run again has failed", "true", fail("TestA"), "exit 0", 1, []string{"-race -count=1 -parallel 4 -run ^TestA$ " + p}, nil},
 		{"all is run again after a panic", "true", panics + fail("TestA"), "exit 0", 0, []string{strings.Join(all, " ")}, []string{"TestA"}},
 		{"and after a data race, for which many are blamed", "true", races + fail("TestA", "TestB", "TestC", "TestD", "TestE", "TestF"), "exit 0", 0,
 			[]string{strings.Join(all, " ")}, []string{"TestA", "TestF"}},

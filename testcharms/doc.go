@@ -10,6 +10,7 @@
 //	quorum   peers and a leader, all metadata in charmcraft.yaml
 //	logger   a subordinate
 //	pantry   all that a machine charm may use, with Ops: for an isolated unit
+//	bazaar   as many relations, options and actions as large charms have, for the same
 //	noop     the smallest charm: for benchmarks
 //	tracer   writes down its hooks, and fails or waits when told to: for tests
 //
@@ -34,7 +35,7 @@
 //
 //	url := deploy(t, testcharms.Copy(t, "tracer"))
 //
-// None of the charms but pantry touches anything outside of its charm directory. What
+// None of the charms but pantry and bazaar touches anything outside of its charm directory. What
 // they may rely on is the contract of docs/spec/hook-tools.md and
 // docs/spec/uniter-behaviour.md, and seed 004's advice
 // (docs/spec/seeds.md): settings of a relation may

@@ -1,0 +1,136 @@
+package check
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/juju/errors"
+)
+
+// Progress is what a check has come to, for a later one of the same charm that goes on from there.
+// It can be kept as JSON.
+type Progress struct {
+	// Of tells the charm from others, and from other versions of it: Subject.Digest. A check that
+	// goes on has the same, and the same promises.
+	Of       string   `json:"of"`
+	Promises []string `json:"promises"`
+
+	Endpoints []Endpoint `json:"endpoints"`
+	Actions   []string   `json:"actions"`
+	More      []string   `json:"more"`
+	Life      [][]string `json:"life"`
+	Hooks     []Seen     `json:"hooks"`
+	Queue     []left     `json:"queue"`
+	Trails    []trail    `json:"trails"`
+	Met       []Meeting  `json:"met"`
+	Ran       []string   `json:"ran"`
+	Ways      []string   `json:"ways"`
+	Report    Report     `json:"report"`
+}
+
+// left is a probe that is still to be tried.
+type left struct {
+	Promise string     `json:"promise"`
+	SetUp   []string   `json:"set-up"`
+	Parts   [][]string `json:"parts"`
+	End     []string   `json:"end"`
+}
+
+// progress is what the search has come to.
+func (c *search) progress() *Progress {
+	p := &Progress{
+		Of: c.world.Digest, Promises: c.Promises, Endpoints: c.world.Endpoints, Actions: c.world.Actions, More: c.world.More,
+		Life: c.world.Life, Hooks: c.world.Hooks, Trails: c.walker.trails, Report: c.report, Ran: slices.Sorted(maps.Keys(c.looks.hooks)), Ways: slices.Sorted(maps.Keys(c.looks.ways)),
+	}
+	for _, pr := range c.queue {
+		p.Queue = append(p.Queue, left{pr.promise, pr.setUp, pr.parts, pr.end})
+	}
+	for m := range c.looks.met {
+		p.Met = append(p.Met, m)
+	}
+	return p
+}
+
+// resume goes on from where a former check was.
+func (c *search) resume(s Subject) {
+	p := c.Resume
+	c.world = World{Subject: s, Endpoints: p.Endpoints, Actions: p.Actions, More: p.More, Life: p.Life, Hooks: p.Hooks}
+	c.report = p.Report
+	c.Seed = p.Report.Seed
+	for i, f := range c.report.Findings {
+		c.known[f.Cause] = i
+	}
+	for _, l := range p.Queue {
+		c.queue = append(c.queue, probe{promise: l.Promise, setUp: l.SetUp, parts: l.Parts, end: l.End})
+	}
+	for _, m := range p.Met {
+		c.looks.met[m] = true
+	}
+	for _, hook := range p.Ran {
+		c.looks.hooks[hook] = true
+	}
+	for _, way := range p.Ways {
+		c.looks.ways[way] = true
+	}
+	// Another chance for each time, else the same walks would be made again.
+	c.walker = newWalker(c.world, rand.New(rand.NewPCG(c.Seed, uint64(c.report.Walks)+1)))
+	if len(p.Trails) > 0 {
+		c.walker.trails = p.Trails
+	}
+}
+
+// digest is one of a charm's source, but for what isn't the charm: its tests, and what tools leave.
+func digest(dirs ...string) (string, error) {
+	h := sha256.New()
+	for _, dir := range dirs {
+		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			rel, _ := filepath.Rel(dir, path)
+			if d.IsDir() {
+				if name := d.Name(); rel != "." && (strings.HasPrefix(name, ".") || rel == "tests" || name == "__pycache__") {
+					return fs.SkipDir
+				}
+				return nil
+			}
+			if !d.Type().IsRegular() {
+				return nil
+			}
+			b, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			sum := sha256.Sum256(b)
+			h.Write([]byte(rel + "\x00" + hex.EncodeToString(sum[:]) + "\x00"))
+			return nil
+		})
+		if err != nil {
+			return "", errors.Annotate(err, "cannot read the charm's files")
+		}
+		h.Write([]byte{0})
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// Identify notes what tells the charm from others, by the directories of its source and of its
+// former version's; former may be empty.
+func (s *Subject) Identify(dir, former string) error {
+	dirs := []string{dir}
+	if former != "" {
+		dirs = append(dirs, former)
+	}
+	sum, err := digest(dirs...)
+	if err == nil {
+		all := sha256.Sum256([]byte(strings.Join(append([]string{sum}, s.Deploy...), "\x00")))
+		s.Digest = hex.EncodeToString(all[:])
+	}
+	return errors.Trace(err)
+}

@@ -1,0 +1,120 @@
+package check
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// tours bring each hook in each state of the endpoints: all of them are in the same state while
+// the unit, and one endpoint after the other, goes through its life.
+func tours(w World) (all []probe) {
+	if len(w.Endpoints) == 0 {
+		return nil
+	}
+	for _, state := range States() {
+		setUp := w.bare()
+		var stubs, early []string // a stub writes to its application's databag once it leads, after a settle
+		for _, e := range w.Endpoints {
+			setUp = append(setUp, w.enter(e, state, true)...)
+			stubs = append(stubs, w.relate(e)[0])
+			early = append(early, slices.DeleteFunc(w.enter(e, state, false), func(line string) bool { return line == w.relate(e)[0] })...)
+		}
+		early = slices.Concat(stubs, []string{"settle"}, w.deploy(1)[:1], early)
+		lives := probe{setUp: setUp, parts: w.whatHappens(), end: w.remove()}
+		all = append(all, one(nil, append(early, "settle")...), lives)
+		if state == None {
+			for _, e := range w.Endpoints {
+				all = append(all, probe{setUp: w.bare(), parts: [][]string{slices.Concat(w.secretsOf(e), w.wholeLife(e))}})
+			}
+			continue
+		}
+		others := probe{setUp: setUp}
+		for _, e := range w.Endpoints {
+			lines := w.wholeLife(e)
+			switch state {
+			case Gone:
+			case Deserted, Silent, Told:
+				lines = slices.Concat([]string{w.unrelate(e), "settle", "remove-application " + e.Stub(), "settle"}, lines)
+				lines = append(lines, w.enter(e, state, true)[len(w.secretsOf(e)):]...)
+			}
+			others.parts = append(others.parts, lines)
+		}
+		all = append(all, others)
+	}
+	for i := range all {
+		all[i].promise = OrderOfRelations
+	}
+	return all
+}
+
+// enter brings an endpoint that never had a relation into a state. settled: hooks run on the way.
+func (w World) enter(e Endpoint, s State, settled bool) (lines []string) {
+	add := func(more ...string) {
+		if lines = append(lines, more...); settled && len(more) > 0 {
+			lines = append(lines, "settle")
+		}
+	}
+	if s == None {
+		return nil
+	}
+	lines = w.secretsOf(e)
+	add(w.relate(e)...)
+	if s == Told || s == Gone {
+		add(e.publish(e.Keys, 0)...)
+	}
+	if s == Deserted {
+		add(fmt.Sprintf("stub-leave %s/0", e.Stub()))
+	}
+	if s == Gone {
+		add(w.unrelate(e))
+		add("remove-application " + e.Stub())
+	}
+	return lines
+}
+
+// wholeLife is that of an endpoint's relation, from one that isn't there to one that is gone; the
+// secrets that it needs are there.
+func (w World) wholeLife(e Endpoint) []string {
+	lines := append(w.relate(e), "settle")
+	lines = append(lines, append(e.publish(e.Keys, 0), "settle")...)
+	for _, k := range e.Keys {
+		if k.Kind == Secret {
+			lines = append(lines, w.secret("update-secret", e, k, "second"), "settle")
+		}
+	}
+	return append(lines, "stub-join "+e.Stub(), "settle", fmt.Sprintf("stub-leave %s/1", e.Stub()), "settle",
+		w.unrelate(e), "settle", "remove-application "+e.Stub(), "settle")
+}
+
+// whatHappens is what happens to a unit whatever its relations are in, each for itself.
+func (w World) whatHappens() (parts [][]string) {
+	parts = append(parts, w.change()...)
+	parts = append(parts, []string{"advance 6m", "settle"}, w.refresh())
+	if acts := w.acts(w.Unit()); len(acts) > 0 {
+		parts = append(parts, append(acts, "settle"))
+	}
+	for i, s := range w.optional() {
+		parts = append(parts, []string{"add-storage " + w.Unit() + " " + s, "settle", "detach-storage " + w.storageID(s, i), "settle"})
+	}
+	for _, c := range slices.Sorted(maps.Keys(w.Charm.Containers)) {
+		parts = append(parts, []string{fmt.Sprintf("container-stop %s %s", w.Unit(), c), "settle", fmt.Sprintf("container-start %s %s", w.Unit(), c), "settle"},
+			[]string{fmt.Sprintf("notice %s %s example.com/%s", w.Unit(), c, c), "settle"})
+	}
+	if w.peers() {
+		second := w.Application() + "/1"
+		parts = append(parts, []string{w.app("add-unit %s"), "settle", w.app("lose-leadership %s"), "settle", "remove-unit " + second, "settle"})
+	}
+	return append(parts, month)
+}
+
+// withTours puts tours among probes, so that they are made soon, and others too.
+func withTours(all, tours []probe) (mixed []probe) {
+	const each = 4 // probes to a tour
+	for len(tours) > 0 {
+		n := min(each, len(all))
+		mixed = append(append(mixed, tours[0]), all[:n]...)
+		tours, all = tours[1:], all[n:]
+	}
+	return append(mixed, all...)
+}
