@@ -270,3 +270,20 @@ func TestDeedsStay(t *testing.T) {
 		}
 	}
 }
+
+// TestSecretsHaveOnlyKeysThatTheyMayHave: words of two letters are none.
+func TestSecretsHaveOnlyKeysThatTheyMayHave(t *testing.T) {
+	t.Parallel()
+	e := Endpoint{Name: "seal", Keys: []Key{{Name: "token", Kind: Secret}}}
+	for _, name := range []string{"de", "a", "user", "top-secret", "a--b", "b-", "stock.json", "x_y", "key2"} {
+		e.Keys = append(e.Keys, Key{Name: name, Kind: Word})
+	}
+	var got []string
+	for _, word := range split(World{}.secret("add-secret", e, e.Keys[0], "first"))[2:] {
+		name, _, _ := strings.Cut(word, "=")
+		got = append(got, name)
+	}
+	if want := []string{"token", "user", "top-secret", "key2"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

@@ -40,7 +40,7 @@ type Key struct {
 }
 
 // secretKey is what keys in a secret look like. Source: docs/spec/hook-tools.md, secret-add.
-var secretKey = pattern.New(`^[a-z]([a-z0-9-]*[a-z0-9])?$`)
+var secretKey = pattern.New(`^[a-z](?:-?[a-z0-9]){2,}$`)
 
 // Kind is a kind of value.
 type Kind string
