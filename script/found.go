@@ -60,6 +60,10 @@ func (c *call) changedFiles(m *state.Model, unit model.UnitName) (all []changedF
 			return fs.SkipDir
 		case err != nil:
 			return err
+		case at == filepath.Join(cell, "tmp"): // no part of the layers
+			found, err := filesBelowLayer(at, "tmp")
+			all = append(all, found...)
+			return cmp.Or(err, fs.SkipDir)
 		case d.Name() != "upper" || !d.IsDir():
 			return nil
 		}
