@@ -55,7 +55,9 @@ func (e *engine) commands() map[string]func(*testscript.TestScript, bool, []stri
 			if w.ctx.Err() != nil {
 				ts.Fatalf("interrupted")
 			}
-			err := cmd.run(&call{world: w, engine: e, ts: ts, args: args, cmd: cmd})
+			c := &call{world: w, engine: e, ts: ts, args: args, cmd: cmd}
+			w.carry = c.player()
+			err := cmd.run(c)
 			var wrong misuse
 			switch {
 			case err == nil && neg:

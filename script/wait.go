@@ -124,6 +124,13 @@ func (w *world) until(pause bool) error {
 		if err == nil {
 			coming = answer.Coming
 			more(answer.Fetched)
+			done, err := w.carryOut(answer)
+			if err == nil && done {
+				rev, err = m.AskSettled(ctx) // what follows from it as well
+			}
+			if err != nil {
+				return err
+			}
 		}
 		switch {
 		case err == nil && pause && answer.Paused:
@@ -136,7 +143,7 @@ func (w *world) until(pause bool) error {
 		// An agent that pauses, stands still or has failed writes nothing: it has to be
 		// asked.
 		ask := time.After(50 * time.Millisecond)
-		if pause || slices.ContainsFunc(answer.Armed, lab.Fault.Hangs) || len(answer.Hung) > 0 {
+		if pause || slices.ContainsFunc(answer.Armed, lab.Fault.Waits) || len(answer.Hung) > 0 {
 			ask = time.After(3 * time.Millisecond)
 		}
 		select {
@@ -239,11 +246,11 @@ const errAgentEnded = errors.ConstError(`the agent has ended: "restart-agent" st
 
 // setTime moves the clocks of the world, on their way to target: the agent's
 // first, which keeps its leases before others can see that they have expired.
-func (w *world) setTime(ts stage, now, target time.Time, skip bool) error {
-	_, err := w.tell(lab.Request{Now: now, Until: target, SkipStatus: skip})
+func (w *world) setTime(ts stage, now, target time.Time, skip bool) (lab.Answer, error) {
+	answer, err := w.tell(lab.Request{Now: now, Until: target, SkipStatus: skip})
 	w.clock.Set(now)
 	ts.Setenv(nowVariable, now.Format(time.RFC3339Nano))
-	return err
+	return answer, err
 }
 
 // advance lets time pass, and the agent go on, from one thing that is due to the
@@ -280,7 +287,7 @@ func (w *world) advance(ts stage, d time.Duration, skip bool) error {
 		if next.IsZero() || next.After(target) {
 			next = target
 		}
-		if err := w.setTime(ts, next, target, skip); err != nil {
+		if _, err := w.setTime(ts, next, target, skip); err != nil {
 			return err
 		}
 		if next.Equal(target) || !answer.Round.IsZero() && !next.Before(answer.Round) {

@@ -81,6 +81,9 @@ type world struct {
 	netFaults isolate.NetFaults
 	// probes are the tasks of unit-exec.
 	probes map[string]bool
+	// vars are the names of the variables with which programs of the world are run.
+	vars []string
+	deeds
 }
 
 // change is how the model in focus looked before and after, and how long that took by the host's
@@ -139,6 +142,10 @@ func (e *engine) setUp(env *testscript.Env) error {
 	env.Setenv(lab.StoreVariable, w.url)
 	env.Setenv("PATH", filepath.Dir(w.unitd)+string(os.PathListSeparator)+env.Getenv("PATH"))
 	env.Setenv(nowVariable, begin.Format(time.RFC3339Nano))
+	for _, v := range env.Vars {
+		name, _, _ := strings.Cut(v, "=")
+		w.vars = append(w.vars, name)
+	}
 	w.env = append(os.Environ(), "UNITD_DATA="+w.dir, "HOME="+home, "TZ=UTC", lab.StoreVariable+"="+w.url, lab.SharedVariable+"="+env.WorkDir)
 	if e.Pebble != "" {
 		w.env = append(w.env, workload.PebbleVariable+"="+e.Pebble)
