@@ -62,7 +62,7 @@ func TestAMistakeSaysWhereItIsAndWhatWasMeant(t *testing.T) {
 		{"unknown command", "setle", `unknown command "setle" (did you mean "settle"?)`},
 		{"unknown unit", "hooks app/7", `there is no unit "app/7"; there are app/0`},
 		{"unknown unit behind !", "! hooks app/7", `there is no unit "app/7"; there are app/0`},
-		{"not a unit", "log app", `(usage: log UNIT)`},
+		{"not a unit", "log app", `(usage: log [--new] UNIT)`},
 		{"unknown unit of a fault", "fail app/7 start", `there is no unit "app/7"; there are app/0`},
 		{"unknown hook of a fault", "fail app/0 strat", `app/0 has no hook "strat"; it has install,`},
 		{"unknown endpoint of a fault", "hang app/0 db-relation-joined", `client-relation-joined`},

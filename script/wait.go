@@ -10,6 +10,8 @@ import (
 
 	"github.com/juju/errors"
 
+	"github.com/unitd/unitd/debuglog"
+	"github.com/unitd/unitd/machine"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/script/lab"
 	"github.com/unitd/unitd/state"
@@ -46,6 +48,10 @@ func (w *world) let(fn func() error) error {
 	if err != nil {
 		return err
 	}
+	logs, err := w.logs()
+	if err != nil {
+		return err
+	}
 	if err := hold(false); err != nil {
 		return err
 	}
@@ -58,11 +64,26 @@ func (w *world) let(fn func() error) error {
 		}
 	}
 	after, perr := w.picture()
-	w.change = &change{before, after, took}
+	w.change = &change{before, after, took, logs}
 	if err == nil {
 		err = perr
 	}
 	return err
+}
+
+// logs are where the logs of the models end.
+func (w *world) logs() (map[string]debuglog.Spot, error) {
+	infos, err := w.models.Models(w.ctx)
+	if err != nil {
+		return nil, err
+	}
+	ends := map[string]debuglog.Spot{}
+	for _, info := range infos {
+		if ends[info.UUID], err = debuglog.End(machine.LogPath(w.dir, info.UUID)); err != nil {
+			return nil, err
+		}
+	}
+	return ends, nil
 }
 
 // picture is how the model in focus looks; empty where there is none.

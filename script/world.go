@@ -17,6 +17,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/unitd/unitd/bases"
+	"github.com/unitd/unitd/debuglog"
 	"github.com/unitd/unitd/hooks/runner"
 	"github.com/unitd/unitd/isolate"
 	"github.com/unitd/unitd/machine"
@@ -91,6 +92,7 @@ type world struct {
 type change struct {
 	before, after model.Picture
 	took          time.Duration
+	logs          map[string]debuglog.Spot // where those of the models ended before
 }
 
 // agent is the process of an agent under test.
