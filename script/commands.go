@@ -42,7 +42,7 @@ func (c *call) usagef(format string, args ...any) error {
 
 // Commands is the table of all commands beside those of testscript.
 func Commands() []Cmd {
-	own := slices.Concat(timeCommands(), machineCommands(), lookCommands(), claimCommands(), stubCommands(), faultCommands(), networkCommands(), containerCommands(), pebbleCommands(), serviceCommands(), snapshotCommands(), markCommands(), foundCommands(), exploreCommands(), taskCommands())
+	own := slices.Concat(timeCommands(), machineCommands(), lookCommands(), claimCommands(), stubCommands(), faultCommands(), storageCommands(), networkCommands(), containerCommands(), pebbleCommands(), serviceCommands(), snapshotCommands(), markCommands(), foundCommands(), exploreCommands(), taskCommands())
 	return append(own, cliCommands()...)
 }
 

@@ -90,6 +90,7 @@ func TestAMistakeSaysWhereItIsAndWhatWasMeant(t *testing.T) {
 		{"program that is none behind !", "! run-hook-as app/0 start app/metadata.yaml", `app/metadata.yaml can't be executed: a script begins with #!`},
 		{"program that isn't there", "run-hook-as app/0 start ./probe", `there is no file ./probe`},
 		{"program for commands", "run-hook-as app/0 exec app/metadata.yaml", `exec runs commands`},
+		{"unknown storage behind !", "! storage-gone data/0", `there is no storage "data/0"; there is none`},
 		{"unknown point", "kill-agent at start app/0 start", `there is no point "start"; there are [hook started tool ended commit committed]`},
 		{"unknown unit of commands behind !", "! unit-exec app/7 true", `there is no unit "app/7"; there are app/0`},
 		{"unknown leader of commands behind !", "! unit-exec ap/leader true", `application "ap" not found`},
