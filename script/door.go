@@ -304,7 +304,7 @@ func (v *visit) command(asked Asked) Told {
 	if err == nil {
 		c := &call{world: v.world, engine: v.engine, ts: v.desk, args: args, cmd: cmd}
 		v.world.carry = c.player()
-		err = cmd.run(c)
+		err = c.do()
 	}
 	told := Told{}
 	told.Stdout, told.Stderr = v.desk.said()

@@ -53,10 +53,12 @@ func (c *call) deed(words []string) (Cmd, error) {
 	return Cmd{}, c.usagef("there is no command %q", words[0])
 }
 
-// deeds are what a script does while a hook waits.
+// deeds are what a script does while a hook waits, or once there is a relation.
 type deeds struct {
 	// carry carries out a command as the line of the script does that waits.
 	carry func(words []string) error
+	// early is what stubs are to say in their first relations.
+	early []saying
 }
 
 // player carries out commands for the line of a script. They print aside: what the
@@ -68,8 +70,19 @@ func (c *call) player() func(words []string) error {
 			return err
 		}
 		side := &aside{world: c.world, script: c.ts}
-		return cmd.run(&call{world: c.world, engine: c.engine, ts: side, args: words[1:], cmd: cmd})
+		return (&call{world: c.world, engine: c.engine, ts: side, args: words[1:], cmd: cmd}).do()
 	}
+}
+
+// do carries the command out.
+func (c *call) do() error {
+	err := c.cmd.run(c)
+	if len(c.early) > 0 {
+		if early := c.sayEarly(); err == nil {
+			err = early
+		}
+	}
+	return err
 }
 
 // carryOut does what hook runs wait for, and lets them go on. The agent stands still

@@ -148,7 +148,7 @@ func (e *engine) setUp(env *testscript.Env) error {
 		name, _, _ := strings.Cut(v, "=")
 		w.vars = append(w.vars, name)
 	}
-	w.env = append(os.Environ(), "UNITD_DATA="+w.dir, "HOME="+home, "TZ=UTC", lab.StoreVariable+"="+w.url, lab.SharedVariable+"="+env.WorkDir)
+	w.env = append(os.Environ(), "UNITD_DATA="+w.dir, "HOME="+home, "TZ=UTC", lab.StoreVariable+"="+w.url, lab.SharedVariable+"="+env.WorkDir, secretKeyVariable+"=")
 	if e.Pebble != "" {
 		w.env = append(w.env, workload.PebbleVariable+"="+e.Pebble)
 	}
@@ -189,7 +189,7 @@ func (w *world) open() (err error) {
 	if w.store, err = lab.OpenStore(w.ctx, w.dir, w.url, w.clock); err != nil {
 		return errors.Trace(err)
 	}
-	w.models = state.NewController(w.store, w.clock)
+	w.models = state.NewController(w.store, w.clock).WithSealer(sealer(w.dir))
 	return nil
 }
 
