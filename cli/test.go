@@ -74,7 +74,7 @@ test --commands" lists the commands.`,
 	fs.Lookup("isolate").NoOptDefVal = model.IsolateAuto
 	fs.StringVar(&f.junit, "junit", "", "write a JUnit XML file, for CI")
 	fs.StringVar(&f.report, "report", "", "write a page to this HTML file that shows each script's model as it was at its end")
-	fs.BoolVar(&f.watch, "watch", false, "run again what a change of a script or of its charm touches, until Ctrl-C")
+	fs.BoolVar(&f.watch, "watch", false, "run again what a change touches, until Ctrl-C")
 	fs.BoolVar(&f.commands, "commands", false, "list the commands of scripts")
 	return cmd
 }
