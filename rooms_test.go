@@ -125,7 +125,7 @@ var rooms = []room{
 	{"top", anything, []string{"debuglog", "model", "page", "render"}},
 	{"bases", anything, []string{"isolate", "model", "oci"}},
 	{"script", anything, []string{
-		"audit", "bases", "charmdir", "debuglog", "durable", "history", "hooks", "hooks/runner", "isolate", "machine", "model", "pebble", "script/lab", "state", "state/store", "state/store/etcd/etcdtest", "tools", "why", "workload",
+		"audit", "bases", "charmdir", "debuglog", "durable", "history", "hooks", "hooks/runner", "isolate", "machine", "model", "pebble", "script/lab", "sealed", "state", "state/store", "state/store/etcd/etcdtest", "storage", "tools", "why", "workload",
 	}},
 	{"backup", anything, []string{"charmdir", "durable", "history", "machine", "state", "uniter/journal", "uniter/resolver"}},
 	{"agent", anything, []string{

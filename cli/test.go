@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/juju/errors"
@@ -33,6 +34,7 @@ type testFlags struct {
 	report   string
 	isolate  string
 	commands bool
+	watch    bool
 }
 
 func (a testVerbs) testCmd() *cobra.Command {
@@ -53,7 +55,8 @@ test --commands" lists the commands.`,
   unitd test tests/upgrade.txtar -v
   unitd test ./tests --isolate=off
   unitd test ./tests --run 'relation' --junit report.xml
-  unitd test ./tests --report report.html`,
+  unitd test ./tests --report report.html
+  unitd test ./tests --watch`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			defer a.endWithTerminal()()
 			return a.test(args, f)
@@ -71,6 +74,7 @@ test --commands" lists the commands.`,
 	fs.Lookup("isolate").NoOptDefVal = model.IsolateAuto
 	fs.StringVar(&f.junit, "junit", "", "write a JUnit XML file, for CI")
 	fs.StringVar(&f.report, "report", "", "write a page to this HTML file that shows each script's model as it was at its end")
+	fs.BoolVar(&f.watch, "watch", false, "run again what a change touches, until Ctrl-C")
 	fs.BoolVar(&f.commands, "commands", false, "list the commands of scripts")
 	return cmd
 }
@@ -86,6 +90,13 @@ func (a testVerbs) test(args []string, f testFlags) error {
 	if err != nil {
 		return err
 	}
+	s.Progress = a.progress()
+	if f.watch {
+		if f.junit != "" || f.report != "" || f.update {
+			return Usagef("--watch has no end at which --junit or --report could write, and doesn't go with --update")
+		}
+		return a.watchScripts(s, args, f)
+	}
 	var kept pages
 	if f.report != "" {
 		s.Seen = kept.see
@@ -99,12 +110,8 @@ func (a testVerbs) test(args []string, f testFlags) error {
 			return err
 		}
 	}
-	count := map[string]int{}
-	for _, o := range outcomes {
-		count[o.Outcome]++
-	}
 	if !f.json {
-		a.printf("%d passed, %d failed, %d skipped\n", count[script.Passed], count[script.Failed], count[script.Skipped])
+		a.printf("%s\n", counted(outcomes))
 	}
 	if f.report != "" {
 		missing, err := kept.write(f.report, outcomes)
@@ -118,27 +125,45 @@ func (a testVerbs) test(args []string, f testFlags) error {
 	switch {
 	case a.Context().Err() != nil:
 		return errors.Trace(a.Context().Err())
-	case count[script.Failed] > 0:
+	case slices.ContainsFunc(outcomes, func(o script.Outcome) bool { return o.Outcome == script.Failed }):
 		return Exit(Failed)
 	}
 	return nil
 }
 
-func (a testVerbs) suite(args []string, f testFlags) (*script.Suite, error) {
-	s := &script.Suite{Parallel: f.parallel, Verbose: f.verbose, JSON: f.json, Out: a.Out}
-	s.Seed, s.Update, s.Keep = f.seed, f.update, f.keep
+// counted says how many scripts had which outcome.
+func counted(outcomes []script.Outcome) string {
+	count := map[string]int{}
+	for _, o := range outcomes {
+		count[o.Outcome]++
+	}
+	return fmt.Sprintf("%d passed, %d failed, %d skipped", count[script.Passed], count[script.Failed], count[script.Skipped])
+}
+
+// findScripts are the scripts that arguments name, those of this directory without any.
+func findScripts(args []string) ([]string, error) {
 	if len(args) == 0 {
 		args = []string{"."}
 	}
+	var all []string
 	for _, arg := range args {
 		files, err := script.Find(arg)
 		if err != nil {
 			return nil, err
 		}
-		s.Files = append(s.Files, files...)
+		all = append(all, files...)
+	}
+	return all, nil
+}
+
+func (a testVerbs) suite(args []string, f testFlags) (*script.Suite, error) {
+	s := &script.Suite{Parallel: f.parallel, Verbose: f.verbose, JSON: f.json, Out: a.Out}
+	s.Seed, s.Update, s.Keep = f.seed, f.update, f.keep
+	var err error
+	if s.Files, err = findScripts(args); err != nil {
+		return nil, err
 	}
 	if f.run != "" {
-		var err error
 		if s.Match, err = regexp.Compile(f.run); err != nil {
 			return nil, Usagef("--run: %v", err)
 		}

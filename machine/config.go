@@ -9,6 +9,7 @@ import (
 
 	"github.com/unitd/unitd/charmdir"
 	"github.com/unitd/unitd/durable"
+	"github.com/unitd/unitd/hooks"
 	"github.com/unitd/unitd/hooks/runner"
 	"github.com/unitd/unitd/isolate"
 	"github.com/unitd/unitd/model"
@@ -85,6 +86,10 @@ type Config struct {
 	// unit's agent or of a hook tool call, which waits for it; nil: nobody wants
 	// to know. An error at PointHook or PointEnded is the failure of the hook.
 	At func(context.Context, Point) error
+	// Instead, where it is set, names the program that a unit's run, by its number, runs in
+	// place of the charm's executable; empty: that one runs. It is asked again when Twice has
+	// the same run executed a second time.
+	Instead func(unit model.UnitName, run int64, h hooks.Info) string
 	// Reopen has the agent let go of logs that somebody has renamed or removed, and
 	// begin new ones, each time that it gets something; nil: it finds out by itself.
 	Reopen <-chan struct{}

@@ -179,7 +179,7 @@ func (u *unit) executeRest(ctx context.Context, run uniter.Run, h HandedRun) (*h
 	}
 	hctx := hookcontext.Resume(params, h.Context)
 	u.server.Resume(hctx, h.ContextID)
-	path, args, err := u.program(run.Hook)
+	path, args, err := u.program(run)
 	if err != nil {
 		path = u.charm.Path() // only named, if it can't be waited for
 	}

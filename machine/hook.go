@@ -153,7 +153,7 @@ func (u *unit) execute(ctx context.Context, run uniter.Run, entry *history.Entry
 		_ = u.at(ctx, PointStarted, run.Number, run.Hook, "")
 		return hctx, u.inWorkload(runCtx, u.doing)
 	}
-	path, args, err := u.program(run.Hook)
+	path, args, err := u.program(run)
 	if err != nil {
 		return hctx, u.failure(ctx, err)
 	}

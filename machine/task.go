@@ -11,6 +11,7 @@ import (
 	"github.com/juju/errors"
 
 	hookcontext "github.com/unitd/unitd/context"
+	"github.com/unitd/unitd/debuglog"
 	"github.com/unitd/unitd/history"
 	"github.com/unitd/unitd/hooks"
 	"github.com/unitd/unitd/hooks/runner"
@@ -185,11 +186,19 @@ func (u *unit) abortTask(ctx context.Context, run uniter.Run) error {
 
 // program is what a run runs, with its arguments; empty: the charm has no such
 // thing.
-func (u *unit) program(h hooks.Info) (path string, args []string, err error) {
-	if h.Kind == hooks.Exec {
+func (u *unit) program(run uniter.Run) (path string, args []string, err error) {
+	if run.Hook.Kind == hooks.Exec {
 		return "/bin/bash", []string{"-c", u.doing.Command}, nil
 	}
-	path, err = Executable(u.charm.Path(), h.Path())
+	if u.instead != nil {
+		path = u.instead(u.name, run.Number, run.Hook)
+	}
+	if path != "" {
+		u.taking = nil // what is recorded is replayed with the charm
+		u.logLine(debuglog.Entry{Level: "INFO", Module: "unitd.hooks", Message: fmt.Sprintf("hook %q runs %s instead of the charm's executable", run.Hook.Name(), path)})
+		return path, nil, nil
+	}
+	path, err = Executable(u.charm.Path(), run.Hook.Path())
 	return path, nil, err
 }
 

@@ -97,6 +97,7 @@ type unit struct {
 	lost     <-chan struct{}
 	observer func(Event)
 	atPoint  func(context.Context, Point) error
+	instead  func(unit model.UnitName, run int64, h hooks.Info) string
 	passed   func(model string, unit model.UnitName) time.Time
 
 	// pokes counts the pokes; idleAt is how many of them the agent had heard

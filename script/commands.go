@@ -42,7 +42,7 @@ func (c *call) usagef(format string, args ...any) error {
 
 // Commands is the table of all commands beside those of testscript.
 func Commands() []Cmd {
-	own := slices.Concat(timeCommands(), machineCommands(), lookCommands(), claimCommands(), stubCommands(), faultCommands(), networkCommands(), containerCommands(), pebbleCommands(), serviceCommands(), snapshotCommands(), markCommands(), foundCommands(), exploreCommands(), taskCommands())
+	own := slices.Concat(timeCommands(), machineCommands(), lookCommands(), claimCommands(), stubCommands(), stubSecretCommands(), faultCommands(), storageCommands(), networkCommands(), containerCommands(), pebbleCommands(), serviceCommands(), snapshotCommands(), markCommands(), foundCommands(), exploreCommands(), taskCommands())
 	return append(own, cliCommands()...)
 }
 
@@ -55,7 +55,9 @@ func (e *engine) commands() map[string]func(*testscript.TestScript, bool, []stri
 			if w.ctx.Err() != nil {
 				ts.Fatalf("interrupted")
 			}
-			err := cmd.run(&call{world: w, engine: e, ts: ts, args: args, cmd: cmd})
+			c := &call{world: w, engine: e, ts: ts, args: args, cmd: cmd}
+			w.carry = c.player()
+			err := c.do()
 			var wrong misuse
 			switch {
 			case err == nil && neg:

@@ -251,8 +251,12 @@ func (v *visit) leap() {
 		}
 	}
 	now := v.began.Add(time.Since(v.since))
-	if err := w.setTime(v.desk, now, now.Add(rounds), false); err != nil {
+	answer, err := w.setTime(v.desk, now, now.Add(rounds), false)
+	if err != nil {
 		return
+	}
+	if _, err := w.carryOut(answer); err != nil {
+		fmt.Fprintf((*agentLog)(w), "%v\n", err)
 	}
 	if now.Sub(v.made).Abs() >= rounds {
 		v.made = now
@@ -298,7 +302,9 @@ func (v *visit) command(asked Asked) Told {
 	v.desk.clear()
 	err := v.desk.Chdir(dir)
 	if err == nil {
-		err = cmd.run(&call{world: v.world, engine: v.engine, ts: v.desk, args: args, cmd: cmd})
+		c := &call{world: v.world, engine: v.engine, ts: v.desk, args: args, cmd: cmd}
+		v.world.carry = c.player()
+		err = c.do()
 	}
 	told := Told{}
 	told.Stdout, told.Stderr = v.desk.said()

@@ -21,6 +21,8 @@ func faultCommands() []Cmd {
 	return []Cmd{
 		{Name: "fail", Args: "UNIT HOOK [TIMES]", Summary: "make the next runs of a hook fail, whatever the charm says", run: (*call).fail},
 		{Name: "hang", Args: "[at POINT | after TOOL] UNIT HOOK", Summary: "make the next run of a hook stand still, before it, at a point of it, or once it has called a tool", run: (*call).hang},
+		{Name: "during", Args: "[after TOOL] UNIT HOOK COMMAND…", Summary: "carry out a command of scripts in the next run of a hook, before its executable starts or once it has called a tool; then the hook goes on", run: (*call).during},
+		{Name: "run-hook-as", Args: "UNIT HOOK PROGRAM", Summary: "run a program, one of the script's files, in the next run of a hook in place of the charm's executable", run: (*call).runHookAs},
 		{Name: "release", Args: "UNIT", Summary: "let a unit go that stands still, and drop its other faults", run: (*call).release},
 		{Name: "kill-agent", Args: "[during UNIT HOOK | at POINT UNIT HOOK | after TOOL UNIT HOOK]", Summary: "end the agent by SIGKILL, now, at a point of a hook run, or once it has called a tool", run: (*call).killAgent},
 		{Name: "lose-leadership", Args: "APPLICATION [during UNIT HOOK | after TOOL UNIT HOOK]", Summary: "give the leadership to another unit, now or in a hook", run: (*call).loseLeadership},
@@ -105,10 +107,19 @@ func (c *call) armAt(what lab.FaultKind) error {
 
 // armAfter is arm with "TOOL UNIT HOOK".
 func (c *call) armAfter(what lab.FaultKind, args []string) error {
-	if !slices.ContainsFunc(tools.Table(), func(t tools.Tool) bool { return t.Name == args[0] }) {
-		return c.usagef("there is no hook tool %q", args[0])
+	tool, err := c.tool(args[0])
+	if err != nil {
+		return err
 	}
-	return c.arm(lab.Fault{Do: what, At: machine.PointTool, Tool: args[0]}, args[1:])
+	return c.arm(lab.Fault{Do: what, At: machine.PointTool, Tool: tool}, args[1:])
+}
+
+// tool is the hook tool with that name.
+func (c *call) tool(name string) (string, error) {
+	if !slices.ContainsFunc(tools.Table(), func(t tools.Tool) bool { return t.Name == name }) {
+		return "", c.usagef("there is no hook tool %q", name)
+	}
+	return name, nil
 }
 
 func (c *call) release() error {

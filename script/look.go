@@ -23,7 +23,7 @@ func lookCommands() []Cmd {
 		{Name: "hooks", Args: "UNIT [HOOK…]", Summary: "show the unit's hooks with their causes; with hooks named, the sequence must be exactly that", run: (*call).hooks},
 		{Name: "history", Args: "UNIT [N]", Summary: "show the unit's hook runs, or all that is known of one", run: (*call).history},
 		{Name: "relation-data", Args: "UNIT ENDPOINT [REMOTE]", Summary: "show a databag of a relation: the unit's own, or that of a remote unit or application", run: (*call).relationData},
-		{Name: "log", Args: "UNIT", Summary: "show what the unit has logged", run: (*call).showLog},
+		{Name: "log", Args: "[--new] UNIT", Summary: "show what the unit has logged; with --new, in the last settle, advance, run-hooks or run", run: (*call).showLog},
 	}
 }
 
@@ -296,12 +296,24 @@ func (c *call) noRelation(m *state.Model, unit model.UnitName, others []string) 
 
 func (c *call) showLog() error {
 	c.printf("") // nothing printed is nothing, not what the last command has
+	all := len(c.args)
+	c.args = slices.DeleteFunc(slices.Clone(c.args), func(arg string) bool { return arg == "--new" })
+	if len(c.args) != 1 {
+		return c.usagef("expected a unit")
+	}
 	name, m, err := c.known()
 	if err != nil {
 		return err
 	}
+	var from debuglog.Spot
+	if len(c.args) < all {
+		if c.change == nil {
+			return errors.New("nothing was waited for yet, in which it could have logged something")
+		}
+		from = c.change.logs[m.UUID()]
+	}
 	sources := c.sources(m)
-	return debuglog.ReadAll(machine.LogPath(c.dir, m.UUID()), func(e debuglog.Entry) error {
+	return debuglog.ReadSince(machine.LogPath(c.dir, m.UUID()), from, func(e debuglog.Entry) error {
 		if e.Entity == name.Tag() {
 			text := strings.Join(debuglog.Lines(sources.Text(e.Entity, e.Message)), "\n    ")
 			c.printf("%s %s %s\n", e.Level, strings.TrimPrefix(e.Module, "unit."+string(name)+"."), text)

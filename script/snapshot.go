@@ -40,6 +40,7 @@ type kept struct {
 	order   *uint64
 	change  *change
 	probes  map[string]bool
+	early   []saying
 	held    map[container]bool
 	box     box
 }
@@ -87,6 +88,7 @@ func (c *call) keep(k *kept) error {
 		k.running, k.faults, k.twice = true, answer.Armed, answer.Twice
 	}
 	k.order, k.change, k.seen, k.box = c.chosen, c.change, c.seenTwice, c.box
+	k.early = slices.Clone(c.early)
 	k.probes, k.held = maps.Clone(c.probes), maps.Clone(c.held)
 	maps.DeleteFunc(k.held, func(one container, _ bool) bool { return c.hung[one] }) // it ends with all others
 	if err := os.MkdirAll(k.dir, 0o700); err != nil {
@@ -148,6 +150,7 @@ func (c *call) goBack(k *kept) error {
 	c.clock = lab.NewClock(k.now)
 	c.ts.Setenv(nowVariable, k.now.Format(time.RFC3339Nano))
 	c.chosen, c.change, c.seenTwice, c.box = k.order, k.change, k.seen, k.box
+	c.early = slices.Clone(k.early)
 	c.probes, c.held = maps.Clone(k.probes), maps.Clone(k.held)
 	clear(c.hung)
 	// Also after an error: a world that can't be looked at can't be taken down.

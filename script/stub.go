@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/juju/errors"
@@ -17,7 +18,7 @@ func stubCommands() []Cmd {
 	return []Cmd{
 		{Name: "stub", Args: "APPLICATION ENDPOINT:INTERFACE[:ROLE]…", Summary: "make an application without a charm, whose unit the script plays; the role is provider, requirer or peer", run: (*call).stub},
 		{Name: "stub-join", Args: "APPLICATION", Summary: "add a unit to a stub", run: (*call).stubJoin},
-		{Name: "stub-set", Args: "UNIT [ENDPOINT] KEY=VALUE… | --app APPLICATION [ENDPOINT] KEY=VALUE…", Summary: "write to a stub's databag, of its unit or its application; KEY= deletes", run: (*call).stubSet},
+		{Name: "stub-set", Args: "UNIT [ENDPOINT] KEY=VALUE… | --app APPLICATION [ENDPOINT] KEY=VALUE…", Summary: "write to a stub's databag, of its unit or its application; KEY= deletes; without a relation, it is kept for the first one", run: (*call).stubSet},
 		{Name: "stub-leave", Args: "UNIT", Summary: "remove a unit of a stub", run: (*call).stubLeave},
 	}
 }
@@ -120,24 +121,30 @@ func (c *call) stubSet() error {
 	if err != nil {
 		return err
 	}
+	said := saying{model: m.Name(), unit: unit}
 	if application {
-		if unit, _, err = m.Leadership(c.ctx, who); err != nil || unit == "" {
-			return errors.Errorf("%s has no leader, who would write for it", who)
+		said.unit, said.application = "", who
+	}
+	if !strings.Contains(args[0], "=") {
+		said.endpoint, args = args[0], args[1:]
+	}
+	if said.bag, err = c.settings(args); err != nil {
+		return err
+	}
+	endpoints := charm.Charm.EndpointsOf(who)
+	if said.endpoint != "" && !slices.ContainsFunc(endpoints, func(e model.Endpoint) bool { return e.Name == said.endpoint }) {
+		return c.usagef("%s has no endpoint %q", who, said.endpoint)
+	}
+	if !application {
+		if _, err := m.Unit(c.ctx, unit); err != nil {
+			return misuse{err}
 		}
 	}
-	endpoint := ""
-	if !strings.Contains(args[0], "=") {
-		endpoint, args = args[0], args[1:]
+	done, err := c.say(m, said)
+	if err == nil && !done {
+		c.early = append(c.early, said)
 	}
-	bag, err := c.settings(args)
-	if err != nil {
-		return err
-	}
-	changes, err := c.stubChanges(m, charm, unit, endpoint, application, bag)
-	if err != nil {
-		return err
-	}
-	return m.Apply(c.ctx, unit, changes)
+	return err
 }
 
 func (c *call) settings(args []string) (model.Settings, error) {
@@ -153,35 +160,4 @@ func (c *call) settings(args []string) (model.Settings, error) {
 		return nil, c.usagef("expected KEY=VALUE")
 	}
 	return bag, nil
-}
-
-// stubChanges writes the bag in all relations of the unit by the endpoint, or
-// by any where none is named.
-func (c *call) stubChanges(m *state.Model, charm state.CharmDoc, unit model.UnitName, endpoint string, application bool, bag model.Settings) (model.Changes, error) {
-	changes := model.Changes{Relations: map[model.RelationID]model.RelationChange{}}
-	known := endpoint == ""
-	for _, e := range charm.Charm.EndpointsOf(unit.Application()) {
-		known = known || e.Name == endpoint
-	}
-	if !known {
-		return changes, c.usagef("%s has no endpoint %q", unit.Application(), endpoint)
-	}
-	detail, err := m.ShowUnit(c.ctx, unit)
-	if err != nil {
-		return changes, err
-	}
-	for _, r := range detail.Relations {
-		if endpoint != "" && r.Own.Name != endpoint {
-			continue
-		}
-		change := model.RelationChange{Unit: bag}
-		if application {
-			change = model.RelationChange{Application: bag}
-		}
-		changes.Relations[r.ID] = change
-	}
-	if len(changes.Relations) == 0 {
-		return changes, errors.Errorf("%s is in no relation yet: integrate it, and settle", unit)
-	}
-	return changes, nil
 }

@@ -30,6 +30,9 @@ type Suite struct {
 	// makes that one object for each.
 	Out  io.Writer
 	JSON bool
+	// Progress, where it is set, is told how far the run has come, about once a second, and
+	// of an empty one before Out gets something.
+	Progress func(Progress)
 }
 
 // Outcome is what became of one script.
@@ -66,7 +69,8 @@ func (s *Suite) Run(ctx context.Context) ([]Outcome, error) {
 	if width <= 0 {
 		width = runtime.NumCPU()
 	}
-	r := &suiteRun{suite: s, turns: make(chan struct{}, width), names: named(files)}
+	r := &suiteRun{suite: s, turns: make(chan struct{}, width), names: named(files), running: map[string]time.Time{}}
+	defer r.tell()()
 	top := &suiteTest{of: r}
 	if !top.protect(func() { RunT(ctx, top, p) }) {
 		return nil, errors.New(strings.TrimSpace(top.log.String()))
@@ -84,6 +88,7 @@ type suiteRun struct {
 
 	mu       sync.Mutex
 	outcomes []Outcome
+	running  map[string]time.Time // since when, by their names
 }
 
 // suiteTest is a testscript.T.
@@ -132,6 +137,9 @@ func (t *suiteTest) protect(f func()) bool {
 func (t *suiteTest) Parallel() {
 	t.of.turns <- struct{}{}
 	t.turn, t.started = true, time.Now()
+	t.of.mu.Lock()
+	defer t.of.mu.Unlock()
+	t.of.running[t.name] = t.started
 }
 
 // Log is part of testscript.T.
@@ -178,6 +186,8 @@ func (r *suiteRun) done(t *suiteTest) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.outcomes = append(r.outcomes, o)
+	delete(r.running, t.name)
+	r.quiet()
 	if r.suite.JSON {
 		_ = json.NewEncoder(r.suite.Out).Encode(o) // who doesn't listen doesn't want to know
 		return

@@ -170,14 +170,26 @@ func (c *call) restartAgent() error {
 
 // awaitEnd waits until a fault has ended the agent.
 func (c *call) awaitEnd(a *agent) error {
-	select {
-	case <-a.ended:
-		c.gone(a)
-		return nil
-	case <-time.After(patience):
-		return errors.Errorf("the agent was to be killed, and is not after %s", patience)
-	case <-c.ctx.Done():
-		return errors.Trace(c.ctx.Err())
+	late := time.After(patience)
+	for {
+		select {
+		case <-a.ended:
+			c.gone(a)
+			return nil
+		case <-time.After(50 * time.Millisecond):
+			// What comes before it in the hook may have to be done.
+			answer, err := c.tell(lab.Request{})
+			if err != nil {
+				continue // it ends
+			}
+			if _, err := c.carryOut(answer); errors.Is(err, errDeedFailed) {
+				return err
+			}
+		case <-late:
+			return errors.Errorf("the agent was to be killed, and is not after %s", patience)
+		case <-c.ctx.Done():
+			return errors.Trace(c.ctx.Err())
+		}
 	}
 }
 

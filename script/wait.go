@@ -10,6 +10,8 @@ import (
 
 	"github.com/juju/errors"
 
+	"github.com/unitd/unitd/debuglog"
+	"github.com/unitd/unitd/machine"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/script/lab"
 	"github.com/unitd/unitd/state"
@@ -46,6 +48,10 @@ func (w *world) let(fn func() error) error {
 	if err != nil {
 		return err
 	}
+	logs, err := w.logs()
+	if err != nil {
+		return err
+	}
 	if err := hold(false); err != nil {
 		return err
 	}
@@ -58,11 +64,26 @@ func (w *world) let(fn func() error) error {
 		}
 	}
 	after, perr := w.picture()
-	w.change = &change{before, after, took}
+	w.change = &change{before, after, took, logs}
 	if err == nil {
 		err = perr
 	}
 	return err
+}
+
+// logs are where the logs of the models end.
+func (w *world) logs() (map[string]debuglog.Spot, error) {
+	infos, err := w.models.Models(w.ctx)
+	if err != nil {
+		return nil, err
+	}
+	ends := map[string]debuglog.Spot{}
+	for _, info := range infos {
+		if ends[info.UUID], err = debuglog.End(machine.LogPath(w.dir, info.UUID)); err != nil {
+			return nil, err
+		}
+	}
+	return ends, nil
 }
 
 // picture is how the model in focus looks; empty where there is none.
@@ -124,6 +145,13 @@ func (w *world) until(pause bool) error {
 		if err == nil {
 			coming = answer.Coming
 			more(answer.Fetched)
+			done, err := w.carryOut(answer)
+			if err == nil && done {
+				rev, err = m.AskSettled(ctx) // what follows from it as well
+			}
+			if err != nil {
+				return err
+			}
 		}
 		switch {
 		case err == nil && pause && answer.Paused:
@@ -136,7 +164,7 @@ func (w *world) until(pause bool) error {
 		// An agent that pauses, stands still or has failed writes nothing: it has to be
 		// asked.
 		ask := time.After(50 * time.Millisecond)
-		if pause || slices.ContainsFunc(answer.Armed, lab.Fault.Hangs) || len(answer.Hung) > 0 {
+		if pause || slices.ContainsFunc(answer.Armed, lab.Fault.Waits) || len(answer.Hung) > 0 {
 			ask = time.After(3 * time.Millisecond)
 		}
 		select {
@@ -239,11 +267,11 @@ const errAgentEnded = errors.ConstError(`the agent has ended: "restart-agent" st
 
 // setTime moves the clocks of the world, on their way to target: the agent's
 // first, which keeps its leases before others can see that they have expired.
-func (w *world) setTime(ts stage, now, target time.Time, skip bool) error {
-	_, err := w.tell(lab.Request{Now: now, Until: target, SkipStatus: skip})
+func (w *world) setTime(ts stage, now, target time.Time, skip bool) (lab.Answer, error) {
+	answer, err := w.tell(lab.Request{Now: now, Until: target, SkipStatus: skip})
 	w.clock.Set(now)
 	ts.Setenv(nowVariable, now.Format(time.RFC3339Nano))
-	return err
+	return answer, err
 }
 
 // advance lets time pass, and the agent go on, from one thing that is due to the
@@ -280,7 +308,7 @@ func (w *world) advance(ts stage, d time.Duration, skip bool) error {
 		if next.IsZero() || next.After(target) {
 			next = target
 		}
-		if err := w.setTime(ts, next, target, skip); err != nil {
+		if _, err := w.setTime(ts, next, target, skip); err != nil {
 			return err
 		}
 		if next.Equal(target) || !answer.Round.IsZero() && !next.Before(answer.Round) {

@@ -17,6 +17,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/unitd/unitd/bases"
+	"github.com/unitd/unitd/debuglog"
 	"github.com/unitd/unitd/hooks/runner"
 	"github.com/unitd/unitd/isolate"
 	"github.com/unitd/unitd/machine"
@@ -81,6 +82,9 @@ type world struct {
 	netFaults isolate.NetFaults
 	// probes are the tasks of unit-exec.
 	probes map[string]bool
+	// vars are the names of the variables with which programs of the world are run.
+	vars []string
+	deeds
 }
 
 // change is how the model in focus looked before and after, and how long that took by the host's
@@ -88,6 +92,7 @@ type world struct {
 type change struct {
 	before, after model.Picture
 	took          time.Duration
+	logs          map[string]debuglog.Spot // where those of the models ended before
 }
 
 // agent is the process of an agent under test.
@@ -139,7 +144,11 @@ func (e *engine) setUp(env *testscript.Env) error {
 	env.Setenv(lab.StoreVariable, w.url)
 	env.Setenv("PATH", filepath.Dir(w.unitd)+string(os.PathListSeparator)+env.Getenv("PATH"))
 	env.Setenv(nowVariable, begin.Format(time.RFC3339Nano))
-	w.env = append(os.Environ(), "UNITD_DATA="+w.dir, "HOME="+home, "TZ=UTC", lab.StoreVariable+"="+w.url, lab.SharedVariable+"="+env.WorkDir)
+	for _, v := range env.Vars {
+		name, _, _ := strings.Cut(v, "=")
+		w.vars = append(w.vars, name)
+	}
+	w.env = append(os.Environ(), "UNITD_DATA="+w.dir, "HOME="+home, "TZ=UTC", lab.StoreVariable+"="+w.url, lab.SharedVariable+"="+env.WorkDir, secretKeyVariable+"=")
 	if e.Pebble != "" {
 		w.env = append(w.env, workload.PebbleVariable+"="+e.Pebble)
 	}
@@ -180,7 +189,7 @@ func (w *world) open() (err error) {
 	if w.store, err = lab.OpenStore(w.ctx, w.dir, w.url, w.clock); err != nil {
 		return errors.Trace(err)
 	}
-	w.models = state.NewController(w.store, w.clock)
+	w.models = state.NewController(w.store, w.clock).WithSealer(sealer(w.dir))
 	return nil
 }
 

@@ -111,12 +111,22 @@ func (m *Model) CommitHook(ctx context.Context, c HookCommit) error {
 // Apply writes what a hook of the unit would have changed, without one: for
 // whoever plays the charm. Errors are those of CommitHook.
 func (m *Model) Apply(ctx context.Context, unit model.UnitName, c model.Changes) error {
+	return m.play(ctx, unit, func(tx *txn, u UnitDoc) error { return tx.apply(u, c) })
+}
+
+// ApplyAsLeader is Apply as if the unit led, for whoever plays a whole application, in which
+// nobody leads before an agent has seen to it.
+func (m *Model) ApplyAsLeader(ctx context.Context, unit model.UnitName, c model.Changes) error {
+	return m.play(ctx, unit, func(tx *txn, u UnitDoc) error { return tx.applyAs(u, true, c) })
+}
+
+func (m *Model) play(ctx context.Context, unit model.UnitName, apply func(*txn, UnitDoc) error) error {
 	_, err := m.update(ctx, func(tx *txn) error {
 		u, err := tx.unit(unit)
 		if err != nil {
 			return errors.Trace(err)
 		}
-		return tx.apply(u, c)
+		return apply(tx, u)
 	})
 	return errors.Trace(err)
 }
@@ -126,7 +136,11 @@ func (t *txn) apply(u UnitDoc, c model.Changes) error {
 	if err != nil {
 		return errors.Trace(err)
 	}
-	leads := leader.Unit == u.Name && (c.Epoch == 0 || c.Epoch == leader.Epoch)
+	return t.applyAs(u, leader.Unit == u.Name && (c.Epoch == 0 || c.Epoch == leader.Epoch), c)
+}
+
+// applyAs is apply for a unit that leads, or doesn't.
+func (t *txn) applyAs(u UnitDoc, leads bool, c model.Changes) error {
 	app := u.Name.Application()
 	for _, id := range slices.Sorted(maps.Keys(c.Relations)) {
 		change := c.Relations[id]

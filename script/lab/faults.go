@@ -22,12 +22,19 @@ type Fault struct {
 	// At is the point; Tool, with machine.PointTool, the tool, or any.
 	At   machine.PointName `json:"at"`
 	Tool string            `json:"tool,omitempty"`
+	// Program is what RunAs has the run execute, and Command what Ask has the script do.
+	Program string   `json:"program,omitempty"`
+	Command []string `json:"command,omitempty"`
 	// Times is how often it happens before it is over.
 	Times int `json:"times"`
 }
 
 // Hangs says whether it is one that makes a unit stand still.
 func (f Fault) Hangs() bool { return f.Do == HangHook }
+
+// Waits says whether a run waits for the script when it happens, so that the script
+// has to look for it.
+func (f Fault) Waits() bool { return f.Do == HangHook || f.Do == Ask }
 
 // FaultKind says what happens.
 type FaultKind string
@@ -38,6 +45,8 @@ const (
 	HangHook FaultKind = "hang"   // the run stands still until it is let go
 	Kill     FaultKind = "kill"   // the agent's process is ended by SIGKILL
 	Depose   FaultKind = "depose" // the unit's application gets another leader
+	Ask      FaultKind = "ask"    // the script does something, and the run waits for it
+	RunAs    FaultKind = "run-as" // another program runs instead of the charm's; at no point
 )
 
 // Faults has the faults that are to happen. It is safe for use by many
@@ -50,6 +59,11 @@ type Faults struct {
 	list []Fault
 	// hung has, for each unit that stands still, what lets it go.
 	hung map[model.UnitName]chan struct{}
+	// asks are what runs wait for the script to do, each with what lets the run go on.
+	asks   []ask
+	lastID int
+	// instead is what each unit's newest run by RunAs runs.
+	instead map[model.UnitName]instead
 }
 
 // Add adds a fault.
@@ -103,13 +117,15 @@ func (f *Faults) Armed() []Fault {
 	return slices.Clone(f.list)
 }
 
-// take takes a fault that is to happen at the point, if there is one.
-func (f *Faults) take(p machine.Point) (Fault, bool) {
+// take takes a fault that is to happen at the point, if there is one. Of each kind
+// that is in had no other one happens there, so that a hook that is to fail twice
+// fails in two runs; a script can do several things in one.
+func (f *Faults) take(p machine.Point, had map[FaultKind]bool) (Fault, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for i := range f.list {
 		fault := &f.list[i]
-		if fault.Unit != p.Unit || fault.At != p.Name || fault.Hook != "" && fault.Hook != p.Hook.Name() ||
+		if had[fault.Do] || fault.Unit != p.Unit || fault.At != p.Name || fault.Hook != "" && fault.Hook != p.Hook.Name() ||
 			fault.Tool != "" && fault.Tool != p.Tool {
 			continue
 		}
@@ -124,6 +140,7 @@ func (f *Faults) take(p machine.Point) (Fault, bool) {
 			}
 			f.hung[p.Unit] = make(chan struct{})
 		}
+		had[taken.Do] = taken.Do != Ask
 		return taken, true
 	}
 	return Fault{}, false
@@ -131,15 +148,26 @@ func (f *Faults) take(p machine.Point) (Fault, bool) {
 
 // At is the machine.Config.At of an agent under test.
 func (f *Faults) At(ctx context.Context, p machine.Point) error {
-	fault, ok := f.take(p)
-	if !ok {
-		return nil
+	had := map[FaultKind]bool{}
+	for {
+		fault, ok := f.take(p, had)
+		if !ok {
+			return nil
+		}
+		if err := f.happen(ctx, p, fault); err != nil {
+			return err
+		}
 	}
+}
+
+func (f *Faults) happen(ctx context.Context, p machine.Point, fault Fault) error {
 	switch fault.Do {
 	case FailHook:
 		return errors.New("the script makes it fail")
 	case HangHook:
 		return f.hang(ctx, p)
+	case Ask:
+		return f.ask(ctx, p, fault)
 	case Kill:
 		_ = syscall.Kill(syscall.Getpid(), syscall.SIGKILL)
 		select {} // until it has come

@@ -29,6 +29,8 @@ type Request struct {
 	Fault *Fault `json:"fault,omitempty"`
 	// Release lets a unit go; see Faults.Release.
 	Release model.UnitName `json:"release,omitempty"`
+	// Done lets a run go on whose command was carried out; see Asked.
+	Done int `json:"done,omitempty"`
 	// Hold holds the agent, or lets it go on; see Store.
 	Hold *bool `json:"hold,omitempty"`
 	// Twice says whether hooks are run twice; see machine.Config.Twice.
@@ -80,6 +82,8 @@ type Answer struct {
 	Round time.Time `json:"round,omitzero"`
 	// Hung are the units that stand still.
 	Hung []model.UnitName `json:"hung,omitempty"`
+	// Asks are the commands that the script is to carry out.
+	Asks []Asked `json:"asks,omitempty"`
 	// Still is up to which revision nothing happens any more, because of those.
 	Still int64 `json:"still,omitempty"`
 	// Paused: no more hooks may run, and one would.
@@ -164,6 +168,7 @@ func (s *Server) talk(conn net.Conn) {
 		a.Still = s.Still.Load()
 		a.Lost, a.Paused = s.Store.Lost(), s.Order.Paused()
 		a.Armed = s.Faults.Armed() // before those that hang: a fault goes that way
+		a.Asks = s.Faults.Asks()
 		a.Twice, a.Full = s.Twice.Load(), s.disk.full()
 		a.Next, a.Hung, a.Kills = s.Clock.Next(), s.Faults.Hung(), s.Faults.Kills()
 		a.Round, a.Coming = s.Rounds.Next(a.Lost || a.Full), s.Containers.Coming()
@@ -190,6 +195,8 @@ func (s *Server) do(r Request) error {
 		s.Faults.Add(*r.Fault)
 	case r.Release != "":
 		s.Faults.Release(r.Release)
+	case r.Done != 0:
+		s.Faults.Done(r.Done)
 	case r.Twice != nil:
 		s.Twice.Store(*r.Twice)
 	case r.Limit != nil:

@@ -128,6 +128,7 @@ func (w *world) configure(c *machine.Config) {
 		w.statuses.At(ctx, p)
 		return w.faults.At(ctx, p)
 	}
+	c.Instead = w.faults.Instead
 	c.Containers = &machine.Containers{}
 	c.Reboot = func() error {
 		w.reboots = true
