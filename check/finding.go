@@ -39,6 +39,8 @@ type Report struct {
 	// Met are the hooks that have run, NotMet those that the charm can have and that haven't.
 	Met    []string `json:"met"`
 	NotMet []string `json:"not-met,omitempty"`
+	// World says who has said what stubs publish.
+	World []Origin `json:"world,omitempty"`
 	// Findings are in the order of their promises.
 	Findings []Finding `json:"findings"`
 	// Odd are scenarios that couldn't be carried out, by no fault of the charm.

@@ -108,6 +108,7 @@ func (c *search) end(began time.Time) *Report {
 		c.report.Left[p.promise]++
 	}
 	c.report.Took = time.Since(began)
+	c.report.World, c.report.Odd = c.world.origins(), append(c.report.Odd, c.world.Odd...)
 	c.report.Findings = slices.DeleteFunc(c.report.Findings, func(f Finding) bool { return len(f.Steps) == 0 })
 	for _, name := range hooks.Names(c.world.Charm, c.world.Application()) {
 		if c.seen[name] {
