@@ -127,13 +127,13 @@ func (p *player) contents(by publisher, bag map[string]string) error {
 				return err
 			}
 			var shown map[string]struct {
-				Content map[string]any `json:"content"`
+				Content struct{ Data map[string]any } `json:"content"`
 			}
 			if json.Unmarshal([]byte(told.Stdout), &shown) != nil {
 				continue
 			}
 			for id := range shown {
-				by.content[idOf(uri)] = slices.Sorted(maps.Keys(shown[id].Content))
+				by.content[idOf(uri)] = slices.Sorted(maps.Keys(shown[id].Content.Data))
 			}
 		}
 	}

@@ -254,8 +254,8 @@ func placed(name string) bagSchema {
 
 // bags are the schemas of single databags that a schema has: it may be of one, or have those of
 // a unit and of an application as properties, or those of both sides.
-func (at bagSchema) bags(root, of any) (all []bagSchema) {
-	rules := opened(root, of)
+func (of bagSchema) bags(root, part any) (all []bagSchema) {
+	rules := opened(root, part)
 	properties, _ := rules["properties"].(map[string]any)
 	if len(properties) == 0 {
 		return nil
@@ -266,12 +266,12 @@ func (at bagSchema) bags(root, of any) (all []bagSchema) {
 	}
 	for name := range properties {
 		if parts[name] == nil {
-			at.form = tidied(root, rules)
-			return []bagSchema{at}
+			of.form = tidied(root, rules)
+			return []bagSchema{of}
 		}
 	}
 	for _, name := range sortedKeys(properties) {
-		one := at
+		one := of
 		parts[name](&one)
 		all = append(all, one.bags(root, properties[name])...)
 	}

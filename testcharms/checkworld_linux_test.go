@@ -15,10 +15,10 @@ import (
 	"github.com/unitd/unitd/testcharms"
 )
 
-// worldOf is the report of a short check of shop, and the lines that it has carried out.
-func worldOf(t *testing.T, flags ...string) (r check.Report, lines []string) {
+// worldOf is the report of a short check, and the lines that it has carried out.
+func worldOf(t *testing.T, charm string, flags ...string) (r check.Report, lines []string) {
 	t.Helper()
-	args := append([]string{"check", testcharms.Copy(t, "shop"), "--json", "-v", "--for", "1s", "--seed", "1", "--only", check.Settles}, flags...)
+	args := append([]string{"check", charm, "--json", "-v", "--for", "1s", "--seed", "1", "--only", check.Settles}, flags...)
 	cmd := exec.Command(unitd(t), args...)
 	var said strings.Builder
 	cmd.Stderr = &said
@@ -32,11 +32,11 @@ func worldOf(t *testing.T, flags ...string) (r check.Report, lines []string) {
 	return r, strings.Split(said.String(), "\n")
 }
 
-// published are the words of the last line that has written to the databag of a stub's unit.
-func published(t *testing.T, lines []string) string {
+// published are the words of the last line that begins so, such as "stub-set UNIT".
+func published(t *testing.T, lines []string, command string) string {
 	t.Helper()
 	for _, line := range slices.Backward(lines) {
-		if _, words, ok := strings.Cut(line, "stub-set other-db/0 "); ok {
+		if _, words, ok := strings.Cut(line, command+" "); ok {
 			return words
 		}
 	}
@@ -56,13 +56,31 @@ func one(t *testing.T, r check.Report, from check.Source, keys int) {
 func TestHostCheckLearnsFromAPartner(t *testing.T) {
 	t.Parallel()
 	mayCheck(t)
-	r, lines := worldOf(t, "--partner", "db="+testcharms.Copy(t, "ledger"))
+	r, lines := worldOf(t, testcharms.Copy(t, "shop"), "--partner", "db="+testcharms.Copy(t, "ledger"))
 	one(t, r, check.Partnered, 5)
 	if len(r.Odd) > 0 {
 		t.Error(r.Odd)
 	}
-	words := published(t, lines)
+	words := published(t, lines, "stub-set other-db/0")
 	if !strings.HasPrefix(words, "host=10.77.3.2 password=") || !strings.HasSuffix(words, " port=5432 title=General ledger user=shop") {
+		t.Error(words)
+	}
+}
+
+// TestHostCheckLearnsAPartnersSecret: the stub has one of its own, with the same keys, and publishes
+// its URI where the mint publishes that of its own.
+func TestHostCheckLearnsAPartnersSecret(t *testing.T) {
+	t.Parallel()
+	mayCheck(t)
+	venv := venvOfOps(t)
+	r, lines := worldOf(t, testcharms.CopyPython(t, "purse", venv), "--partner", "coin="+testcharms.CopyPython(t, "mint", venv))
+	if len(r.World) != 1 || r.World[0] != (check.Origin{Endpoint: "coin", Source: check.Partnered, Keys: 2}) || len(r.Odd)+len(r.Findings) > 0 {
+		t.Errorf("the world is %v; %v %v", r.World, r.Odd, r.Findings)
+	}
+	if words := published(t, lines, "add-secret coin-die"); !strings.HasPrefix(words, "word=content-first-of-coin-die ") {
+		t.Errorf("the secret has %s", words)
+	}
+	if words := published(t, lines, "stub-set --app other-coin"); !strings.HasPrefix(words, "die=secret:") || !strings.HasSuffix(words, " metal=copper") {
 		t.Error(words)
 	}
 }
@@ -75,7 +93,7 @@ func TestHostCheckGoesOnWithoutAPartnerThatFails(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(ledger, "hooks", "install"), []byte("#!/bin/sh\nexit 3\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	r, _ := worldOf(t, "--partner", "db="+ledger)
+	r, _ := worldOf(t, testcharms.Copy(t, "shop"), "--partner", "db="+ledger)
 	if len(r.Odd) != 1 || !strings.Contains(r.Odd[0], "the partner of db: ") || !strings.Contains(r.Odd[0], "other-db/0: hook failed") {
 		t.Errorf("%q", r.Odd)
 	}
@@ -95,9 +113,9 @@ func TestHostCheckLearnsFromARecording(t *testing.T) {
 	if out, err := exec.Command(unitd(t), "test", "--isolate=off", scenario).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	r, lines := worldOf(t, "--recording", recorded)
+	r, lines := worldOf(t, testcharms.Copy(t, "shop"), "--recording", recorded)
 	one(t, r, check.Recorded, 5)
-	words := published(t, lines)
+	words := published(t, lines, "stub-set other-db/0")
 	if words != "host=10.77.3.2 port=5432 user=shop password=password-of-other-db-0 title=General ledger" {
 		t.Error(words)
 	}
