@@ -49,6 +49,8 @@ type Report struct {
 	// Meetings says in which states of its endpoints hooks have run; it isn't known where only
 	// other promises than order-of-relations were asked for.
 	Meetings Meetings `json:"meetings"`
+	// World says who has said what stubs publish.
+	World []Origin `json:"world,omitempty"`
 	// Findings are in the order of their promises.
 	Findings []Finding `json:"findings"`
 	// Odd are scenarios that couldn't be carried out, by no fault of the charm.

@@ -25,6 +25,9 @@ func (p *player) learn(ctx context.Context, life bool) (World, error) {
 		return w, err
 	}
 	for i := range w.Endpoints {
+		if err := p.learnPartner(ctx, &w, i); err != nil {
+			return w, err
+		}
 		if err := p.learnKeys(ctx, &w, i); err != nil {
 			return w, err
 		}
@@ -67,17 +70,30 @@ func (p *player) learnKeys(ctx context.Context, w *World, i int) error {
 	if err != nil {
 		return err
 	}
+	if other := requoted(e.Keys); !ok && other != nil {
+		if ok, err = try(other); err != nil {
+			return err
+		}
+		if ok {
+			e.Keys = other
+		}
+	}
 	if !ok {
 		related := append(slices.Clone(w.relate(*e)), "settle")
 		if ok, err := p.good(setUp, related); err != nil || !ok {
 			return err // it is a finding, for the probes
 		}
-		if e.Keys, err = usable(nil, e.Keys, func(keys []Key) (bool, error) {
+		inTime := func(keys []Key) (bool, error) {
 			if time.Now().After(late) {
 				return false, nil // those that are known by now are enough
 			}
 			return try(keys)
-		}); err != nil {
+		}
+		told := sourced(e.Keys)
+		if e.Keys, err = usable(nil, e.Keys, inTime); err == nil && len(e.Keys) == 0 && told {
+			e.Keys, err = usable(nil, p.subject.guesses(), inTime)
+		}
+		if err != nil {
 			return err
 		}
 		if _, err := try(e.Keys); err != nil {
@@ -91,7 +107,7 @@ func (p *player) learnKeys(ctx context.Context, w *World, i int) error {
 	keys := slices.Clone(e.Keys)
 	for j := range keys {
 		if asked[keys[j].Name] {
-			keys[j].Kind = Secret
+			keys[j].Kind, keys[j].Value = Secret, ""
 		}
 	}
 	if ok, err = try(keys); ok {
@@ -119,8 +135,7 @@ func usable(known, add []Key, try func([]Key) (bool, error)) ([]Key, error) {
 		}
 		return usable(known, add[half:], try)
 	}
-	for _, kind := range Kinds() {
-		k := Key{add[0].Name, kind}
+	for _, k := range add[0].otherForms() {
 		if ok, err := try(append(slices.Clone(known), k)); err != nil || ok {
 			return append(known, k), err
 		}

@@ -248,8 +248,8 @@ func showing(w World, _ *rand.Rand) []probe {
 			switch {
 			case k.Kind == Secret:
 				p.parts = append(p.parts, []string{"search " + e.marker(k, "first"), hidden})
-			case k.Kind == Word && confidential(k.Name):
-				p.parts = append(p.parts, []string{"search " + e.value(k, 0), hidden}, []string{"search " + e.value(k, -1), hidden})
+			case k.telling():
+				p.parts = append(p.parts, []string{"search " + quoted(e.value(k, 0)), hidden}, []string{"search " + quoted(e.value(k, -1)), hidden})
 			}
 		}
 	}

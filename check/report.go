@@ -43,6 +43,7 @@ func (r *Report) Write(out io.Writer) error {
 	list("Not tried to the end, as there was no time", left)
 	list("Nothing to try", none)
 	list("Hooks that were never met", r.NotMet)
+	list("World", worldText(r.World))
 	r.Meetings.write(&b)
 	for _, o := range r.Odd {
 		fmt.Fprintf(&b, "Couldn't be carried out: %s\n", o)

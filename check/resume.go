@@ -120,16 +120,12 @@ func digest(dirs ...string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// Identify notes what tells the charm from others, by the directories of its source and of its
-// former version's; former may be empty.
-func (s *Subject) Identify(dir, former string) error {
-	dirs := []string{dir}
-	if former != "" {
-		dirs = append(dirs, former)
-	}
-	sum, err := digest(dirs...)
+// Identify notes what tells the charm from others: the content of directories and files, such as its
+// source and that of its former version, and the flags that say how it is checked.
+func (s *Subject) Identify(paths, flags []string) error {
+	sum, err := digest(paths...)
 	if err == nil {
-		all := sha256.Sum256([]byte(strings.Join(append([]string{sum}, s.Deploy...), "\x00")))
+		all := sha256.Sum256([]byte(strings.Join(append([]string{sum}, flags...), "\x00")))
 		s.Digest = hex.EncodeToString(all[:])
 	}
 	return errors.Trace(err)

@@ -30,6 +30,11 @@ type Subject struct {
 	// databags, the most promising first.
 	Words   []string
 	Numbers []int64
+	// Partners are charms that tell what they publish, by the endpoints whose other sides they are.
+	Partners map[string]Partner
+
+	schemas  []bagSchema
+	recorded map[string][]Key // by endpoints
 }
 
 // Application is what the charm is deployed as.

@@ -3,6 +3,8 @@ package check
 import (
 	"encoding/json"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -276,5 +278,41 @@ func TestTheLineIsTheCharms(t *testing.T) {
 		if file, line := lineOf(c.text); file != c.file || line != c.line {
 			t.Errorf("%s:%d, want %s:%d", file, line, c.file, c.line)
 		}
+	}
+}
+
+// TestACharmIsToldFromOthers: by its files, but for tests and what tools leave, and by flags.
+func TestACharmIsToldFromOthers(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write := func(name, text string) {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	of := func(flags ...string) string {
+		var s Subject
+		if err := s.Identify([]string{dir, filepath.Join(dir, "metadata.yaml")}, flags); err != nil {
+			t.Fatal(err)
+		}
+		return s.Digest
+	}
+	write("metadata.yaml", "name: shop\n")
+	write("src/charm.py", "pass\n")
+	first := of("a")
+	for _, name := range []string{"tests/check.txtar", ".git/HEAD", "src/__pycache__/charm.pyc"} {
+		if write(name, "other"); of("a") != first {
+			t.Errorf("%s is taken for a part of the charm", name)
+		}
+	}
+	if of("b") == first {
+		t.Error("flags make no difference")
+	}
+	if write("src/charm.py", "fail\n"); of("a") == first {
+		t.Error("the charm's code makes no difference")
 	}
 }

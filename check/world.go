@@ -22,6 +22,8 @@ type World struct {
 	// Life is a whole life of one unit, step by step, and Hooks what it has brought.
 	Life  [][]string
 	Hooks []Seen
+	// Odd are partners that couldn't be asked, and why.
+	Odd []string
 }
 
 // Endpoint is one of the charm's, with the stub that plays its other side.
@@ -37,6 +39,16 @@ type Endpoint struct {
 type Key struct {
 	Name string
 	Kind Kind
+	// Where says in which databags it is, From who says so.
+	Where Where
+	From  Source
+	// Value is the value of one that is Given, with marks for addresses; of a Secret it is the
+	// text around its URI, and empty if there is none.
+	Value string
+	// Fields are more keys of the content of a Secret.
+	Fields []string
+	// Text says that a schema has a text here, JSON that it is published as JSON has texts.
+	Text, JSON bool
 }
 
 // secretKey is what keys in a secret look like. Source: docs/spec/hook-tools.md, secret-add.
@@ -55,6 +67,8 @@ const (
 	Secret  Kind = "secret"
 	Object  Kind = "object"
 	List    Kind = "list"
+	// Given is a value that a schema, a partner or a recording gives.
+	Given Kind = "given"
 )
 
 // Kinds are those that are tried for a key whose value a charm can't use.
@@ -67,9 +81,18 @@ type Seen struct {
 	Tools []string
 }
 
-// endpoints are those that a stub plays the other side of: not those of peers, nor those
+// endpoints are the stubs with the keys that they are to publish at first.
+func (s Subject) endpoints() []Endpoint {
+	all := s.stubs()
+	for i, e := range all {
+		all[i].Keys = s.keysOf(e, nil)
+	}
+	return all
+}
+
+// stubs are the endpoints that a stub plays the other side of: not those of peers, nor those
 // that units share a machine by.
-func (s Subject) endpoints() (all []Endpoint) {
+func (s Subject) stubs() (all []Endpoint) {
 	for _, name := range slices.Sorted(maps.Keys(s.Charm.Endpoints)) {
 		e := s.Charm.Endpoints[name]
 		if e.Role == model.Peer || e.Scope == model.Container {
@@ -79,14 +102,7 @@ func (s Subject) endpoints() (all []Endpoint) {
 		if e.Role == model.Requirer {
 			role = "provider"
 		}
-		all = append(all, Endpoint{Name: name, Interface: e.Interface, Role: role, Keys: s.keys()})
-	}
-	return all
-}
-
-func (s Subject) keys() (all []Key) {
-	for _, w := range s.Words {
-		all = append(all, Key{w, guess(w)})
+		all = append(all, Endpoint{Name: name, Interface: e.Interface, Role: role})
 	}
 	return all
 }
@@ -139,9 +155,11 @@ func (e Endpoint) value(k Key, n int) string {
 	case Number:
 		return strconv.Itoa(8081 + n)
 	case Address:
-		return fmt.Sprintf("10.77.%d.%d", 1+len(e.Name), 2+n)
+		return e.address(n)
 	case URL:
-		return fmt.Sprintf("http://10.77.%d.%d:8080", 1+len(e.Name), 2+n)
+		return "http://" + e.address(n) + ":8080"
+	case Given:
+		return strings.ReplaceAll(k.Value, addressMark, e.address(n))
 	case Bool:
 		return "true"
 	case Secret:
@@ -156,6 +174,9 @@ func (e Endpoint) value(k Key, n int) string {
 	}
 	return fmt.Sprintf("%s-of-%s-%d", k.Name, e.Stub(), n)
 }
+
+// address is that of the stub's unit n; n < 0: its application's.
+func (e Endpoint) address(n int) string { return fmt.Sprintf("10.77.%d.%d", 1+len(e.Name), 2+n) }
 
 func (e Endpoint) variable(k Key) string {
 	return strings.Map(func(r rune) rune {
@@ -186,8 +207,10 @@ func (w World) relate(e Endpoint) []string {
 
 // secretsOf makes the secrets that the stub's keys name.
 func (w World) secretsOf(e Endpoint) (lines []string) {
+	made := map[string]bool{}
 	for _, k := range e.Keys {
-		if k.Kind == Secret {
+		if k.Kind == Secret && !made[e.variable(k)] {
+			made[e.variable(k)] = true
 			lines = append(lines, w.secret("add-secret", e, k, "first"),
 				"capture "+e.variable(k), fmt.Sprintf("grant-secret %s %s", e.secretName(k), w.Application()))
 		}
@@ -198,10 +221,8 @@ func (w World) secretsOf(e Endpoint) (lines []string) {
 // secret gives a secret content: under each key that a charm may look for.
 func (w World) secret(verb string, e Endpoint, k Key, edition string) string {
 	line := fmt.Sprintf("%s %s", verb, e.secretName(k))
-	for _, key := range e.Keys {
-		if secretKey.MatchString(key.Name) {
-			line += fmt.Sprintf(" %s=%s", key.Name, e.marker(k, edition))
-		}
+	for _, name := range w.content(e, k) {
+		line += fmt.Sprintf(" %s=%s", name, e.marker(k, edition))
 	}
 	return line
 }
@@ -211,12 +232,23 @@ func (e Endpoint) publish(keys []Key, n int) []string {
 	if len(keys) == 0 {
 		return nil
 	}
-	unit, app := fmt.Sprintf("stub-set %s/%d", e.Stub(), n), fmt.Sprintf("stub-set --app %s", e.Stub())
+	unit, app := "", ""
 	for _, k := range keys {
-		unit += fmt.Sprintf(" %s=%s", k.Name, e.value(k, n))
-		app += fmt.Sprintf(" %s=%s", k.Name, e.value(k, -1))
+		if k.Where != AppBag {
+			unit += " " + e.word(k, n)
+		}
+		if k.Where != UnitBag {
+			app += " " + e.word(k, -1)
+		}
 	}
-	return []string{unit, app}
+	var lines []string
+	if unit != "" {
+		lines = append(lines, fmt.Sprintf("stub-set %s/%d%s", e.Stub(), n, unit))
+	}
+	if app != "" {
+		lines = append(lines, fmt.Sprintf("stub-set --app %s%s", e.Stub(), app))
+	}
+	return lines
 }
 
 // quoted is a word of a script, as it is or in quotes.

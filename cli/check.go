@@ -38,6 +38,7 @@ type checkFlags struct {
 	baseline string
 	resume   string
 	verbose  bool
+	world    checkWorldFlags
 }
 
 func (a testVerbs) checkCmd() *cobra.Command {
@@ -76,6 +77,7 @@ hooks run on the host itself: use this only where there is nothing to lose.`,
 	fs.StringVar(&f.explain, "explain", "", "explain this promise, and check nothing")
 	fs.StringVar(&f.isolate, "isolate", model.IsolateOn, "isolate units, as deploy does: "+strings.Join(model.SharedRootModes(), ", "))
 	fs.StringArrayVar(&f.resource, "resource", nil, "a resource as NAME=VALUE, as for deploy")
+	f.world.declare(fs)
 	fs.StringVar(&f.keep, "keep", "", "write each finding into this directory, as a script for unitd test and as a test for pytest")
 	fs.StringVar(&f.junit, "junit", "", "write the report to this file as JUnit XML, for CI")
 	fs.StringVar(&f.sarif, "sarif", "", "write the findings to this file as SARIF, for annotations of a pull request")
@@ -316,7 +318,14 @@ func (a testVerbs) subject(path string, f checkFlags, work string) (s check.Subj
 	for _, r := range f.resource {
 		s.Deploy = append(s.Deploy, "--resource", resourceHere(r))
 	}
-	if err := s.Identify(path, f.from); err != nil {
+	if err := f.world.read(&s, path, ready); err != nil {
+		return s, release, err
+	}
+	paths, flags := f.world.identity()
+	if f.from != "" {
+		paths = append(paths, f.from)
+	}
+	if err := s.Identify(append([]string{path}, paths...), append(flags, s.Deploy...)); err != nil {
 		return s, release, err
 	}
 	return s, release, errors.Trace(s.ReadConstants(path))
