@@ -22,6 +22,7 @@ import (
 type historyFlags struct {
 	limit            int
 	failed, timeline bool
+	files, diff      bool
 	hook, since      string
 	format, output   string
 }
@@ -35,10 +36,15 @@ func (a statusVerbs) historyCmd() *cobra.Command {
 have gone, where none is named. With the number of a run all that is known of it:
 its hook tool calls with their times, what it wrote, and what it logged.
 
+With --files also the files of the charm directory and, of an isolated unit, of
+its machine, that each hook made (+), changed (M) or removed (-), as far as
+"unitd model-config record-files=names" had that recorded; --diff shows what a
+run has changed in text, after record-files=content.
+
 The cause of a run names the options, or the keys of a databag, that had changed.`,
 		Example: `  unitd history
   unitd history ledger/0 --failed -n 5
-  unitd history ledger/0 12
+  unitd history ledger/0 12 --diff
   unitd history --since 10m --timeline`,
 		ValidArgsFunction: a.completeUnits,
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -59,6 +65,8 @@ The cause of a run names the options, or the keys of a databag, that had changed
 	fs.StringVar(&f.hook, "hook", "", "show only runs of this hook")
 	fs.StringVar(&f.since, "since", "", "show only what began since then: 10m, 2h, or a time as 2026-03-03T09:00:00Z")
 	fs.BoolVar(&f.timeline, "timeline", false, "draw when hooks ran: a line for each unit, or for each hook of one unit")
+	fs.BoolVar(&f.files, "files", false, "show which files each run has made, changed or removed")
+	fs.BoolVar(&f.diff, "diff", false, "show what one run has changed in text files")
 	fs.StringVar(&f.format, "format", "table", "output format: table, json or yaml")
 	fs.StringVarP(&f.output, "output", "o", "", "write to this file")
 	formats(cmd, "table", "json", "yaml")
@@ -74,6 +82,10 @@ func (a statusVerbs) history(args []string, f historyFlags) error {
 		return Usagef("--limit must not be negative")
 	case f.timeline && f.format != "table":
 		return Usagef("setting --timeline and --format not valid")
+	case f.timeline && f.files:
+		return Usagef("setting --timeline and --files not valid")
+	case f.diff:
+		return Usagef("--diff needs a unit and the number of a run")
 	}
 	since, err := a.sinceTime(f.since)
 	if err != nil {
@@ -83,12 +95,16 @@ func (a statusVerbs) history(args []string, f historyFlags) error {
 	if err != nil {
 		return err
 	}
-	where, err := a.places(m, names, ofHistory)
+	wanted := ofHistory
+	if f.files {
+		wanted = ofRecordings
+	}
+	where, err := a.places(m, names, wanted)
 	if err != nil {
 		return err
 	}
+	defer where.end()
 	runs, err := a.runs(m, where, names)
-	where.end()
 	if err != nil {
 		return err
 	}
@@ -100,6 +116,8 @@ func (a statusVerbs) history(args []string, f historyFlags) error {
 		runs = runs[max(0, len(runs)-f.limit):]
 	}
 	switch {
+	case f.files && len(runs) > 0:
+		return a.historyFiles(m, where, runs, f)
 	case f.format != "table":
 		out := make([]render.Tree, len(runs))
 		for i, e := range runs {

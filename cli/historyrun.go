@@ -57,8 +57,12 @@ func (a statusVerbs) showRun(unit, number string, f historyFlags) error {
 	if err != nil {
 		return err
 	}
+	files := &filesOf{m: m, where: where}
 	if f.format != "table" {
 		t := render.RunTree(e, true)
+		if f.files || f.diff {
+			render.AddFiles(t, files.of(e), f.diff)
+		}
 		t["log"] = lines
 		return a.write(f.format, f.output, t)
 	}
@@ -74,6 +78,10 @@ func (a statusVerbs) showRun(unit, number string, f historyFlags) error {
 				text += fmt.Sprintf("\n\"unitd record %s %d\" has what the tools were given and have answered.\n", e.Unit, e.Run)
 			}
 		}
+	}
+	if f.files || f.diff {
+		text += "\nFiles:\n" + render.FilesText(files.of(e), f.diff, "    ")
+		a.noteFiles(files, f.diff)
 	}
 	return a.text(f.output, text)
 }

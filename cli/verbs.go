@@ -47,6 +47,7 @@ func (a *program) groups() []Group {
 			{"record", test.recordCmd},
 			{"replay", test.replayCmd},
 			{"world", test.worldCmd},
+			{"rewind", test.rewindCmd},
 		}},
 		{Title: "Applications and units", Verbs: []Verb{
 			{"deploy", charm.deployCmd},

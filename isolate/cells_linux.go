@@ -235,6 +235,29 @@ func (c *Cells) Halt() error { return c.halt(false) }
 // is started again, that is no other boot.
 func (c *Cells) Pause() error { return c.halt(true) }
 
+// Copied has cells whose directory is a copy of another one, made while they ran, be as Pause
+// leaves them: nothing runs of them, and their next start isn't a boot.
+func (c *Cells) Copied() error {
+	keys, err := c.Keys()
+	if err != nil {
+		return errors.Trace(err)
+	}
+	for _, key := range keys {
+		cell, err := c.recorded(key)
+		if errors.Is(err, errors.NotFound) {
+			continue
+		}
+		if err == nil {
+			cell.record.Paused, cell.record.Pid = true, 0
+			err = cell.save()
+		}
+		if err != nil {
+			return errors.Trace(err)
+		}
+	}
+	return nil
+}
+
 func (c *Cells) halt(paused bool) error {
 	keys, err := c.Keys()
 	if err != nil || len(keys) == 0 {

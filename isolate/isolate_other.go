@@ -87,6 +87,9 @@ func (*Cells) Halt() error { return nil }
 // Pause does nothing.
 func (*Cells) Pause() error { return nil }
 
+// Copied does nothing.
+func (*Cells) Copied() error { return nil }
+
 // Try is an error, ErrNoRights.
 func (*Cells) Try(context.Context, Spec) (lost string, err error) { return "", errNoLinux }
 

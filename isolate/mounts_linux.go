@@ -16,10 +16,8 @@ import (
 
 // The parts of a cell's directory on the host.
 const (
-	layersDir = "layers" // a directory for each overlay, with what has changed
-	rootDir   = "root"   // where the root is put together
-	tmpDir    = "tmp"    // /tmp
-	jujuDir   = "juju"   // Juju
+	rootDir = "root" // where the root is put together
+	jujuDir = "juju" // Juju
 )
 
 // makeRoot puts the cell's root together and goes there; without are the

@@ -57,6 +57,7 @@ func (u *unit) lock(ctx context.Context) (unlock func(), waited bool, err error)
 	}
 	if u.gated {
 		waited = true
+		u.recordingKept() // whoever has the world stand still then finds them
 		if err := u.gate.enter(ctx, u.idle); err != nil {
 			return nil, false, errors.Trace(err)
 		}

@@ -163,6 +163,7 @@ func (u *unit) execute(ctx context.Context, run uniter.Run, entry *history.Entry
 	env, task := u.environ(run, id, u.departure(callCtx, run.Hook)), u.doing
 	if path != "" {
 		u.taking.start(charm, u.charm.Path(), untraced(env))
+		u.lookAround()
 		defer u.tapPebbles(run)()
 	}
 	if res, debugged := u.debug(ctx, runCtx, run, path, env, tail); debugged {

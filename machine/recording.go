@@ -116,6 +116,9 @@ func (u *unit) keepRecording(e history.Entry) {
 		return
 	}
 	r.Started, r.Duration, r.Outcome, r.Message = e.Started, e.Duration, e.Outcome, e.Message
+	// The run is in the model and the history by now: an agent that is killed here loses this.
+	// The next hook of the machine begins after it.
+	r.Files = u.lookBack()
 	if secrets := u.mask.all(); len(secrets) > 0 {
 		r = recording.Hide(r, secrets)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/unitd/unitd/charmdir"
 	"github.com/unitd/unitd/debuglog"
 	"github.com/unitd/unitd/durable"
+	"github.com/unitd/unitd/footprint"
 	"github.com/unitd/unitd/history"
 	"github.com/unitd/unitd/hooks"
 	"github.com/unitd/unitd/hooks/runner"
@@ -161,9 +162,11 @@ type unit struct {
 	notes []string
 	// taking is the recording of the run that goes on, taken that of the newest
 	// one that has ended; nil: none, or it is kept already.
-	taking  *taking
-	taken   *recording.Recording
-	keeper  *recording.Keeper
+	taking *taking
+	taken  *recording.Recording
+	keeper *recording.Keeper
+	// files follows what hooks do to files.
+	files   footprint.Tracker
 	keeping sync.WaitGroup
 	// mask has the secrets that are not to get into the log.
 	mask mask
@@ -283,6 +286,7 @@ func (u *unit) live(ctx context.Context) (lost bool, err error) {
 // begun puts in order what the unit's agent has found as it began.
 func (u *unit) begun(ctx context.Context) error {
 	u.server.Relieve(u.spares.give)
+	u.files.Forget()
 	u.charm = charmdir.NewDeployer(u.disk, u.dir)
 	if err := u.recoverCharm(ctx); err != nil {
 		return errors.Trace(err)
@@ -393,6 +397,7 @@ func (u *unit) observe(ctx context.Context, l resolver.Local) (resolver.Remote, 
 	}
 	u.timeout, u.lockGroup = s.HookTimeout, s.Application.LockGroup
 	u.warmPython = s.WarmPython
+	u.files.Follow(s.ModelConfig[state.RecordFiles])
 	u.recordsPebble = s.Application.RecordPebble == state.RecordsPebble
 	u.causes.look(s, l.Seen.Config)
 	return seen, nil

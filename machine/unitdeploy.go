@@ -25,6 +25,7 @@ func (u *unit) deploy(ctx context.Context, url string) error {
 		return errors.Trace(err)
 	}
 	u.noteKept()
+	u.files.Forget()
 	return u.model.SetUnitCharm(ctx, u.name, url)
 }
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/unitd/unitd/footprint"
 	"github.com/unitd/unitd/history"
 	"github.com/unitd/unitd/model"
 )
@@ -57,6 +58,9 @@ type Recording struct {
 	Asked       []Asked     `json:",omitempty"`
 	AskedNote   string      `json:",omitempty"`
 	AskedCutOff bool        `json:",omitempty"`
+	// Files is what became of files in the run, as far as the model has it recorded; nil: it
+	// doesn't. It isn't in what Format writes.
+	Files *footprint.Found `json:",omitempty"`
 	// Passwords are the parameters that the schema of the action calls so: see
 	// model.ActionSpec.Passwords. They are of no use once it is redacted.
 	Passwords []string `json:",omitempty"`
@@ -130,6 +134,11 @@ func (r *Recording) clone() *Recording {
 	c.Env, c.Calls, c.Asked = slices.Clone(r.Env), slices.Clone(r.Calls), slices.Clone(r.Asked)
 	for i := range c.Asked {
 		c.Asked[i] = c.Asked[i].clone()
+	}
+	if r.Files != nil {
+		files := *r.Files
+		files.Files = slices.Clone(files.Files)
+		c.Files = &files
 	}
 	return &c
 }

@@ -57,6 +57,11 @@ func redact(r *Recording, found *secrets) *Recording {
 	for i := range out.Asked {
 		d.asked(&out.Asked[i])
 	}
+	if out.Files != nil {
+		for i, f := range out.Files.Files {
+			out.Files.Files[i].Path, out.Files.Files[i].Diff = d.text(f.Path), d.text(f.Diff)
+		}
+	}
 	out.Message, out.Cause = d.text(r.Message), d.text(r.Cause)
 	return out
 }

@@ -15,13 +15,16 @@ import (
 // modes and times, as a language's caches go by these, with owners where this
 // user may set them, and with what overlays note of their changes. What but
 // names, by its path below from, is left out, and so are sockets and devices,
-// which are somebody's that runs.
+// which are somebody's that runs, and what goes meanwhile.
 func copyTree(from, to string, but func(name string) bool) error {
 	// A directory's mode and time are set once all is in it.
 	var dirs []func() error
 	err := filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
 		if closed(d, err) {
 			return fs.SkipDir
+		}
+		if err != nil && path != from && os.IsNotExist(err) {
+			return nil
 		}
 		if err != nil || path == from {
 			return err
@@ -31,12 +34,18 @@ func copyTree(from, to string, but func(name string) bool) error {
 			return err
 		}
 		info, err := d.Info()
+		if os.IsNotExist(err) {
+			return nil
+		}
 		if err != nil {
 			return err
 		}
 		target := filepath.Join(to, name)
 		if !d.IsDir() {
-			return copyEntry(path, target, info)
+			if err := copyEntry(path, target, info); !os.IsNotExist(err) {
+				return err
+			}
+			return nil
 		}
 		dirs = append(dirs, func() error { return likeInfo(path, target, info) })
 		return os.Mkdir(target, 0o700)

@@ -8,9 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"maps"
-	"net/url"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -21,8 +19,10 @@ import (
 	"github.com/juju/errors"
 
 	"github.com/unitd/unitd/debuglog"
+	"github.com/unitd/unitd/footprint"
 	"github.com/unitd/unitd/history"
 	"github.com/unitd/unitd/hooks/runner"
+	"github.com/unitd/unitd/isolate"
 	"github.com/unitd/unitd/machine"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
@@ -53,60 +53,27 @@ func (f changedFile) removed() bool { return f.info.Mode()&fs.ModeDevice != 0 }
 // changedFiles are the files that an isolated unit has changed on its machine, sorted; none for
 // a unit that shares the host. Directories aren't told, nor what unitd has put there.
 func (c *call) changedFiles(m *state.Model, unit model.UnitName) (all []changedFile, err error) {
-	cell := filepath.Join(machine.NewCells(c.dir, "").Dir, machine.CellKey(m.UUID(), unit))
-	err = filepath.WalkDir(cell, func(at string, d fs.DirEntry, err error) error {
-		switch {
-		case os.IsNotExist(err) || closed(d, err):
-			return fs.SkipDir
-		case err != nil:
-			return err
-		case at == filepath.Join(cell, "tmp"): // no part of the layers
-			found, err := filesBelowLayer(at, "tmp")
-			all = append(all, found...)
-			return cmp.Or(err, fs.SkipDir)
-		case d.Name() != "upper" || !d.IsDir():
-			return nil
+	layers, err := isolate.Layers(filepath.Join(machine.NewCells(c.dir, "").Dir, machine.CellKey(m.UUID(), unit)))
+	if err != nil {
+		return nil, errors.Annotatef(err, "cannot read what %s has changed on its machine", unit)
+	}
+	for _, l := range layers {
+		found := footprint.Look([]footprint.Root{{Dir: l.Dir, As: l.Path, Skip: isolate.OfUnitd}}, footprint.Limits{})
+		if len(found.Unread) > 0 {
+			return nil, errors.Errorf("cannot read what %s has changed on its machine in %s", unit, found.Unread[0])
 		}
-		layer, err := url.PathUnescape(strings.TrimPrefix(filepath.Base(filepath.Dir(at)), "root"))
-		if err != nil {
-			return err
+		for at := range found.Files {
+			f := changedFile{path: at, host: filepath.Join(l.Dir, strings.TrimPrefix(at, l.Path))}
+			if f.info, err = os.Lstat(f.host); os.IsNotExist(err) {
+				continue
+			} else if err != nil {
+				return nil, errors.Trace(err)
+			}
+			all = append(all, f)
 		}
-		found, err := filesBelowLayer(at, layer)
-		all = append(all, found...)
-		return cmp.Or(err, fs.SkipDir)
-	})
+	}
 	slices.SortFunc(all, func(a, b changedFile) int { return cmp.Compare(a.path, b.path) })
-	return all, errors.Annotatef(err, "cannot read what %s has changed on its machine", unit)
-}
-
-// ofUnitd are the places on an isolated unit's machine that are unitd's.
-var ofUnitd = []string{"/var/lib/juju/", "/run/", "/proc/", "/sys/", "/dev/", "/etc/hosts", "/etc/hostname", "/etc/resolv.conf", "/etc/machine-id", "/etc/mtab", "/etc/os-release", "/etc/lsb-release", "/usr/bin/juju-exec", "/usr/bin/juju-run", "/usr/bin/snap"}
-
-func filesBelowLayer(upper, layer string) (all []changedFile, err error) {
-	err = filepath.WalkDir(upper, func(at string, d fs.DirEntry, err error) error {
-		switch {
-		case os.IsNotExist(err) || closed(d, err):
-			return fs.SkipDir
-		case err != nil:
-			return err
-		case d.IsDir():
-			return nil
-		}
-		f := changedFile{path: path.Join("/", layer, strings.TrimPrefix(at, upper)), host: at}
-		if slices.ContainsFunc(ofUnitd, func(of string) bool {
-			return f.path == of || strings.HasSuffix(of, "/") && strings.HasPrefix(f.path, of)
-		}) {
-			return nil
-		}
-		if f.info, err = d.Info(); os.IsNotExist(err) {
-			return nil
-		} else if err != nil {
-			return err
-		}
-		all = append(all, f)
-		return nil
-	})
-	return all, err
+	return all, nil
 }
 
 func (c *call) files() error {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/juju/errors"
@@ -21,7 +20,7 @@ import (
 func lookCommands() []Cmd {
 	return []Cmd{
 		{Name: "hooks", Args: "UNIT [HOOK…]", Summary: "show the unit's hooks with their causes; with hooks named, the sequence must be exactly that", run: (*call).hooks},
-		{Name: "history", Args: "UNIT [N]", Summary: "show the unit's hook runs, or all that is known of one", run: (*call).history},
+		{Name: "history", Args: "UNIT [N] [--files | --diff]", Summary: "show the unit's hook runs, or all that is known of one; with --files also the files that each has made (+), changed (M) or removed (-), with --diff what a run has changed in them", run: (*call).history},
 		{Name: "relation-data", Args: "UNIT ENDPOINT [REMOTE]", Summary: "show a databag of a relation: the unit's own, or that of a remote unit or application", run: (*call).relationData},
 		{Name: "log", Args: "[--new] UNIT", Summary: "show what the unit has logged; with --new, in the last settle, advance, run-hooks or run", run: (*call).showLog},
 	}
@@ -179,48 +178,6 @@ func matches(have, want []string) bool {
 		return false
 	}
 	return len(have) > 0 && have[0] == want[0] && matches(have[1:], want[1:])
-}
-
-func (c *call) history() error {
-	name, m, err := c.known()
-	if err != nil {
-		return err
-	}
-	runs, err := c.runs(m, name)
-	if err != nil {
-		return err
-	}
-	if len(c.args) == 1 {
-		for _, run := range runs {
-			c.printf("%4d  %-32s exit %d  %d tool calls  %s\n", run.Run, word(run), run.Exit, run.Tools, run.Cause())
-		}
-		return nil
-	}
-	n, err := strconv.ParseInt(c.args[1], 10, 64)
-	if err != nil || len(c.args) > 2 {
-		return c.usagef("expected the number of a run")
-	}
-	found := false
-	for _, run := range runs {
-		if run.Run != n {
-			continue
-		}
-		found = true
-		c.printf("run: %d\nhook: %s\noutcome: %s\nexit: %d\ntools: %d\ncause: %s\n", run.Run, run.Name, run.Outcome, run.Exit, run.Tools, run.Cause())
-		if run.Hook.RemoteUnit != "" {
-			c.printf("remote-unit: %s\n", run.Hook.RemoteUnit)
-		}
-		if run.Message != "" {
-			c.printf("message: %s\n", c.sources(m).Text(name.Tag(), run.Message))
-		}
-		for _, note := range run.Notes {
-			c.printf("note: %s\n", note)
-		}
-	}
-	if !found {
-		return errors.Errorf("%s has no run %d", name, n)
-	}
-	return nil
 }
 
 func (c *call) relationData() error {

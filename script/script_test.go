@@ -31,7 +31,7 @@ func TestOnEtcd(t *testing.T) {
 // notOnEtcd are the scripts that don't run there: of a world in etcd there is no
 // snapshot.
 var notOnEtcd = []string{
-	"snapshot-keeps-what-is-still-to-happen", "snapshot-serves-many-branches", "unit-exec-is-no-hook",
+	"rewind-goes-back-to-the-moment-after-a-run", "snapshot-keeps-what-is-still-to-happen", "snapshot-serves-many-branches", "unit-exec-is-no-hook",
 	"worlds-with-containers-are-kept-and-explored",
 }
 

@@ -25,6 +25,8 @@ func snapshotCommands() []Cmd {
 	return []Cmd{
 		{Name: "snapshot", Args: "NAME", Summary: "keep the model with its units, their files, the time and the faults to come, for restore", run: (*call).snapshot},
 		{Name: "restore", Args: "NAME", Summary: "make the model and its units as they were at that snapshot, any number of times", run: (*call).restore},
+		{Name: "keep-runs", Args: "[off]", Summary: "from here on keep the world as it is after each hook run, for rewind: the newest 50 times; off: no longer, and drop them", run: (*call).keepRuns},
+		{Name: "rewind", Args: "UNIT N", Summary: "make the whole world as it was right after the unit's run N; keep-runs has to have been on", run: (*call).rewind},
 		{Name: "diff", Summary: "show what the last settle, advance or run-hooks changed: statuses, ports, databags, leader settings, state, storage, secrets, units and relations", run: (*call).diff},
 	}
 }
@@ -72,8 +74,26 @@ func (c *call) snapshot() error {
 // stopped, which gives up its leaderships then, and the files after that, when
 // nobody writes to them; the world goes on as one that was restored.
 func (c *call) keep(k *kept) error {
-	if _, err := c.running(); err == nil {
-		answer, err := c.tell(lab.Request{})
+	if err := c.keepState(k); err != nil {
+		return err
+	}
+	for _, line := range c.endedByPause(c.ctx) {
+		c.printf("%s\n", line)
+	}
+	c.stop(syscall.SIGTERM)
+	if err := machine.NewCells(c.dir, "").Pause(); err != nil {
+		return err
+	}
+	if err := c.keepFiles(k); err != nil {
+		return err
+	}
+	return c.goBack(k)
+}
+
+// keepState fills k with all but files: what is to happen, and the store.
+func (w *world) keepState(k *kept) error {
+	if _, err := w.running(); err == nil {
+		answer, err := w.tell(lab.Request{})
 		if err != nil {
 			return err
 		}
@@ -87,33 +107,32 @@ func (c *call) keep(k *kept) error {
 		}
 		k.running, k.faults, k.twice = true, answer.Armed, answer.Twice
 	}
-	k.order, k.change, k.seen, k.box = c.chosen, c.change, c.seenTwice, c.box
-	k.early = slices.Clone(c.early)
-	k.probes, k.held = maps.Clone(c.probes), maps.Clone(c.held)
-	maps.DeleteFunc(k.held, func(one container, _ bool) bool { return c.hung[one] }) // it ends with all others
+	k.order, k.change, k.seen, k.box = w.chosen, w.change, w.seenTwice, w.box
+	k.early = slices.Clone(w.early)
+	k.probes, k.held = maps.Clone(w.probes), maps.Clone(w.held)
+	maps.DeleteFunc(k.held, func(one container, _ bool) bool { return w.hung[one] }) // it ends with all others
 	if err := os.MkdirAll(k.dir, 0o700); err != nil {
 		return errors.Trace(err)
 	}
-	file, ok := c.store.(interface {
-		CopyTo(ctx context.Context, path string) error
-	})
+	file, ok := w.store.(storeFile)
 	if !ok {
-		return errors.New("the world's store is no file, and can't be kept")
+		return errNoStoreFile
 	}
-	if err := file.CopyTo(c.ctx, filepath.Join(k.dir, lab.StoreName)); err != nil {
-		return err
-	}
-	for _, line := range c.endedByPause(c.ctx) {
-		c.printf("%s\n", line)
-	}
-	c.stop(syscall.SIGTERM)
-	if err := machine.NewCells(c.dir, "").Pause(); err != nil {
-		return err
-	}
-	if err := copyTree(c.dir, k.dir, func(name string) bool { return strings.HasPrefix(name, lab.StoreName) }); err != nil {
-		return errors.Annotate(err, "cannot copy the world's files")
-	}
-	return c.goBack(k)
+	return file.CopyTo(w.ctx, filepath.Join(k.dir, lab.StoreName))
+}
+
+// storeFile is a store that can be copied to another file.
+type storeFile interface {
+	CopyTo(ctx context.Context, path string) error
+}
+
+// errNoStoreFile is that a world can't be kept whose store isn't one.
+const errNoStoreFile = errors.ConstError("the world's store is no file, and can't be kept")
+
+// keepFiles fills k's directory with the world's files, but for the store.
+func (w *world) keepFiles(k *kept) error {
+	err := copyTree(w.dir, k.dir, func(name string) bool { return strings.HasPrefix(name, lab.StoreName) })
+	return errors.Annotate(err, "cannot copy the world's files")
 }
 
 func (c *call) restore() error {
@@ -129,7 +148,10 @@ func (c *call) restore() error {
 		return errors.Errorf("there is no snapshot %q; %s", c.args[0], there)
 	}
 	c.stop(syscall.SIGTERM)
-	return errors.Annotatef(c.goBack(k), "cannot restore snapshot %q", c.args[0])
+	if err := c.goBack(k); err != nil {
+		return errors.Annotatef(err, "cannot restore snapshot %q", c.args[0])
+	}
+	return c.keepRunsAnew()
 }
 
 // goBack makes the world, whose agent has ended, what was kept.

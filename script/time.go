@@ -76,6 +76,12 @@ func (c *call) runHooks() error {
 	if err != nil || n < 1 {
 		return c.usagef("%q is not a number of hooks", c.args[0])
 	}
+	if c.ran != nil {
+		return c.let(func() error {
+			_, err := c.byRuns(n)
+			return err
+		})
+	}
 	if _, err := c.tell(lab.Request{Limit: &n}); err != nil {
 		return err
 	}
@@ -91,6 +97,13 @@ func (c *call) runHooks() error {
 
 // within is settle, for no longer than so many hooks take. The agent has been let go.
 func (c *call) within(n int) error {
+	if c.ran != nil {
+		paused, err := c.byRuns(n)
+		if err == nil && paused {
+			err = errors.Errorf("not settled after %d hooks", n)
+		}
+		return err
+	}
 	if _, err := c.tell(lab.Request{Limit: &n}); err != nil {
 		return err
 	}

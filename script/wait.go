@@ -99,7 +99,13 @@ func (w *world) picture() (model.Picture, error) {
 }
 
 // settle waits until nothing is left to do. The agent has been let go.
-func (w *world) settle() error { return w.until(false) }
+func (w *world) settle() error {
+	if w.ran == nil {
+		return w.until(false)
+	}
+	_, err := w.byRuns(-1)
+	return err
+}
 
 // untilPaused waits until as many hooks have run as may, or nothing is left to
 // do.

@@ -72,6 +72,8 @@ type world struct {
 	change *change
 	// snapshots is how many were made.
 	snapshots int
+	// ran has the times that are kept for rewind; nil: none is.
+	ran *keptRuns
 	// marks are those of "mark", by name. What is restored doesn't take them back.
 	marks map[string]*mark
 	// held are the workload containers that the script keeps ended, hung those whose

@@ -37,7 +37,14 @@ const (
 	// DefaultIsolation is how the units of applications are isolated for which their deployment
 	// says nothing, as model.Isolation.Mode; empty: nothing is said here either.
 	DefaultIsolation = "default-isolation"
+	// RecordFiles is whether the recordings of hooks say which files they have changed: one of
+	// RecordFilesModes.
+	RecordFiles = "record-files"
 )
+
+// RecordFilesModes are the values of RecordFiles: nothing is recorded, which files, or what has
+// become of text in them, too.
+func RecordFilesModes() []string { return []string{"off", "names", "content"} }
 
 // maxChangesKept bounds ChangesKept: the log is read whole.
 const maxChangesKept = 100_000
@@ -56,6 +63,7 @@ func ModelConfigDefaults() map[string]string {
 		ChangesKept:          "1000",
 		WarmPython:           "false",
 		DefaultIsolation:     "",
+		RecordFiles:          "off",
 		"development":        "false",
 		"test-mode":          "false",
 		"secret-backend":     "auto",
@@ -170,6 +178,10 @@ func checkModelSetting(k, v string) error {
 		}
 	case DefaultIsolation:
 		if modes := model.IsolationModes(); v != "" && !slices.Contains(modes, v) {
+			return errors.NewNotValid(nil, fmt.Sprintf("%s: %q is none of %s", k, v, strings.Join(modes, ", ")))
+		}
+	case RecordFiles:
+		if modes := RecordFilesModes(); !slices.Contains(modes, v) {
 			return errors.NewNotValid(nil, fmt.Sprintf("%s: %q is none of %s", k, v, strings.Join(modes, ", ")))
 		}
 	case RetryHooks, WarmPython, "development", "test-mode":
