@@ -42,7 +42,7 @@ func withContainers(t *testing.T, etcd bool, choose func([]string) []string) {
 	}
 	p := script.Params{Files: files, Unitd: program(t), Isolate: model.IsolateOn, Pebble: pebbletest.Program(t)}
 	if etcd {
-		p.Files = thoseOnEtcd(files)
+		p.Files = thoseOnEtcd(t, files)
 		p.Store = func(string) string { return etcdtest.URL(t) }
 	}
 	p.Files = choose(p.Files)

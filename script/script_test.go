@@ -3,8 +3,9 @@ package script_test
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
-	"strings"
+
 	"testing"
 
 	"github.com/unitd/unitd/model"
@@ -28,17 +29,17 @@ func TestOnEtcd(t *testing.T) {
 	etcdtest.Again(t, "etcd3")
 }
 
-// notOnEtcd are the scripts that don't run there: of a world in etcd there is no
-// snapshot.
-var notOnEtcd = []string{
-	"rewind-goes-back-to-the-moment-after-a-run", "snapshot-keeps-what-is-still-to-happen", "snapshot-serves-many-branches", "unit-exec-is-no-hook",
-	"worlds-with-containers-are-kept-and-explored",
-}
+// keepsWorlds is a line of a script that keeps a world; a world with its store in etcd can't be kept.
+var keepsWorlds = regexp.MustCompile(`(?m)^(?:snapshot|keep-runs)\b`)
 
-// thoseOnEtcd are the others of the files.
-func thoseOnEtcd(files []string) []string {
+// thoseOnEtcd are the files that run there.
+func thoseOnEtcd(t *testing.T, files []string) []string {
 	return slices.DeleteFunc(files, func(file string) bool {
-		return slices.Contains(notOnEtcd, strings.TrimSuffix(filepath.Base(file), ".txtar"))
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return keepsWorlds.Match(text)
 	})
 }
 
@@ -51,7 +52,7 @@ func run(t *testing.T, dir string) {
 	}
 	p := script.Params{Files: files, Unitd: program(t), Isolate: model.IsolateOff}
 	if etcdtest.OnEtcd() {
-		p.Files = thoseOnEtcd(files)
+		p.Files = thoseOnEtcd(t, files)
 		p.Store = func(string) string { return etcdtest.URL(t) }
 	}
 	script.RunFiles(t, p)
