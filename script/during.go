@@ -36,7 +36,7 @@ func (c *call) during() error {
 func whole() []string {
 	return []string{
 		"settle", "run-hooks", "advance", "run", "unit-exec", "explore", "restart-agent", "stop-agent", "kill-agent",
-		"reboot", "snapshot", "restore",
+		"reboot", "snapshot", "restore", "keep-runs", "rewind",
 	}
 }
 
