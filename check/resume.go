@@ -22,17 +22,18 @@ type Progress struct {
 	Of       string   `json:"of"`
 	Promises []string `json:"promises"`
 
-	Endpoints []Endpoint `json:"endpoints"`
-	Actions   []string   `json:"actions"`
-	More      []string   `json:"more"`
-	Life      [][]string `json:"life"`
-	Hooks     []Seen     `json:"hooks"`
-	Queue     []left     `json:"queue"`
-	Trails    []trail    `json:"trails"`
-	Met       []Meeting  `json:"met"`
-	Ran       []string   `json:"ran"`
-	Ways      []string   `json:"ways"`
-	Report    Report     `json:"report"`
+	Endpoints []Endpoint     `json:"endpoints"`
+	Actions   []string       `json:"actions"`
+	More      []string       `json:"more"`
+	Life      [][]string     `json:"life"`
+	Hooks     []Seen         `json:"hooks"`
+	Queue     []left         `json:"queue"`
+	Trails    []trail        `json:"trails"`
+	Blocked   map[string]int `json:"blocked"`
+	Met       []Meeting      `json:"met"`
+	Ran       []string       `json:"ran"`
+	Ways      []string       `json:"ways"`
+	Report    Report         `json:"report"`
 }
 
 // left is a probe that is still to be tried.
@@ -47,7 +48,7 @@ type left struct {
 func (c *search) progress() *Progress {
 	p := &Progress{
 		Of: c.world.Digest, Promises: c.Promises, Endpoints: c.world.Endpoints, Actions: c.world.Actions, More: c.world.More,
-		Life: c.world.Life, Hooks: c.world.Hooks, Trails: c.walker.trails, Report: c.report, Ran: slices.Sorted(maps.Keys(c.looks.hooks)), Ways: slices.Sorted(maps.Keys(c.looks.ways)),
+		Life: c.world.Life, Hooks: c.world.Hooks, Trails: c.walker.trails, Blocked: c.blocked, Report: c.report, Ran: slices.Sorted(maps.Keys(c.looks.hooks)), Ways: slices.Sorted(maps.Keys(c.looks.ways)),
 	}
 	for _, pr := range c.queue {
 		p.Queue = append(p.Queue, left{pr.promise, pr.setUp, pr.parts, pr.end})
@@ -64,6 +65,9 @@ func (c *search) resume(s Subject) {
 	c.world = World{Subject: s, Endpoints: p.Endpoints, Actions: p.Actions, More: p.More, Life: p.Life, Hooks: p.Hooks}
 	c.report = p.Report
 	c.Seed = p.Report.Seed
+	for promise, n := range p.Blocked {
+		c.blocked[promise] = n
+	}
 	for i, f := range c.report.Findings {
 		c.known[f.Cause] = i
 	}
@@ -86,22 +90,30 @@ func (c *search) resume(s Subject) {
 	}
 }
 
-// digest is one of a charm's source, but for what isn't the charm: its tests, and what tools leave.
-func digest(dirs ...string) (string, error) {
+// digest is one of a charm's source, but for what isn't the charm: its tests, hidden files, what tools
+// leave, and the files of not.
+func digest(not []string, dirs ...string) (string, error) {
 	h := sha256.New()
 	for _, dir := range dirs {
-		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		dir, err := filepath.Abs(dir)
+		if err == nil {
+			dir, err = filepath.EvalSymlinks(dir)
+		}
+		if err != nil {
+			return "", errors.Annotate(err, "cannot read the charm's files")
+		}
+		err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 			if err != nil {
 				return err
 			}
 			rel, _ := filepath.Rel(dir, path)
 			if d.IsDir() {
-				if name := d.Name(); rel != "." && (strings.HasPrefix(name, ".") || rel == "tests" || name == "__pycache__") {
+				if name := d.Name(); rel != "." && (slices.Contains(not, path) || strings.HasPrefix(name, ".") || rel == "tests" || name == "__pycache__") {
 					return fs.SkipDir
 				}
 				return nil
 			}
-			if !d.Type().IsRegular() {
+			if !d.Type().IsRegular() || strings.HasPrefix(d.Name(), ".") || slices.Contains(not, path) {
 				return nil
 			}
 			b, err := os.ReadFile(path)
@@ -121,9 +133,20 @@ func digest(dirs ...string) (string, error) {
 }
 
 // Identify notes what tells the charm from others: the content of directories and files, such as its
-// source and that of its former version, and the flags that say how it is checked.
-func (s *Subject) Identify(paths, flags []string) error {
-	sum, err := digest(paths...)
+// source and that of its former version, and the flags that say how it is checked. not are files and
+// directories that the check itself writes, which may be among the others.
+func (s *Subject) Identify(paths, flags, not []string) error {
+	var real []string
+	for _, path := range not {
+		path, err := filepath.Abs(path)
+		if err == nil {
+			path, err = filepath.EvalSymlinks(path)
+		}
+		if err == nil { // what isn't there isn't met
+			real = append(real, path)
+		}
+	}
+	sum, err := digest(real, paths...)
 	if err == nil {
 		all := sha256.Sum256([]byte(strings.Join(append([]string{sum}, flags...), "\x00")))
 		s.Digest = hex.EncodeToString(all[:])

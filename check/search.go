@@ -49,8 +49,10 @@ type search struct {
 	walker *walker
 	report Report
 	known  map[string]int // findings by their causes
-	looks  looks
-	failed error
+	// blocked are how many scenarios of each promise couldn't be begun, by a cause that is known.
+	blocked map[string]int
+	looks   looks
+	failed  error
 }
 
 // Check finds out which promises a charm breaks. The error says why that can't be found out; a
@@ -65,7 +67,7 @@ func Check(ctx context.Context, s Subject, o Options) (*Report, error) {
 	if o.Parallel <= 0 {
 		o.Parallel = runtime.NumCPU()
 	}
-	c := &search{Options: o, known: map[string]int{}, looks: newLooks()}
+	c := &search{Options: o, known: map[string]int{}, blocked: map[string]int{}, looks: newLooks()}
 	c.report = Report{Charm: s.Charm.Name, Seed: o.Seed, Tried: map[string]int{}, Left: map[string]int{}, Met: []string{}, Findings: []Finding{}}
 	var players []*player
 	defer func() {
@@ -132,7 +134,7 @@ func (c *search) begin(ctx context.Context, s Subject, p *player) (more bool, er
 
 // end is the report.
 func (c *search) end(began time.Time) *Report {
-	clear(c.report.Left)
+	c.report.Left = maps.Clone(c.blocked)
 	for _, p := range c.queue {
 		c.report.Left[p.promise]++
 	}
@@ -206,11 +208,13 @@ func (c *search) judge(ctx context.Context, p *player, pr probe, err error) {
 	switch {
 	case err == nil:
 	case !errors.As(err, &f):
+		c.back(ctx, pr)
 		c.fail(ctx, errors.Annotatef(err, "cannot try %s:\n%s", pr.promise, strings.Join(append(slices.Clone(pr.setUp), pr.lines()...), "\n")))
 	case f.misuse:
 		c.odd(pr, f)
 	default:
 		c.find(ctx, p, pr, f)
+		c.look(p) // what has run meanwhile is nothing new of the next one
 	}
 }
 
@@ -239,8 +243,12 @@ func (c *search) walk(ctx context.Context, p *player) {
 		var f *failed
 		if errors.As(err, &f) {
 			promise := whole.promiseAt(f.at)
-			if !f.misuse && !slices.Contains(c.Promises, promise) {
-				continue // somebody has asked for others
+			switch {
+			case f.misuse:
+			case !slices.Contains(c.Promises, promise): // somebody has asked for others
+				continue
+			case strings.HasPrefix(f.line, "run ") && !strings.Contains(f.why, "hook failed"): // an action may say no
+				continue
 			}
 			c.judge(ctx, p, probe{promise: promise, parts: [][]string{whole.lines()}}, err)
 			continue
@@ -269,11 +277,16 @@ func (c *search) fail(ctx context.Context, err error) {
 	}
 }
 
+// maxOdd bounds the scenarios that are told of that couldn't be carried out.
+const maxOdd = 20
+
 // odd notes a scenario that couldn't be carried out.
 func (c *search) odd(p probe, f *failed) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.report.Odd = append(c.report.Odd, p.promise+": "+f.Error())
+	if text := p.promise + ": " + f.Error(); len(c.report.Odd) < maxOdd && !slices.Contains(c.report.Odd, text) {
+		c.report.Odd = append(c.report.Odd, text)
+	}
 }
 
 func (c *search) tell(format string, args ...any) {
@@ -285,16 +298,15 @@ func (c *search) tell(format string, args ...any) {
 // find makes a finding of a probe that has failed, unless its cause is known. The rest of the
 // probe is tried later.
 func (c *search) find(ctx context.Context, p *player, pr probe, f *failed) {
-	if f.at >= len(pr.setUp) {
-		if rest, ok := pr.without(f.at - len(pr.setUp)); ok && len(pr.parts) > 1 {
-			rest.promise = pr.promise
-			c.mu.Lock()
-			c.queue = append(c.queue, rest)
-			c.mu.Unlock()
+	whole := pr
+	if pr.promise == OrderOfRelations && !strings.HasPrefix(f.line, "same ") {
+		if other := blamed(append(slices.Clone(pr.setUp), pr.lines()...)[:f.at+1]); slices.Contains(c.Promises, other) {
+			pr.promise = other
 		}
 	}
 	_, cause := whatHappened(pr.promise, f)
 	if c.isKnown(cause, pr.promise, f.at < len(pr.setUp)) {
+		c.rest(whole, f)
 		return
 	}
 	lines := append(slices.Clone(pr.setUp), pr.lines()...)[:f.at+1]
@@ -302,8 +314,10 @@ func (c *search) find(ctx context.Context, p *player, pr probe, f *failed) {
 	lines, f, failed, tried, err := s.shrink(lines, f)
 	if err != nil {
 		c.fail(ctx, err)
+		c.back(ctx, whole)
 		return
 	}
+	c.rest(whole, f)
 	what, _ := whatHappened(pr.promise, f)
 	found := Finding{Promise: pr.promise, What: what, Why: f.why, Cause: cause, Steps: lines, Failed: failed, Tried: tried}
 	found.File, found.Line = p.source(f)
@@ -312,6 +326,29 @@ func (c *search) find(ctx context.Context, p *player, pr probe, f *failed) {
 	found.Also = c.report.Findings[at].Also
 	c.report.Findings[at] = found
 	c.mu.Unlock()
+}
+
+// rest has what is left of a probe tried later, without the part that has failed.
+func (c *search) rest(pr probe, f *failed) {
+	if f.at < len(pr.setUp) || len(pr.parts) < 2 {
+		return
+	}
+	if rest, ok := pr.without(f.at - len(pr.setUp)); ok {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.queue = append(c.queue, rest)
+	}
+}
+
+// back puts a probe back whose trial was broken off, for a check that goes on later.
+func (c *search) back(ctx context.Context, pr probe) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if ctx.Err() == nil || len(pr.setUp)+len(pr.parts) == 0 || c.report.Tried[pr.promise] == 0 {
+		return
+	}
+	c.report.Tried[pr.promise]--
+	c.queue = append([]probe{pr}, c.queue...)
 }
 
 // isKnown says whether there is a finding of that cause, and notes that there is one from now on.
@@ -327,7 +364,7 @@ func (c *search) isKnown(cause, promise string, before bool) bool {
 	}
 	if before {
 		c.report.Tried[promise]--
-		c.report.Left[promise]++
+		c.blocked[promise]++
 		return true
 	}
 	if found := &c.report.Findings[at]; found.Promise != promise && !slices.Contains(found.Also, promise) {

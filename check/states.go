@@ -33,7 +33,8 @@ type standing map[string]side
 // side is the other side of an endpoint.
 type side struct {
 	state State
-	units int // those that the stub has
+	units int  // those that the stub has
+	app   bool // something is in its application's databag
 }
 
 func (s standing) state(endpoint string) State {
@@ -72,17 +73,21 @@ func (s standing) after(words []string, stubs map[string]string) {
 	case "stub-join":
 		if at.units++; at.state == Deserted {
 			at.state = Silent
+			if at.app {
+				at.state = Told
+			}
 		}
 	case "stub-leave":
 		if at.units--; at.units == 0 && related {
 			at.state = Deserted
 		}
 	case "integrate":
-		at.state = Silent
+		at.state, at.app = Silent, false
 		if at.units == 0 {
 			at.state = Deserted
 		}
 	case "stub-set":
+		at.app = at.app || words[1] == "--app"
 		if at.state == Silent {
 			at.state = Told
 		}
@@ -126,6 +131,9 @@ type Meetings struct {
 func (w World) meetings(hooks []string, met map[Meeting]bool) (m Meetings) {
 	for _, e := range w.Endpoints {
 		for _, state := range States() {
+			if state == Told && len(e.Keys) == 0 {
+				continue // there is nothing to tell
+			}
 			for _, hook := range hooks {
 				if w.about(hook) == e.Name || hook == "secret-changed" && w.onlySecrets(e) {
 					continue

@@ -63,7 +63,11 @@ var (
 func (s *Subject) ReadConstants(dir string) error {
 	score := map[string]int{}
 	numbers := map[int64]bool{}
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+	dir, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return errors.Annotate(err, "cannot read the charm's code")
+	}
+	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}

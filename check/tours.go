@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 )
 
 // tours bring each hook in each state of the endpoints: all of them are in the same state while
@@ -48,6 +49,29 @@ func tours(w World) (all []probe) {
 	return all
 }
 
+// blamed is the promise that a charm breaks that fails after these lines, of a tour or of relations in
+// some order: by the newest line that does more than let time pass.
+func blamed(lines []string) string {
+	for _, line := range slices.Backward(lines) {
+		words := split(strings.TrimPrefix(line, "! "))
+		if promise, ok := blames[words[0]]; ok {
+			if words[0] == "advance" && words[1] == "--skip-update-status" {
+				return AMonth
+			}
+			return promise
+		}
+	}
+	return OrderOfRelations
+}
+
+// blames are the promises that lines are about.
+var blames = map[string]string{
+	"config": UpdateStatus, "advance": UpdateStatus, "refresh": Upgrade, "add-storage": StorageGone, "detach-storage": StorageGone, "container-stop": Container,
+	"container-start": Container, "notice": Container, "add-unit": Settles, "remove-unit": LastUnit, "lose-leadership": LeaderLost, "status": Removal, "stdout": Removal,
+	"remove-relation": RelationAgain, "stub-leave": RemoteGone, "update-secret": Secrets, "stub-set": OrderOfRelations, "integrate": OrderOfRelations,
+	"stub-join": OrderOfRelations, "deploy": OrderOfRelations, "run": OrderOfRelations,
+}
+
 // enter brings an endpoint that never had a relation into a state. settled: hooks run on the way.
 func (w World) enter(e Endpoint, s State, settled bool) (lines []string) {
 	add := func(more ...string) {
@@ -89,14 +113,18 @@ func (w World) wholeLife(e Endpoint) []string {
 
 // whatHappens is what happens to a unit whatever its relations are in, each for itself.
 func (w World) whatHappens() (parts [][]string) {
-	parts = append(parts, w.change()...)
-	parts = append(parts, []string{"advance 6m", "settle"}, w.refresh())
 	if acts := w.acts(w.Unit()); len(acts) > 0 {
 		parts = append(parts, append(acts, "settle"))
 	}
-	for i, s := range w.optional() {
-		parts = append(parts, []string{"add-storage " + w.Unit() + " " + s, "settle", "detach-storage " + w.storageID(s, i), "settle"})
+	for _, c := range w.change() {
+		parts = append(parts, append(slices.Clone(c), fmt.Sprintf("config %s --reset %s", w.Application(), optionOf(c[0])), "settle"))
 	}
+	parts = append(parts, []string{"advance 6m", "settle"}, w.refresh())
+	var stores []string // the id of each depends on those before
+	for i, s := range w.optional() {
+		stores = append(stores, "add-storage "+w.Unit()+" "+s, "settle", "detach-storage "+w.storageID(s, i), "settle")
+	}
+	parts = append(parts, stores)
 	for _, c := range slices.Sorted(maps.Keys(w.Charm.Containers)) {
 		parts = append(parts, []string{fmt.Sprintf("container-stop %s %s", w.Unit(), c), "settle", fmt.Sprintf("container-start %s %s", w.Unit(), c), "settle"},
 			[]string{fmt.Sprintf("notice %s %s example.com/%s", w.Unit(), c, c), "settle"})
@@ -105,7 +133,8 @@ func (w World) whatHappens() (parts [][]string) {
 		second := w.Application() + "/1"
 		parts = append(parts, []string{w.app("add-unit %s"), "settle", w.app("lose-leadership %s"), "settle", "remove-unit " + second, "settle"})
 	}
-	return append(parts, month)
+	parts = append(parts, month)
+	return slices.DeleteFunc(parts, func(part []string) bool { return len(part) == 0 })
 }
 
 // withTours puts tours among probes, so that they are made soon, and others too.

@@ -167,15 +167,24 @@ func (y *yard) line(w World, words []string) {
 	case "container-start":
 		delete(y.stopped, words[2])
 	case "config":
-		name, _, set := strings.Cut(words[len(words)-1], "=")
-		y.wrong[name] = set && words[1] != "--reset" && words[2] != "--reset"
+		y.wrong[optionOf(strings.Join(words, " "))] = words[2] != "--reset"
 	}
+}
+
+// optionOf is the option that a line sets or resets.
+func optionOf(line string) string {
+	words := split(line)
+	name, _, _ := strings.Cut(words[2], "=")
+	if name == "--reset" {
+		name = words[3]
+	}
+	return name
 }
 
 // moves are those that are possible, in an order that depends on nothing but what there is.
 func (w World) moves(y yard, chance *rand.Rand) (all []move) {
 	add := func(promise string, lines ...string) {
-		all = append(all, move{promise, append(lines, "settle")})
+		all = append(all, move{promise, append(slices.Clip(lines), "settle")})
 	}
 	for _, e := range w.Endpoints {
 		w.relationMoves(y, e, chance, add)
@@ -214,7 +223,7 @@ func (w World) relationMoves(y yard, e Endpoint, chance *rand.Rand, add func(str
 			lines = append(w.secretsOf(e), lines...)
 		}
 		add(OrderOfRelations, lines...)
-		add(OrderOfRelations, append(lines, e.publish(e.Keys, 0)...)...)
+		add(OrderOfRelations, append(slices.Clip(lines), e.publish(e.Keys, 0)...)...)
 		return
 	}
 	add(RelationAgain, w.unrelate(e), "settle", "remove-application "+stub)
@@ -262,11 +271,9 @@ func (w World) unitMoves(y yard, chance *rand.Rand, add func(string, ...string))
 			add(StorageGone, fmt.Sprintf("attach-storage %s %s", w.Unit(), y.kept[s]))
 		}
 	}
-	if c := w.change(); len(c) > 0 {
-		if at := slices.IndexFunc(w.Hooks, func(s Seen) bool { return s.Hook == "config-changed" }); at >= 0 {
-			points := append(prefixed("after ", w.Hooks[at].Tools), "at ended")
-			kill := fmt.Sprintf("kill-agent %s %s config-changed", points[chance.IntN(len(points))], w.Unit())
-			add(Killed, slices.Concat([]string{kill}, c[0][:1], again, []string{"release " + w.Unit()})...)
-		}
+	// Only a change brings the hook that the agent is to be killed in; whatever it is in, it ends.
+	if c := w.change(); len(c) > 0 && !y.wrong[optionOf(c[0][0])] {
+		kill := fmt.Sprintf("kill-agent at ended %s config-changed", w.Unit())
+		add(Killed, slices.Concat([]string{kill}, c[0][:1], again)...)
 	}
 }

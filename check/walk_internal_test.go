@@ -27,6 +27,8 @@ func TestEndpointsAreWhereLinesBringThem(t *testing.T) {
 		{"stub other-db db:sql:provider\nintegrate shop:db other-db\nstub-leave other-db/0", Deserted},
 		{"stub other-db db:sql:provider\nstub-join other-db\nintegrate shop:db other-db\nstub-leave other-db/0", Silent},
 		{"stub other-db db:sql:provider\nintegrate shop:db other-db\nstub-leave other-db/0\nstub-join other-db", Silent},
+		{"stub other-db db:sql:provider\nintegrate shop:db other-db\nstub-set --app other-db a=b\nstub-leave other-db/0\nstub-join other-db", Told},
+		{"stub other-db db:sql:provider\nintegrate shop:db other-db\nstub-set other-db/0 a=b\nstub-leave other-db/0\nstub-join other-db", Silent},
 		{"stub other-db db:sql:provider\nintegrate shop:db other-db\nremove-relation shop:db other-db", Gone},
 		{"stub other-db db:sql:provider\nintegrate shop:db other-db\nremove-relation shop:db other-db\nstub other-db db:sql:provider", Gone},
 		{"stub other-db db:sql:provider\nintegrate shop:db other-db\nremove-relation shop:db other-db\nintegrate shop:db other-db", Silent},
@@ -134,6 +136,11 @@ func TestWalksArePossible(t *testing.T) {
 			if err := possible(w, lines); err != "" {
 				t.Fatalf("%s:\n%s", err, strings.Join(lines, "\n"))
 			}
+			for _, m := range one {
+				if m.Lines[len(m.Lines)-1] != "settle" {
+					t.Fatalf("a move doesn't end settled: %q", m.Lines)
+				}
+			}
 			for at := range lines {
 				promise := one.promiseAt(at)
 				if !Known(promise) {
@@ -231,13 +238,14 @@ func TestWhatIsNewIsTold(t *testing.T) {
 // TestACheckGoesOn: from its progress as it is kept in a file.
 func TestACheckGoesOn(t *testing.T) {
 	t.Parallel()
-	one := &search{Options: Options{Promises: []string{Killed}, Seed: 7}, world: world(), known: map[string]int{}, looks: newLooks()}
+	one := &search{Options: Options{Promises: []string{Killed}, Seed: 7}, world: world(), known: map[string]int{}, blocked: map[string]int{}, looks: newLooks()}
 	one.world.Digest = "digest"
 	chance := rand.New(rand.NewPCG(7, 0))
 	one.queue = probes(one.world, []string{Killed}, chance)
 	one.walker = newWalker(one.world, chance)
 	one.walker.keep(one.walker.on(one.walker.from()))
 	one.looks.hooks["start"], one.looks.ways["way"], one.looks.met[Meeting{"start", "db", Told}] = true, true, true
+	one.blocked[Twice] = 2
 	one.report = Report{Seed: 7, Walks: 3, Tried: map[string]int{Killed: 2}, Findings: []Finding{{Promise: Killed, Cause: "cause", Steps: []string{"settle"}}}}
 	b, err := json.Marshal(one.progress())
 	if err != nil {
@@ -247,17 +255,17 @@ func TestACheckGoesOn(t *testing.T) {
 	if err := json.Unmarshal(b, &p); err != nil {
 		t.Fatal(err)
 	}
-	other := &search{Options: Options{Resume: &p}, known: map[string]int{}, looks: newLooks()}
+	other := &search{Options: Options{Resume: &p}, known: map[string]int{}, blocked: map[string]int{}, looks: newLooks()}
 	other.resume(one.world.Subject)
 	text := func(c *search) string {
-		b, err := json.Marshal([]any{c.progress().Queue, c.progress().Trails, c.report, c.looks.ways, c.looks.hooks, len(c.looks.met), c.world})
+		b, err := json.Marshal([]any{c.progress().Queue, c.progress().Trails, c.blocked, c.report, c.looks.ways, c.looks.hooks, len(c.looks.met), c.world})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return string(b)
 	}
 	if a, b := text(one), text(other); a != b {
-		t.Errorf("it goes on with\n%s\nwant\n%s", b, a)
+		t.Errorf("it goes on with\n%.2000s\nwant\n%.2000s", b, a)
 	}
 	if other.Seed != 7 || other.known["cause"] != 0 || len(other.known) != 1 {
 		t.Errorf("seed %d, known %v", other.Seed, other.known)
@@ -296,7 +304,7 @@ func TestACharmIsToldFromOthers(t *testing.T) {
 	}
 	of := func(flags ...string) string {
 		var s Subject
-		if err := s.Identify([]string{dir, filepath.Join(dir, "metadata.yaml")}, flags); err != nil {
+		if err := s.Identify([]string{dir, filepath.Join(dir, "metadata.yaml")}, flags, []string{filepath.Join(dir, "check.json"), ""}); err != nil {
 			t.Fatal(err)
 		}
 		return s.Digest
@@ -304,7 +312,7 @@ func TestACharmIsToldFromOthers(t *testing.T) {
 	write("metadata.yaml", "name: shop\n")
 	write("src/charm.py", "pass\n")
 	first := of("a")
-	for _, name := range []string{"tests/check.txtar", ".git/HEAD", "src/__pycache__/charm.pyc"} {
+	for _, name := range []string{"tests/check.txtar", ".git/HEAD", ".coverage", "check.json", "src/__pycache__/charm.pyc"} {
 		if write(name, "other"); of("a") != first {
 			t.Errorf("%s is taken for a part of the charm", name)
 		}
@@ -314,5 +322,21 @@ func TestACharmIsToldFromOthers(t *testing.T) {
 	}
 	if write("src/charm.py", "fail\n"); of("a") == first {
 		t.Error("the charm's code makes no difference")
+	}
+}
+
+func TestWhatFailsOnATourIsBlamedOnWhatWasDone(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ lines, want string }{
+		{"deploy x\nsettle\nadvance 6m\nsettle", UpdateStatus},
+		{"deploy x\nsettle\nadvance --skip-update-status 800h\nsettle", AMonth},
+		{"deploy x\nrefresh x\nsettle", Upgrade},
+		{"stub other-db db:sql:provider\nintegrate shop:db other-db\nsettle", OrderOfRelations},
+		{"settle", OrderOfRelations},
+		{"remove-application shop\nsettle\nstatus\n! stdout shop", Removal},
+	} {
+		if got := blamed(strings.Split(c.lines, "\n")); got != c.want {
+			t.Errorf("%q: %s, want %s", c.lines, got, c.want)
+		}
 	}
 }

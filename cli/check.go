@@ -325,7 +325,8 @@ func (a testVerbs) subject(path string, f checkFlags, work string) (s check.Subj
 	if f.from != "" {
 		paths = append(paths, f.from)
 	}
-	if err := s.Identify(append([]string{path}, paths...), append(flags, s.Deploy...)); err != nil {
+	flags = append(append(flags, s.Deploy...), f.isolate, agent.Version())
+	if err := s.Identify(append([]string{path}, paths...), flags, []string{f.resume, f.junit, f.sarif, f.baseline, f.keep}); err != nil {
 		return s, release, err
 	}
 	return s, release, errors.Trace(s.ReadConstants(path))

@@ -49,7 +49,10 @@ func keepProgress(r *check.Report, f checkFlags) error {
 	}
 	b, err := json.Marshal(r.Progress)
 	if err == nil {
-		err = os.WriteFile(f.resume, append(b, '\n'), 0o666)
+		err = os.WriteFile(f.resume+".new", append(b, '\n'), 0o666)
+	}
+	if err == nil { // whole, or as it was
+		err = os.Rename(f.resume+".new", f.resume)
 	}
 	return errors.Annotate(err, "cannot keep the check's progress")
 }

@@ -199,7 +199,7 @@ func (c *call) awaitEnd(a *agent) error {
 				return err
 			}
 		case <-late:
-			return errors.Errorf("the agent was to be killed, and is not after %s", patience)
+			return misuse{errors.Errorf("the agent was to be killed, and is not after %s", patience)}
 		case <-c.ctx.Done():
 			return errors.Trace(c.ctx.Err())
 		}
