@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"path"
 	"slices"
+	"strings"
 )
 
 // How says what became of a file.
@@ -29,9 +30,10 @@ type Change struct {
 }
 
 // Between is what has changed of files between two sights, by path: what was changed since a
-// time, in ns of Unix time by the clock of File.Changed. The rest is somebody else's. lower says
-// whether a path has a file in the layer below.
-func Between(before, after *Sight, since int64, lower func(path string) bool) []Change {
+// time, in ns of Unix time by the clock of File.Changed. The rest is somebody else's. What is
+// new in the upper layer of an overlay counts as made, though the layer below may have had it:
+// who looked there would go by paths that the unit has chosen.
+func Between(before, after *Sight, since int64) []Change {
 	var all []Change
 	for at, f := range after.Files {
 		was, known := before.Files[at]
@@ -44,13 +46,13 @@ func Between(before, after *Sight, since int64, lower func(path string) bool) []
 			continue
 		case f.Removed():
 			c.How, c.Size = Removed, was.Size
-		case known && was.Removed(), !known && !lower(at):
+		case !known, was.Removed():
 			c.How = Made
 		}
 		all = append(all, c)
 	}
 	for at, was := range before.Files {
-		if _, is := after.Files[at]; !is && !was.Removed() && after.nearest(at) >= since {
+		if _, is := after.Files[at]; !is && !was.Removed() && after.nearest(at) >= since && !after.unread(at) {
 			all = append(all, Change{How: Removed, Path: at, Size: was.Size})
 		}
 	}
@@ -71,6 +73,14 @@ func cameWith(before, after *Sight, at string, since int64) bool {
 			return true
 		}
 	}
+}
+
+// unread says whether a path is of a directory that couldn't be read, or is one itself: what has
+// become of it isn't known.
+func (s *Sight) unread(at string) bool {
+	return slices.ContainsFunc(s.Unread, func(dir string) bool {
+		return at == dir || strings.HasPrefix(at, strings.TrimSuffix(dir, "/")+"/") || dir == "." && !strings.HasPrefix(at, "/")
+	})
 }
 
 // nearest is when the nearest directory was changed that is above a path: it is changed when

@@ -9,8 +9,9 @@
 // has changed between the two runs isn't the hook's: the kernel's times of change tell.
 //
 // Of an isolated unit's machine only the overlay's upper layer is walked: it has what the
-// unit has changed, and removed files as devices without a number. What was there before is
-// in the layer below.
+// unit has changed, and removed files as devices without a number. The layer below is never
+// looked at: it is the host's, most often, and the unit chooses the paths. So a file that the
+// unit changes for the first time is new there.
 //
 // A walk is bounded, by Limits: who has more files than that has none recorded, and is told
 // so. Contents are kept of small text files alone, and only where the Tracker is to tell

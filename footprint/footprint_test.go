@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // words are changes in short: "+ a".
@@ -27,6 +28,10 @@ func TestBetween(t *testing.T) {
 		for at, f := range files {
 			s.Files[at] = File{Size: max(0, f[0]), Changed: f[1], device: f[0] == dev}
 		}
+		return s
+	}
+	unread := func(s *Sight, dirs ...string) *Sight {
+		s.Unread = dirs
 		return s
 	}
 	for _, test := range []struct {
@@ -50,20 +55,28 @@ func TestBetween(t *testing.T) {
 			sight(map[string]int64{".": 5, "x": 5, "x/y": 5}, map[string][2]int64{"x/y/a": {1, 5}}),
 			sight(map[string]int64{".": 11, "z": 11, "z/y": 5}, map[string][2]int64{"z/y/a": {1, 5}}),
 			[]string{"- x/y/a", "+ z/y/a"}},
-		{"a file of the layer below is changed or removed, and not made",
+		{"a file of the layer below is removed; what is new is made",
 			sight(map[string]int64{"/": 5}, nil),
-			sight(map[string]int64{"/": 5}, map[string][2]int64{"/lower/a": {1, 11}, "/lower/b": {dev, 11}, "/c": {1, 11}}),
-			[]string{"+ /c", "M /lower/a", "- /lower/b"}},
+			sight(map[string]int64{"/": 5}, map[string][2]int64{"/a": {1, 11}, "/b": {dev, 11}}),
+			[]string{"+ /a", "- /b"}},
 		{"a file that was removed is made again",
-			sight(map[string]int64{"/": 5}, map[string][2]int64{"/lower/a": {dev, 5}, "/lower/b": {dev, 5}}),
-			sight(map[string]int64{"/": 5}, map[string][2]int64{"/lower/a": {1, 11}, "/lower/b": {dev, 11}}),
-			[]string{"+ /lower/a"}},
+			sight(map[string]int64{"/": 5}, map[string][2]int64{"/a": {dev, 5}, "/b": {dev, 5}}),
+			sight(map[string]int64{"/": 5}, map[string][2]int64{"/a": {1, 11}, "/b": {dev, 11}}),
+			[]string{"+ /a"}},
+		{"what is in a directory that can't be read any more isn't known",
+			sight(map[string]int64{".": 5, "x": 5, "xy": 5}, map[string][2]int64{"x/a": {1, 5}, "x/y/b": {1, 5}, "xy/c": {1, 5}}),
+			unread(sight(map[string]int64{".": 11, "x": 11, "xy": 11}, nil), "x"),
+			[]string{"- xy/c"}},
+		{"nor what is in one that can't be read at all",
+			sight(map[string]int64{".": 5, "/etc": 5}, map[string][2]int64{"a": {1, 5}, "/etc/b": {1, 5}}),
+			unread(sight(map[string]int64{".": 11, "/etc": 11}, nil), "."),
+			[]string{"- /etc/b"}},
 		{"of a directory that is gone all is removed",
 			sight(map[string]int64{"/etc": 5, "/etc/x": 5}, map[string][2]int64{"/etc/x/a": {1, 5}}),
 			sight(map[string]int64{}, nil),
 			[]string{"- /etc/x/a"}},
 	} {
-		have := words(Between(test.before, test.after, 10, func(at string) bool { return strings.HasPrefix(at, "/lower/") }))
+		have := words(Between(test.before, test.after, 10))
 		if !slices.Equal(have, test.want) {
 			t.Errorf("%s:\nhave %q\nwant %q", test.name, have, test.want)
 		}
@@ -212,25 +225,67 @@ func TestTrackerLooksOnlyWhereItIsWanted(t *testing.T) {
 	if found := tr.End(tr.roots); found == nil || !strings.Contains(found.Note, "when the run began") {
 		t.Errorf("a run that nobody has seen begin: %+v", found)
 	}
+	tr.Begin(tr.roots)
+	if found := tr.End(nil); found == nil || !strings.Contains(found.Note, "couldn't be looked at") {
+		t.Errorf("a run whose files are nobody knows where: %+v", found)
+	}
+	tr.Begin(nil)
+	if found := tr.End(tr.roots); found == nil || !strings.Contains(found.Note, "when the run began") {
+		t.Errorf("a run whose files were nobody knows where: %+v", found)
+	}
 }
 
-// TestFilesOfAnUpperLayer: what was in the layer below is changed, and its text known.
-func TestFilesOfAnUpperLayer(t *testing.T) {
+// TestAfterARunThatIsNotFollowedTrackerLooksAnew: what it has done isn't the next run's.
+func TestAfterARunThatIsNotFollowedTrackerLooksAnew(t *testing.T) {
 	t.Parallel()
 	tr := newTree(t, Content)
-	lower := t.TempDir()
-	if err := os.WriteFile(filepath.Join(lower, "profile"), []byte("one\n"), 0o644); err != nil {
-		t.Fatal(err)
+	tr.write("a", "one\n")
+	tr.run(func() {})
+	tr.Unfollowed()
+	tr.write("a", "one\ntwo\n")
+	found := tr.run(func() { tr.write("a", "one\ntwo\nthree\n") })
+	if len(found.Files) != 1 || !strings.HasSuffix(found.Files[0].Diff, "\n one\n two\n+three\n") {
+		t.Errorf("have %+v", found)
 	}
-	tr.roots = []Root{{Dir: tr.dir, As: "/etc", Lower: lower}}
-	found := tr.run(func() {
-		tr.write("profile", "two\n")
-		tr.write("mine", "")
+	found = tr.run(func() {
+		tr.write("b", "")
+		tr.Unfollowed()
 	})
-	if have := words(found.Files); !slices.Equal(have, []string{"+ /etc/mine", "M /etc/profile"}) {
-		t.Errorf("have %q", have)
-	} else if !strings.HasSuffix(found.Files[1].Diff, "-one\n+two\n") {
-		t.Errorf("have %+v", found.Files[1])
+	if have := words(found.Files); !slices.Equal(have, []string{"+ b"}) {
+		t.Errorf("a second run within the first: %q, %q", have, found.Note)
+	}
+}
+
+// TestTextsThatAreTooMany: nothing is read that there is no room for, or no time, and all is said
+// that is known without.
+func TestTextsThatAreTooMany(t *testing.T) {
+	t.Parallel()
+	tr := newTree(t, Content)
+	tr.write("large", "")
+	found := tr.run(func() {
+		for i := range 6 { // three of them are more than the differences may be
+			tr.write(fmt.Sprint(i), strings.Repeat("x\n", MaxText/2-1))
+		}
+		tr.write("large", strings.Repeat("x", MaxText+1))
+	})
+	var notes []string
+	for _, c := range found.Files {
+		notes = append(notes, c.Note)
+	}
+	if want := []string{"", tooMuch.why, tooMuch.why, tooMuch.why, tooMuch.why, tooMuch.why, "too large"}; !slices.Equal(notes, want) {
+		t.Errorf("have %q, want %q", notes, want)
+	}
+	if len(tr.texts.at["5"].text) != 0 {
+		t.Error("what nobody is shown was read")
+	}
+	s := Look(tr.roots, Limits{})
+	late := readTexts(tr.roots, s, time.Now().Add(-time.Second))
+	if c := late.at["0"]; !strings.Contains(c.why, "too long") || late.at["large"].why != "too large" {
+		t.Errorf("when there is no time: %+v", c)
+	}
+	full := &texts{at: map[string]content{}, size: MaxTexts}
+	if c := full.take(nil, s, "0", time.Time{}); c.why != noRoom.why {
+		t.Errorf("when there is no room: %+v", c)
 	}
 }
 

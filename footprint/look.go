@@ -1,6 +1,7 @@
 package footprint
 
 import (
+	"errors"
 	"io"
 	"os"
 	"path"
@@ -14,9 +15,6 @@ type Root struct {
 	// Dir is where it is, and As what the paths of its files begin with: "/etc", or "" for
 	// paths that are relative to it.
 	Dir, As string
-	// Lower is the directory that Dir, the upper layer of an overlay, is over; empty: it is
-	// over none.
-	Lower string
 	// Skip says of a path, which is told with As, that it is left out, with all below it;
 	// nil: nothing is.
 	Skip func(path string) bool
@@ -37,6 +35,7 @@ type File struct {
 	Mode  uint32 // as the kernel has it
 	Inode uint64
 	Owner uint32
+	Group uint32
 	// Modified is when its content was changed, Changed when anything of it was: in ns of
 	// Unix time, by the kernel's coarse clock.
 	Modified, Changed int64
@@ -61,7 +60,7 @@ type Sight struct {
 	Files map[string]File
 	// dirs has when each directory was changed.
 	dirs map[string]int64
-	// Unread are directories that couldn't be read.
+	// Unread are directories that couldn't be read, or what else couldn't be looked at.
 	Unread []string
 	// Over says that there is more than the limits let be seen.
 	Over bool
@@ -111,7 +110,7 @@ func (l *looker) root(r Root) {
 // unread notes that a directory can't be read, unless it isn't there, or is no directory any
 // more.
 func (l *looker) unread(at string, err error) {
-	if err != unix.ENOENT && err != unix.ENOTDIR && err != unix.ELOOP {
+	if !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.ENOTDIR) && !errors.Is(err, unix.ELOOP) {
 		l.sight.Unread = append(l.sight.Unread, at)
 	}
 }
@@ -129,11 +128,11 @@ func (l *looker) walk(fd int, at, prefix string, depth int) {
 			}
 			l.see(fd, name, path.Join(prefix, name), depth)
 		}
-		if err == io.EOF || len(names) == 0 {
+		if err != nil && err != io.EOF {
+			l.unread(at, err)
 			return
 		}
-		if err != nil {
-			l.unread(at, err)
+		if err == io.EOF || len(names) == 0 {
 			return
 		}
 	}
@@ -158,13 +157,14 @@ func (l *looker) see(fd int, name, at string, depth int) {
 		return
 	}
 	var st unix.Stat_t
-	if unix.Fstatat(fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
-		return // gone meanwhile
+	if err := unix.Fstatat(fd, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		l.unread(at, err)
+		return
 	}
 	kind := uint32(st.Mode) & unix.S_IFMT
 	if kind != unix.S_IFDIR {
 		l.sight.Files[at] = File{
-			Size: st.Size, Mode: uint32(st.Mode), Inode: st.Ino, Owner: st.Uid,
+			Size: st.Size, Mode: uint32(st.Mode), Inode: st.Ino, Owner: st.Uid, Group: st.Gid,
 			Modified: st.Mtim.Nano(), Changed: st.Ctim.Nano(), device: kind == unix.S_IFCHR && st.Rdev == 0,
 		}
 		return

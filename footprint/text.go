@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"time"
 	"unicode/utf8"
 
 	"github.com/rogpeppe/go-internal/diff"
@@ -32,24 +33,43 @@ type texts struct {
 	size int // of all texts, in bytes
 }
 
-// readTexts reads what there is at a sight.
-func readTexts(roots []Root, s *Sight) *texts {
+// readTexts reads what there is at a sight, until a time (zero: any).
+func readTexts(roots []Root, s *Sight, until time.Time) *texts {
 	t := &texts{at: map[string]content{}}
 	for _, at := range slices.Sorted(maps.Keys(s.Files)) {
-		t.keep(at, s.read(roots, at))
+		t.take(roots, s, at, until)
 	}
 	return t
 }
 
-// keep keeps the content of a path, if there is room.
-func (t *texts) keep(at string, c content) {
+// take reads the content of a path at a sight, and keeps it, if there is room for it and time.
+func (t *texts) take(roots []Root, s *Sight, at string, until time.Time) content {
 	t.drop(at)
-	if t.size+len(c.text) > MaxTexts {
-		c = content{why: "the unit has more text than is kept"}
+	c := s.unreadable(at)
+	if c == nil {
+		switch {
+		case int64(t.size)+s.Files[at].Size > MaxTexts:
+			c = &noRoom
+		case !until.IsZero() && time.Now().After(until):
+			c = &content{why: "reading all that has changed took too long"}
+		default:
+			is := read(roots, at)
+			c = &is
+		}
+	}
+	if t.size+len(c.text) > MaxTexts { // it has grown meanwhile
+		c = &noRoom
 	}
 	t.size += len(c.text)
-	t.at[at] = c
+	t.at[at] = *c
+	return *c
 }
+
+// noRoom is the content of a file that is one too many.
+var noRoom = content{why: "the unit has more text than is kept"}
+
+// tooMuch is that of one whose difference is one too many.
+var tooMuch = content{why: "too much has changed in this run"}
 
 func (t *texts) drop(at string) {
 	t.size -= len(t.at[at].text)
@@ -57,32 +77,43 @@ func (t *texts) drop(at string) {
 }
 
 // advance goes from the contents of one sight to those of the next, and tells the differences of
-// the changes, which are a hook's. What others have changed is only taken note of.
-func (t *texts) advance(roots []Root, before, after *Sight, changes []Change) {
+// the changes, which are a hook's. What others have changed is only taken note of. Nothing is read
+// of changes that nobody is shown, nor after a time (zero: any).
+func (t *texts) advance(roots []Root, before, after *Sight, changes []Change, until time.Time) {
 	room := MaxDiffs
 	for i := range changes {
 		c := &changes[i]
-		was := t.before(roots, before, c)
+		was := t.before(before, c)
 		t.drop(c.Path)
 		is := content{}
-		if c.How != Removed {
-			is = after.read(roots, c.Path)
-			t.keep(c.Path, is)
+		switch {
+		case i >= MaxListed || room < 0:
+			if is = tooMuch; c.How != Removed {
+				is = *cmp.Or(after.unreadable(c.Path), &tooMuch)
+				t.at[c.Path] = is
+			}
+		case c.How != Removed:
+			is = t.take(roots, after, c.Path, until)
 		}
 		c.Diff, c.Note = difference(c.Path, was, is)
-		if room -= len(c.Diff); room < 0 {
-			c.Diff, c.Note = "", "too much has changed in this run"
-		}
-	}
-	for at, f := range after.Files {
-		if _, kept := t.at[at]; !kept || !f.same(before.Files[at]) && !changed(changes, at) {
-			t.keep(at, after.read(roots, at))
+		if room -= len(c.Diff); c.Diff != "" && room < 0 {
+			c.Diff, c.Note = "", tooMuch.why
 		}
 	}
 	for at := range before.Files {
 		if _, is := after.Files[at]; !is {
 			t.drop(at)
 		}
+	}
+	var others []string
+	for at, f := range after.Files {
+		if _, kept := t.at[at]; !kept || !f.same(before.Files[at]) && !changed(changes, at) {
+			others = append(others, at)
+		}
+	}
+	slices.Sort(others) // which of them there is room for is no matter of chance
+	for _, at := range others {
+		t.take(roots, after, at, until)
 	}
 }
 
@@ -92,34 +123,35 @@ func changed(changes []Change, at string) bool {
 	return is
 }
 
-// before is what a file was before it was changed: that of the layer below, if the unit had
-// none of its own.
-func (t *texts) before(roots []Root, before *Sight, c *Change) content {
+// before is what a file was before it was changed.
+func (t *texts) before(before *Sight, c *Change) content {
 	if f, is := before.Files[c.Path]; is && !f.Removed() {
 		return t.at[c.Path]
 	}
 	if c.How == Made {
 		return content{}
 	}
-	lower := lowerFile(roots, c.Path)
-	if lower == "" {
-		return content{why: "what it was isn't known"}
-	}
-	r, within := rootOf(roots, c.Path)
-	return readIn(r.Lower, within)
+	return content{why: "what it was isn't known"} // it was in the layer below
 }
 
-// read is the content of a path at a sight.
-func (s *Sight) read(roots []Root, at string) content {
-	f := s.Files[at]
-	r, within := rootOf(roots, at)
-	switch {
-	case f.Removed() || r == nil:
-		return content{}
+// unreadable is the content of a path at a sight that there is no need to read; nil: there is.
+func (s *Sight) unreadable(at string) *content {
+	switch f := s.Files[at]; {
+	case f.Removed():
+		return &content{}
 	case !f.regular():
-		return content{why: "not a regular file"}
+		return &content{why: "not a regular file"}
 	case f.Size > MaxText:
-		return content{why: "too large"}
+		return &content{why: "too large"}
+	}
+	return nil
+}
+
+// read reads the content of a path.
+func read(roots []Root, at string) content {
+	r, within := rootOf(roots, at)
+	if r == nil {
+		return content{}
 	}
 	return readIn(r.Dir, within)
 }

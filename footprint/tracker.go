@@ -3,7 +3,6 @@ package footprint
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -65,10 +64,21 @@ func (t *Tracker) Follow(mode string) {
 // charm: the next run begins with a look.
 func (t *Tracker) Forget() { *t = Tracker{mode: t.mode, limits: t.limits} }
 
-// Begin notes that a run begins.
+// Unfollowed is to be called where a run goes on that isn't told of, as that of a command: the next
+// one that is begins with a look. One within a run that goes on, as a hook that runs twice, is
+// told of with it.
+func (t *Tracker) Unfollowed() {
+	if t.since == 0 {
+		t.seen, t.texts = nil, nil
+	}
+}
+
+// Begin notes that a run begins. nil: nobody knows where its files are.
 func (t *Tracker) Begin(roots []Root) {
-	t.since = 0
-	if t.off() || t.over != "" {
+	if t.since != 0 { // nobody has asked what became of the former run
+		t.Forget()
+	}
+	if !t.On() || t.over != "" || roots == nil {
 		return
 	}
 	if t.seen == nil {
@@ -78,21 +88,32 @@ func (t *Tracker) Begin(roots []Root) {
 		}
 		t.seen = s
 		if t.mode == Content {
-			t.texts = readTexts(roots, s)
+			t.texts = readTexts(roots, s, t.deadline())
 		}
 	}
 	t.since = now()
 }
 
-func (t *Tracker) look(roots []Root) *Sight {
-	limits := t.limits
-	if limits == (Limits{}) {
-		limits = Limits{MaxFiles, MaxTime}
+func (t *Tracker) look(roots []Root) *Sight { return Look(roots, t.bounds()) }
+
+// bounds are the limits of a look.
+func (t *Tracker) bounds() Limits {
+	if t.limits == (Limits{}) {
+		return Limits{MaxFiles, MaxTime}
 	}
-	return Look(roots, limits)
+	return t.limits
 }
 
-func (t *Tracker) off() bool { return t.mode != Names && t.mode != Content }
+// deadline is until when texts are read that are to be read now; zero: there is none.
+func (t *Tracker) deadline() time.Time {
+	if most := t.bounds().Time; most > 0 {
+		return time.Now().Add(most)
+	}
+	return time.Time{}
+}
+
+// On says whether anybody wants to know anything: else nothing need be done at all.
+func (t *Tracker) On() bool { return t.mode == Names || t.mode == Content }
 
 // tooMuch notes where a sight isn't whole: nothing is looked at any more then.
 func (t *Tracker) tooMuch(s *Sight) bool {
@@ -102,24 +123,28 @@ func (t *Tracker) tooMuch(s *Sight) bool {
 	return s.Over
 }
 
-// End is what has become of files since Begin; nil: nobody wants to know.
+// End is what has become of files since Begin; nil: nobody wants to know. Without roots, it isn't
+// known.
 func (t *Tracker) End(roots []Root) *Found {
 	since := t.since
 	t.since = 0
 	switch {
-	case t.off():
+	case !t.On():
 		return nil
 	case t.over != "":
 		return &Found{Note: t.over}
 	case since == 0:
 		t.Forget()
 		return &Found{Note: "not known: nobody had looked when the run began"}
+	case roots == nil:
+		t.Forget()
+		return &Found{Note: "not known: the unit's files couldn't be looked at"}
 	}
 	s := t.look(roots)
 	if t.tooMuch(s) {
 		return &Found{Note: t.over}
 	}
-	all := Between(t.seen, s, since, func(at string) bool { return lowerFile(roots, at) != "" })
+	all := Between(t.seen, s, since)
 	f := &Found{Files: all[:min(len(all), MaxListed)], More: max(0, len(all)-MaxListed)}
 	if n := len(s.Unread); n > 0 {
 		f.Note = fmt.Sprintf("not all is known: the agent may not read %s", strings.Join(s.Unread[:min(n, 3)], ", "))
@@ -128,7 +153,7 @@ func (t *Tracker) End(roots []Root) *Found {
 		}
 	}
 	if t.mode == Content {
-		t.texts.advance(roots, t.seen, s, all)
+		t.texts.advance(roots, t.seen, s, all, t.deadline())
 	}
 	t.seen = s
 	return f
@@ -147,20 +172,6 @@ func rootOf(roots []Root, at string) (found *Root, within string) {
 		}
 	}
 	return found, within
-}
-
-// lowerFile is where the layer below has the file of a path; empty: it has none.
-func lowerFile(roots []Root, at string) string {
-	r, within := rootOf(roots, at)
-	if r == nil || r.Lower == "" {
-		return ""
-	}
-	path := filepath.Join(r.Lower, within)
-	var st unix.Stat_t
-	if unix.Lstat(path, &st) != nil || uint32(st.Mode)&unix.S_IFMT == unix.S_IFDIR {
-		return ""
-	}
-	return path
 }
 
 // openIn opens a file of a directory for reading, if it is a regular one: links out of the

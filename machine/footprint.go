@@ -2,7 +2,6 @@ package machine
 
 import (
 	"path"
-	"path/filepath"
 	"strings"
 
 	"github.com/unitd/unitd/footprint"
@@ -10,7 +9,8 @@ import (
 )
 
 // fileRoots are the directories in which a hook of the unit leaves files that are told of: its
-// charm directory and, of an isolated unit, what its machine has that its base hasn't.
+// charm directory and, of an isolated unit, what its machine has that its base hasn't, but for its
+// /tmp; nil: that isn't known.
 func (u *unit) fileRoots() []footprint.Root {
 	roots := []footprint.Root{{Dir: u.charm.Path(), Skip: compiled}}
 	c := u.cell.Load()
@@ -20,10 +20,14 @@ func (u *unit) fileRoots() []footprint.Root {
 	layers, err := isolate.Layers(c.Dir())
 	if err != nil {
 		u.log.Error("cannot look for what hooks have changed", "unit", u.name, "err", err)
+		return nil
 	}
 	for _, l := range layers {
+		if l.Path == "/tmp" {
+			continue
+		}
 		roots = append(roots, footprint.Root{
-			Dir: l.Dir, As: l.Path, Lower: filepath.Join("/", c.root, l.Path),
+			Dir: l.Dir, As: l.Path,
 			Skip: func(at string) bool { return compiled(at) || isolate.OfUnitd(at) },
 		})
 	}
@@ -37,12 +41,21 @@ func compiled(at string) bool {
 }
 
 // lookAround begins to follow what the hook that is about to run does to files. That of one
-// that runs already, for a former agent, isn't known.
+// that runs already, for a former agent, isn't known. Of what isn't recorded nobody is told.
 func (u *unit) lookAround() {
-	if u.taking != nil {
+	switch {
+	case !u.files.On():
+	case u.taking == nil:
+		u.files.Unfollowed()
+	default:
 		u.files.Begin(u.fileRoots())
 	}
 }
 
 // lookBack is what it has done; nil: nobody wants to know.
-func (u *unit) lookBack() *footprint.Found { return u.files.End(u.fileRoots()) }
+func (u *unit) lookBack() *footprint.Found {
+	if !u.files.On() {
+		return nil
+	}
+	return u.files.End(u.fileRoots())
+}

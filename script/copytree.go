@@ -15,8 +15,8 @@ import (
 // modes and times, as a language's caches go by these, with owners where this
 // user may set them, and with what overlays note of their changes. What but
 // names, by its path below from, is left out, and so are sockets and devices,
-// which are somebody's that runs, and what goes meanwhile.
-func copyTree(from, to string, but func(name string) bool) error {
+// which are somebody's that runs, and what goes meanwhile: changing says that directories may, too.
+func copyTree(from, to string, changing bool, but func(name string) bool) error {
 	// A directory's mode and time are set once all is in it.
 	var dirs []func() error
 	err := filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
@@ -54,7 +54,7 @@ func copyTree(from, to string, but func(name string) bool) error {
 		return errors.Trace(err)
 	}
 	for _, finish := range slices.Backward(dirs) {
-		if err := finish(); err != nil {
+		if err := finish(); err != nil && !(changing && errors.Is(err, fs.ErrNotExist)) {
 			return errors.Trace(err)
 		}
 	}

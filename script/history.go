@@ -1,6 +1,7 @@
 package script
 
 import (
+	"io/fs"
 	"slices"
 	"strconv"
 
@@ -31,6 +32,12 @@ func (c *call) history() error {
 	if err != nil {
 		return err
 	}
+	var refs []recording.Ref
+	if files || diffs {
+		if refs, err = recording.List(machine.RecordingsDir(c.dir, m.UUID()), name); err != nil {
+			return err
+		}
+	}
 	if len(c.args) == 1 {
 		if diffs {
 			return c.usagef("--diff needs the number of a run")
@@ -38,7 +45,7 @@ func (c *call) history() error {
 		for _, run := range runs {
 			c.printf("%4d  %-32s exit %d  %d tool calls  %s\n", run.Run, word(run), run.Exit, run.Tools, run.Cause())
 			if files && !run.Missing {
-				if err := c.printFiles(m, run, false, "      "); err != nil {
+				if err := c.printFiles(refs, run, false, "      "); err != nil {
 					return err
 				}
 			}
@@ -57,7 +64,7 @@ func (c *call) history() error {
 		found = true
 		c.printRun(m, name, run)
 		if files || diffs {
-			if err := c.printFiles(m, run, diffs, ""); err != nil {
+			if err := c.printFiles(refs, run, diffs, ""); err != nil {
 				return err
 			}
 		}
@@ -82,27 +89,27 @@ func (c *call) printRun(m *state.Model, name model.UnitName, run history.Entry) 
 	}
 }
 
-// printFiles prints what a run did to files.
-func (c *call) printFiles(m *state.Model, run history.Entry, diffs bool, indent string) error {
-	found, err := filesOf(machine.RecordingsDir(c.dir, m.UUID()), run)
+// printFiles prints what a run did to files, by the recordings of its unit.
+func (c *call) printFiles(refs []recording.Ref, run history.Entry, diffs bool, indent string) error {
+	found, err := filesOf(refs, run)
 	if err == nil {
 		c.printf("%s", render.FilesText(found, diffs, indent))
 	}
 	return err
 }
 
-// filesOf is what a run did to files; nil: nothing was recorded of it.
-func filesOf(dir string, run history.Entry) (*footprint.Found, error) {
-	refs, err := recording.List(dir, run.Unit)
-	if err != nil {
-		return nil, err
-	}
+// filesOf is what a run did to files; nil: nothing was recorded of it, or that has gone, or an
+// agent was killed while it wrote it.
+func filesOf(refs []recording.Ref, run history.Entry) (*footprint.Found, error) {
 	for _, ref := range refs {
 		if ref.Run != run.Run {
 			continue
 		}
 		r, err := ref.Read()
-		if err != nil || r.ID != run.ID {
+		switch {
+		case errors.Is(err, errors.NotFound), errors.Is(err, errors.NotValid), errors.Is(err, fs.ErrNotExist):
+			return nil, nil
+		case err != nil || r.ID != run.ID:
 			return nil, err
 		}
 		return r.Files, nil

@@ -190,28 +190,37 @@ func (w *world) keepRun() error {
 			ended[unit] = once
 		}
 	}
-	w.ran.seen = now
-	if len(ended) == 0 {
-		return nil
+	if can, err := w.canKeep(); err != nil || !can || len(ended) == 0 {
+		return err
 	}
 	w.ran.n++
 	k := &kept{dir: filepath.Join(w.work, ".snapshots", fmt.Sprintf("run-%d", w.ran.n)), now: w.clock.Now()}
 	if err := w.keepState(k); err != nil {
 		return errors.Annotate(err, "cannot keep the world after a run")
 	}
-	if err := w.keepFiles(k); err != nil {
+	if err := w.keepFiles(k, true); err != nil {
 		return err
 	}
 	if err := machine.NewCells(k.dir, "").Copied(); err != nil {
 		return errors.Annotate(err, "cannot keep the machines of isolated units")
 	}
-	w.ran.all = append(w.ran.all, keptRun{ended, k})
+	w.ran.all, w.ran.seen = append(w.ran.all, keptRun{ended, k}), now
 	if len(w.ran.all) > maxKeptRuns {
 		oldest := w.ran.all[0]
 		w.ran.all = w.ran.all[1:]
 		return errors.Trace(charmdir.RemoveTree(durable.Disk{}, oldest.dir))
 	}
 	return nil
+}
+
+// canKeep says whether the world can be kept as it is: not while a unit hangs in its hook, the
+// store is out of reach or the disk is full. It is after a later run then.
+func (w *world) canKeep() (bool, error) {
+	if _, err := w.running(); err != nil {
+		return true, nil
+	}
+	answer, err := w.tell(lab.Request{})
+	return len(answer.Hung) == 0 && !answer.Lost && !answer.Full, err
 }
 
 func (c *call) rewind() error {

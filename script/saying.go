@@ -1,6 +1,7 @@
 package script
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/juju/errors"
@@ -38,11 +39,17 @@ func (w *world) speaker(m *state.Model, application string) (model.UnitName, err
 		return "", err
 	}
 	i := slices.IndexFunc(units, func(u state.UnitDoc) bool { return u.Name.Application() == application })
-	if i < 0 {
-		return "", errors.Errorf("%s has no unit, which would write for it", application)
+	if i >= 0 {
+		return units[i].Name, nil
 	}
-	return units[i].Name, nil
+	if _, err := m.Application(w.ctx, application); err != nil {
+		return "", err
+	}
+	return "", errors.WithType(errors.Errorf("%s has no unit, which would write for it", application), errNoSpeaker)
 }
+
+// errNoSpeaker is the error where an application has no unit yet, or none any more.
+const errNoSpeaker = errors.ConstError("no unit writes for the application")
 
 // say writes what is said in all relations that it is for. said: there was one.
 func (w *world) say(m *state.Model, s saying) (said bool, err error) {
@@ -72,9 +79,11 @@ func (w *world) say(m *state.Model, s saying) (said bool, err error) {
 }
 
 // sayEarly writes what was said before there was a relation, where there is one now. The
-// agent stands still, so the relation has it from its beginning.
+// agent stands still, so the relation has it from its beginning. What can't be written keeps
+// nothing else from it. The error is the first one.
 func (w *world) sayEarly() error {
 	var left []saying
+	var failed error
 	for _, s := range w.early {
 		m, err := w.models.Model(w.ctx, s.model)
 		said := false
@@ -82,13 +91,16 @@ func (w *world) sayEarly() error {
 			said, err = w.say(m, s)
 		}
 		switch {
-		case errors.Is(err, errors.NotFound): // the model, or the unit, has gone
+		case errors.Is(err, errNoSpeaker):
+			left = append(left, s) // until a unit is added
+		case errors.Is(err, errors.NotFound): // the model, the application or the unit has gone
 		case err != nil:
-			return errors.Annotatef(err, "cannot write what %s was to say", s.unit)
+			left = append(left, s)
+			failed = cmp.Or(failed, errors.Annotatef(err, "cannot write what %s was to say", cmp.Or(s.application, string(s.unit))))
 		case !said:
 			left = append(left, s)
 		}
 	}
 	w.early = left
-	return nil
+	return failed
 }

@@ -84,7 +84,7 @@ func (c *call) keep(k *kept) error {
 	if err := machine.NewCells(c.dir, "").Pause(); err != nil {
 		return err
 	}
-	if err := c.keepFiles(k); err != nil {
+	if err := c.keepFiles(k, false); err != nil {
 		return err
 	}
 	return c.goBack(k)
@@ -129,9 +129,10 @@ type storeFile interface {
 // errNoStoreFile is that a world can't be kept whose store isn't one.
 const errNoStoreFile = errors.ConstError("the world's store is no file, and can't be kept")
 
-// keepFiles fills k's directory with the world's files, but for the store.
-func (w *world) keepFiles(k *kept) error {
-	err := copyTree(w.dir, k.dir, func(name string) bool { return strings.HasPrefix(name, lab.StoreName) })
+// keepFiles fills k's directory with the world's files, but for the store. changing says that
+// somebody may write to them meanwhile.
+func (w *world) keepFiles(k *kept, changing bool) error {
+	err := copyTree(w.dir, k.dir, changing, func(name string) bool { return strings.HasPrefix(name, lab.StoreName) })
 	return errors.Annotate(err, "cannot copy the world's files")
 }
 
@@ -167,7 +168,7 @@ func (c *call) goBack(k *kept) error {
 		err = os.Mkdir(c.dir, 0o700)
 	}
 	if err == nil {
-		err = copyTree(k.dir, c.dir, func(string) bool { return false })
+		err = copyTree(k.dir, c.dir, false, func(string) bool { return false })
 	}
 	c.clock = lab.NewClock(k.now)
 	c.ts.Setenv(nowVariable, k.now.Format(time.RFC3339Nano))

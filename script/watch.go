@@ -35,12 +35,22 @@ func (s *Suite) Watch(ctx context.Context, find func() ([]string, error), told f
 		return errors.Annotate(err, "cannot watch the scripts")
 	}
 	defer notify.Close()
-	var before map[string]string
+	var before map[string]string // what was found, and how it looked
+	var lost string              // why nothing is found, as it was told
 	for ctx.Err() == nil {
 		files, err := find()
 		if err != nil && before == nil {
 			return err
 		}
+		if err != nil {
+			if now := err.Error(); now != lost {
+				lost = now
+				told(nil, err)
+			}
+			awaitSave(ctx, notify)
+			continue
+		}
+		lost = ""
 		var due []string
 		now := map[string]string{}
 		for _, file := range files {

@@ -7,8 +7,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
+
+	"github.com/juju/errors"
 
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/script"
@@ -38,7 +41,11 @@ func TestAChangeRunsTheScriptsAgainThatItTouches(t *testing.T) {
 	write(filepath.Join(dir, "two.txtar"), "stop\n")
 	write(filepath.Join(other, "far.txtar"), "exec cat $SCRIPT_DIR/../data\n")
 	write(filepath.Join(filepath.Dir(other), "data"), "one\n")
+	var lost atomic.Bool
 	find := func() ([]string, error) {
+		if lost.Load() {
+			return nil, errors.New("lost")
+		}
 		here, err := script.Find(dir)
 		if err != nil {
 			return nil, err
@@ -78,6 +85,9 @@ func TestAChangeRunsTheScriptsAgainThatItTouches(t *testing.T) {
 		{func() { write(filepath.Join(filepath.Dir(other), "data"), "two\n") }, "far pass"},
 		{func() { write(filepath.Join(dir, "two.txtar"), "-- --\n") }, "error"},
 		{func() { write(filepath.Join(dir, "two.txtar"), "stop\n") }, "two pass"},
+		// What was found before counts once scripts are found again.
+		{func() { lost.Store(true); write(filepath.Join(filepath.Dir(other), "nothing"), "") }, "error"},
+		{func() { lost.Store(false); write(filepath.Join(dir, "one.txtar"), "stop\nstop\n") }, "one pass"},
 	} {
 		step.change()
 		if got := <-rounds; got != step.want {
