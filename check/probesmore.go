@@ -207,13 +207,17 @@ func (w World) runs(calls []string) (lines []string) {
 	return lines
 }
 
+// noRetry has a hook that fails stay as it is. Else it would run again every few minutes of a month,
+// thousands of times.
+const noRetry, retry = "model-config automatically-retry-hooks=false", "model-config automatically-retry-hooks=true"
+
 // month is how long, on the world's clock, what comes with time is waited for.
 var month = []string{"advance --skip-update-status 800h", "settle"}
 
 // aMonth: nothing adds up, and what is due succeeds.
 func aMonth(w World, _ *rand.Rand) (all []probe) {
 	for _, setUp := range backwards(w.states()) {
-		steps := slices.Concat([]string{"model-config automatically-retry-hooks=false", "mark before"}, month, []string{"same --but values,messages,files before"})
+		steps := slices.Concat([]string{noRetry, "mark before"}, month, []string{"same --but values,messages,files before"})
 		all = append(all, one(setUp, steps...))
 	}
 	return all
@@ -306,5 +310,5 @@ func processes(w World, _ *rand.Rand) (all []probe) {
 	for _, setUp := range backwards(w.states()) {
 		all = append(all, one(nil, append(slices.Clone(setUp), none...)...)) // a snapshot has no processes
 	}
-	return append(all, one(w.full(), slices.Concat([]string{"model-config automatically-retry-hooks=false"}, month, none)...))
+	return append(all, one(w.full(), slices.Concat([]string{noRetry}, month, none)...))
 }

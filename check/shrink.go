@@ -82,6 +82,9 @@ var deeds = map[string]bool{
 // needed says of each line whether the claim in the last one makes sense only with it.
 func needed(lines []string) []bool {
 	out := make([]bool, len(lines))
+	for i, line := range lines {
+		out[i] = line == noRetry
+	}
 	claim := strings.TrimPrefix(lines[len(lines)-1], "! ")
 	if !strings.HasPrefix(claim, "same ") && !strings.HasPrefix(claim, "stdout ") {
 		return out
@@ -89,7 +92,7 @@ func needed(lines []string) []bool {
 	either := slices.IndexFunc(lines, func(line string) bool { return strings.HasPrefix(line, "snapshot ") })
 	for i, line := range lines {
 		verb := split(strings.TrimPrefix(line, "! "))[0]
-		out[i] = either >= 0 && i >= either || deeds[verb] || strings.Contains(line, " --reset ") || i > 0 && verb == "settle" && out[i-1]
+		out[i] = out[i] || either >= 0 && i >= either || deeds[verb] || strings.Contains(line, " --reset ") || i > 0 && verb == "settle" && out[i-1]
 	}
 	return out
 }

@@ -133,7 +133,7 @@ func (w World) whatHappens() (parts [][]string) {
 		second := w.Application() + "/1"
 		parts = append(parts, []string{w.app("add-unit %s"), "settle", w.app("lose-leadership %s"), "settle", "remove-unit " + second, "settle"})
 	}
-	parts = append(parts, month)
+	parts = append(parts, slices.Concat([]string{noRetry}, month, []string{retry}))
 	return slices.DeleteFunc(parts, func(part []string) bool { return len(part) == 0 })
 }
 

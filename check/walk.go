@@ -209,7 +209,7 @@ func (w World) moves(y yard, chance *rand.Rand) (all []move) {
 		}
 	}
 	add(UpdateStatus, "advance 6m")
-	add(AMonth, month[0])
+	add(AMonth, noRetry, month[0], "settle", retry)
 	add(Upgrade, w.refresh()[0])
 	return all
 }

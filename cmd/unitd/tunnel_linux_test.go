@@ -114,7 +114,7 @@ func (h *hosts) debugs(from, unit int) {
 	if !lines.has(word) {
 		_ = follow.Process.Signal(syscall.SIGQUIT) // it tells what it waits for
 		err := follow.Wait()
-		h.Fatalf("host %d, which follows all logs, doesn't see %q: %v: %s\nIts logs have: %s", from, word, err, lines.text(), h.on(from, "debug-log", "--no-tail", "--replay", "--include-module", "unit"))
+		h.Fatalf("host %d, which follows all logs, doesn't see %q: %v: %s\nThe session has said: %s\nIts logs have: %s", from, word, err, lines.text(), said.text(), h.on(from, "debug-log", "--no-tail", "--replay", "--include-module", "unit"))
 	}
 	_ = follow.Process.Signal(os.Interrupt)
 	_ = follow.Wait()
