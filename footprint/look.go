@@ -1,12 +1,12 @@
 package footprint
 
 import (
-	"errors"
 	"io"
 	"os"
 	"path"
 	"time"
 
+	"github.com/juju/errors"
 	"golang.org/x/sys/unix"
 )
 
