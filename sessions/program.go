@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -33,6 +34,8 @@ type program struct {
 	input   io.WriteCloser
 	waiting chan []byte
 	finish  chan struct{}
+	// await waits until it has ended.
+	await func() error
 	// pumps pass on what it writes.
 	pumps []*pump
 	// ended is closed when it has, with all that it wrote passed on.
@@ -76,7 +79,7 @@ func (p *program) startWithPipes(to *frames) error {
 		p.pumps = append(p.pumps, &pump{from: from, to: to.as(k), done: make(chan struct{})})
 	}
 	p.input, p.cmd.Stdout, p.cmd.Stderr = in, theirs[0], theirs[1]
-	err = p.cmd.Start()
+	p.await, err = startTied(p.cmd)
 	for _, end := range theirs {
 		end.Close()
 	}
@@ -90,20 +93,37 @@ func (p *program) startWithPipes(to *frames) error {
 	return errors.Trace(err)
 }
 
+// startTied starts a program that ends with the agent, and returns what waits for its end. The kernel
+// takes the end of the thread that has started the program for the agent's, and threads of the agent
+// end, as after each start of a hook in a cell. So the thread is nobody else's as long as the program runs.
+func startTied(cmd *exec.Cmd) (await func() error, err error) {
+	started, ended := make(chan error), make(chan error, 1)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			ended <- cmd.Wait()
+		}
+	}()
+	return func() error { return <-ended }, <-started
+}
+
 func (p *program) startInTerminal(to *frames, s Size) error {
 	tty, err := pty.StartWithSize(p.cmd, &pty.Winsize{Rows: s.Rows, Cols: s.Columns})
 	if err != nil {
 		return errors.Trace(err)
 	}
 	one := &pump{from: tty, to: to.as(output), done: make(chan struct{})}
-	p.tty, p.input, p.pumps = tty, tty, []*pump{one}
+	p.tty, p.input, p.pumps, p.await = tty, tty, []*pump{one}, p.cmd.Wait
 	go one.run() // until nobody has the terminal any more
 	return nil
 }
 
 // wait waits until the program has ended, and what it has written was passed on.
 func (p *program) wait() error {
-	err := p.cmd.Wait()
+	err := p.await()
 	for _, one := range p.pumps {
 		one.drain()
 	}

@@ -79,6 +79,8 @@ func (p *Person) serve(ctx context.Context, run func(context.Context, *debugger.
 	for {
 		s, err := p.listener.Next()
 		switch {
+		case ctx.Err() != nil && p.Once: // a hook was to be debugged, and none was
+			return errors.Trace(ctx.Err())
 		case ctx.Err() != nil:
 			return nil
 		case err != nil:
