@@ -53,12 +53,13 @@ func (s *Suite) Watch(ctx context.Context, find func() ([]string, error), told f
 		lost = ""
 		var due []string
 		now := map[string]string{}
+		seen := looks{}
 		for _, file := range files {
 			subjects := subjectsOf(file)
 			for _, path := range subjects {
 				follow(notify, path) // before it is looked at, so that nothing is missed
 			}
-			if now[file] = look(subjects); now[file] != before[file] {
+			if now[file] = seen.look(subjects); now[file] != before[file] {
 				due = append(due, file)
 			}
 		}
@@ -149,19 +150,32 @@ func each(path string, visit func(path, name string, d fs.DirEntry)) {
 	})
 }
 
-// look is how the subjects look: their files with sizes, modes and times.
-func look(subjects []string) string {
-	sum := sha256.New()
+// looks are how paths look in one round. Each is looked at once, so that a change which comes
+// meanwhile is one of all scripts that go by the path, or of none.
+type looks map[string]string
+
+// look is how the subjects look.
+func (l looks) look(subjects []string) string {
+	var all strings.Builder
 	for _, path := range subjects {
-		fmt.Fprintln(sum, path)
-		each(path, func(_, name string, d fs.DirEntry) {
-			st, err := d.Info()
-			if err != nil || st.IsDir() {
-				return
-			}
-			fmt.Fprintln(sum, name, st.Mode(), st.Size(), st.ModTime().UnixNano())
-		})
+		if _, ok := l[path]; !ok {
+			l[path] = lookAt(path)
+		}
+		fmt.Fprintln(&all, path, l[path])
 	}
+	return all.String()
+}
+
+// lookAt is how a path looks: its files with sizes, modes and times.
+func lookAt(path string) string {
+	sum := sha256.New()
+	each(path, func(_, name string, d fs.DirEntry) {
+		st, err := d.Info()
+		if err != nil || st.IsDir() {
+			return
+		}
+		fmt.Fprintln(sum, name, st.Mode(), st.Size(), st.ModTime().UnixNano())
+	})
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
