@@ -16,9 +16,6 @@ const (
 	Content = "content" // and what became of text in them
 )
 
-// Modes are all of them.
-func Modes() []string { return []string{Off, Names, Content} }
-
 // Found is what became of the files of one run.
 type Found struct {
 	Files []Change `json:",omitempty"`
