@@ -66,7 +66,7 @@ var (
 	hexes    = pattern.New(`\b[0-9a-f]{8,}\b`)
 	ofFile   = pattern.New(`, \d+ bytes, [0-9a-f]+`)
 	unitIn   = pattern.New(`(\S+/\d+): hook failed`)
-	tracedTo = pattern.New(`File "[^"\n]*/charm/((?:src|lib|hooks)/[^"\n]+\.py)", line (\d+)`)
+	tracedTo = pattern.New(`(?m)^\s*(?:File ")?(?:[^"\n]*/)?((?:src|lib|hooks)/[^"\n:]+\.py)(?:", line |:)(\d+), in `) // as Python has it, or as logs show it
 	atMarked = pattern.New(`(?m)^not as at mark "[^"]*":\n`)
 )
 
@@ -111,6 +111,9 @@ func (p *player) source(f *failed) (file string, line int) {
 // lineOf is the last line of the charm's own code in a traceback, or of a library in it.
 func lineOf(traceback string) (file string, line int) {
 	for _, m := range tracedTo.Regexp().FindAllStringSubmatch(traceback, -1) {
+		if strings.Contains(m[0], "/venv/") {
+			continue
+		}
 		if own := !strings.HasPrefix(m[1], "lib/"); own || file == "" || strings.HasPrefix(file, "lib/") {
 			file = m[1]
 			line, _ = strconv.Atoi(m[2])

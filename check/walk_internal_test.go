@@ -278,7 +278,8 @@ func TestTheLineIsTheCharms(t *testing.T) {
 		text, file string
 		line       int
 	}{
-		{"File \"/a/charm/src/charm.py\", line 3, in <module>\nFile \"/a/charm/venv/ops/main.py\", line 9, in main\nFile \"/a/charm/src/charm.py\", line 41, in _on\nFile \"/a/charm/venv/ops/model.py\", line 8", "src/charm.py", 41},
+		{"File \"/a/charm/src/charm.py\", line 3, in <module>\nFile \"/a/charm/venv/ops/main.py\", line 9, in main\nFile \"/a/charm/src/charm.py\", line 41, in _on\nFile \"/a/charm/venv/ops/model.py\", line 8, in get", "src/charm.py", 41},
+		{"  ./src/market/src/charm.py:287, in <module>\n    ops.main(X)\n  ./market/venv/lib/ops/charm.py:1652, in _evaluate\n  ./market/src/charm.py:280, in _on", "src/charm.py", 280},
 		{"File \"/a/charm/src/charm.py\", line 3, in <module>\nFile \"/a/charm/lib/charms/x/v0/x.py\", line 41, in _on", "src/charm.py", 3},
 		{"File \"/a/charm/lib/charms/x/v0/x.py\", line 41, in _on", "lib/charms/x/v0/x.py", 41},
 		{"nothing of the kind", "", 0},

@@ -10,7 +10,7 @@
 //	quorum   peers and a leader, all metadata in charmcraft.yaml
 //	logger   a subordinate
 //	pantry   all that a machine charm may use, with Ops: for an isolated unit
-//	bazaar   as many relations, options and actions as large charms have, for the same
+//	bazaar   as many relations, options and actions as large charms have; for isolated units, too
 //	noop     the smallest charm: for benchmarks
 //	tracer   writes down its hooks, and fails or waits when told to: for tests
 //
