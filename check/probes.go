@@ -147,7 +147,7 @@ func settling(w World, _ *rand.Rand) (all []probe) {
 		if n > 1 && !w.peers() {
 			continue
 		}
-		deploy := []string{w.deploy(n)[0], fmt.Sprintf("settle %d", 40*n)}
+		deploy := append(w.begun(n), fmt.Sprintf("settle %d", 40*n))
 		all = append(all, one(nil, deploy...))
 		for _, c := range w.change() {
 			all = append(all, one(nil, append(slices.Clone(deploy), c[0], fmt.Sprintf("settle %d", 40*n))...))
@@ -237,7 +237,7 @@ func ordering(w World, chance *rand.Rand) (all []probe) {
 // twice: what a hook writes when it runs again is what is there.
 func twice(w World, _ *rand.Rand) (all []probe) {
 	again := []string{"twice on"}
-	all = append(all, one(nil, w.deploy(1)[0], "twice on", "settle"))
+	all = append(all, one(nil, append(w.begun(1), "twice on", "settle")...))
 	for _, e := range w.Endpoints {
 		lines := append(slices.Concat(again, w.secretsOf(e), w.relate(e)), "settle")
 		all = append(all, one(w.bare(), append(lines, append(e.publish(e.Keys, 0), "settle")...)...))
@@ -251,7 +251,7 @@ func twice(w World, _ *rand.Rand) (all []probe) {
 		all = append(all, one(w.full(), append(slices.Clone(again), "add-storage "+w.Unit()+" "+s, "settle")...))
 	}
 	if w.peers() {
-		all = append(all, one(w.bare(), append(slices.Clone(again), w.app("add-unit %s"), "settle 80")...))
+		all = append(all, one(w.bare(), append(slices.Clone(again), w.addUnit(), "settle 80")...))
 	}
 	return append(all, one(w.full(), append(slices.Clone(again), "advance 6m", "settle")...))
 }
@@ -331,9 +331,8 @@ func interrupting(w World, _ *rand.Rand) (all []probe) {
 			continue
 		}
 		for _, at := range append(prefixed("after ", seen.Tools), "at ended") {
-			deploy := w.deploy(1)
-			other := slices.Concat(deploy[:1], []string{fmt.Sprintf("kill-agent %s %s %s", at, w.Unit(), seen.Hook)}, again)
-			all = append(all, eitherWay(nil, append(deploy, "advance 10m", "settle"), other, ""))
+			other := slices.Concat(w.begun(1), []string{fmt.Sprintf("kill-agent %s %s %s", at, w.Unit(), seen.Hook)}, again)
+			all = append(all, eitherWay(nil, append(w.deploy(1), "advance 10m", "settle"), other, ""))
 		}
 	}
 	// install first, and its end before all

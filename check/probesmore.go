@@ -77,10 +77,17 @@ func lastUnits(w World, _ *rand.Rand) (all []probe) {
 		all = append(all, one(w.bare(), append(w.whole(e), fmt.Sprintf("stub-leave %s/0", e.Stub()), "settle", "advance 6m", "settle", "stub-join "+e.Stub(), "settle")...))
 	}
 	for _, setUp := range [][]string{w.bare(), w.full()} {
-		all = append(all, one(setUp, "mark before", "remove-unit "+w.Unit(), "settle", w.app("add-unit %s"), "settle",
-			fmt.Sprintf("same --but files,messages,values before %s/1=%[1]s/0", w.Application())))
+		all = append(all, one(setUp, "mark before", w.removeUnit(0), "settle", w.addUnit(), "settle", w.next()))
+		if host, ok := w.host(); ok {
+			all = append(all, one(setUp, "mark before", fmt.Sprintf("remove-relation %s:%s %s", w.Application(), host.Name, host.Stub()), "settle", w.beside(host), "settle", w.next()))
+		}
 	}
 	return all
+}
+
+// next compares what there is with a mark of the unit before.
+func (w World) next() string {
+	return fmt.Sprintf("same --but files,messages,values before %s/1=%[1]s/0", w.Application())
 }
 
 // leading: a leader is deposed, before a hook and in one.
@@ -142,7 +149,7 @@ func leaving(w World, _ *rand.Rand) (all []probe) {
 	second := w.Application() + "/1"
 	for _, setUp := range [][]string{w.bare(), w.full()} {
 		if w.peers() {
-			all = append(all, one(setUp, slices.Concat([]string{"mark before", w.app("add-unit %s"), "settle"}, w.acts(second), []string{"settle", "remove-unit " + second, "settle", "same --but files before"})...))
+			all = append(all, one(setUp, slices.Concat([]string{"mark before", w.addUnit(), "settle"}, w.acts(second), []string{"settle", w.removeUnit(1), "settle", "same --but files before"})...))
 		}
 	}
 	return all

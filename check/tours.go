@@ -21,7 +21,7 @@ func tours(w World) (all []probe) {
 			stubs = append(stubs, w.relate(e)[0])
 			early = append(early, slices.DeleteFunc(w.enter(e, state, false), func(line string) bool { return line == w.relate(e)[0] })...)
 		}
-		early = slices.Concat(stubs, []string{"settle"}, w.deploy(1)[:1], early)
+		early = slices.Concat(stubs, []string{"settle"}, w.begun(1), early)
 		lives := probe{setUp: setUp, parts: w.whatHappens(), end: w.remove()}
 		all = append(all, one(nil, append(early, "settle")...), lives)
 		if state == None {
@@ -130,8 +130,7 @@ func (w World) whatHappens() (parts [][]string) {
 			[]string{fmt.Sprintf("notice %s %s example.com/%s", w.Unit(), c, c), "settle"})
 	}
 	if w.peers() {
-		second := w.Application() + "/1"
-		parts = append(parts, []string{w.app("add-unit %s"), "settle", w.app("lose-leadership %s"), "settle", "remove-unit " + second, "settle"})
+		parts = append(parts, []string{w.addUnit(), "settle", w.app("lose-leadership %s"), "settle", w.removeUnit(1), "settle"})
 	}
 	parts = append(parts, slices.Concat([]string{noRetry}, month, []string{retry}))
 	return slices.DeleteFunc(parts, func(part []string) bool { return len(part) == 0 })

@@ -133,6 +133,9 @@ func (w World) wherever(t trail) yard {
 
 // line is what a line changes.
 func (y *yard) line(w World, words []string) {
+	if words = w.ofUnits(words); len(words) == 0 {
+		return
+	}
 	switch words[0] {
 	case "deploy", "add-unit":
 		y.units = append(y.units, y.next)
@@ -250,11 +253,11 @@ func (w World) relationMoves(y yard, e Endpoint, chance *rand.Rand, add func(str
 // unitMoves are those of the charm's own units.
 func (w World) unitMoves(y yard, chance *rand.Rand, add func(string, ...string)) {
 	if w.peers() && len(y.units) < maxUnits {
-		add(Settles, w.app("add-unit %s"))
+		add(Settles, w.addUnit())
 	}
 	if len(y.units) > 1 {
 		for _, n := range y.units[1:] { // the first is the one that all is done to
-			add(LastUnit, fmt.Sprintf("remove-unit %s/%d", w.Application(), n))
+			add(LastUnit, w.removeUnit(n))
 		}
 		add(LeaderLost, w.app("lose-leadership %s"))
 	}

@@ -164,7 +164,10 @@ func TestWalksArePossible(t *testing.T) {
 func possible(w World, lines []string) string {
 	there := map[string]bool{}
 	for _, line := range lines {
-		words := split(line)
+		words := w.ofUnits(split(line))
+		if len(words) == 0 {
+			continue
+		}
 		last := words[len(words)-1]
 		need, gives, takes := "", "", ""
 		switch words[0] {

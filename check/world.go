@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -31,6 +32,8 @@ type Endpoint struct {
 	Name, Interface string
 	// Role is the stub's: the other one.
 	Role string
+	// Other is what the stub is called.
+	Other string
 	// Keys are what the stub publishes, in its units' and its application's databag.
 	Keys []Key
 }
@@ -98,13 +101,25 @@ func (s Subject) stubs() (all []Endpoint) {
 		if e.Role == model.Peer || e.Scope == model.Container {
 			continue
 		}
-		role := "requirer"
-		if e.Role == model.Requirer {
-			role = "provider"
-		}
-		all = append(all, Endpoint{Name: name, Interface: e.Interface, Role: role})
+		all = append(all, Endpoint{Name: name, Interface: e.Interface, Role: otherRole(e.Role), Other: s.free(stubName(name), all)})
 	}
 	return all
+}
+
+// otherRole is that of the stub on the other side, as scripts have it.
+func otherRole(r model.Role) string {
+	if r == model.Requirer {
+		return "provider"
+	}
+	return "requirer"
+}
+
+// free is a name that neither the application nor one of these stubs has.
+func (s Subject) free(name string, others []Endpoint) string {
+	for name == s.Application() || slices.ContainsFunc(others, func(e Endpoint) bool { return e.Other == name }) {
+		name += "-too"
+	}
+	return name
 }
 
 // peers says whether units of the application know each other.
@@ -136,7 +151,10 @@ func guess(key string) Kind {
 }
 
 // Stub is the application that plays the other side.
-func (e Endpoint) Stub() string {
+func (e Endpoint) Stub() string { return cmp.Or(e.Other, stubName(e.Name)) }
+
+// stubName is a name for the stub of an endpoint.
+func stubName(endpoint string) string {
 	name := strings.Map(func(r rune) rune { // an application's name has no digits alone, nor anything else
 		switch {
 		case r >= 'a' && r <= 'z':
@@ -145,7 +163,7 @@ func (e Endpoint) Stub() string {
 			return 'a' + r - '0'
 		}
 		return '-'
-	}, strings.ToLower(e.Name))
+	}, strings.ToLower(endpoint))
 	return "other-" + strings.Trim(name, "-")
 }
 
@@ -266,15 +284,11 @@ func (w World) whole(e Endpoint) []string {
 
 // deploy deploys n units with more flags.
 func (w World) deploy(n int, flags ...string) []string {
-	words := append([]string{"deploy", "$SCRIPT_DIR/..", w.Application()}, w.more()...)
-	if n > 1 {
-		words = append(words, "-n", strconv.Itoa(n))
-	}
-	for _, f := range flags {
-		words = append(words, quoted(f))
-	}
-	return []string{strings.Join(words, " "), "settle"}
+	return append(w.placed("$SCRIPT_DIR/..", n, flags...), "settle")
 }
+
+// begun is deploy for n units that haven't run a hook yet.
+func (w World) begun(n int) []string { return w.placed("$SCRIPT_DIR/..", n) }
 
 // more are the flags of the subject, as words of a script.
 func (w World) more() (words []string) {
@@ -286,8 +300,7 @@ func (w World) more() (words []string) {
 
 // formerDeploy deploys the former version.
 func (w World) formerDeploy() []string {
-	words := append([]string{"deploy", "$FORMER", w.Application()}, w.more()...)
-	return []string{strings.Join(words, " "), "settle"}
+	return append(w.placed("$FORMER", 1), "settle")
 }
 
 // optional are the storages that a unit can be without.

@@ -307,8 +307,8 @@ func (a testVerbs) subject(path string, f checkFlags, work string) (s check.Subj
 		return s, release, err
 	}
 	s = check.Subject{Charm: charm.Charm, Dir: dir}
-	if charm.Subordinate {
-		return s, release, errors.NotSupportedf("a check of a subordinate charm, %s,", charm.Name)
+	if !s.HasHost() {
+		return s, release, errors.NotSupportedf("a check of %s, a subordinate without an endpoint of scope container,", charm.Name)
 	}
 	if f.from != "" {
 		if _, s.Former, err = ready(f.from, "former"); err != nil {

@@ -38,7 +38,7 @@ func (c *call) arm(f lab.Fault, args []string) error {
 		return c.usagef("expected a unit and a hook")
 	}
 	c.args = args
-	unit, m, err := c.known()
+	unit, m, err := c.expected()
 	if err != nil {
 		return err
 	}
@@ -48,6 +48,25 @@ func (c *call) arm(f lab.Fault, args []string) error {
 	}
 	_, err = c.tell(lab.Request{Fault: &f})
 	return err
+}
+
+// expected is known, or for a unit of a subordinate application that is still to come: that comes
+// only once hooks run.
+func (c *call) expected() (model.UnitName, *state.Model, error) {
+	name, m, err := c.known()
+	if err == nil {
+		return name, m, nil
+	}
+	if name, uerr := c.unit(); uerr == nil {
+		m, merr := c.model()
+		if merr != nil {
+			return "", nil, merr
+		}
+		if app, aerr := m.Application(c.ctx, name.Application()); aerr == nil && app.Subordinate {
+			return name, m, nil
+		}
+	}
+	return "", nil, err
 }
 
 // knownHook says whether the unit can run the hook, so that a slip of the pen

@@ -16,7 +16,7 @@ import (
 // stubCommands play applications that have no charm.
 func stubCommands() []Cmd {
 	return []Cmd{
-		{Name: "stub", Args: "APPLICATION ENDPOINT:INTERFACE[:ROLE]…", Summary: "make an application without a charm, whose unit the script plays; the role is provider, requirer or peer", run: (*call).stub},
+		{Name: "stub", Args: "[--principal] APPLICATION ENDPOINT:INTERFACE[:ROLE]…", Summary: "make an application without a charm, whose unit the script plays; the role is provider, requirer or peer; with --principal, its units are for subordinates to live beside, and it need have no endpoint", run: (*call).stub},
 		{Name: "stub-join", Args: "APPLICATION", Summary: "add a unit to a stub", run: (*call).stubJoin},
 		{Name: "stub-set", Args: "UNIT [ENDPOINT] KEY=VALUE… | --app APPLICATION [ENDPOINT] KEY=VALUE…", Summary: "write to a stub's databag, of its unit or its application; KEY= deletes; without a relation, it is kept for the first one", run: (*call).stubSet},
 		{Name: "stub-leave", Args: "UNIT", Summary: "remove a unit of a stub", run: (*call).stubLeave},
@@ -28,12 +28,17 @@ func stubCommands() []Cmd {
 const stubCharm = "stub"
 
 func (c *call) stub() error {
-	if len(c.args) < 2 {
+	args := c.args
+	principal := len(args) > 0 && args[0] == "--principal"
+	if principal {
+		args = args[1:]
+	}
+	if len(args) < 2 && !(principal && len(args) == 1) {
 		return c.usagef("expected an application and its endpoints")
 	}
-	name := c.args[0]
+	name := args[0]
 	sections := map[string][]string{}
-	for _, spec := range c.args[1:] {
+	for _, spec := range args[1:] {
 		part := strings.Split(spec, ":")
 		role := "provider"
 		if len(part) == 3 {
@@ -58,7 +63,11 @@ func (c *call) stub() error {
 	if err := os.WriteFile(filepath.Join(dir, "metadata.yaml"), []byte(metadata), 0o600); err != nil {
 		return errors.Trace(err)
 	}
-	return c.unitd([]string{"deploy", dir, name, "--isolate=" + model.IsolateOff}) // nothing of it runs
+	deploy := []string{"deploy", dir, name}
+	if !principal { // nothing of it runs; a subordinate does, on the machine of its principal
+		deploy = append(deploy, "--isolate="+model.IsolateOff)
+	}
+	return c.unitd(deploy)
 }
 
 // stubOf is the application, which has to be a stub.

@@ -204,9 +204,9 @@ func TestHostCheckMeetsAllOfALargeCharm(t *testing.T) {
 func TestHostCheckFindsNothingInASoundCharm(t *testing.T) {
 	t.Parallel()
 	mayCheck(t)
-	charms, seeds, time := []string{"pantry"}, 1, "30s"
+	charms, seeds, time := []string{"pantry", "logger"}, 1, "30s"
 	if os.Getenv("UNITD_CHECK_BUGS") != "" {
-		charms, seeds, time = []string{"pantry", "webby"}, 10, "5m"
+		charms, seeds, time = []string{"pantry", "webby", "logger"}, 10, "5m"
 	}
 	image := images.WriteOCI(t, images.Web(t), "web.tar")
 	for _, charm := range charms {

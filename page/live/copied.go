@@ -192,12 +192,16 @@ func entries(files machine.Files) (all []history.Entry) {
 	return all
 }
 
-// take passes on what has come, and keeps a copy of it if that can be had.
+// take keeps a copy of what has come, if that can be had, and then passes it on: who sees a run
+// may ask for all of it at once.
 func (c *copied) take(files machine.Files, lines []debuglog.Entry) {
-	c.pass(append(entries(files), files.Ran...), lines)
-	if c.dir == "" {
-		return
+	if c.dir != "" {
+		c.copy(files)
 	}
+	c.pass(append(entries(files), files.Ran...), lines)
+}
+
+func (c *copied) copy(files machine.Files) {
 	_ = durable.Fleeting(c.dir, files.Files)
 	_ = keep(filepath.Join(c.dir, "debug.log"), files.Lines, mostLog)
 	for _, e := range files.Ran {

@@ -117,6 +117,17 @@ def test_actions_and_commands(unitd: World, shop: Path, ledger: Path, real: bool
         unitd.run("shop/0", "dance")
 
 
+def test_a_stub_is_a_principal(world: World, tmp_path: Path) -> None:
+    (tmp_path / "metadata.yaml").write_text(
+        "name: logger\nsubordinate: true\nrequires: {host: {interface: juju-info, scope: container}}\n"
+    )
+    world.do("deploy", str(tmp_path))
+    world.stub("shop", principal=True)
+    world.integrate("logger", "shop")
+    world.settle()
+    assert list(world.status_json()["applications"]["shop"]["units"]["shop/0"]["subordinates"]) == ["logger/0"]
+
+
 def test_a_stub_is_played(world: World) -> None:
     stub = world.stub("mail", "smtp:smtp")
     stub.set({"host": "x"})  # for its first relation

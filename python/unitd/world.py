@@ -277,9 +277,12 @@ class World:
             raise MisuseError("run_hooks needs a world whose time stands still: clock.stop() before it")
         self.do("run-hooks", str(number))
 
-    def stub(self, name: str, *endpoints: str) -> Stub:
-        """Make an application without a charm; an endpoint is ``NAME:INTERFACE`` or ``NAME:INTERFACE:ROLE``."""
-        self.do("stub", name, *endpoints)
+    def stub(self, name: str, *endpoints: str, principal: bool = False) -> Stub:
+        """Make an application without a charm; an endpoint is ``NAME:INTERFACE`` or ``NAME:INTERFACE:ROLE``.
+
+        Subordinates live beside the units of one with ``principal=True``, which need have no endpoint.
+        """
+        self.do("stub", *(["--principal"] if principal else []), name, *endpoints)
         return Stub(self, name)
 
     def fail(self, unit: str, hook: str, times: int = 1) -> None:
