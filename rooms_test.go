@@ -135,7 +135,7 @@ var rooms = []room{
 	{"script/labagent", anything, []string{"agent", "machine", "model", "script/lab", "state", "state/store"}},
 	{"debugger/session", anything, []string{"debugger", "durable", "isolate", "machine", "model", "terminal"}},
 	{"deploy", anything, []string{"agent", "bases", "charmbuild", "charmdir", "charmhub", "charmhub/folder", "hooks", "isolate", "kube", "machine", "model", "oci", "render", "state", "terminal", "workload"}},
-	{"check", anything, []string{"history", "hooks", "model", "pattern", "recording", "schema", "script"}},
+	{"check", anything, []string{"history", "hooks", "isolate", "model", "pattern", "recording", "schema", "script"}},
 	{"bundle", anything, []string{"agent", "charmdir", "charmhub", "deploy", "model", "render", "state"}},
 	{"cli", anything, []string{
 		"agent", "agentlog", "backup", "bases", "bench", "bundle", "charmbuild", "charmdir", "charmhub", "check", "debugger/session", "debuglog", "deploy", "durable", "footprint", "history", "hooks", "hooks/runner", "isolate", "machine", "model", "oci", "page", "page/live", "pebble", "peer", "recording", "recording/tap",

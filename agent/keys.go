@@ -22,12 +22,15 @@ func secretKeyFile(dir string) string { return filepath.Join(dir, "secret.key") 
 // secretKeyCredential is the credential of a service that has the keys for secrets.
 const secretKeyCredential = "secret-key"
 
-// givenKeys are the keys for secrets that the environment has, or a credential of this
-// service; nil: neither does, and they are in the data directory.
+// givenKeys are the keys for secrets that the environment has or says how to get, or a
+// credential of this service has; nil: none of them does, and they are in the data directory.
 func givenKeys() (*sealed.Keys, error) {
 	if text := os.Getenv(SecretKeyVariable); text != "" {
 		k, err := sealed.Parse(text)
 		return k, errors.Annotate(err, "cannot use "+SecretKeyVariable)
+	}
+	if line := os.Getenv(SecretKeyCommandVariable); line != "" {
+		return keysByCommand.read(line)
 	}
 	path, ok := service.Credential(secretKeyCredential)
 	if !ok {
@@ -96,7 +99,7 @@ func (r keyring) sealer(waits func() bool) state.Sealer {
 		if known != nil && !again {
 			return known, nil
 		}
-		if _, has := service.Credential(secretKeyCredential); had && !has && os.Getenv(SecretKeyVariable) == "" {
+		if _, has := service.Credential(secretKeyCredential); had && !has && !keysAreGiven() {
 			return nil, errors.Errorf("the credential %s of this service is gone: start it again", secretKeyCredential) // no other key is to be made
 		}
 		k, err := r.read()

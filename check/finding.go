@@ -51,6 +51,11 @@ type Report struct {
 	Meetings Meetings `json:"meetings"`
 	// World says who has said what stubs publish.
 	World []Origin `json:"world,omitempty"`
+	// Fetched is how many bytes the package managers of the first unit have fetched, which the
+	// others have had too.
+	Fetched int64 `json:"fetched,omitempty"`
+	// Closed: the others have had no network beyond this host.
+	Closed bool `json:"closed,omitempty"`
 	// Findings are in the order of their promises.
 	Findings []Finding `json:"findings"`
 	// Odd are scenarios that couldn't be carried out, by no fault of the charm.

@@ -45,6 +45,12 @@ func (r *Report) Write(out io.Writer) error {
 	list("Hooks that were never met", r.NotMet)
 	list("World", worldText(r.World))
 	r.Meetings.write(&b)
+	if r.Fetched > 0 {
+		fmt.Fprintf(&b, "Packages were fetched once, for all units: %.1f MB\n", float64(r.Fetched)/1e6)
+	}
+	if r.Closed && len(r.Findings) > 0 {
+		b.WriteString("No unit reached the network beyond this host; with --net they do\n")
+	}
 	for _, o := range r.Odd {
 		fmt.Fprintf(&b, "Couldn't be carried out: %s\n", o)
 	}

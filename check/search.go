@@ -32,6 +32,11 @@ type Options struct {
 	Resume *Progress
 	// Promises are the names of those that are checked; none: all.
 	Promises []string
+	// Net: units reach the network beyond this host. Else only the first unit does, which is
+	// removed again: the others have what its package managers have fetched.
+	Net bool
+	// FailFast: nothing more is tried once there is a finding.
+	FailFast bool
 	// Tell is told in a line what is being done; nil: nobody is.
 	Tell func(line string)
 	// Trace is told each line that was carried out, and how long that took.
@@ -76,12 +81,17 @@ func Check(ctx context.Context, s Subject, o Options) (*Report, error) {
 		}
 	}()
 	open := func() error {
-		p, err := newPlayer(ctx, s, o.Params, o.Trace)
+		p, err := newPlayer(ctx, s, c.Params, o.Trace)
 		if err == nil {
 			players = append(players, p)
 		}
 		return errors.Trace(err)
 	}
+	release, err := c.fetch(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
 	if err := open(); err != nil {
 		return nil, err
 	}
@@ -199,7 +209,12 @@ func (c *search) next(ctx context.Context) (next probe, ok, over bool) {
 }
 
 func (c *search) over(ctx context.Context) bool {
-	return c.failed != nil || ctx.Err() != nil || time.Now().After(c.deadline)
+	return c.failed != nil || ctx.Err() != nil || time.Now().After(c.deadline) || c.FailFast && c.found()
+}
+
+// found says whether there is a finding that has been made short.
+func (c *search) found() bool {
+	return slices.ContainsFunc(c.report.Findings, func(f Finding) bool { return len(f.Steps) > 0 })
 }
 
 // judge says what comes of a probe.

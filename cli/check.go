@@ -28,6 +28,8 @@ type checkFlags struct {
 	seed     uint64
 	parallel int
 	only     []string
+	failFast bool
+	net      bool
 	explain  string
 	isolate  string
 	resource []string
@@ -74,8 +76,10 @@ hooks run on the host itself: use this only where there is nothing to lose.`,
 	fs.Uint64Var(&f.seed, "seed", 0, "seed for random choices; the same seed makes the same ones (0: different each time)")
 	fs.IntVar(&f.parallel, "parallel", 0, "how many worlds to use at once (0: one for each processor)")
 	fs.StringSliceVar(&f.only, "only", nil, "check only these promises")
+	fs.BoolVar(&f.failFast, "fail-fast", false, "stop at the first finding")
 	fs.StringVar(&f.explain, "explain", "", "explain this promise, and check nothing")
 	fs.StringVar(&f.isolate, "isolate", model.IsolateOn, "isolate units, as deploy does: "+strings.Join(model.SharedRootModes(), ", "))
+	fs.BoolVar(&f.net, "net", false, "let all units reach the network beyond this host, and not only the first one")
 	fs.StringArrayVar(&f.resource, "resource", nil, "a resource as NAME=VALUE, as for deploy")
 	f.world.declare(fs)
 	fs.StringVar(&f.keep, "keep", "", "write each finding into this directory, as a script for unitd test and as a test for pytest")
@@ -111,7 +115,7 @@ func (a testVerbs) check(path string, f checkFlags) error {
 			return Usagef("--only: there is no promise %q; there are %s", name, strings.Join(promiseNames(), ", "))
 		}
 	}
-	o := check.Options{For: f.time, Seed: f.seed, Parallel: f.parallel, Promises: f.only}
+	o := check.Options{For: f.time, Seed: f.seed, Parallel: f.parallel, Promises: f.only, FailFast: f.failFast, Net: f.net}
 	if o.Seed == 0 {
 		o.Seed = rand.Uint64N(1<<32) + 1
 	}
@@ -325,7 +329,7 @@ func (a testVerbs) subject(path string, f checkFlags, work string) (s check.Subj
 	if f.from != "" {
 		paths = append(paths, f.from)
 	}
-	flags = append(append(flags, s.Deploy...), f.isolate, agent.Version())
+	flags = append(append(flags, s.Deploy...), f.isolate, fmt.Sprint(f.net), agent.Version())
 	if err := s.Identify(append([]string{path}, paths...), flags, []string{f.resume, f.junit, f.sarif, f.baseline, f.keep}); err != nil {
 		return s, release, err
 	}

@@ -69,9 +69,11 @@ func setUpNetwork(n Network, link string) error {
 	if err := netlink.LinkSetUp(eth); err != nil {
 		return errors.Trace(err)
 	}
-	route := &netlink.Route{LinkIndex: eth.Attrs().Index, Gw: net.ParseIP(n.Gateway)}
-	if err := netlink.RouteAdd(route); err != nil {
-		return errors.Annotate(err, "cannot set the cell's default route")
+	if !n.Closed { // without a route, who tries to get out is told so at once
+		route := &netlink.Route{LinkIndex: eth.Attrs().Index, Gw: net.ParseIP(n.Gateway)}
+		if err := netlink.RouteAdd(route); err != nil {
+			return errors.Annotate(err, "cannot set the cell's default route")
+		}
 	}
 	return errors.Trace(setUpNetwork6(n, eth))
 }

@@ -26,6 +26,10 @@ type Cells struct {
 	// HostUsers has cells of an agent that is root without users of their own, as where
 	// the kernel or the file system doesn't let them have any: root inside is the host's.
 	HostUsers bool
+	// Closed has cells reach the host and each other, and nothing beyond.
+	Closed bool
+	// Seed is a seed that new machines begin with, see Gather; empty: they begin with nothing.
+	Seed string
 	// Disk does what lasts of workload containers, so that a test can stop at each
 	// step.
 	Disk durable.Disk

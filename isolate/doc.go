@@ -140,6 +140,8 @@ type Network struct {
 	Address string `json:"address,omitempty"`
 	Gateway string `json:"gateway,omitempty"`
 	Bits    int    `json:"bits,omitempty"`
+	// Closed: there is no way out of the network.
+	Closed bool `json:"closed,omitempty"`
 	// IPv6 is an address of the cell's in a network of its own, with a prefix of 64
 	// bits; empty: the host has no IPv6. Gateway6 is the way out of it; empty: the host
 	// has none either.

@@ -24,6 +24,8 @@ func Main([]string) (code int, ok bool) { return 0, false }
 // Cells are none here.
 type Cells struct {
 	Dir, Program string
+	Closed       bool
+	Seed         string
 	Disk         durable.Disk
 }
 

@@ -2,7 +2,6 @@ package isolate
 
 import (
 	"fmt"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -113,7 +112,7 @@ func noRights(what string, err error) error {
 // overlay mounts at target what is in lower, with its changes in the cell's
 // layer of that name. Between them may be more.
 func overlay(s setUp, lower, target, layer string, between ...string) error {
-	dir := filepath.Join(s.layers, "root"+url.PathEscape(layer))
+	dir := filepath.Join(s.layers, layerName(layer))
 	upper, work := filepath.Join(dir, "upper"), filepath.Join(dir, "work")
 	if err := os.MkdirAll(work, 0o755); err != nil {
 		return errors.Trace(err)

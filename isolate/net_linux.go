@@ -32,6 +32,7 @@ type bridge struct {
 	out6 bool
 	// proposed is the network to have, if there is none; see Cells.Propose.
 	proposed netip.Prefix
+	closed   bool // there is to be no way out
 }
 
 // netRecord is what is known of the network, in a file.
@@ -111,6 +112,10 @@ func (b *bridge) up() (egress error, err error) {
 	if err := netlink.LinkSetUp(link); err != nil {
 		return nil, errors.Annotate(err, "cannot set the units' network up")
 	}
+	if b.closed {
+		b.out6 = false
+		return nil, errors.Trace(noWayOut(b.device())) // it may have been open before
+	}
 	b.out6, egress = b.wayOut()
 	return egress, nil
 }
@@ -160,7 +165,7 @@ func (b *bridge) lease(key string) (Network, error) {
 		}
 		address = ip.String()
 	}
-	n := Network{Address: address, Gateway: gateway(p).String(), Bits: netBits}
+	n := Network{Address: address, Gateway: gateway(p).String(), Bits: netBits, Closed: b.closed}
 	if six := b.subnet6(); six.IsValid() {
 		n.IPv6 = inSubnet6(six, address)
 		if b.out6 {

@@ -81,6 +81,11 @@ func (c *Cell) startAs(ctx context.Context, s Spec) error {
 	if set.Dir, err = filepath.EvalSymlinks(c.dir); err != nil {
 		return errors.Trace(err)
 	}
+	if set.Fresh && c.cells.Seed != "" {
+		if err := sow(c.cells.Seed, filepath.Join(set.Dir, layersDir)); err != nil {
+			return errors.Trace(err)
+		}
+	}
 	c.record.Lost = c.lostIDs()
 	b, err := c.network(&set)
 	if err != nil {
@@ -171,7 +176,7 @@ func (c *Cell) network(set *setUp) (*bridge, error) {
 	if err != nil {
 		return nil, errors.Trace(err)
 	}
-	b.proposed = c.cells.proposed
+	b.proposed, b.closed = c.cells.proposed, c.cells.Closed
 	egress, err := b.up()
 	if errors.Is(err, ErrNoRights) {
 		return without(err)

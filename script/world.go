@@ -150,7 +150,11 @@ func (e *engine) setUp(env *testscript.Env) error {
 		name, _, _ := strings.Cut(v, "=")
 		w.vars = append(w.vars, name)
 	}
-	w.env = append(os.Environ(), "UNITD_DATA="+w.dir, "HOME="+home, "TZ=UTC", lab.StoreVariable+"="+w.url, lab.SharedVariable+"="+env.WorkDir, secretKeyVariable+"=")
+	w.env = append(os.Environ(), "UNITD_DATA="+w.dir, "HOME="+home, "TZ=UTC", lab.StoreVariable+"="+w.url, lab.SharedVariable+"="+env.WorkDir, secretKeyVariable+"=", secretKeyVariable+"_COMMAND=",
+		lab.SeedVariable+"="+e.Machine, lab.ClosedVariable+"=")
+	if e.Closed {
+		w.env = append(w.env, lab.ClosedVariable+"=1")
+	}
 	if e.Pebble != "" {
 		w.env = append(w.env, workload.PebbleVariable+"="+e.Pebble)
 	}

@@ -122,10 +122,10 @@ def test_a_stub_is_a_principal(world: World, tmp_path: Path) -> None:
         "name: logger\nsubordinate: true\nrequires: {host: {interface: juju-info, scope: container}}\n"
     )
     world.do("deploy", str(tmp_path))
-    world.stub("shop", principal=True)
-    world.integrate("logger", "shop")
+    world.stub("web", principal=True)
+    world.integrate("logger", "web")
     world.settle()
-    assert list(world.status_json()["applications"]["shop"]["units"]["shop/0"]["subordinates"]) == ["logger/0"]
+    assert list(world.status_json()["applications"]["web"]["units"]["web/0"]["subordinates"]) == ["logger/0"]
 
 
 def test_a_stub_is_played(world: World) -> None:

@@ -121,6 +121,9 @@ func (w *world) configure(c *machine.Config) {
 	if dir := os.Getenv(lab.SharedVariable); dir != "" {
 		c.Shared, c.Environment = []string{dir}, []string{lab.WorkVariable + "=" + dir}
 	}
+	if c.Cells != nil {
+		c.Cells.Closed, c.Cells.Seed = os.Getenv(lab.ClosedVariable) != "", os.Getenv(lab.SeedVariable)
+	}
 	c.Mounts = false // a world can be killed at any time, and nothing of it stays
 	c.Clock, c.Rounds, c.Gate = w.clock, w.rounds.After, w.order.Next
 	c.StatusPassed = w.statuses.Passed

@@ -1,0 +1,78 @@
+package agent
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/unitd/unitd/sealed"
+)
+
+// counted is a command that prints a file and notes that it was run, and how often it was.
+func counted(t *testing.T, text string) (line string, runs func() int) {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "keys"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("cd '%s' && echo >>runs && cat keys", dir), func() int {
+		b, err := os.ReadFile(filepath.Join(dir, "runs"))
+		if err != nil && !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
+		return strings.Count(string(b), "\n")
+	}
+}
+
+func TestKeysComeByACommandNowAndThen(t *testing.T) {
+	t.Parallel()
+	want, err := sealed.Generate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	line, runs := counted(t, want.Text())
+	k := &keyCommand{time: time.Minute, age: time.Hour}
+	for range 3 {
+		if have, err := k.read(line); err != nil || have.Name() != want.Name() {
+			t.Fatalf("they are %v, %v", have, err)
+		}
+	}
+	if runs() != 1 {
+		t.Errorf("it was run %d times", runs())
+	}
+	other, otherRuns := counted(t, want.Text())
+	if _, err := k.read(other); err != nil || otherRuns() != 1 {
+		t.Errorf("another command was run %d times (%v)", otherRuns(), err)
+	}
+	k.asked = k.asked.Add(-2 * k.age)
+	if _, err := k.read(other); err != nil || otherRuns() != 2 {
+		t.Errorf("later it was run %d times in all (%v)", otherRuns(), err)
+	}
+}
+
+func TestACommandThatHasNoKeysSaysWhy(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ line, want string }{
+		{"echo 'no such key' >&2; exit 3", "cannot get the keys for secrets by UNITD_SECRET_KEY_COMMAND: exit status 3: no such key"},
+		{"exit 4", "exit status 4"},
+		{"true", "cannot use what the command of UNITD_SECRET_KEY_COMMAND prints: these are no keys"},
+		{"echo AGE-SECRET-KEY-1-not-one", "these are no keys"},
+		{"exec head -c 70000 /dev/zero", "more than 65536 bytes"},
+		{"sleep 100 & wait", "hasn't ended within 300ms"},
+	} {
+		k := &keyCommand{time: time.Minute, age: time.Hour}
+		if strings.HasPrefix(c.line, "sleep") {
+			k.time = 300 * time.Millisecond
+		}
+		_, err := k.read(c.line)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %s", c.line, err, c.want)
+		}
+		if err != nil && strings.Contains(err.Error(), "not-one") {
+			t.Errorf("%v has what was printed", err)
+		}
+	}
+}

@@ -1,0 +1,76 @@
+package check
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+
+	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/isolate"
+	"github.com/unitd/unitd/model"
+)
+
+// fetched are the places where package managers keep what they have fetched.
+var fetched = []string{"/var/cache/apt", "/var/lib/apt/lists", "/root/.cache", "/var/cache/dnf", "/var/cache/yum", "/var/cache/zypp"}
+
+// keepFetched has apt keep what it has fetched, whatever the machine's other files say: images of
+// containers have it thrown away.
+const keepFetched = `#clear DPkg::Post-Invoke;
+#clear APT::Update::Post-Invoke;
+APT::Keep-Downloaded-Packages "true";
+Binary::apt::APT::Keep-Downloaded-Packages "true";
+`
+
+// fetch has one unit be deployed with the network beyond this host, and keeps what its package
+// managers have fetched. From then on worlds have that, and no way out. release removes it.
+func (c *search) fetch(ctx context.Context, s Subject) (release func(), err error) {
+	release = func() {}
+	if c.Net || c.Params.Isolate == model.IsolateOff || c.Params.Isolate == model.IsolateFiles {
+		return release, nil // whose network it is, nobody can close it
+	}
+	dir, err := os.MkdirTemp("", "unitd-check-fetched-")
+	if err != nil {
+		return release, errors.Trace(err)
+	}
+	release = func() { os.RemoveAll(dir) }
+	if _, err := os.Stat("/etc/apt/apt.conf.d"); err == nil {
+		if err := isolate.SowFile(dir, "etc/apt/apt.conf.d/zz-unitd-check", keepFetched); err != nil {
+			return release, errors.Annotate(err, "cannot have machines keep packages")
+		}
+	}
+	params := c.Params
+	params.Machine = dir
+	p, err := newPlayer(ctx, s, params, c.Trace)
+	if err != nil {
+		return release, err
+	}
+	_, err = p.good(World{Subject: s}.deploy(1), nil) // if it can't be deployed, that is told later
+	if err == nil {
+		c.report.Fetched, err = p.gather(dir)
+	}
+	if cerr := p.close(); err == nil && ctx.Err() == nil && cerr != nil {
+		c.tell("%v", cerr)
+	}
+	if err != nil {
+		return release, errors.Annotate(err, "cannot keep what the first unit has fetched")
+	}
+	c.Params.Machine, c.Params.Closed, c.report.Closed = dir, true, true
+	return release, nil
+}
+
+// gather adds to a seed what the machines of the player's world have fetched.
+func (p *player) gather(seed string) (bytes int64, err error) {
+	dirs, err := filepath.Glob(filepath.Join(p.data, "cells", "*", "unit-*"))
+	if err != nil {
+		return 0, errors.Trace(err)
+	}
+	for _, dir := range dirs {
+		n, err := isolate.Gather(dir, seed, fetched)
+		if err != nil {
+			return bytes, errors.Trace(err)
+		}
+		bytes += n
+	}
+	return bytes, nil
+}

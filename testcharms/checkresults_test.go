@@ -1,0 +1,180 @@
+package testcharms_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A whole run of "make check-bugs" takes hours, so what came of each check is kept in a file, and
+// the page docs/check-bugs.md is made from that.
+
+// result is what came of one check: of a planted Bug, of a sound Charm, or of a large one.
+type result struct {
+	// Bug is PROMISE/NAME; empty: the charm has none.
+	Bug   string `json:"bug,omitempty"`
+	Charm string `json:"charm"`
+	Seed  int    `json:"seed,omitempty"`
+	// Steps are those of the scenario that was found, 0 if none was; ByHand those of the one
+	// beside the bug.
+	Steps  int `json:"steps,omitempty"`
+	ByHand int `json:"by-hand,omitempty"`
+	// Others are further findings, and Seconds how long it took.
+	Others  int     `json:"others"`
+	Seconds float64 `json:"seconds"`
+	// Met of Wanted are the meetings of hooks and states of a large charm.
+	Met    int `json:"met,omitempty"`
+	Wanted int `json:"wanted,omitempty"`
+	// Commit is the revision that was tried.
+	Commit string `json:"commit"`
+}
+
+// resultsFile is where results are kept; empty: they aren't.
+func resultsFile() string { return os.Getenv("UNITD_CHECK_BUGS") }
+
+// beside has a test run beside others, unless results are kept: a check takes all processors.
+func beside(t *testing.T) {
+	t.Helper()
+	if resultsFile() == "" {
+		t.Parallel()
+	}
+}
+
+// results are those in a file.
+func results(t *testing.T, path string) (all []result) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	for line := range bytes.Lines(text) {
+		var r result
+		if err := json.Unmarshal(line, &r); err != nil {
+			t.Fatalf("%s: %v: %s", path, err, line)
+		}
+		all = append(all, r)
+	}
+	return all
+}
+
+// unknown skips a test whose result is kept.
+func unknown(t *testing.T, is func(result) bool) {
+	t.Helper()
+	if file := resultsFile(); file != "" && slices.ContainsFunc(results(t, file), is) {
+		t.Skip("its result is in " + file)
+	}
+}
+
+// keep adds a result to the file.
+func (r result) keep(t *testing.T) {
+	t.Helper()
+	if resultsFile() == "" {
+		return
+	}
+	commit, err := exec.Command("git", "rev-parse", "--short=9", "HEAD").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Commit = strings.TrimSpace(string(commit))
+	line, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(resultsFile(), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o666)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = f.Write(append(line, '\n'))
+	if cerr := f.Close(); err != nil || cerr != nil {
+		t.Fatal(err, cerr)
+	}
+}
+
+var updatePage = flag.Bool("update-page", false, "write docs/check-bugs.md anew")
+
+// TestThePageOfPlantedBugs: it says what is in the file of results, of bugs that there are.
+func TestThePageOfPlantedBugs(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join("..", "docs", "check-bugs.md")
+	want := bugsPage(bugNames(t), results(t, filepath.Join("planted", "results.jsonl")))
+	if *updatePage {
+		if err := os.WriteFile(path, []byte(want), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if have, err := os.ReadFile(path); err != nil || string(have) != want {
+		t.Errorf("docs/check-bugs.md isn't as the results are (%v): go test -run ThePageOfPlantedBugs ./testcharms -update-page", err)
+	}
+}
+
+// bugNames are the planted bugs, as PROMISE/NAME.
+func bugNames(t *testing.T) (names []string) {
+	t.Helper()
+	patches, err := filepath.Glob(filepath.Join("planted", "*", "*.patch"))
+	if err != nil || len(patches) == 0 {
+		t.Fatalf("there are no planted bugs (%v)", err)
+	}
+	for _, path := range patches {
+		names = append(names, filepath.Base(filepath.Dir(path))+"/"+strings.TrimSuffix(filepath.Base(path), ".patch"))
+	}
+	return names
+}
+
+// bugsPage is the page of some results.
+func bugsPage(bugs []string, all []result) string {
+	var found, rows, sound, large strings.Builder
+	n, tried, short := 0, 0, 0
+	for _, name := range bugs {
+		at := slices.IndexFunc(all, func(r result) bool { return r.Bug == name })
+		link := fmt.Sprintf("[%s](../testcharms/planted/%[1]s.patch)", name)
+		if at < 0 {
+			fmt.Fprintf(&rows, "| %s | not tried yet | | | |\n", link)
+			continue
+		}
+		r := all[at]
+		if tried++; r.Steps == 0 {
+			fmt.Fprintf(&rows, "| %s | **no** | | %d | %.0f s |\n", link, r.ByHand, r.Seconds)
+			continue
+		}
+		if n++; r.Steps <= r.ByHand+2 {
+			short++
+		}
+		fmt.Fprintf(&rows, "| %s | yes | %d | %d | %.0f s |\n", link, r.Steps, r.ByHand, r.Seconds)
+	}
+	fmt.Fprintf(&found, "%d of the %d planted bugs have been tried. `check` finds %d of them, %d with a scenario that has at most two lines more than the one by hand.\n",
+		tried, len(bugs), n, short)
+	for _, r := range all {
+		switch {
+		case r.Bug != "":
+		case r.Wanted > 0:
+			fmt.Fprintf(&large, "\n`%s` has 6 relations, 20 options and 5 actions. In %.0f seconds, its hooks met %d of %d states of its endpoints, with %d findings.\n",
+				r.Charm, r.Seconds, r.Met, r.Wanted, r.Others)
+		default:
+			fmt.Fprintf(&sound, "| %s | %d | %d | %.0f s |\n", r.Charm, r.Seed, r.Others, r.Seconds)
+		}
+	}
+	page := `# What unitd check finds of planted bugs
+
+The folder [testcharms/planted](../testcharms/planted/README.md) has bugs for charms that are sound without them. For each bug, ` + "`make check-bugs`" + ` checks a charm with that bug:
+all promises, for at most five minutes, and with ` + "`--fail-fast`" + `. If the first finding is another one, it checks the charm again without ` + "`--fail-fast`" + `. It then runs what was kept
+as a script and as a test for pytest, with the bug and without it. This page is made from the results.
+
+` + found.String() + `
+| bug | found | lines | by hand | after |
+|---|---|---|---|---|
+` + rows.String()
+	if sound.Len() > 0 {
+		page += "\n## Sound charms\n\nIn a charm without a bug, there is nothing to find:\n\n| charm | seed | findings | after |\n|---|---|---|---|\n" + sound.String()
+	}
+	if large.Len() > 0 {
+		page += "\n## A large charm\n" + large.String()
+	}
+	return page
+}
