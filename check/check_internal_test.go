@@ -240,8 +240,12 @@ func TestTheFormsOfAReport(t *testing.T) {
 	if err := json.Unmarshal(sarif, &doc); err != nil || doc.Runs[0].Tool.Driver.Rules[doc.Runs[0].Results[0].RuleIndex].ID != Killed {
 		t.Errorf("%v: %s", err, sarif)
 	}
-	if fresh, known := r.New(Report{Findings: []Finding{{Cause: "c"}}}); known != 1 || len(fresh.Findings) != 0 || len(r.Findings) != 1 {
-		t.Errorf("%d known, %d new", known, len(fresh.Findings))
+	fresh := r.New(Report{Findings: []Finding{{Cause: "c"}}})
+	if len(fresh.Known) != 1 || len(fresh.Findings) != 0 || len(r.Findings) != 1 {
+		t.Errorf("%d known, %d new", len(fresh.Known), len(fresh.Findings))
+	}
+	if got := fresh.Standing(Killed); got != Broken {
+		t.Errorf("a promise that is known to be broken is %s", got)
 	}
 	var out strings.Builder
 	if err := r.Write(&out); err != nil || !strings.Contains(out.String(), "failed 2 times of 3") {

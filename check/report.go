@@ -8,6 +8,35 @@ import (
 	"time"
 )
 
+// Standing is what a check says of a promise.
+type Standing string
+
+// The standings.
+const (
+	// Broken: some scenario shows it.
+	Broken Standing = "broken"
+	// Kept: as far as all scenarios show that there are for it.
+	Kept Standing = "kept"
+	// Unfinished: some scenarios weren't tried, as there was no time.
+	Unfinished Standing = "unfinished"
+	// Untried: there was nothing to try, as it doesn't apply to the charm or wasn't asked for.
+	Untried Standing = "untried"
+)
+
+// Standing is that of the promise of that name.
+func (r *Report) Standing(promise string) Standing {
+	breaks := func(f Finding) bool { return f.Breaks(promise) }
+	switch tried, left := r.Tried[promise], r.Left[promise]; {
+	case slices.ContainsFunc(r.Findings, breaks), slices.ContainsFunc(r.Known, breaks):
+		return Broken
+	case tried > 0 && left == 0:
+		return Kept
+	case tried > 0 || left > 0:
+		return Unfinished
+	}
+	return Untried
+}
+
 // Write writes a report for people.
 func (r *Report) Write(out io.Writer) error {
 	var b strings.Builder
@@ -17,15 +46,13 @@ func (r *Report) Write(out io.Writer) error {
 	tried, kept := 0, 0
 	var left, none []string
 	for _, p := range Promises() {
-		n := r.Tried[p.Name]
-		tried += n
-		switch {
-		case slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Promise == p.Name || slices.Contains(f.Also, p.Name) }):
-		case n > 0 && r.Left[p.Name] == 0:
+		tried += r.Tried[p.Name]
+		switch r.Standing(p.Name) {
+		case Kept:
 			kept++
-		case n > 0 || r.Left[p.Name] > 0:
+		case Unfinished:
 			left = append(left, p.Name)
-		default:
+		case Untried:
 			none = append(none, p.Name)
 		}
 	}
