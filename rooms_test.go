@@ -136,9 +136,10 @@ var rooms = []room{
 	{"debugger/session", anything, []string{"debugger", "durable", "isolate", "machine", "model", "terminal"}},
 	{"deploy", anything, []string{"agent", "bases", "charmbuild", "charmdir", "charmhub", "charmhub/folder", "hooks", "isolate", "kube", "machine", "model", "oci", "render", "state", "terminal", "workload"}},
 	{"check", anything, []string{"history", "hooks", "isolate", "model", "pattern", "recording", "schema", "script"}},
+	{"check/web", pure, []string{"check", "page"}},
 	{"bundle", anything, []string{"agent", "charmdir", "charmhub", "deploy", "model", "render", "state"}},
 	{"cli", anything, []string{
-		"agent", "agentlog", "backup", "bases", "bench", "bundle", "charmbuild", "charmdir", "charmhub", "check", "debugger/session", "debuglog", "deploy", "durable", "footprint", "history", "hooks", "hooks/runner", "isolate", "machine", "model", "oci", "page", "page/live", "pebble", "peer", "recording", "recording/tap",
+		"agent", "agentlog", "backup", "bases", "bench", "bundle", "charmbuild", "charmdir", "charmhub", "check", "check/web", "debugger/session", "debuglog", "deploy", "durable", "footprint", "history", "hooks", "hooks/runner", "isolate", "machine", "model", "oci", "page", "page/live", "pebble", "peer", "recording", "recording/tap",
 		"render", "script", "script/lab", "script/labagent", "service", "service/units", "sessions", "starter", "state", "state/store", "state/store/etcd", "state/store/served", "state/store/sqlite", "terminal", "tools", "top", "uniter/resolver", "waitfor", "why", "workload",
 	}},
 	{"testcharms", anything, nil},

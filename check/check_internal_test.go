@@ -240,8 +240,12 @@ func TestTheFormsOfAReport(t *testing.T) {
 	if err := json.Unmarshal(sarif, &doc); err != nil || doc.Runs[0].Tool.Driver.Rules[doc.Runs[0].Results[0].RuleIndex].ID != Killed {
 		t.Errorf("%v: %s", err, sarif)
 	}
-	if fresh, known := r.New(Report{Findings: []Finding{{Cause: "c"}}}); known != 1 || len(fresh.Findings) != 0 || len(r.Findings) != 1 {
-		t.Errorf("%d known, %d new", known, len(fresh.Findings))
+	fresh := r.New(Report{Findings: []Finding{{Cause: "c"}}})
+	if len(fresh.Known) != 1 || len(fresh.Findings) != 0 || len(r.Findings) != 1 {
+		t.Errorf("%d known, %d new", len(fresh.Known), len(fresh.Findings))
+	}
+	if got := fresh.Standing(Killed); got != Broken {
+		t.Errorf("a promise that is known to be broken is %s", got)
 	}
 	var out strings.Builder
 	if err := r.Write(&out); err != nil || !strings.Contains(out.String(), "failed 2 times of 3") {
@@ -250,6 +254,24 @@ func TestTheFormsOfAReport(t *testing.T) {
 }
 
 // TestDeedsStay: a scenario isn't made shorter by what its claim is about.
+func TestAReportSaysWhatOfTheNetworkThereWas(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		of   Report
+		want string
+	}{
+		{Report{Fetched: 0}, ""},
+		{Report{Closed: true}, ""},
+		{Report{Closed: true, Fetched: 1_250_000}, "Network: only the first unit had one beyond this host, and fetched 1.2 MB for all (--net opens it)\n"},
+		{Report{Closed: true, Findings: []Finding{{Promise: Killed}}}, "Network: units had none beyond this host (--net opens it)\n"},
+	} {
+		var b strings.Builder
+		if err := c.of.Write(&b); err != nil || !strings.Contains(b.String(), c.want) || c.want == "" && strings.Contains(b.String(), "Network") {
+			t.Errorf("%v: %s, want %q", err, b.String(), c.want)
+		}
+	}
+}
+
 func TestDeedsStay(t *testing.T) {
 	t.Parallel()
 	for lines, want := range map[string]string{

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -27,6 +28,11 @@ type Finding struct {
 	Line int    `json:"line,omitempty"`
 	// Also are other promises that it breaks by the same cause.
 	Also []string `json:"also,omitempty"`
+}
+
+// Breaks says whether it breaks the promise of that name.
+func (f Finding) Breaks(promise string) bool {
+	return f.Promise == promise || slices.Contains(f.Also, promise)
 }
 
 // Flaky says that the scenario doesn't always fail.
@@ -58,6 +64,8 @@ type Report struct {
 	Closed bool `json:"closed,omitempty"`
 	// Findings are in the order of their promises.
 	Findings []Finding `json:"findings"`
+	// Known are findings that an earlier report has too, in the report that New has made.
+	Known []Finding `json:"-"`
 	// Odd are scenarios that couldn't be carried out, by no fault of the charm.
 	Odd []string `json:"odd,omitempty"`
 	// Progress is what a later check goes on from.

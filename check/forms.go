@@ -42,7 +42,7 @@ func (r *Report) JUnit() ([]byte, error) {
 	for _, p := range Promises() {
 		c := testcase{Class: "unitd.check." + r.Charm, Name: p.Name}
 		for _, f := range r.Findings {
-			if f.Promise == p.Name || slices.Contains(f.Also, p.Name) {
+			if f.Breaks(p.Name) {
 				c.Failure = append(c.Failure, message{f.What, f.text()})
 			}
 		}
@@ -105,12 +105,17 @@ func (r *Report) SARIF(version, top string) ([]byte, error) {
 	return b.Bytes(), errors.Trace(err)
 }
 
-// New is the report without findings whose causes are in a former one, and how many those
-// were.
-func (r *Report) New(former Report) (_ *Report, known int) {
+// New is the report in which the findings whose causes are in a former one are Known: they are
+// no Findings any more, and yet break their promises.
+func (r *Report) New(former Report) *Report {
 	fresh := *r
-	fresh.Findings = slices.DeleteFunc(slices.Clone(r.Findings), func(f Finding) bool {
-		return slices.ContainsFunc(former.Findings, func(g Finding) bool { return g.Cause == f.Cause })
-	})
-	return &fresh, len(r.Findings) - len(fresh.Findings)
+	fresh.Findings, fresh.Known = []Finding{}, nil
+	for _, f := range r.Findings {
+		if slices.ContainsFunc(former.Findings, func(g Finding) bool { return g.Cause == f.Cause }) {
+			fresh.Known = append(fresh.Known, f)
+		} else {
+			fresh.Findings = append(fresh.Findings, f)
+		}
+	}
+	return &fresh
 }

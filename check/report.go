@@ -8,6 +8,46 @@ import (
 	"time"
 )
 
+// Standing is what a check says of a promise.
+type Standing string
+
+// The standings.
+const (
+	// Broken: some scenario shows it.
+	Broken Standing = "broken"
+	// Kept: as far as all scenarios show that there are for it.
+	Kept Standing = "kept"
+	// Unfinished: some scenarios weren't tried, as there was no time.
+	Unfinished Standing = "unfinished"
+	// Untried: there was nothing to try, as it doesn't apply to the charm or wasn't asked for.
+	Untried Standing = "untried"
+)
+
+// Standing is that of the promise of that name.
+func (r *Report) Standing(promise string) Standing {
+	breaks := func(f Finding) bool { return f.Breaks(promise) }
+	switch tried, left := r.Tried[promise], r.Left[promise]; {
+	case slices.ContainsFunc(r.Findings, breaks), slices.ContainsFunc(r.Known, breaks):
+		return Broken
+	case tried > 0 && left == 0:
+		return Kept
+	case tried > 0 || left > 0:
+		return Unfinished
+	}
+	return Untried
+}
+
+// Network says what units had of the network beyond this host; empty: all of it.
+func (r *Report) Network() string {
+	switch {
+	case !r.Closed:
+		return ""
+	case r.Fetched > 0:
+		return fmt.Sprintf("only the first unit had one beyond this host, and fetched %.1f MB for all (--net opens it)", float64(r.Fetched)/1e6)
+	}
+	return "units had none beyond this host (--net opens it)"
+}
+
 // Write writes a report for people.
 func (r *Report) Write(out io.Writer) error {
 	var b strings.Builder
@@ -17,15 +57,13 @@ func (r *Report) Write(out io.Writer) error {
 	tried, kept := 0, 0
 	var left, none []string
 	for _, p := range Promises() {
-		n := r.Tried[p.Name]
-		tried += n
-		switch {
-		case slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Promise == p.Name || slices.Contains(f.Also, p.Name) }):
-		case n > 0 && r.Left[p.Name] == 0:
+		tried += r.Tried[p.Name]
+		switch r.Standing(p.Name) {
+		case Kept:
 			kept++
-		case n > 0 || r.Left[p.Name] > 0:
+		case Unfinished:
 			left = append(left, p.Name)
-		default:
+		case Untried:
 			none = append(none, p.Name)
 		}
 	}
@@ -45,11 +83,8 @@ func (r *Report) Write(out io.Writer) error {
 	list("Hooks that were never met", r.NotMet)
 	list("World", worldText(r.World))
 	r.Meetings.write(&b)
-	if r.Fetched > 0 {
-		fmt.Fprintf(&b, "Packages were fetched once, for all units: %.1f MB\n", float64(r.Fetched)/1e6)
-	}
-	if r.Closed && len(r.Findings) > 0 {
-		b.WriteString("No unit reached the network beyond this host; with --net they do\n")
+	if text := r.Network(); text != "" && (r.Fetched > 0 || len(r.Findings) > 0) {
+		fmt.Fprintf(&b, "Network: %s\n", text)
 	}
 	for _, o := range r.Odd {
 		fmt.Fprintf(&b, "Couldn't be carried out: %s\n", o)

@@ -65,13 +65,21 @@ func (w World) origins() (all []Origin) {
 	return all
 }
 
+// Text says it for people: "its schema (2 keys)".
+func (o Origin) Text() string {
+	if o.Keys == 0 {
+		return "nothing published"
+	}
+	words := map[Source]string{Recorded: "a recording", Partnered: "its partner", Schemed: "its schema", Guessed: "guesses"}
+	return fmt.Sprintf("%s (%s)", words[o.Source], number(o.Keys, "key"))
+}
+
 // worldText are origins for people, one for each endpoint.
 func worldText(all []Origin) (lines []string) {
-	words := map[Source]string{Recorded: "a recording", Partnered: "its partner", Schemed: "its schema", Guessed: "guesses"}
 	for i, o := range all {
-		text := "with nothing published"
-		if o.Keys > 0 {
-			text = fmt.Sprintf("by %s (%s)", words[o.Source], number(o.Keys, "key"))
+		text := "by " + o.Text()
+		if o.Keys == 0 {
+			text = "with " + o.Text()
 		}
 		if i > 0 && all[i-1].Endpoint == o.Endpoint {
 			lines[len(lines)-1] += " and " + text

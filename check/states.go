@@ -123,8 +123,16 @@ type Meetings struct {
 	// each state of each endpoint that it isn't about.
 	Met    int `json:"met"`
 	Wanted int `json:"wanted"`
-	// Missing are the others.
+	// Ran are those that there were, by the states of each endpoint, and Missing are the others.
+	Ran     []Ran     `json:"ran,omitempty"`
 	Missing []Meeting `json:"missing,omitempty"`
+}
+
+// Ran is which hooks have run while an endpoint was in a state, of those that count there.
+type Ran struct {
+	Endpoint string   `json:"endpoint"`
+	State    State    `json:"state"`
+	Hooks    []string `json:"hooks,omitempty"`
 }
 
 // meetings compares what was met with what can be met by hooks that have run.
@@ -134,6 +142,7 @@ func (w World) meetings(hooks []string, met map[Meeting]bool) (m Meetings) {
 			if state == Told && len(e.Keys) == 0 {
 				continue // there is nothing to tell
 			}
+			ran := Ran{Endpoint: e.Name, State: state}
 			for _, hook := range hooks {
 				if w.about(hook) == e.Name || hook == "secret-changed" && w.onlySecrets(e) {
 					continue
@@ -141,10 +150,12 @@ func (w World) meetings(hooks []string, met map[Meeting]bool) (m Meetings) {
 				m.Wanted++
 				if at := (Meeting{hook, e.Name, state}); met[at] {
 					m.Met++
+					ran.Hooks = append(ran.Hooks, hook)
 				} else {
 					m.Missing = append(m.Missing, at)
 				}
 			}
+			m.Ran = append(m.Ran, ran)
 		}
 	}
 	return m

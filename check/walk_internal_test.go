@@ -236,6 +236,10 @@ func TestWhatIsNewIsTold(t *testing.T) {
 	if m.Wanted != 15 || m.Met != 1 || len(m.Missing) != 14 {
 		t.Errorf("%+v", m)
 	}
+	ran := slices.DeleteFunc(slices.Clone(m.Ran), func(r Ran) bool { return len(r.Hooks) == 0 })
+	if len(m.Ran) != 10 || len(ran) != 1 || len(ran[0].Hooks) != 1 || !all.met[Meeting{ran[0].Hooks[0], ran[0].Endpoint, ran[0].State}] {
+		t.Errorf("%+v", m.Ran)
+	}
 }
 
 // TestACheckGoesOn: from its progress as it is kept in a file.

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -36,6 +35,7 @@ type checkFlags struct {
 	json     bool
 	junit    string
 	sarif    string
+	page     checkPageFlags
 	keep     string
 	baseline string
 	resume   string
@@ -85,6 +85,7 @@ hooks run on the host itself: use this only where there is nothing to lose.`,
 	fs.StringVar(&f.keep, "keep", "", "write each finding into this directory, as a script for unitd test and as a test for pytest")
 	fs.StringVar(&f.junit, "junit", "", "write the report to this file as JUnit XML, for CI")
 	fs.StringVar(&f.sarif, "sarif", "", "write the findings to this file as SARIF, for annotations of a pull request")
+	f.page.declare(fs)
 	fs.StringVar(&f.baseline, "baseline", "", "an earlier report of --json; the findings in it don't count as new, and don't fail the check")
 	fs.StringVar(&f.resume, "resume", "", "go on from this file if it's there, and write to it how far the check has come")
 	fs.BoolVarP(&f.verbose, "verbose", "v", false, "show each command and how long it took")
@@ -151,87 +152,6 @@ func (a testVerbs) check(path string, f checkFlags) error {
 		return err
 	}
 	return reported
-}
-
-// reported shows and writes what a check has found.
-func (a testVerbs) reported(report *check.Report, path string, f checkFlags) error {
-	fresh, known := report, 0
-	if f.baseline != "" {
-		var former check.Report
-		b, err := os.ReadFile(f.baseline)
-		if err != nil {
-			return errors.Annotate(err, "cannot read the baseline")
-		}
-		if err := json.Unmarshal(b, &former); err != nil {
-			return errors.Annotatef(err, "%s is no report of check --json", f.baseline)
-		}
-		fresh, known = report.New(former)
-	}
-	for _, form := range []struct {
-		path string
-		make func() ([]byte, error)
-	}{
-		{f.junit, fresh.JUnit},
-		{f.sarif, func() ([]byte, error) { return fresh.SARIF(agent.Version(), seenFromHere(path)) }},
-	} {
-		if form.path == "" {
-			continue
-		}
-		text, err := form.make()
-		if err == nil {
-			err = os.WriteFile(form.path, text, 0o666)
-		}
-		if err != nil {
-			return errors.Annotate(err, "cannot write the report")
-		}
-	}
-	if f.json {
-		text, err := report.JSON() // all of it: it may be a baseline
-		if err != nil {
-			return errors.Trace(err)
-		}
-		a.printf("%s", text)
-	} else if err := fresh.Write(a.Out); err != nil {
-		return errors.Trace(err)
-	}
-	if known > 0 {
-		a.Note("%d findings are in the baseline", known)
-	}
-	if f.keep != "" {
-		former := f.from
-		if former != "" {
-			var err error
-			if former, err = filepath.Abs(former); err != nil {
-				return errors.Trace(err)
-			}
-		}
-		names, err := fresh.Keep(f.keep, former)
-		if err != nil {
-			return err
-		}
-		for _, name := range names {
-			a.Note("wrote %s", filepath.Join(f.keep, name))
-		}
-	}
-	if len(fresh.Findings) > 0 {
-		return Exit(Failed)
-	}
-	return nil
-}
-
-// seenFromHere is a charm's path as annotations want it: below the directory that somebody is in,
-// as CI is at the top of a repository.
-func seenFromHere(path string) string {
-	here, err := os.Getwd()
-	if err != nil {
-		return filepath.ToSlash(path)
-	}
-	if abs, err := filepath.Abs(path); err == nil {
-		if rel, err := filepath.Rel(here, abs); err == nil && filepath.IsLocal(rel) {
-			return filepath.ToSlash(rel)
-		}
-	}
-	return filepath.ToSlash(path)
 }
 
 // isolateCheck says how the worlds of a check are. Without isolation there is none, unless
@@ -330,7 +250,7 @@ func (a testVerbs) subject(path string, f checkFlags, work string) (s check.Subj
 		paths = append(paths, f.from)
 	}
 	flags = append(append(flags, s.Deploy...), f.isolate, fmt.Sprint(f.net), agent.Version())
-	if err := s.Identify(append([]string{path}, paths...), flags, []string{f.resume, f.junit, f.sarif, f.baseline, f.keep}); err != nil {
+	if err := s.Identify(append([]string{path}, paths...), flags, []string{f.resume, f.junit, f.sarif, f.page.report, f.page.badge, f.baseline, f.keep}); err != nil {
 		return s, release, err
 	}
 	return s, release, errors.Trace(s.ReadConstants(path))

@@ -8,5 +8,6 @@
 // [Detail], which the browser asks for.
 //
 // Nothing here reads a store or listens; package page/live does. [Static] is the page as
-// a file of its own, with all of it inside. docs/page.md says what people see.
+// a file of its own, with all of it inside. [Plain] is a document in the same style for what is
+// no model, such as a report. docs/page.md says what people see.
 package page

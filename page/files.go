@@ -45,7 +45,7 @@ func whole(data []byte) (content []byte, policy string) {
 		script += " " + byHash(text)
 		all.WriteString("<script>" + text + "</script>\n")
 	}
-	style := "\n" + string(read("page.css"))
+	style := "\n" + string(read("colours.css")) + string(read("common.css")) + string(read("page.css"))
 	b := read("index.html")
 	b = bytes.Replace(b, []byte("<!--style-->"), []byte("<style>"+style+"</style>"), 1)
 	b = bytes.Replace(b, []byte("<!--scripts-->\n"), all.Bytes(), 1)

@@ -306,3 +306,24 @@ func TestTheLivePageIsOneDocument(t *testing.T) {
 		t.Errorf("it has %d scripts and styles, and its policy lets %d through", len(inside), want)
 	}
 }
+
+// TestAPlainDocumentIsWhole: its colours follow its reader's system, and a browser takes its style
+// and its script, and no other.
+func TestAPlainDocumentIsWhole(t *testing.T) {
+	t.Parallel()
+	s := string(page.Plain("a <b> & c", "p { margin: 0; }\n", "'use strict';\n", []byte("<p>hello</p>\n")))
+	for _, want := range []string{"<title>a &lt;b&gt; &amp; c</title>", "<p>hello</p>", "p { margin: 0; }", "@media (prefers-color-scheme: dark) {\n:root {", "--back: #11151b", "default-src 'none'"} {
+		if !strings.Contains(s, want) {
+			t.Errorf("it has no %s", want)
+		}
+	}
+	if strings.Contains(s, "data-theme") || strings.Contains(s, "#timeline") {
+		t.Error("it has what is the live page's")
+	}
+	for _, m := range regexp.MustCompile(`(?s)<(script|style)>(.*?)</(?:script|style)>`).FindAllStringSubmatch(s, -1) {
+		sum := sha256.Sum256([]byte(m[2]))
+		if !strings.Contains(s, m[1]+"-src 'sha256-"+base64.StdEncoding.EncodeToString(sum[:])+"'") {
+			t.Errorf("a browser wouldn't take a %s: %.60q", m[1], m[2])
+		}
+	}
+}

@@ -1,8 +1,12 @@
 package testcharms_test
 
 import (
+	"bytes"
 	"encoding/json"
+	"encoding/xml"
 	"fmt"
+	"html"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -37,7 +41,8 @@ func checked(t *testing.T, charm, patch, image string, flags ...string) (dir str
 	top := t.TempDir()
 	dir = filepath.Join(top, "charm")
 	patched(t, charm, dir, patch)
-	args := append([]string{"check", dir, "--json", "--keep", filepath.Join(dir, "tests")}, flags...)
+	page, badge := filepath.Join(top, "page.html"), filepath.Join(top, "badge.svg")
+	args := append([]string{"check", dir, "--json", "--keep", filepath.Join(dir, "tests"), "--report", page, "--badge", badge}, flags...)
 	cmd := exec.Command(unitd(t))
 	switch charm {
 	case "pantry":
@@ -65,7 +70,41 @@ func checked(t *testing.T, charm, patch, image string, flags ...string) (dir str
 	if (err != nil) != (len(r.Findings) > 0) {
 		t.Errorf("it ended with %v, and has %d findings", err, len(r.Findings))
 	}
+	shown(t, r, page, badge)
 	return dir, r
+}
+
+// shown: the page and the badge of a check tell what its report does.
+func shown(t *testing.T, r check.Report, page, badge string) {
+	t.Helper()
+	b, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	articles := 0
+	for in := xml.NewDecoder(bytes.NewReader(b)); ; {
+		token, err := in.Token()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatalf("the page isn't whole: %v", err)
+		}
+		if start, ok := token.(xml.StartElement); ok && start.Name.Local == "article" {
+			articles++
+		}
+	}
+	if articles != len(r.Findings) {
+		t.Errorf("the page has %d findings, the report %d", articles, len(r.Findings))
+	}
+	for _, f := range r.Findings {
+		if !bytes.Contains(b, []byte(html.EscapeString(f.What))) {
+			t.Errorf("the page doesn't say %q", f.What)
+		}
+	}
+	if b, err := os.ReadFile(badge); err != nil || xml.Unmarshal(b, new(struct{})) != nil || bytes.Contains(b, []byte("finding")) != (len(r.Findings) > 0) {
+		t.Errorf("%v: the badge is %s", err, b)
+	}
 }
 
 func mayCheck(t *testing.T) {

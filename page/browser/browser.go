@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -241,6 +242,36 @@ func (p *Page) Screenshot(path string) {
 	}
 	if err != nil {
 		p.t.Fatal(err)
+	}
+}
+
+// Prefers has pages believe that their reader's system is "light" or "dark".
+func (p *Page) Prefers(scheme string) {
+	p.t.Helper()
+	p.call("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme", "value": scheme}}}, nil)
+}
+
+// Accessible has axe look at the page as it is, for a test of a package two folders deep. what is
+// what the page is called where it has faults.
+func (p *Page) Accessible(what string) {
+	p.t.Helper()
+	venv := os.Getenv("UNITD_TEST_VENV")
+	if venv == "" {
+		venv = filepath.Join("..", "..", ".venv")
+	}
+	axe, err := os.ReadFile(filepath.Join(venv, "axe", "axe_playwright_python", "axe.min.js"))
+	if err != nil && os.Getenv("CI") == "true" {
+		p.t.Fatalf("axe isn't there: %v", err)
+	}
+	if err != nil {
+		p.t.Logf("axe isn't there (%v): accessibility isn't checked", err)
+		return
+	}
+	p.Eval(string(axe)+"; true", nil)
+	var faults []struct{ ID, Help, Target, Summary string }
+	p.Eval(`axe.run(document, {resultTypes: ['violations']}).then(r => r.violations.flatMap(v => v.nodes.map(n => ({ID: v.id, Help: v.help, Target: String(n.target), Summary: n.failureSummary}))))`, &faults)
+	for _, f := range faults {
+		p.t.Errorf("%s isn't accessible: %s (%s) at %s: %s", what, f.Help, f.ID, f.Target, f.Summary)
 	}
 }
 

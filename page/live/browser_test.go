@@ -122,25 +122,8 @@ func (h *host) charm() string {
 // accessible has axe look at the page, in both themes.
 func accessible(t *testing.T, p *browser.Page, what string) {
 	t.Helper()
-	venv := os.Getenv("UNITD_TEST_VENV")
-	if venv == "" {
-		venv = filepath.Join("..", "..", ".venv")
-	}
-	axe, err := os.ReadFile(filepath.Join(venv, "axe", "axe_playwright_python", "axe.min.js"))
-	if err != nil && os.Getenv("CI") == "true" {
-		t.Fatalf("axe isn't there: %v", err)
-	}
-	if err != nil {
-		t.Logf("axe isn't there (%v): accessibility isn't checked", err)
-		return
-	}
-	p.Eval(string(axe)+"; true", nil)
 	for range 2 {
-		var faults []struct{ ID, Help, Target, Summary string }
-		p.Eval(`axe.run(document, {resultTypes: ['violations']}).then(r => r.violations.flatMap(v => v.nodes.map(n => ({ID: v.id, Help: v.help, Target: String(n.target), Summary: n.failureSummary}))))`, &faults)
-		for _, f := range faults {
-			t.Errorf("%s isn't accessible: %s (%s) at %s: %s", what, f.Help, f.ID, f.Target, f.Summary)
-		}
+		p.Accessible(what)
 		p.Eval(`document.getElementById('theme').click()`, nil)
 	}
 }

@@ -1,0 +1,27 @@
+'use strict';
+// What is to be copied gets a button for it; those who hear the page are told that it was.
+const told = document.createElement('p');
+told.className = 'unseen';
+told.setAttribute('role', 'status');
+document.querySelector('main').append(told);
+for (const text of document.querySelectorAll('.block pre')) {
+  const button = document.createElement('button'), shown = document.createElement('span'), heard = document.createElement('span');
+  button.type = 'button';
+  shown.textContent = 'Copy';
+  heard.className = 'unseen';
+  heard.textContent = ' ' + text.dataset.name;
+  button.append(shown, heard);
+  button.addEventListener('click', async () => {
+    let done = true;
+    try {
+      await navigator.clipboard.writeText(text.textContent);
+    } catch { // a page that came over plain HTTP may not
+      getSelection().selectAllChildren(text);
+      done = document.execCommand('copy');
+    }
+    shown.textContent = done ? 'Copied' : 'Selected';
+    told.textContent = shown.textContent + heard.textContent;
+    setTimeout(() => { shown.textContent = 'Copy'; }, 2000);
+  });
+  text.before(button);
+}

@@ -1,0 +1,125 @@
+package cli
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+
+	"github.com/juju/errors"
+	"github.com/spf13/pflag"
+
+	"github.com/unitd/unitd/agent"
+	"github.com/unitd/unitd/check"
+	"github.com/unitd/unitd/check/web"
+)
+
+// checkPageFlags say where a check's page and its badge go.
+type checkPageFlags struct {
+	report string
+	badge  string
+}
+
+func (f *checkPageFlags) declare(fs *pflag.FlagSet) {
+	fs.StringVar(&f.report, "report", "", "write a page with the report to this file, as HTML")
+	fs.StringVar(&f.badge, "badge", "", "write the result to this file as a badge, an SVG image for a README")
+}
+
+// reported shows and writes what a check has found.
+func (a testVerbs) reported(report *check.Report, path string, f checkFlags) error {
+	fresh, err := withoutKnown(report, f.baseline)
+	if err != nil {
+		return err
+	}
+	former := f.from
+	if former != "" {
+		if former, err = filepath.Abs(former); err != nil {
+			return errors.Trace(err)
+		}
+	}
+	if err := writeForms(fresh, path, former, f); err != nil {
+		return errors.Annotate(err, "cannot write the report")
+	}
+	if f.json {
+		text, err := report.JSON() // all of it: it may be a baseline
+		if err != nil {
+			return errors.Trace(err)
+		}
+		a.printf("%s", text)
+	} else if err := fresh.Write(a.Out); err != nil {
+		return errors.Trace(err)
+	}
+	if known := len(fresh.Known); known > 0 {
+		a.Note("%d findings are in the baseline", known)
+	}
+	if f.keep != "" {
+		names, err := fresh.Keep(f.keep, former)
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			a.Note("wrote %s", filepath.Join(f.keep, name))
+		}
+	}
+	if len(fresh.Findings) > 0 {
+		return Exit(Failed)
+	}
+	return nil
+}
+
+// withoutKnown is the report with the findings of the baseline marked as known; "": there is no
+// baseline.
+func withoutKnown(report *check.Report, baseline string) (*check.Report, error) {
+	if baseline == "" {
+		return report, nil
+	}
+	b, err := os.ReadFile(baseline)
+	if err != nil {
+		return nil, errors.Annotate(err, "cannot read the baseline")
+	}
+	var former check.Report
+	if err := json.Unmarshal(b, &former); err != nil {
+		return nil, errors.Annotatef(err, "%s is no report of check --json", baseline)
+	}
+	return report.New(former), nil
+}
+
+// writeForms writes a report to the files that flags name.
+func writeForms(r *check.Report, path, former string, f checkFlags) error {
+	version := agent.Version()
+	for _, form := range []struct {
+		path string
+		make func() ([]byte, error)
+	}{
+		{f.junit, r.JUnit},
+		{f.sarif, func() ([]byte, error) { return r.SARIF(version, seenFromHere(path)) }},
+		{f.page.report, func() ([]byte, error) { return web.Page(r, web.About{Version: version, Former: former}), nil }},
+		{f.page.badge, func() ([]byte, error) { return web.Badge(r), nil }},
+	} {
+		if form.path == "" {
+			continue
+		}
+		text, err := form.make()
+		if err != nil {
+			return errors.Trace(err)
+		}
+		if err := os.WriteFile(form.path, text, 0o666); err != nil {
+			return errors.Trace(err)
+		}
+	}
+	return nil
+}
+
+// seenFromHere is a charm's path as annotations want it: below the directory that somebody is in,
+// as CI is at the top of a repository.
+func seenFromHere(path string) string {
+	here, err := os.Getwd()
+	if err != nil {
+		return filepath.ToSlash(path)
+	}
+	if abs, err := filepath.Abs(path); err == nil {
+		if rel, err := filepath.Rel(here, abs); err == nil && filepath.IsLocal(rel) {
+			return filepath.ToSlash(rel)
+		}
+	}
+	return filepath.ToSlash(path)
+}
