@@ -200,9 +200,10 @@ SESSIONS = ./script ./cmd/unitd ./testcharms
 sessions:
 	@$(SUITE) test -vet=off -skip '^TestHost' $(SESSIONS)
 
-# Each planted bug, a large charm, and the sound charms with ten seeds: one after the other,
-# up to five minutes each on an otherwise idle machine, hours in all. What is in the file of
-# results isn't tried again, so it can be done in parts; remove lines from it to try them anew.
+# Checks each planted bug, a large charm, and each sound charm with ten seeds, one after the
+# other: up to five minutes each on an otherwise idle machine, hours in all. What has a line in
+# the file of results isn't checked again, so you can stop at any time and go on later. To check
+# something again, remove its line.
 .PHONY: check-bugs
 check-bugs: ## which of the planted bugs unitd check finds, in docs/check-bugs.md
 	@(export UNITD_CHECK_BUGS=$(CURDIR)/testcharms/planted/results.jsonl && $(SUITE) test -vet=off -run '^TestHostCheck' ./testcharms); code=$$?; \

@@ -262,8 +262,8 @@ func TestAReportSaysWhatOfTheNetworkThereWas(t *testing.T) {
 	}{
 		{Report{Fetched: 0}, ""},
 		{Report{Closed: true}, ""},
-		{Report{Closed: true, Fetched: 1_250_000}, "Network: only the first unit had one beyond this host, and fetched 1.2 MB for all (--net opens it)\n"},
-		{Report{Closed: true, Findings: []Finding{{Promise: Killed}}}, "Network: units had none beyond this host (--net opens it)\n"},
+		{Report{Closed: true, Fetched: 1_250_000}, "Network: only the first unit could reach beyond this host, and fetched 1.2 MB for all (--net opens it)\n"},
+		{Report{Closed: true, Findings: []Finding{{Promise: Killed}}}, "Network: units could reach nothing beyond this host (--net opens it)\n"},
 	} {
 		var b strings.Builder
 		if err := c.of.Write(&b); err != nil || !strings.Contains(b.String(), c.want) || c.want == "" && strings.Contains(b.String(), "Network") {

@@ -8,22 +8,22 @@ import (
 	"time"
 )
 
-// Standing is what a check says of a promise.
+// Standing is what a check says about a promise.
 type Standing string
 
 // The standings.
 const (
 	// Broken: some scenario shows it.
 	Broken Standing = "broken"
-	// Kept: as far as all scenarios show that there are for it.
+	// Kept: all scenarios for it were tried, and none of them breaks it.
 	Kept Standing = "kept"
-	// Unfinished: some scenarios weren't tried, as there was no time.
+	// Unfinished: some scenarios weren't tried, for lack of time.
 	Unfinished Standing = "unfinished"
-	// Untried: there was nothing to try, as it doesn't apply to the charm or wasn't asked for.
+	// Untried: there was nothing to try, because it doesn't apply to the charm or wasn't asked for.
 	Untried Standing = "untried"
 )
 
-// Standing is that of the promise of that name.
+// Standing is how the promise of that name stands.
 func (r *Report) Standing(promise string) Standing {
 	breaks := func(f Finding) bool { return f.Breaks(promise) }
 	switch tried, left := r.Tried[promise], r.Left[promise]; {
@@ -37,15 +37,15 @@ func (r *Report) Standing(promise string) Standing {
 	return Untried
 }
 
-// Network says what units had of the network beyond this host; empty: all of it.
+// Network says which units could reach the network beyond this host; empty: all of them.
 func (r *Report) Network() string {
 	switch {
 	case !r.Closed:
 		return ""
 	case r.Fetched > 0:
-		return fmt.Sprintf("only the first unit had one beyond this host, and fetched %.1f MB for all (--net opens it)", float64(r.Fetched)/1e6)
+		return fmt.Sprintf("only the first unit could reach beyond this host, and fetched %.1f MB for all (--net opens it)", float64(r.Fetched)/1e6)
 	}
-	return "units had none beyond this host (--net opens it)"
+	return "units could reach nothing beyond this host (--net opens it)"
 }
 
 // Write writes a report for people.

@@ -79,7 +79,7 @@ hooks run on the host itself: use this only where there is nothing to lose.`,
 	fs.BoolVar(&f.failFast, "fail-fast", false, "stop at the first finding")
 	fs.StringVar(&f.explain, "explain", "", "explain this promise, and check nothing")
 	fs.StringVar(&f.isolate, "isolate", model.IsolateOn, "isolate units, as deploy does: "+strings.Join(model.SharedRootModes(), ", "))
-	fs.BoolVar(&f.net, "net", false, "let all units reach the network beyond this host, and not only the first one")
+	fs.BoolVar(&f.net, "net", false, "let all units reach the network beyond this host, not only the first one")
 	fs.StringArrayVar(&f.resource, "resource", nil, "a resource as NAME=VALUE, as for deploy")
 	f.world.declare(fs)
 	fs.StringVar(&f.keep, "keep", "", "write each finding into this directory, as a script for unitd test and as a test for pytest")

@@ -20,7 +20,7 @@ type checkPageFlags struct {
 }
 
 func (f *checkPageFlags) declare(fs *pflag.FlagSet) {
-	fs.StringVar(&f.report, "report", "", "write a page with the report to this file, as HTML")
+	fs.StringVar(&f.report, "report", "", "write the report to this file as an HTML page")
 	fs.StringVar(&f.badge, "badge", "", "write the result to this file as a badge, an SVG image for a README")
 }
 
@@ -49,7 +49,7 @@ func (a testVerbs) reported(report *check.Report, path string, f checkFlags) err
 		return errors.Trace(err)
 	}
 	if known := len(fresh.Known); known > 0 {
-		a.Note("%d findings are in the baseline", known)
+		a.Note("findings that are in the baseline: %d", known)
 	}
 	if f.keep != "" {
 		names, err := fresh.Keep(f.keep, former)

@@ -28,8 +28,8 @@ func TestAReportIsWrittenInAllItsForms(t *testing.T) {
 		noted    string
 	}{
 		{"all are new", nil, Exit(Failed), "2 findings", ""},
-		{"one is new", report.Findings[:1], Exit(Failed), "1 new finding, 1 known", "1 findings are in the baseline\n"},
-		{"none is new", report.Findings, nil, "2 known findings", "2 findings are in the baseline\n"},
+		{"one is new", report.Findings[:1], Exit(Failed), "1 new finding, 1 known", "findings that are in the baseline: 1\n"},
+		{"none is new", report.Findings, nil, "2 known findings", "findings that are in the baseline: 2\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

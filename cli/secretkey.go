@@ -11,11 +11,11 @@ func (a secretVerbs) rotateSecretKeyCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rotate-secret-key",
 		Short: "Seal all secrets with a new key, and forget the old one",
-		Long: `Make a new key, seal the secrets of all models with it, and forget the old key. It
-can be interrupted and run again; agents need not be stopped. With keys in the
-environment (` + agent.SecretKeyVariable + `), or from the command in
-` + agent.SecretKeyCommandVariable + `: put the new one on the first line and the old
-one below it, run this, and take the old one out.
+		Long: `Make a new key, seal the secrets of all models with it, and forget the old key.
+It can be interrupted and run again; agents need not be stopped. If the keys are
+in the environment (` + agent.SecretKeyVariable + `), or come from the command in
+` + agent.SecretKeyCommandVariable + `, put the new one on the first line and the old
+one below it, run this command, and then take the old one out.
 
 It refuses on a host that hasn't the key in use. If nobody has that key any more, --lost takes
 a new one into use, and names the secrets that can't be opened: give them new content, or

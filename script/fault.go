@@ -50,8 +50,8 @@ func (c *call) arm(f lab.Fault, args []string) error {
 	return err
 }
 
-// expected is known, or for a unit of a subordinate application that is still to come: that comes
-// only once hooks run.
+// expected is like known, but the unit may also be one of a subordinate that isn't there yet: such
+// a unit is made only once hooks run.
 func (c *call) expected() (model.UnitName, *state.Model, error) {
 	name, m, err := c.known()
 	if err == nil {

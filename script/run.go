@@ -49,8 +49,8 @@ type Params struct {
 	Keep bool
 	// Here is what $SCRIPT_DIR is to be; empty: the directory of each script.
 	Here string
-	// Closed has isolated units reach the host and each other, and nothing beyond. Machine, if it
-	// isn't empty, is what their machines begin with: a seed, see isolate.Gather.
+	// Closed lets isolated units reach only the host and each other. Machine is the seed that their
+	// machines begin with, see isolate.Gather; empty: none.
 	Closed  bool
 	Machine string
 	// Seed is for what is left to chance; scripts that use it say so when they

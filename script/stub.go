@@ -16,7 +16,7 @@ import (
 // stubCommands play applications that have no charm.
 func stubCommands() []Cmd {
 	return []Cmd{
-		{Name: "stub", Args: "[--principal] APPLICATION ENDPOINT:INTERFACE[:ROLE]…", Summary: "make an application without a charm, whose unit the script plays; the role is provider, requirer or peer; with --principal, its units are for subordinates to live beside, and it need have no endpoint", run: (*call).stub},
+		{Name: "stub", Args: "[--principal] APPLICATION ENDPOINT:INTERFACE[:ROLE]…", Summary: "make an application without a charm, whose unit the script plays; the role is provider, requirer or peer; with --principal, subordinates can live beside its units, and it needs no endpoint", run: (*call).stub},
 		{Name: "stub-join", Args: "APPLICATION", Summary: "add a unit to a stub", run: (*call).stubJoin},
 		{Name: "stub-set", Args: "UNIT [ENDPOINT] KEY=VALUE… | --app APPLICATION [ENDPOINT] KEY=VALUE…", Summary: "write to a stub's databag, of its unit or its application; KEY= deletes; without a relation, it is kept for the first one", run: (*call).stubSet},
 		{Name: "stub-leave", Args: "UNIT", Summary: "remove a unit of a stub", run: (*call).stubLeave},
@@ -64,7 +64,7 @@ func (c *call) stub() error {
 		return errors.Trace(err)
 	}
 	deploy := []string{"deploy", dir, name}
-	if !principal { // nothing of it runs; a subordinate does, on the machine of its principal
+	if !principal { // nothing of a stub runs, but a subordinate runs on its principal's machine
 		deploy = append(deploy, "--isolate="+model.IsolateOff)
 	}
 	return c.unitd(deploy)

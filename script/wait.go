@@ -325,7 +325,7 @@ func (w *world) advance(ts stage, d time.Duration, skip bool) error {
 		if err := w.goOn(answer); err != nil || next.Equal(target) {
 			return err
 		}
-		if _, err := w.running(); err != nil { // a fault has ended it: nothing else is due
+		if _, err := w.running(); err != nil { // a fault has ended the agent: nothing else is due
 			w.clock.Set(target)
 			ts.Setenv(nowVariable, target.Format(time.RFC3339Nano))
 			return nil

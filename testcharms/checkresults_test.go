@@ -99,7 +99,7 @@ func (r result) keep(t *testing.T) {
 
 var updatePage = flag.Bool("update-page", false, "write docs/check-bugs.md anew")
 
-// TestThePageOfPlantedBugs: it says what is in the file of results, of bugs that there are.
+// TestThePageOfPlantedBugs: the page shows what the file of results says about the planted bugs.
 func TestThePageOfPlantedBugs(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join("..", "docs", "check-bugs.md")
@@ -110,7 +110,7 @@ func TestThePageOfPlantedBugs(t *testing.T) {
 		}
 	}
 	if have, err := os.ReadFile(path); err != nil || string(have) != want {
-		t.Errorf("docs/check-bugs.md isn't as the results are (%v): go test -run ThePageOfPlantedBugs ./testcharms -update-page", err)
+		t.Errorf("docs/check-bugs.md doesn't match the results (%v): run go test -run ThePageOfPlantedBugs ./testcharms -update-page", err)
 	}
 }
 
@@ -148,13 +148,13 @@ func bugsPage(bugs []string, all []result) string {
 		}
 		fmt.Fprintf(&rows, "| %s | yes | %d | %d | %.0f s |\n", link, r.Steps, r.ByHand, r.Seconds)
 	}
-	fmt.Fprintf(&found, "%d of the %d planted bugs have been tried. `check` finds %d of them, %d with a scenario that has at most two lines more than the one by hand.\n",
+	fmt.Fprintf(&found, "%d of the %d planted bugs have been tried. `check` finds %d of them, and for %d its scenario is at most two lines longer than the one written by hand.\n",
 		tried, len(bugs), n, short)
 	for _, r := range all {
 		switch {
 		case r.Bug != "":
 		case r.Wanted > 0:
-			fmt.Fprintf(&large, "\n`%s` has 6 relations, 20 options and 5 actions. In %.0f seconds, its hooks met %d of %d states of its endpoints, with %d findings.\n",
+			fmt.Fprintf(&large, "\n`%s` has 6 relations, 20 options and 5 actions. In %.0f seconds, the check covered %d of %d pairs of a hook or an action and a state of an endpoint, with %d findings.\n",
 				r.Charm, r.Seconds, r.Met, r.Wanted, r.Others)
 		default:
 			fmt.Fprintf(&sound, "| %s | %d | %d | %.0f s |\n", r.Charm, r.Seed, r.Others, r.Seconds)
@@ -162,16 +162,18 @@ func bugsPage(bugs []string, all []result) string {
 	}
 	page := `# What unitd check finds of planted bugs
 
-The folder [testcharms/planted](../testcharms/planted/README.md) has bugs for charms that are sound without them. For each bug, ` + "`make check-bugs`" + ` checks a charm with that bug:
-all promises, for at most five minutes, and with ` + "`--fail-fast`" + `. If the first finding is another one, it checks the charm again without ` + "`--fail-fast`" + `. It then runs what was kept
-as a script and as a test for pytest, with the bug and without it. This page is made from the results.
+The folder [testcharms/planted](../testcharms/planted/README.md) has bugs for charms that are sound without them. ` + "`make check-bugs`" + ` adds one bug at a time to its charm, and checks
+the charm: all promises, for at most five minutes, and with ` + "`--fail-fast`" + `. If the first finding isn't that bug, it checks the charm again without ` + "`--fail-fast`" + `. Then it runs what
+` + "`check`" + ` has kept, as a script and as a test for pytest, with the bug and without it. This page is made from the results.
 
 ` + found.String() + `
+In the table, *lines* counts the lines of the scenario that ` + "`check`" + ` found, and *by hand* those of the scenario beside the bug. *After* says how long the check took.
+
 | bug | found | lines | by hand | after |
 |---|---|---|---|---|
 ` + rows.String()
 	if sound.Len() > 0 {
-		page += "\n## Sound charms\n\nIn a charm without a bug, there is nothing to find:\n\n| charm | seed | findings | after |\n|---|---|---|---|\n" + sound.String()
+		page += "\n## Sound charms\n\nIn a charm without a bug, `check` should find nothing:\n\n| charm | seed | findings | after |\n|---|---|---|---|\n" + sound.String()
 	}
 	if large.Len() > 0 {
 		page += "\n## A large charm\n" + large.String()

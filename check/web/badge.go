@@ -6,13 +6,13 @@ import (
 	"github.com/unitd/unitd/check"
 )
 
-// paint are the colours behind a badge's verdict. White text can be read on each of them, in front
-// of a light page and of a dark one.
+// paint has the colours behind a badge's verdict. White text is easy to read on each of them, on
+// light pages and on dark ones.
 var paint = map[check.Standing]string{
 	check.Kept: "#1a7f37", check.Broken: "#c11c28", check.Unfinished: "#8a5a00", check.Untried: "#5c6675",
 }
 
-// Badge is a picture of 20 pixels' height, as SVG, that says what a check has come to.
+// Badge is an SVG image, 20 pixels high, that shows the result of a check.
 func Badge(r *check.Report) []byte {
 	v := verdictOf(r)
 	const left = "unitd check"
@@ -35,8 +35,8 @@ func Badge(r *check.Report) []byte {
 	return []byte(m.text.String())
 }
 
-// width is about how many pixels a text has in a font of 11 pixels that a README's reader is likely
-// to have; the badge has its text take just these.
+// width is about how many pixels wide a text is, in a font of 11 pixels that a README's reader is
+// likely to have. The badge makes its text exactly that wide.
 func width(text string) int {
 	tenths := 0
 	for _, r := range text {

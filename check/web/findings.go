@@ -16,7 +16,7 @@ func (m *markup) findings(r *check.Report, about About) {
 		m.put("<p class=\"hint\">No scenario has failed.</p>\n</section>\n")
 		return
 	}
-	m.put("<p>To keep a finding as a test, put its script or its test for pytest into the charm's directory <code>tests</code>. <code>unitd check --keep tests</code> does so with all of them.</p>\n")
+	m.put("<p>To keep a finding as a test, put its script or its test for pytest into the charm's directory <code>tests</code>. <code>unitd check --keep tests</code> does this for all findings.</p>\n")
 	for i, f := range slices.Concat(r.Findings, r.Known) {
 		m.finding(i+1, f, i >= len(r.Findings), about)
 	}
@@ -32,9 +32,9 @@ func (m *markup) finding(n int, f check.Finding, known bool, about About) {
 	}
 	switch {
 	case f.Flaky():
-		m.row("Fails", fmt.Sprintf("%d times of %d: flaky", f.Failed, f.Tried))
+		m.row("Fails", fmt.Sprintf("%d of %d times: flaky", f.Failed, f.Tried))
 	case f.Tried > 0:
-		m.row("Fails", fmt.Sprintf("%d times of %d", f.Failed, f.Tried))
+		m.row("Fails", fmt.Sprintf("%d of %d times", f.Failed, f.Tried))
 	}
 	if known {
 		m.row("Known", "an earlier report, the baseline, has it too")
@@ -50,12 +50,12 @@ func (m *markup) finding(n int, f check.Finding, known bool, about About) {
 	m.block("For the package unitd[pytest]", f.Pytest(about.Former), fmt.Sprintf("the test of finding %d", n))
 	m.put("</details>\n")
 	if why := strings.TrimSpace(f.Why); why != "" {
-		m.put("<details><summary>All that the last step has said</summary>\n<pre>%v</pre>\n</details>\n", why)
+		m.put("<details><summary>Everything that the last step printed</summary>\n<pre>%v</pre>\n</details>\n", why)
 	}
 	m.put("</article>\n")
 }
 
-// block is a text to copy; name says which one, for those who hear it.
+// block is a text to copy; name says which one, for screen readers.
 func (m *markup) block(label, text, name string) {
 	m.put("<div class=\"block\"><p>%v</p><pre data-name=\"%v\">%v</pre></div>\n", label, name, text)
 }
@@ -72,9 +72,9 @@ func (m *markup) links(promises []string) ready {
 	return ready(to.text.String())
 }
 
-// promises are all, and how each stands.
+// promises are all promises, and how each stands.
 func (m *markup) promises(r *check.Report) {
-	m.put("<section aria-labelledby=\"promises\">\n<h2 id=\"promises\">Promises</h2>\n<p><code>unitd check --explain PROMISE</code> explains a promise. A promise is kept as far as the scenarios show, and no further.</p>\n")
+	m.put("<section aria-labelledby=\"promises\">\n<h2 id=\"promises\">Promises</h2>\n<p><code>unitd check --explain PROMISE</code> explains a promise. A promise counts as kept only as far as the scenarios show.</p>\n")
 	m.put("<table class=\"promises\">\n<thead><tr><th scope=\"col\">Promise</th><th scope=\"col\">Result</th></tr></thead>\n<tbody>\n")
 	for _, p := range check.Promises() {
 		m.put("<tr id=\"promise-%v\"><th scope=\"row\"><code>%v</code> <span>%v</span></th><td>", p.Name, p.Name, p.Title)
@@ -94,13 +94,13 @@ func (m *markup) result(r *check.Report, promise string) {
 		m.breaking(r, promise)
 	case check.Kept:
 		m.stands(s, "kept")
-		m.put(" as far as %v show", count(tried, "scenario"))
+		m.put(" as far as %v can show", count(tried, "scenario"))
 	case check.Unfinished:
 		m.stands(s, "not tried to the end")
 		m.put(": no time for %v of %v", left, count(tried+left, "scenario"))
 	case check.Untried:
 		m.stands(s, "nothing to try")
-		m.put(": the charm has nothing that it is about, or the check wasn't to try it")
+		m.put(": the promise doesn't apply to this charm, or the check wasn't asked to try it")
 	}
 }
 

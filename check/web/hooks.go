@@ -6,7 +6,7 @@ import (
 	"github.com/unitd/unitd/check"
 )
 
-// meaning says what an endpoint is in, in words.
+// meaning says in words what a state of an endpoint means.
 func meaning(s check.State) string {
 	switch s {
 	case check.None:
@@ -30,14 +30,14 @@ func (m *markup) hooks(r *check.Report) {
 	m.row("Never ran", names(r.NotMet))
 	m.put("</dl>\n<h3 id=\"states\">In each state of each endpoint</h3>\n")
 	if r.Meetings.Wanted == 0 {
-		m.put("<p class=\"hint\">Nothing was counted: the charm has no endpoint with a stub on the other side, or the check wasn't to try <code>order-of-relations</code>.</p>\n</section>\n")
+		m.put("<p class=\"hint\">Nothing was counted: the charm has no endpoint with a stub on the other side, or the check wasn't asked to try <code>order-of-relations</code>.</p>\n</section>\n")
 		return
 	}
-	m.put("<p>Of %v pairs of a hook or an action and a state of an endpoint, %v were met.</p>\n<dl>\n", r.Meetings.Wanted, r.Meetings.Met)
+	m.put("<p>Of %v pairs of a hook or an action and a state of an endpoint, the check covered %v.</p>\n<dl>\n", r.Meetings.Wanted, r.Meetings.Met)
 	for _, s := range check.States() {
 		m.row(string(s), meaning(s))
 	}
-	m.put("</dl>\n<p class=\"hint\">✓ it ran; ○ it never ran; – it isn't counted: the hook is about this endpoint, or can't run in this state</p>\n")
+	m.put("</dl>\n<p class=\"hint\">✓ it ran; ○ it never ran; – it isn't counted: the hook belongs to this endpoint, or can't run in this state</p>\n")
 	m.meetings(r.Meetings)
 	m.put("</section>\n")
 }

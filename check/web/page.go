@@ -9,7 +9,7 @@ import (
 	"github.com/unitd/unitd/page"
 )
 
-// files are what is the page's own beside the style that it shares.
+// files are the page's own style and script; the rest of its style is shared.
 //
 //go:embed files
 var files embed.FS
@@ -57,7 +57,7 @@ func (m *markup) row(term string, what any) {
 	m.put("<dt>%v</dt><dd>%v</dd>\n", term, what)
 }
 
-// summary is what the check comes to, and how it was made.
+// summary is the result of the check, and how it was made.
 func (m *markup) summary(r *check.Report, about About) {
 	v := verdictOf(r)
 	m.put("<section aria-label=\"Result\">\n<p class=\"result\">")
@@ -79,7 +79,7 @@ func (m *markup) summary(r *check.Report, about About) {
 func (m *markup) world(r *check.Report) {
 	m.put("<section aria-labelledby=\"world\">\n<h2 id=\"world\">World</h2>\n")
 	if len(r.World) == 0 {
-		m.put("<p class=\"hint\">No stub was on the other side of an endpoint.</p>\n")
+		m.put("<p class=\"hint\">No endpoint had a stub on the other side.</p>\n")
 	} else {
 		m.put("<p>A stub played the other side of each of these endpoints.</p>\n<table>\n<thead><tr><th scope=\"col\">Endpoint</th><th scope=\"col\">Where the keys come from</th></tr></thead>\n<tbody>\n")
 		for i := 0; i < len(r.World); {

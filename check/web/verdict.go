@@ -56,7 +56,7 @@ func (v verdict) findings() string {
 	return fmt.Sprintf("%s, %d known", count(v.fresh, "new finding"), v.known)
 }
 
-// sentence says it all, after how many findings there are.
+// sentence is what follows the number of findings: how the promises stand.
 func (v verdict) sentence() string {
 	verb := func(n int, one, more string) string {
 		if n == 1 {
@@ -73,7 +73,7 @@ func (v verdict) sentence() string {
 		if v.walks > 0 {
 			shown += " and " + count(v.walks, "walk")
 		}
-		parts = append(parts, verb(v.kept, "is", "are")+" kept as far as "+shown+" show")
+		parts = append(parts, verb(v.kept, "is", "are")+" kept as far as "+shown+" can show")
 	}
 	if v.left > 0 {
 		parts = append(parts, verb(v.left, "was", "were")+" not tried to the end")

@@ -105,14 +105,14 @@ func TestThePageTellsAllOfTheReport(t *testing.T) {
 	t.Parallel()
 	d := parse(t, web.Page(report(), web.About{Version: "1.2.3"}))
 	has(t, d.text,
-		"unitd check: shop", "2 findings: 3 promises are broken; 1 promise is kept as far as 22 scenarios and 3 walks show; 1 promise was not tried to the end.",
+		"unitd check: shop", "2 findings: 3 promises are broken; 1 promise is kept as far as 22 scenarios and 3 walks can show; 1 promise was not tried to the end.",
 		"Seed7", "Time1m1s", "unitd1.2.3", "Scenarios22", "Walks3",
-		"1. config-changed: ValueError: half", "Breakskilled, twice", "Atsrc/charm.py:280", "Fails3 times of 4: flaky", "Fails4 times of 4",
+		"1. config-changed: ValueError: half", "Breakskilled, twice", "Atsrc/charm.py:280", "Fails3 of 4 times: flaky", "Fails4 of 4 times",
 		"A hook may be killed at any moment. What a killed hook wrote",
 		`# killed: config-changed: ValueError: half # unitd check has found this; "unitd check --explain killed"`, "config shop port=65536 settle",
 		`unitd.do("config", "shop", "port=65536")`, "shop/0: hook failed half",
-		"broken: finding 1What", "broken: finding 2A hook", "✓ kept as far as 1 scenario show", "◐ not tried to the end: no time for 4 of 6 scenarios", "– nothing to try",
-		"Raninstall, db-relation-joined", "Never ransecret-rotate", "Of 4 pairs of a hook or an action and a state of an endpoint, 3 were met.",
+		"broken: finding 1What", "broken: finding 2A hook", "✓ kept as far as 1 scenario can show", "◐ not tried to the end: no time for 4 of 6 scenarios", "– nothing to try",
+		"Raninstall, db-relation-joined", "Never ransecret-rotate", "Of 4 pairs of a hook or an action and a state of an endpoint, the check covered 3.",
 		"db-relation-joined–isn't counted–isn't counted○never ran", "install✓ran✓ran✓ran",
 		"dbits schema (2 keys) and guesses (1 key)", "webnothing published", "killed: settle: the world has ended",
 	)
@@ -188,8 +188,8 @@ func TestTheResult(t *testing.T) {
 		r                      check.Report
 		sentence, badge, paint string
 	}{
-		"all are kept":           {check.Report{Tried: all(21)}, "✓ No findings: 21 promises are kept as far as 42 scenarios show.", "21 promises kept", green},
-		"one is kept":            {check.Report{Tried: all(1), Walks: 1}, "✓ No findings: 1 promise is kept as far as 2 scenarios and 1 walk show.", "1 promise kept", green},
+		"all are kept":           {check.Report{Tried: all(21)}, "✓ No findings: 21 promises are kept as far as 42 scenarios can show.", "21 promises kept", green},
+		"one is kept":            {check.Report{Tried: all(1), Walks: 1}, "✓ No findings: 1 promise is kept as far as 2 scenarios and 1 walk can show.", "1 promise kept", green},
 		"one is broken":          {check.Report{Tried: all(3), Findings: []check.Finding{one}}, "✗ 1 finding: 1 promise is broken; 3 promises are kept", "1 finding", red},
 		"findings of all kinds":  {check.Report{Findings: []check.Finding{one}, Known: []check.Finding{two}}, "✗ 1 new finding, 1 known: 2 promises are broken.", "1 new finding, 1 known", red},
 		"what is known is no ✓":  {check.Report{Tried: all(3), Known: []check.Finding{one, two}}, "◐ 2 known findings: 2 promises are broken", "2 known findings", brown},

@@ -66,8 +66,8 @@ type HeldContainer struct {
 const (
 	BootVariable    = "UNITD_LAB_BOOT"    // names the machine's boot
 	AddressVariable = "UNITD_LAB_ADDRESS" // is the machine's address; empty: the host's
-	ClosedVariable  = "UNITD_LAB_CLOSED"  // isolated units don't get out of their network, unless it is empty
-	SeedVariable    = "UNITD_LAB_SEED"    // is what their machines begin with, see isolate.Gather; empty: nothing
+	ClosedVariable  = "UNITD_LAB_CLOSED"  // if not empty, isolated units reach nothing beyond the host and each other
+	SeedVariable    = "UNITD_LAB_SEED"    // is the seed that their machines begin with, see isolate.Gather; empty: none
 	SharedVariable  = "UNITD_LAB_SHARED"  // is the script's directory, which isolated units see, too
 	Rebooting       = 75
 )

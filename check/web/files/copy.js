@@ -1,5 +1,5 @@
 'use strict';
-// What is to be copied gets a button for it; those who hear the page are told that it was.
+// Each text to copy gets a button. Screen readers are told once it is copied.
 const told = document.createElement('p');
 told.className = 'unseen';
 told.setAttribute('role', 'status');
