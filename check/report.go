@@ -45,6 +45,7 @@ func (r *Report) Write(out io.Writer) error {
 	list("Hooks that were never met", r.NotMet)
 	list("World", worldText(r.World))
 	r.Meetings.write(&b)
+	r.writeLines(&b)
 	for _, o := range r.Odd {
 		fmt.Fprintf(&b, "Couldn't be carried out: %s\n", o)
 	}

@@ -151,6 +151,9 @@ func (e *engine) setUp(env *testscript.Env) error {
 		w.vars = append(w.vars, name)
 	}
 	w.env = append(os.Environ(), "UNITD_DATA="+w.dir, "HOME="+home, "TZ=UTC", lab.StoreVariable+"="+w.url, lab.SharedVariable+"="+env.WorkDir, secretKeyVariable+"=")
+	if len(e.Environment) > 0 {
+		w.env = append(w.env, lab.EnvironmentVariable+"="+strings.ReplaceAll(strings.Join(e.Environment, "\n"), "$WORK", env.WorkDir))
+	}
 	if e.Pebble != "" {
 		w.env = append(w.env, workload.PebbleVariable+"="+e.Pebble)
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -120,6 +121,9 @@ func newWorld(ctx context.Context, end func(), dir string, now time.Time) (*worl
 func (w *world) configure(c *machine.Config) {
 	if dir := os.Getenv(lab.SharedVariable); dir != "" {
 		c.Shared, c.Environment = []string{dir}, []string{lab.WorkVariable + "=" + dir}
+	}
+	if more := os.Getenv(lab.EnvironmentVariable); more != "" {
+		c.Environment = append(c.Environment, strings.Split(more, "\n")...)
 	}
 	c.Mounts = false // a world can be killed at any time, and nothing of it stays
 	c.Clock, c.Rounds, c.Gate = w.clock, w.rounds.After, w.order.Next
