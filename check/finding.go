@@ -55,6 +55,10 @@ type Report struct {
 	// Meetings says in which states of its endpoints hooks have run; it isn't known where only
 	// other promises than order-of-relations were asked for.
 	Meetings Meetings `json:"meetings"`
+	// Lines are those of the charm's own code in Python, by files; LinesUnknown says why they aren't
+	// known, if the charm has any.
+	Lines        []FileLines `json:"lines,omitempty"`
+	LinesUnknown string      `json:"lines-unknown,omitempty"`
 	// World says who has said what stubs publish.
 	World []Origin `json:"world,omitempty"`
 	// Fetched is how many bytes the package managers of the first unit have fetched, which the

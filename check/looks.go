@@ -20,10 +20,12 @@ type looks struct {
 	// ways are in how many ways hooks have run: what endpoints were in, how a hook has ended, and
 	// which hook tools it has called.
 	ways map[string]bool
+	// lines are those of the charm's code that have run: one that hasn't before is a new way, too.
+	lines codeLines
 }
 
 func newLooks() looks {
-	return looks{hooks: map[string]bool{}, met: map[Meeting]bool{}, ways: map[string]bool{}}
+	return looks{hooks: map[string]bool{}, met: map[Meeting]bool{}, ways: map[string]bool{}, lines: newCodeLines()}
 }
 
 // runsOf are the runs of a unit so far.
@@ -63,6 +65,7 @@ func (p *player) units() (names []model.UnitName) {
 // look notes which hooks have run since it has last looked, and where endpoints are meanwhile. What
 // can't be read is met another time.
 func (p *player) look() {
+	p.notes.take(&p.looks.lines)
 	vector := p.here.standing.vector()
 	for _, unit := range p.units() {
 		runs, err := p.runsOf(unit)
@@ -96,7 +99,8 @@ func (l *looks) note(run history.Entry, vector string, units int, state func(str
 	l.ways[fmt.Sprintf("%s %s %s of %d: %s", run.Name, run.Outcome, vector, units, strings.Join(tools, " "))] = true
 }
 
-// take adds what another has seen, and says whether a hook has run in a way that wasn't known.
+// take adds what another has seen, and says whether a hook has run in a way that wasn't known, or a
+// line of the charm.
 func (l *looks) take(from *looks) (fresh bool) {
 	for hook := range from.hooks {
 		l.hooks[hook] = true
@@ -108,6 +112,7 @@ func (l *looks) take(from *looks) (fresh bool) {
 		fresh = fresh || !l.ways[way]
 		l.ways[way] = true
 	}
+	fresh = l.lines.take(from.lines) || fresh
 	*from = newLooks()
 	return fresh
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -39,6 +40,7 @@ type player struct {
 	// since somebody has last asked.
 	stubs map[string]string
 	looks looks
+	notes lineNotes
 }
 
 // place is what a player knows of where it is in a scenario.
@@ -76,6 +78,9 @@ func newPlayer(ctx context.Context, s Subject, p script.Params, trace func(strin
 	inRead, inWrite := io.Pipe()
 	outRead, outWrite := io.Pipe()
 	ctx, cancel := context.WithCancel(ctx)
+	if len(s.code) > 0 {
+		p.Environment = append(slices.Clone(p.Environment), linesEnvironment()...)
+	}
 	d := &script.Door{Params: p, In: inRead, Out: outWrite}
 	ended := make(chan error, 1)
 	go func() {
@@ -98,6 +103,13 @@ func newPlayer(ctx context.Context, s Subject, p script.Params, trace func(strin
 		return nil, errors.Annotate(cmp.Or(<-ended, err), "cannot open a world")
 	}
 	pl.data = told.World.Data
+	if len(s.code) > 0 {
+		pl.notes = lineNotes{dir: filepath.Join(told.World.Work, linesDir), application: s.Application(), code: s.code, read: map[string]bool{}}
+		if err := layLines(pl.notes.dir); err != nil {
+			_ = pl.close()
+			return nil, err
+		}
+	}
 	pl.here = place{vars: map[string]string{"FORMER": s.former(), "WORK": told.World.Work}, standing: standing{}, ran: map[string]int{}}
 	for _, e := range s.endpoints() {
 		pl.stubs[e.Stub()] = e.Name

@@ -83,6 +83,7 @@ func (r *Report) Write(out io.Writer) error {
 	list("Hooks that were never met", r.NotMet)
 	list("World", worldText(r.World))
 	r.Meetings.write(&b)
+	r.writeLines(&b)
 	if text := r.Network(); text != "" && (r.Fetched > 0 || len(r.Findings) > 0) {
 		fmt.Fprintf(&b, "Network: %s\n", text)
 	}

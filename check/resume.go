@@ -83,6 +83,7 @@ func (c *search) resume(s Subject) {
 	for _, way := range p.Ways {
 		c.looks.ways[way] = true
 	}
+	c.looks.lines.recall(p.Report.Lines)
 	// Another chance for each time, else the same walks would be made again.
 	c.walker = newWalker(c.world, rand.New(rand.NewPCG(c.Seed, uint64(c.report.Walks)+1)))
 	if len(p.Trails) > 0 {

@@ -47,24 +47,33 @@ const (
 func (s *Subject) ReadSchemas(trees ...string) error {
 	seen := map[string]bool{}
 	for _, tree := range trees {
-		info, err := os.Stat(tree)
+		files, end, err := openTree(tree)
 		if err != nil {
 			return errors.Annotate(err, "cannot read the charm's schemas")
 		}
-		files := os.DirFS(tree)
-		if !info.IsDir() {
-			archive, err := zip.OpenReader(tree)
-			if err != nil {
-				return errors.Annotatef(err, "cannot read the charm's schemas: %s", tree)
-			}
-			defer archive.Close()
-			files = archive
-		}
-		if err := s.readSchemas(files, seen); err != nil {
+		err = s.readSchemas(files, seen)
+		end()
+		if err != nil {
 			return errors.Annotate(err, "cannot read the charm's schemas")
 		}
 	}
 	return nil
+}
+
+// openTree opens a charm, a directory or a charm file; end closes it.
+func openTree(charm string) (files fs.FS, end func(), err error) {
+	info, err := os.Stat(charm)
+	if err != nil {
+		return nil, nil, errors.Trace(err)
+	}
+	if info.IsDir() {
+		return os.DirFS(charm), func() {}, nil
+	}
+	archive, err := zip.OpenReader(charm)
+	if err != nil {
+		return nil, nil, errors.Annotate(err, charm)
+	}
+	return archive, func() { archive.Close() }, nil
 }
 
 func (s *Subject) readSchemas(files fs.FS, seen map[string]bool) error {

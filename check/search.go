@@ -74,6 +74,11 @@ func Check(ctx context.Context, s Subject, o Options) (*Report, error) {
 	}
 	c := &search{Options: o, known: map[string]int{}, blocked: map[string]int{}, looks: newLooks()}
 	c.report = Report{Charm: s.Charm.Name, Seed: o.Seed, Tried: map[string]int{}, Left: map[string]int{}, Met: []string{}, Findings: []Finding{}}
+	code, err := ownCode(s.Dir)
+	if err != nil {
+		return nil, err
+	}
+	s.code = code
 	var players []*player
 	defer func() {
 		for _, p := range players {
@@ -161,6 +166,7 @@ func (c *search) end(began time.Time) *Report {
 			c.report.NotMet = append(c.report.NotMet, name)
 		}
 	}
+	c.report.Lines, c.report.LinesUnknown = c.looks.lines.files(), c.linesUnknown()
 	if slices.Contains(c.Promises, OrderOfRelations) {
 		c.report.Meetings = c.world.meetings(slices.Sorted(maps.Keys(c.looks.hooks)), c.looks.met)
 	}

@@ -34,7 +34,8 @@ type Subject struct {
 	Partners map[string]Partner
 
 	schemas  []bagSchema
-	recorded map[string][]Key // by endpoints
+	code     map[string]string // ownCode
+	recorded map[string][]Key  // by endpoints
 }
 
 // Application is what the charm is deployed as.

@@ -45,6 +45,9 @@ type Params struct {
 	Store func(name string) string
 	// Update rewrites the files in scripts that cmp finds different.
 	Update bool
+	// Environment are more variables, NAME=VALUE, for all hooks and commands of units. $WORK in a
+	// value is the script's directory, which isolated units see, too.
+	Environment []string
 	// Keep leaves the scripts' directories where they are, and says where.
 	Keep bool
 	// Here is what $SCRIPT_DIR is to be; empty: the directory of each script.

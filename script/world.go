@@ -155,6 +155,9 @@ func (e *engine) setUp(env *testscript.Env) error {
 	if e.Closed {
 		w.env = append(w.env, lab.ClosedVariable+"=1")
 	}
+	if len(e.Environment) > 0 {
+		w.env = append(w.env, lab.EnvironmentVariable+"="+strings.ReplaceAll(strings.Join(e.Environment, "\n"), "$WORK", env.WorkDir))
+	}
 	if e.Pebble != "" {
 		w.env = append(w.env, workload.PebbleVariable+"="+e.Pebble)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/juju/errors"
 
 	"github.com/unitd/unitd/check"
+	"github.com/unitd/unitd/isolate"
 	"github.com/unitd/unitd/pebble/pebbletest"
 	"github.com/unitd/unitd/state/store/etcd/etcdtest"
 	"github.com/unitd/unitd/testcharms/images"
@@ -314,7 +315,30 @@ func TestHostCheckFindsNothingInASoundCharm(t *testing.T) {
 				if len(r.Tried) == 0 {
 					t.Error("nothing was tried")
 				}
+				if charm == "pantry" {
+					saysLines(t, r)
+				}
 			})
 		}
+	}
+}
+
+// saysLines: the report says which lines of the charm's code have run, and that is most of it; or that
+// the Python of this host's machines is too old for that.
+func saysLines(t *testing.T, r check.Report) {
+	t.Helper()
+	python := exec.Command("/usr/bin/env", "-i", "PATH="+isolate.Path, "python3", "-c", "import sys; print(sys.version_info >= (3, 12))")
+	if out, err := python.Output(); err != nil || strings.TrimSpace(string(out)) != "True" {
+		if want := "the charm's Python is older than 3.12"; r.LinesUnknown != want || len(r.Lines) > 0 {
+			t.Errorf("of lines it says %q %v, want %q", r.LinesUnknown, r.Lines, want)
+		}
+		return
+	}
+	at := slices.IndexFunc(r.Lines, func(f check.FileLines) bool { return f.File == "src/charm.py" })
+	if at < 0 {
+		t.Fatalf("it knows no lines of src/charm.py, but %v %q", r.Lines, r.LinesUnknown)
+	}
+	if f := r.Lines[at]; len(f.Code) < 100 || len(f.Ran) < len(f.Code)*3/4 {
+		t.Errorf("of src/charm.py %d lines of %d have run: %v", len(f.Ran), len(f.Code), f.Ran)
 	}
 }

@@ -64,12 +64,13 @@ type HeldContainer struct {
 // What the process of an agent under test is given by its environment, and the
 // exit code by which it says that a charm wants the machine to be rebooted.
 const (
-	BootVariable    = "UNITD_LAB_BOOT"    // names the machine's boot
-	AddressVariable = "UNITD_LAB_ADDRESS" // is the machine's address; empty: the host's
-	ClosedVariable  = "UNITD_LAB_CLOSED"  // if not empty, isolated units reach nothing beyond the host and each other
-	SeedVariable    = "UNITD_LAB_SEED"    // is the seed that their machines begin with, see isolate.Gather; empty: none
-	SharedVariable  = "UNITD_LAB_SHARED"  // is the script's directory, which isolated units see, too
-	Rebooting       = 75
+	BootVariable        = "UNITD_LAB_BOOT"        // names the machine's boot
+	AddressVariable     = "UNITD_LAB_ADDRESS"     // is the machine's address; empty: the host's
+	ClosedVariable      = "UNITD_LAB_CLOSED"      // if not empty, isolated units reach nothing beyond the host and each other
+	SeedVariable        = "UNITD_LAB_SEED"        // is the seed that their machines begin with, see isolate.Gather; empty: none
+	SharedVariable      = "UNITD_LAB_SHARED"      // is the script's directory, which isolated units see, too
+	EnvironmentVariable = "UNITD_LAB_ENVIRONMENT" // are more variables for hooks, one a line
+	Rebooting           = 75
 )
 
 // WorkVariable is what hooks find that directory by.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -120,6 +121,9 @@ func newWorld(ctx context.Context, end func(), dir string, now time.Time) (*worl
 func (w *world) configure(c *machine.Config) {
 	if dir := os.Getenv(lab.SharedVariable); dir != "" {
 		c.Shared, c.Environment = []string{dir}, []string{lab.WorkVariable + "=" + dir}
+	}
+	if more := os.Getenv(lab.EnvironmentVariable); more != "" {
+		c.Environment = append(c.Environment, strings.Split(more, "\n")...)
 	}
 	if c.Cells != nil {
 		c.Cells.Closed, c.Cells.Seed = os.Getenv(lab.ClosedVariable) != "", os.Getenv(lab.SeedVariable)
