@@ -88,7 +88,7 @@ func (c *search) linesUnknown() string {
 	case len(c.world.code) == 0 || len(c.looks.lines.code) > 0 || len(c.looks.hooks) == 0:
 		return ""
 	case c.looks.lines.old:
-		return "the charm's Python is older than 3.12"
+		return "the charm's Python is older than 3.8"
 	}
 	return "the charm's hooks run no Python, or that of a virtual environment"
 }

@@ -27,7 +27,14 @@ class Lines:
         self.written = 0
 
     def watch(self):
-        """Have every line of the charm's own code noted once."""
+        """Have every line of the charm's own code noted."""
+        if hasattr(sys, "monitoring"):
+            self.monitor()
+        else:
+            self.trace()
+
+    def monitor(self):
+        """Have each line noted once: that costs next to nothing."""
         monitoring = sys.monitoring
         events, disable = monitoring.events, monitoring.DISABLE
         monitoring.use_tool_id(TOOL, "unitd check")
@@ -50,6 +57,27 @@ class Lines:
         monitoring.register_callback(TOOL, events.PY_START, started)
         monitoring.register_callback(TOOL, events.LINE, line)
         monitoring.set_events(TOOL, events.PY_START)
+
+    def trace(self):
+        """Have each line noted each time; and Python asks of each call of a function whether it's one of the charm's."""
+        import threading
+
+        def started(frame, _event, _arg):
+            try:
+                return line if self.own(frame.f_code.co_filename) else None
+            except Exception:
+                return None
+
+        def line(frame, event, _arg):
+            try:
+                if event == "line":
+                    self.ran.setdefault(self.paths[frame.f_code.co_filename], set()).add(frame.f_lineno)
+            except Exception:
+                pass
+            return line
+
+        threading.settrace(started)
+        sys.settrace(started)
 
     def own(self, name):
         """Return the path in the charm of one of its own files, or None."""
@@ -74,8 +102,11 @@ class Lines:
 
     def end(self):
         """Write the last lines: nothing is noted while Python ends."""
-        for event in ("PY_START", "LINE"):
-            sys.monitoring.register_callback(TOOL, getattr(sys.monitoring.events, event), None)
+        if hasattr(sys, "monitoring"):
+            for event in ("PY_START", "LINE"):
+                sys.monitoring.register_callback(TOOL, getattr(sys.monitoring.events, event), None)
+        else:
+            sys.settrace(None)
         self.write()
 
     def tell(self, ran):
@@ -138,6 +169,7 @@ def digest(of):
 def lines_of(source):
     """Return the lines that code was made of, but for what only type checkers read."""
     import ast
+    import dis
     import warnings
 
     lines, passed = set(), set()
@@ -150,7 +182,7 @@ def lines_of(source):
         return []
     while left:
         code = left.pop()
-        lines.update(line for _, _, line in code.co_lines() if line)
+        lines.update(line for _, line in dis.findlinestarts(code) if line)
         left.extend(constant for constant in code.co_consts if isinstance(constant, type(code)))
     for node in ast.walk(tree):
         if isinstance(node, ast.If) and "TYPE_CHECKING" in (getattr(node.test, "id", ""), getattr(node.test, "attr", "")):
@@ -199,7 +231,7 @@ def begin():
     charm = os.environ.get("JUJU_CHARM_DIR")
     if not charm or not os.environ.get("JUJU_UNIT_NAME"):
         return
-    if not hasattr(sys, "monitoring"):
+    if sys.version_info < (3, 8):
         with open(os.path.join(BASE, "ran", "old"), "w"):
             return
     lines = Lines(charm)

@@ -52,7 +52,7 @@ func TestTheReportSaysWhichLinesHaveNotRun(t *testing.T) {
 		want string
 	}{
 		{"a charm without Python", Report{}, ""},
-		{"an older Python", Report{LinesUnknown: "the charm's Python is older than 3.12"}, "Lines: not known: the charm's Python is older than 3.12\n"},
+		{"an older Python", Report{LinesUnknown: "the charm's Python is older than 3.8"}, "Lines: not known: the charm's Python is older than 3.8\n"},
 		{"lines without code don't part a range", Report{Lines: []FileLines{
 			{"src/a.py", []int{1, 2, 5, 7, 9, 12}, []int{1, 9}}, {"src/b.py", []int{3}, []int{3}},
 		}}, "Lines of the charm that ran: 3 of 7\n    not src/a.py: 2-7, 12\n"},
@@ -115,7 +115,7 @@ func TestWhyLinesAreNotKnown(t *testing.T) {
 		{"no Python", nil, ran, codeLines{}, ""},
 		{"no hook", python, nil, codeLines{}, ""},
 		{"nothing is said", python, ran, codeLines{}, "the charm's hooks run no Python, or that of a virtual environment"},
-		{"an older one", python, ran, codeLines{old: true}, "the charm's Python is older than 3.12"},
+		{"an older one", python, ran, codeLines{old: true}, "the charm's Python is older than 3.8"},
 		{"an older one beside the charm's", python, ran, codeLines{old: true, code: map[string][]int{"src/charm.py": {1}}}, ""},
 	} {
 		c := search{world: World{Subject: Subject{code: test.code}}, looks: looks{hooks: test.hooks, lines: test.lines}}
@@ -188,9 +188,9 @@ func pythonWithLines(t *testing.T) string {
 	if err != nil {
 		t.Skip("there is no python3")
 	}
-	out, err := exec.Command(python, "-c", "import sys, site; print(sys.version_info >= (3, 12), site.ENABLE_USER_SITE)").Output()
+	out, err := exec.Command(python, "-c", "import sys, site; print(sys.version_info >= (3, 8), site.ENABLE_USER_SITE)").Output()
 	if err != nil || strings.TrimSpace(string(out)) != "True True" {
-		t.Skipf("the python3 on the PATH is older than 3.12, or is that of a virtual environment: %s %v", out, err)
+		t.Skipf("the python3 on the PATH is older than 3.8, or is that of a virtual environment: %s %v", out, err)
 	}
 	return python
 }
