@@ -23,6 +23,7 @@ import (
 	"github.com/unitd/unitd/machine"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/script/lab"
+	"github.com/unitd/unitd/script/memory"
 	"github.com/unitd/unitd/state"
 	"github.com/unitd/unitd/state/store"
 	"github.com/unitd/unitd/workload"
@@ -151,6 +152,10 @@ func (e *engine) setUp(env *testscript.Env) error {
 		w.vars = append(w.vars, name)
 	}
 	w.env = append(os.Environ(), "UNITD_DATA="+w.dir, "HOME="+home, "TZ=UTC", lab.StoreVariable+"="+w.url, lab.SharedVariable+"="+env.WorkDir, secretKeyVariable+"=")
+	if e.memory != "" {
+		env.Setenv(lab.PlainVariable, "yes")
+		w.env = append(w.env, memory.DirVariable+"="+e.memory, memory.WayVariable+"="+name, fmt.Sprintf("%s=%d", memory.SeedVariable, e.Seed))
+	}
 	if e.Pebble != "" {
 		w.env = append(w.env, workload.PebbleVariable+"="+e.Pebble)
 	}
