@@ -31,3 +31,7 @@ func LabTime() (time.Time, bool, error) {
 	}
 	return now, true, nil
 }
+
+// PlainArchives says whether this command is in a test world for which archives of charms
+// needn't be compressed.
+func PlainArchives() bool { return os.Getenv(lab.PlainVariable) != "" }

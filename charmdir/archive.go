@@ -58,7 +58,10 @@ func (c *Charm) pack(w io.Writer) error {
 	if c.Project != nil && !c.built {
 		return errors.NewNotValid(nil, "it is a source tree that hasn't been built")
 	}
-	p := &packer{root: root, zip: zip.NewWriter(w), names: map[string]bool{}, hooks: hooksOf(c.Charm)}
+	p := &packer{root: root, zip: zip.NewWriter(w), method: zip.Deflate, names: map[string]bool{}, hooks: hooksOf(c.Charm)}
+	if c.Plain {
+		p.method = zip.Store
+	}
 	err = walk(c.Path, c.Project, func(e treeEntry) error {
 		for _, name := range c.names(e.name) {
 			if _, made := c.generated[name]; made {
@@ -107,14 +110,15 @@ func (c *Charm) names(name string) []string {
 
 // packer adds the entries of a tree.
 type packer struct {
-	root  string
-	zip   *zip.Writer
-	names map[string]bool // that were added
-	hooks hookNames
+	root   string
+	zip    *zip.Writer
+	method uint16
+	names  map[string]bool // that were added
+	hooks  hookNames
 }
 
-func header(name string, mode fs.FileMode) *zip.FileHeader {
-	h := &zip.FileHeader{Name: name, Method: zip.Deflate, Modified: archiveTime()}
+func (p *packer) header(name string, mode fs.FileMode) *zip.FileHeader {
+	h := &zip.FileHeader{Name: name, Method: p.method, Modified: archiveTime()}
 	h.SetMode(mode)
 	return h
 }
@@ -127,7 +131,7 @@ func (p *packer) add(e treeEntry, name string) error {
 	p.names[name] = true
 	switch e.mode.Type() {
 	case fs.ModeDir:
-		_, err := p.zip.CreateHeader(header(name+"/", fs.ModeDir|0o755))
+		_, err := p.zip.CreateHeader(p.header(name+"/", fs.ModeDir|0o755))
 		return errors.Trace(err)
 	case fs.ModeSymlink:
 		if err := checkLink(name, e.target); err != nil {
@@ -139,7 +143,7 @@ func (p *packer) add(e treeEntry, name string) error {
 }
 
 func (p *packer) addText(name string, mode fs.FileMode, text string) error {
-	e, err := p.zip.CreateHeader(header(name, mode))
+	e, err := p.zip.CreateHeader(p.header(name, mode))
 	if err != nil {
 		return errors.Trace(err)
 	}
@@ -148,7 +152,7 @@ func (p *packer) addText(name string, mode fs.FileMode, text string) error {
 }
 
 func (p *packer) addFile(from treeEntry, name string) error {
-	e, err := p.zip.CreateHeader(header(name, p.hooks.mode(name, from.mode)))
+	e, err := p.zip.CreateHeader(p.header(name, p.hooks.mode(name, from.mode)))
 	if err != nil {
 		return errors.Trace(err)
 	}

@@ -37,6 +37,9 @@ type Charm struct {
 	// Project is how the charm is built, for a source tree; nil for a charm that
 	// runs as it is. It has to be Built before it is archived.
 	Project *Project
+	// Plain has the archive of a tree not be compressed: it is made, and unpacked, in a
+	// fraction of the time, for who throws it away soon.
+	Plain bool
 	// venv is the directory with the packages that become the charm's venv.
 	venv  string
 	built bool

@@ -71,6 +71,7 @@ func (d *Deployer) PackFor(c *charmdir.Charm, hooks charmbuild.Place) (*Packed, 
 		p.Drop()
 		return nil, errors.Annotate(err, "cannot pack the charm")
 	}
+	c.Plain = agent.PlainArchives()
 	if p.Sum, err = c.Archive(f); err != nil {
 		p.Drop()
 		return nil, err

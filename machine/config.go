@@ -90,6 +90,13 @@ type Config struct {
 	// place of the charm's executable; empty: that one runs. It is asked again when Twice has
 	// the same run executed a second time.
 	Instead func(unit model.UnitName, run int64, h hooks.Info) string
+	// Around, where it is set, runs the programs of hooks in place of the agent, by the
+	// function that it gets, or does what such a program would do; see Program. nil: they
+	// are run. Tasks and second runs (Twice) are always run.
+	Around func(ctx context.Context, p Program, run RunProgram) runner.Outcome
+	// SecretID makes the id for a secret that a unit of a model is about to make; nil: it is
+	// chance.
+	SecretID func(modelName string, unit model.UnitName) (model.SecretID, error)
 	// Reopen has the agent let go of logs that somebody has renamed or removed, and
 	// begin new ones, each time that it gets something; nil: it finds out by itself.
 	Reopen <-chan struct{}

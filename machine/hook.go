@@ -46,6 +46,7 @@ func (u *unit) runEntry(ctx context.Context, run uniter.Run, until time.Time, ca
 	u.server.OnCall(func(c tools.Call) {
 		calls.add(c)
 		taking.call(c)
+		u.heard(c)
 		_ = u.at(limited, PointTool, run.Number, run.Hook, c.Tool)
 	})
 	hctx, res := execute(limited)
@@ -183,12 +184,17 @@ func (u *unit) execute(ctx context.Context, run uniter.Run, entry *history.Entry
 	cmd.Started, cmd.Linger, cmd.Output = func(int) { started() }, task.linger(), u.hearing(run.Hook, task, tail)
 	defer u.canBeHeld(run, hctx, id, env, params.Relations, tail)()
 	return hctx, u.runProgram(ctx, run.Hook, path, tail, func() runner.Outcome {
-		o := u.runner.Run(runCtx, cmd)
-		if outOfDescriptors(o.Err) && u.spares.give() {
-			o = u.runner.Run(runCtx, cmd)
-		}
-		return o
+		return u.around(runCtx, run, charm, id, cmd)
 	})
+}
+
+// runCmd runs a hook's program to its end.
+func (u *unit) runCmd(ctx context.Context, cmd runner.Cmd) runner.Outcome {
+	o := u.runner.Run(ctx, cmd)
+	if outOfDescriptors(o.Err) && u.spares.give() {
+		o = u.runner.Run(ctx, cmd)
+	}
+	return o
 }
 
 // during has the contexts of a run's program and of its tool calls. end ends the program at

@@ -61,7 +61,12 @@ func (v liveView) OwnSecrets() ([]model.SecretInfo, error) {
 }
 
 // NewSecretID is part of hookcontext.View.
-func (v liveView) NewSecretID() (model.SecretID, error) { return state.NewSecretID() }
+func (v liveView) NewSecretID() (model.SecretID, error) {
+	if v.u.secretID != nil {
+		return v.u.secretID(v.u.model.Name(), v.u.name)
+	}
+	return state.NewSecretID()
+}
 
 // Now is part of hookcontext.View.
 func (v liveView) Now() time.Time { return v.u.clock.Now() }

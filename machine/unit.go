@@ -100,6 +100,11 @@ type unit struct {
 	atPoint  func(context.Context, Point) error
 	instead  func(unit model.UnitName, run int64, h hooks.Info) string
 	passed   func(model string, unit model.UnitName) time.Time
+	// runAround is Config.Around, secretID that of Config; listening is told of the calls of the
+	// program that runs, and nil if nobody listens.
+	runAround func(context.Context, Program, RunProgram) runner.Outcome
+	secretID  func(modelName string, unit model.UnitName) (model.SecretID, error)
+	listening atomic.Pointer[func(tools.Call)]
 
 	// pokes counts the pokes; idleAt is how many of them the agent had heard
 	// of when it last found nothing to do. idle is told then.

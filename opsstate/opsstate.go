@@ -29,27 +29,36 @@ type Event struct{ Name, Observer string }
 // Stored are the events in the content of File, the oldest first. NotValid: it is no such
 // file, or Ops was writing it.
 func Stored(content []byte) ([]Event, error) {
+	var events []Event
+	err := with(content, func(db *sql.DB) (err error) {
+		events, err = notices(db)
+		return err
+	})
+	return events, err
+}
+
+// with opens the content of File for a function.
+func with(content []byte, f func(*sql.DB) error) error {
 	// SQLite reads files. It gets one of its own, so that it neither holds the charm up nor
 	// is led elsewhere.
 	dir, err := os.MkdirTemp("", "unitd-opsstate-")
 	if err != nil {
-		return nil, errors.Trace(err)
+		return errors.Trace(err)
 	}
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "state.db")
 	if err := os.WriteFile(path, content, 0o600); err != nil {
-		return nil, errors.Trace(err)
+		return errors.Trace(err)
 	}
 	db, err := sql.Open("sqlite", (&url.URL{Scheme: "file", Opaque: path, RawQuery: "mode=ro&immutable=1"}).String())
 	if err != nil {
-		return nil, errors.Trace(err)
+		return errors.Trace(err)
 	}
 	defer db.Close()
-	events, err := notices(db)
-	if err != nil {
-		return nil, errors.NewNotValid(err, "cannot read the stored state of Ops")
+	if err := f(db); err != nil {
+		return errors.NewNotValid(err, "cannot read the stored state of Ops")
 	}
-	return events, nil
+	return nil
 }
 
 func notices(db *sql.DB) ([]Event, error) {

@@ -120,6 +120,7 @@ func TestAMistakeSaysWhereItIsAndWhatWasMeant(t *testing.T) {
 		{"half a partition behind !", "! network partition app/0", `expected two groups of units (usage: network`},
 		{"partition from itself", "network partition app/0 app/1,app/0", `app/0 can't be separated from itself`},
 		{"network of a unit that shares the host", "network app/0 down", `app/0 has no network of its own: it isn't isolated, and shares the host's`},
+		{"bad flag of an exploration", "explore -replay=maybe steps", `(usage: explore [-seed N] [-runs N] [-replay=false] FILE)`},
 		{"bad number of hooks", "run-hooks all", `"all" is not a number of hooks`},
 		{"what was to fail", "! config app k=1", `config succeeded, and was to fail`},
 		{"what fails", "config app k=x", `k`},

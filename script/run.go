@@ -64,7 +64,8 @@ type Params struct {
 	// the world is still there. It may be called many times at once.
 	Seen func(context.Context, Seen)
 
-	door *Door // the one that the script is for; nil: none
+	door   *Door  // the one that the script is for; nil: none
+	memory string // the directory of the memory that the worlds share; empty: they have none
 }
 
 // Seen is the world of a script that has ended: the model in focus, whose agent, if it still

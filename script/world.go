@@ -25,7 +25,6 @@ import (
 	"github.com/unitd/unitd/script/lab"
 	"github.com/unitd/unitd/state"
 	"github.com/unitd/unitd/state/store"
-	"github.com/unitd/unitd/workload"
 )
 
 // dawn is the time at which the worlds of scripts begin.
@@ -150,17 +149,10 @@ func (e *engine) setUp(env *testscript.Env) error {
 		name, _, _ := strings.Cut(v, "=")
 		w.vars = append(w.vars, name)
 	}
-	w.env = append(os.Environ(), "UNITD_DATA="+w.dir, "HOME="+home, "TZ=UTC", lab.StoreVariable+"="+w.url, lab.SharedVariable+"="+env.WorkDir, secretKeyVariable+"=", secretKeyVariable+"_COMMAND=",
-		lab.SeedVariable+"="+e.Machine, lab.ClosedVariable+"=")
-	if e.Closed {
-		w.env = append(w.env, lab.ClosedVariable+"=1")
+	if e.memory != "" {
+		env.Setenv(lab.PlainVariable, "yes")
 	}
-	if len(e.Environment) > 0 {
-		w.env = append(w.env, lab.EnvironmentVariable+"="+strings.ReplaceAll(strings.Join(e.Environment, "\n"), "$WORK", env.WorkDir))
-	}
-	if e.Pebble != "" {
-		w.env = append(w.env, workload.PebbleVariable+"="+e.Pebble)
-	}
+	w.env = append(os.Environ(), e.agentEnvironment(w, home, env.WorkDir)...)
 	// What "exec" has started knows nothing of ctx, and would be waited for.
 	mine := "WORK=" + env.WorkDir
 	unwatch := context.AfterFunc(e.ctx, func() { runner.EndLeftover(context.Background(), mine) })

@@ -54,8 +54,9 @@ type Server struct {
 	clients map[net.Conn]bool
 	closed  bool
 	accepts bool
-	frozen  *frost // nil: calls are served
-	active  int    // connections that were accepted and aren't done
+	known   func(wire.Request) (wire.Reply, bool) // see Foreknow
+	frozen  *frost                                // nil: calls are served
+	active  int                                   // connections that were accepted and aren't done
 }
 
 // run is one hook run that calls are taken for.
@@ -301,6 +302,9 @@ func notRunning() wire.Reply { return badRequest("the context id is not that of 
 
 // call runs the tool and tells of it. A tool that panics fails alone.
 func (s *Server) call(c *hookcontext.Context, req wire.Request) (reply wire.Reply) {
+	if reply, ok := s.foreknown(req); ok {
+		return reply
+	}
 	return s.callIn(c, req, func(one wire.Request) wire.Reply { return s.callIn(c, one, nil) })
 }
 

@@ -73,6 +73,10 @@ const (
 	Rebooting           = 75
 )
 
+// PlainVariable has the command line make archives of charms that aren't compressed, in a world
+// that is gone soon; empty: it doesn't.
+const PlainVariable = "UNITD_LAB_PLAIN"
+
 // WorkVariable is what hooks find that directory by.
 const WorkVariable = "UNITD_WORK"
 
@@ -154,6 +158,9 @@ func (s *Server) Room() error {
 	}
 	return nil
 }
+
+// DiskFull says whether the script wants the disk to be full.
+func (s *Server) DiskFull() bool { return s.disk.full() }
 
 func (s *Server) talk(conn net.Conn) {
 	defer s.Gone()

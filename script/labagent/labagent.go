@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"github.com/unitd/unitd/machine"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/script/lab"
+	"github.com/unitd/unitd/script/memory"
 	"github.com/unitd/unitd/state"
 	"github.com/unitd/unitd/state/store"
 )
@@ -63,8 +65,8 @@ func Serve(ctx context.Context, h *agent.Host, log io.Writer, socket string) (re
 		return false, errors.Annotate(err, "cannot listen for the script")
 	}
 	defer listener.Close()
-	server := w.server(ctx, &c)
-	go func() { _ = server.Serve(listener) }() // ends with the listener
+	w.serve(ctx, &c)
+	go func() { _ = w.server.Serve(listener) }() // ends with the listener
 	agent.TellReady()
 	err = agent.Run(ctx, c)
 	if w.alone.Load() {
@@ -91,6 +93,7 @@ type world struct {
 	rounds   *lab.Rounds
 	faults   *lab.Faults
 	statuses *lab.Statuses
+	server   *lab.Server
 
 	alone   atomic.Bool // whoever runs the script was killed, and takes nothing away
 	reboots bool        // set once, and read when all has ended
@@ -136,6 +139,12 @@ func (w *world) configure(c *machine.Config) {
 		return w.faults.At(ctx, p)
 	}
 	c.Instead = w.faults.Instead
+	if dir := os.Getenv(memory.DirVariable); dir != "" {
+		known := &memory.Memory{
+			Dir: dir, Way: os.Getenv(memory.WayVariable), Seed: os.Getenv(memory.SeedVariable), World: c.Dir, Real: w.meddled,
+		}
+		c.Around, c.SecretID = known.Around, known.SecretID
+	}
 	c.Containers = &machine.Containers{}
 	c.Reboot = func() error {
 		w.reboots = true
@@ -144,8 +153,16 @@ func (w *world) configure(c *machine.Config) {
 	}
 }
 
-// server is what the script tells what to do, and has the agent ask it.
-func (w *world) server(ctx context.Context, c *machine.Config) *lab.Server {
+// meddled says whether something is to happen to a hook, or to its disk, so that it must be
+// run.
+func (w *world) meddled(p machine.Program) bool {
+	return w.server.DiskFull() || w.held.Lost() || slices.ContainsFunc(w.faults.Armed(), func(f lab.Fault) bool {
+		return f.Unit == p.Unit && (f.Hook == "" || f.Hook == p.Hook.Name())
+	})
+}
+
+// serve makes what the script tells what to do, and has the agent ask it.
+func (w *world) serve(ctx context.Context, c *machine.Config) {
 	server := &lab.Server{
 		Clock: w.clock, Faults: w.faults, Rounds: w.rounds, Statuses: w.statuses, Store: w.held, Order: w.order, Containers: c.Containers,
 		Gone: func() {
@@ -164,7 +181,7 @@ func (w *world) server(ctx context.Context, c *machine.Config) *lab.Server {
 		}
 		return host
 	}
-	return server
+	w.server = server
 }
 
 // deposeIn takes the leadership of an application in whichever model has it.

@@ -1,0 +1,7 @@
+package memory
+
+import "syscall"
+
+func stampOf(st *syscall.Stat_t) stamp {
+	return stamp{st.Ino, st.Size, st.Mtim.Nano(), st.Ctim.Nano()}
+}
