@@ -206,7 +206,7 @@ sessions:
 # something again, remove its line.
 .PHONY: check-bugs
 check-bugs: ## which of the planted bugs unitd check finds, in docs/check-bugs.md
-	@(export UNITD_CHECK_BUGS=$(CURDIR)/testcharms/planted/results.jsonl && $(SUITE) test -vet=off -run '^TestHostCheck' ./testcharms); code=$$?; \
+	@trap : INT; (export UNITD_CHECK_BUGS=$(CURDIR)/testcharms/planted/results.jsonl && $(SUITE) test -vet=off -run '^TestHostCheck' ./testcharms); code=$$?; \
 		$(GO) test -count=1 -run '^TestThePageOfPlantedBugs$$' ./testcharms -update-page && exit $$code
 
 # Once each, so that they don't rot, in the programs that the tests have been built

@@ -20,46 +20,66 @@ import (
 const SecretKeyCommandVariable = "UNITD_SECRET_KEY_COMMAND"
 
 const (
-	// commandTime is how long the command may take. Its answer counts for commandAge: hooks
-	// that seal one secret after the other don't ask each time.
+	// commandTime is how long the command may take, and commandRest how long it isn't run again
+	// after it was, whatever came of that.
 	commandTime = 30 * time.Second
-	commandAge  = 10 * time.Second
-	// maxKeys bounds what the command may print, in bytes.
-	maxKeys = 64 << 10
+	commandRest = time.Second
+	// maxKeys bounds what the command may print, and maxSaid what is told of what it says; in
+	// bytes.
+	maxKeys, maxSaid = 64 << 10, 1 << 10
 )
 
-// keyCommand runs the command for keys.
+// keyCommand runs the command for keys. What it has printed counts until it doesn't fit: keys are
+// needed in transactions, which are to wait for nobody.
 type keyCommand struct {
-	time time.Duration
-	age  time.Duration
+	time, rest time.Duration
 
 	mu    sync.Mutex
 	line  string
 	keys  *sealed.Keys
+	err   error // of the last time
 	asked time.Time
 }
 
 // keysByCommand is the process's own: the keys are the same whoever asks.
-var keysByCommand = keyCommand{time: commandTime, age: commandAge}
+var keysByCommand = keyCommand{time: commandTime, rest: commandRest}
 
-// read are the keys that a command prints. Who asks while it runs gets what it prints then. The
-// error says what it has written on its standard error, and never what it has printed.
-func (k *keyCommand) read(line string) (*sealed.Keys, error) {
+// read are the keys that a command prints; renew: those that are known don't fit. Who asks while
+// it runs gets what it prints then. The error says what it has written on its standard error, and
+// never what it has printed.
+func (k *keyCommand) read(line string, renew bool) (*sealed.Keys, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.keys != nil && k.line == line && time.Since(k.asked) < k.age {
+	if k.line != line {
+		k.line, k.keys, k.err, k.asked = line, nil, nil, time.Time{}
+	}
+	resting := time.Since(k.asked) < k.rest
+	switch {
+	case k.keys != nil && (resting || !renew):
 		return k.keys, nil
+	case k.err != nil && resting:
+		return nil, k.err
 	}
 	text, err := k.run(line)
 	if err != nil {
-		return nil, errors.Annotatef(err, "cannot get the keys for secrets by %s", SecretKeyCommandVariable)
+		k.err = errors.Annotatef(err, "cannot get the keys for secrets by %s", SecretKeyCommandVariable)
+	} else {
+		k.keys, err = sealed.Parse(text)
+		k.err = errors.Annotatef(err, "cannot use what the command of %s prints", SecretKeyCommandVariable)
 	}
-	keys, err := sealed.Parse(text)
-	if err != nil {
-		return nil, errors.Annotatef(err, "cannot use what the command of %s prints", SecretKeyCommandVariable)
+	k.asked = time.Now()
+	if k.err != nil {
+		return nil, k.err
 	}
-	k.line, k.keys, k.asked = line, keys, time.Now()
-	return keys, nil
+	return k.keys, nil
+}
+
+// fetch asks for the keys beside everything else, so that the first who needs them has them. What
+// goes wrong is told to who needs them.
+func (k *keyCommand) fetch() {
+	if line := os.Getenv(SecretKeyCommandVariable); line != "" && os.Getenv(SecretKeyVariable) == "" {
+		go func() { _, _ = k.read(line, false) }()
+	}
 }
 
 // run runs a command, and ends it, with what it has started, when its time is over.
@@ -70,23 +90,37 @@ func (k *keyCommand) run(line string) (string, error) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second
-	var out, said bytes.Buffer
+	out, said := beginning{most: maxKeys}, beginning{most: maxSaid}
 	cmd.Stdout, cmd.Stderr = &out, &said
 	err := cmd.Run()
-	switch text := strings.Join(strings.Fields(said.String()), " "); {
+	if errors.Is(err, exec.ErrWaitDelay) { // it has ended well, and something that it has started holds its output
+		_ = cmd.Cancel()
+		err = nil
+	}
+	switch text := strings.Join(strings.Fields(said.text.String()), " "); {
 	case ctx.Err() != nil:
 		return "", errors.Errorf("the command hasn't ended within %s", k.time)
 	case err != nil && text != "":
 		return "", errors.Errorf("%v: %s", err, text)
 	case err != nil:
 		return "", errors.Trace(err)
-	case out.Len() > maxKeys:
+	case out.more:
 		return "", errors.Errorf("the command has printed more than %d bytes", maxKeys)
 	}
-	return out.String(), nil
+	return out.text.String(), nil
 }
 
-// keysAreGiven says whether the environment has the keys for secrets, or how to get them.
-func keysAreGiven() bool {
-	return os.Getenv(SecretKeyVariable) != "" || os.Getenv(SecretKeyCommandVariable) != ""
+// beginning keeps the beginning of what is written to it.
+type beginning struct {
+	text bytes.Buffer // not embedded: its ReadFrom would take all
+	most int
+	more bool // there was more
+}
+
+// Write is part of io.Writer.
+func (b *beginning) Write(p []byte) (int, error) {
+	room := min(len(p), b.most-b.text.Len())
+	b.more = b.more || room < len(p)
+	_, _ = b.text.Write(p[:room])
+	return len(p), nil
 }

@@ -34,9 +34,9 @@ func TestKeysComeByACommandNowAndThen(t *testing.T) {
 		t.Fatal(err)
 	}
 	line, runs := counted(t, want.Text())
-	k := &keyCommand{time: time.Minute, age: time.Hour}
+	k := &keyCommand{time: time.Minute, rest: time.Hour}
 	for range 3 {
-		if have, err := k.read(line); err != nil || have.Name() != want.Name() {
+		if have, err := k.read(line, true); err != nil || have.Name() != want.Name() {
 			t.Fatalf("they are %v, %v", have, err)
 		}
 	}
@@ -44,12 +44,48 @@ func TestKeysComeByACommandNowAndThen(t *testing.T) {
 		t.Errorf("it was run %d times", runs())
 	}
 	other, otherRuns := counted(t, want.Text())
-	if _, err := k.read(other); err != nil || otherRuns() != 1 {
+	if _, err := k.read(other, false); err != nil || otherRuns() != 1 {
 		t.Errorf("another command was run %d times (%v)", otherRuns(), err)
 	}
-	k.asked = k.asked.Add(-2 * k.age)
-	if _, err := k.read(other); err != nil || otherRuns() != 2 {
-		t.Errorf("later it was run %d times in all (%v)", otherRuns(), err)
+	k.asked = k.asked.Add(-2 * k.rest)
+	if _, err := k.read(other, false); err != nil || otherRuns() != 1 {
+		t.Errorf("keys that fit were asked for %d times in all (%v)", otherRuns(), err)
+	}
+	if _, err := k.read(other, true); err != nil || otherRuns() != 2 {
+		t.Errorf("others than those were asked for %d times in all (%v)", otherRuns(), err)
+	}
+}
+
+// TestACommandThatFailsIsLeftAloneForAWhile, and then asked again.
+func TestACommandThatFailsIsLeftAloneForAWhile(t *testing.T) {
+	t.Parallel()
+	line, runs := counted(t, "no keys")
+	k := &keyCommand{time: time.Minute, rest: time.Hour}
+	for range 3 {
+		if _, err := k.read(line, false); err == nil {
+			t.Fatal("these are keys")
+		}
+	}
+	if runs() != 1 {
+		t.Errorf("it was run %d times", runs())
+	}
+	k.asked = k.asked.Add(-2 * k.rest)
+	if _, err := k.read(line, false); err == nil || runs() != 2 {
+		t.Errorf("later it was run %d times in all (%v)", runs(), err)
+	}
+}
+
+// TestACommandMayLeaveAProgramThatHoldsItsOutput, which is ended.
+func TestACommandMayLeaveAProgramThatHoldsItsOutput(t *testing.T) {
+	t.Parallel()
+	want, err := sealed.Generate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	line, _ := counted(t, want.Text())
+	k := &keyCommand{time: time.Minute, rest: time.Hour}
+	if have, err := k.read("sleep 1000 & "+line, false); err != nil || have.Name() != want.Name() {
+		t.Errorf("they are %v, %v", have, err)
 	}
 }
 
@@ -58,16 +94,17 @@ func TestACommandThatHasNoKeysSaysWhy(t *testing.T) {
 	for _, c := range []struct{ line, want string }{
 		{"echo 'no such key' >&2; exit 3", "cannot get the keys for secrets by UNITD_SECRET_KEY_COMMAND: exit status 3: no such key"},
 		{"exit 4", "exit status 4"},
+		{"yes x | head -c 70000 >&2; exit 5", "exit status 5: x x"},
 		{"true", "cannot use what the command of UNITD_SECRET_KEY_COMMAND prints: these are no keys"},
 		{"echo AGE-SECRET-KEY-1-not-one", "these are no keys"},
 		{"exec head -c 70000 /dev/zero", "more than 65536 bytes"},
 		{"sleep 100 & wait", "hasn't ended within 300ms"},
 	} {
-		k := &keyCommand{time: time.Minute, age: time.Hour}
+		k := &keyCommand{time: time.Minute, rest: time.Hour}
 		if strings.HasPrefix(c.line, "sleep") {
 			k.time = 300 * time.Millisecond
 		}
-		_, err := k.read(c.line)
+		_, err := k.read(c.line, false)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %s", c.line, err, c.want)
 		}

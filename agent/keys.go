@@ -24,13 +24,16 @@ const secretKeyCredential = "secret-key"
 
 // givenKeys are the keys for secrets that the environment has or says how to get, or a
 // credential of this service has; nil: none of them does, and they are in the data directory.
-func givenKeys() (*sealed.Keys, error) {
+func givenKeys() (*sealed.Keys, error) { return givenAgain(false) }
+
+// givenAgain is givenKeys; renew: those that it was asked for last don't fit.
+func givenAgain(renew bool) (*sealed.Keys, error) {
 	if text := os.Getenv(SecretKeyVariable); text != "" {
 		k, err := sealed.Parse(text)
 		return k, errors.Annotate(err, "cannot use "+SecretKeyVariable)
 	}
 	if line := os.Getenv(SecretKeyCommandVariable); line != "" {
-		return keysByCommand.read(line)
+		return keysByCommand.read(line, renew)
 	}
 	path, ok := service.Credential(secretKeyCredential)
 	if !ok {
@@ -44,6 +47,12 @@ func givenKeys() (*sealed.Keys, error) {
 	return k, errors.Annotatef(err, "cannot use the credential %s", secretKeyCredential)
 }
 
+// keysAreGiven says whether givenKeys are any; what is wrong with them is said by who reads them.
+func keysAreGiven() bool {
+	_, credential := service.Credential(secretKeyCredential)
+	return credential || os.Getenv(SecretKeyVariable) != "" || os.Getenv(SecretKeyCommandVariable) != ""
+}
+
 // secretKeys are the keys for secrets: those that were given, or those of
 // the file in the data directory, which is made if it isn't there.
 func secretKeys(dir string) (*sealed.Keys, error) {
@@ -55,8 +64,8 @@ func secretKeys(dir string) (*sealed.Keys, error) {
 
 // hasSecretKeys says whether there are keys that secretKeys needn't make.
 func hasSecretKeys(dir string) bool {
-	if given, err := givenKeys(); err != nil || given != nil {
-		return true // what is wrong with them is said by who reads them
+	if keysAreGiven() {
+		return true
 	}
 	_, err := os.Stat(secretKeyFile(dir))
 	return !os.IsNotExist(err)
@@ -69,12 +78,13 @@ type keyring struct {
 	served func() (*sealed.Keys, error)
 }
 
-func (r keyring) read() (*sealed.Keys, error) {
+// read reads the keys; renew: those that it has read last don't fit.
+func (r keyring) read(renew bool) (*sealed.Keys, error) {
+	if given, err := givenAgain(renew); err != nil || given != nil {
+		return given, err
+	}
 	if r.served == nil {
 		return secretKeys(r.dir)
-	}
-	if given, err := givenKeys(); err != nil || given != nil {
-		return given, err
 	}
 	return r.served()
 }
@@ -93,16 +103,16 @@ func (r keyring) sealer(waits func() bool) state.Sealer {
 	var mu sync.Mutex
 	var known *sealed.Keys
 	_, had := service.Credential(secretKeyCredential)
-	keys := func(again bool) (*sealed.Keys, error) {
+	keys := func(again, renew bool) (*sealed.Keys, error) {
 		mu.Lock()
 		defer mu.Unlock()
-		if known != nil && !again {
+		if known != nil && !again && !renew {
 			return known, nil
 		}
 		if _, has := service.Credential(secretKeyCredential); had && !has && !keysAreGiven() {
 			return nil, errors.Errorf("the credential %s of this service is gone: start it again", secretKeyCredential) // no other key is to be made
 		}
-		k, err := r.read()
+		k, err := r.read(renew)
 		if err == nil {
 			known = k
 		}
@@ -117,9 +127,15 @@ func (r keyring) sealer(waits func() bool) state.Sealer {
 				return nil, "", errors.Trace(errNoKeysYet)
 			}
 			// The newest key, also if it is newer than this process.
-			k, err := keys(true)
+			k, err := keys(true, false)
 			if err == nil && key != "" {
-				k, err = k.Led(key)
+				var led *sealed.Keys
+				if led, err = k.Led(key); errors.Is(err, errors.NotFound) {
+					if k, err = keys(true, true); err == nil {
+						led, err = k.Led(key)
+					}
+				}
+				k = led
 			}
 			if err != nil {
 				return nil, "", errors.Trace(err)
@@ -131,7 +147,7 @@ func (r keyring) sealer(waits func() bool) state.Sealer {
 			if !had && !r.has() && waits != nil && waits() {
 				return "", errors.Trace(errNoKeysYet)
 			}
-			k, err := keys(true)
+			k, err := keys(true, true)
 			if err != nil {
 				return "", errors.Trace(err)
 			}
@@ -141,17 +157,23 @@ func (r keyring) sealer(waits func() bool) state.Sealer {
 			if !had && !r.has() {
 				return "", errors.Trace(sealed.ErrWrongKey)
 			}
-			k, err := keys(true)
+			k, err := keys(true, false)
 			if err != nil {
 				return "", errors.Trace(err)
 			}
-			return k.Opener(text)
+			by, err := k.Opener(text)
+			if errors.Is(err, sealed.ErrWrongKey) {
+				if k, err = keys(true, true); err == nil {
+					by, err = k.Opener(text)
+				}
+			}
+			return by, errors.Trace(err)
 		},
 		Open: func(text []byte) ([]byte, error) {
 			if !had && !r.has() {
 				return nil, errors.Trace(sealed.ErrWrongKey)
 			}
-			k, err := keys(false)
+			k, err := keys(false, false)
 			if err != nil {
 				return nil, errors.Trace(err)
 			}
@@ -159,7 +181,7 @@ func (r keyring) sealer(waits func() bool) state.Sealer {
 			if !errors.Is(err, sealed.ErrWrongKey) {
 				return plain, errors.Trace(err)
 			}
-			if k, err = keys(true); err != nil {
+			if k, err = keys(true, true); err != nil {
 				return nil, errors.Trace(err)
 			}
 			return k.Open(text)

@@ -96,6 +96,7 @@ func (h *Host) Serve(o Options) error {
 		return Wrongf("--takeover is for the agent that manages the models, --join for another one: choose one of them")
 	}
 	environ := os.Environ()
+	keysByCommand.fetch()
 	handed, lock, handedErr := takeHandover()
 	file, endLog, err := h.openLog(o.Log)
 	if err != nil {

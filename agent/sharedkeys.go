@@ -36,11 +36,7 @@ func (h *Host) shareKeys(c *machine.Config) error {
 	if etcd, err := h.onEtcd(); err != nil || !etcd {
 		return err
 	}
-	given, err := givenKeys()
-	if err != nil {
-		return errors.Trace(err)
-	}
-	c.Keys = &sharedKeys{dir: h.keys, given: given != nil}
+	c.Keys = &sharedKeys{dir: h.keys, given: keysAreGiven()}
 	return nil
 }
 
@@ -197,16 +193,12 @@ func (h *Host) share(c *state.Controller) (without []string, err error) {
 	if etcd, err := h.onEtcd(); err != nil || !etcd {
 		return nil, err
 	}
-	given, err := givenKeys()
-	if err != nil {
-		return nil, errors.Trace(err)
-	}
 	infos, err := c.Models(h.ctx)
 	if err != nil {
 		return nil, errors.Trace(err)
 	}
 	for _, info := range infos {
-		machines, err := machine.ShareKeys(h.ctx, c.Open(info), &sharedKeys{dir: h.keys, given: given != nil})
+		machines, err := machine.ShareKeys(h.ctx, c.Open(info), &sharedKeys{dir: h.keys, given: keysAreGiven()})
 		if errors.Is(err, errors.NotFound) {
 			continue // the model is gone
 		}

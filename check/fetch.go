@@ -12,7 +12,10 @@ import (
 )
 
 // fetched are the places where package managers keep what they have fetched.
-var fetched = []string{"/var/cache/apt", "/var/lib/apt/lists", "/root/.cache", "/var/cache/dnf", "/var/cache/yum", "/var/cache/zypp"}
+var fetched = []string{
+	"/var/cache/apt", "/var/lib/apt/lists", "/var/cache/dnf", "/var/cache/yum", "/var/cache/zypp",
+	"/root/.cache/pip", "/root/.cache/uv", "/root/.npm/_cacache",
+}
 
 // keepFetched has apt keep what it has fetched, whatever the machine's other files say: images of
 // containers have it thrown away.
@@ -22,12 +25,13 @@ APT::Keep-Downloaded-Packages "true";
 Binary::apt::APT::Keep-Downloaded-Packages "true";
 `
 
-// fetch has one unit be deployed with the network beyond this host, and keeps what its package
-// managers have fetched. From then on worlds have that, and no way out. release removes it.
+// fetch has one unit be deployed with the network beyond this host, and one of the former version
+// and of each partner, and keeps what their package managers have fetched. From then on worlds have
+// that, and no way out. release removes it.
 func (c *search) fetch(ctx context.Context, s Subject) (release func(), err error) {
 	release = func() {}
-	if c.Net || c.Params.Isolate == model.IsolateOff || c.Params.Isolate == model.IsolateFiles {
-		return release, nil // whose network it is, nobody can close it
+	if c.Net || c.Params.Isolate != model.IsolateOn {
+		return release, nil // others may have the host's network, which isn't to be closed
 	}
 	dir, err := os.MkdirTemp("", "unitd-check-fetched-")
 	if err != nil {
@@ -45,15 +49,26 @@ func (c *search) fetch(ctx context.Context, s Subject) (release func(), err erro
 	if err != nil {
 		return release, err
 	}
-	_, err = p.good(World{Subject: s}.deploy(1), nil) // if it can't be deployed, that is told later
-	if err == nil {
-		c.report.Fetched, err = p.gather(dir)
+	defer p.close() // what it has to say of guarantees is unitd's, and no finding
+	w := World{Subject: s}
+	firsts := [][]string{w.deploy(1)}
+	if s.Former != "" {
+		firsts = append(firsts, w.formerDeploy())
 	}
-	if cerr := p.close(); err == nil && ctx.Err() == nil && cerr != nil {
-		c.tell("%v", cerr)
+	for _, e := range s.stubs() {
+		if partner, ok := s.Partners[e.Name]; ok {
+			firsts = append(firsts, []string{"deploy " + quoted(partner.Dir) + " " + e.Stub(), "settle"})
+		}
 	}
-	if err != nil {
-		return release, errors.Annotate(err, "cannot keep what the first unit has fetched")
+	for _, lines := range firsts {
+		if _, err := p.good(nil, lines); err != nil { // one that can't be deployed is told of later
+			return release, err
+		}
+		n, err := p.gather(dir)
+		if c.report.Fetched += n; err != nil {
+			c.report.Odd = append(c.report.Odd, "what the first unit has fetched can't be kept, so all units reach the network: "+err.Error())
+			return release, nil
+		}
 	}
 	c.Params.Machine, c.Params.Closed, c.report.Closed = dir, true, true
 	return release, nil

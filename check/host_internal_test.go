@@ -70,6 +70,18 @@ func TestSubordinatesComeWithTheirPrincipals(t *testing.T) {
 	}
 }
 
+// TestUnitsOfAPrincipalAreTheSubordinates: what is done to them is blamed as if it were done to those.
+func TestUnitsOfAPrincipalAreTheSubordinates(t *testing.T) {
+	t.Parallel()
+	for lines, want := range map[string]string{
+		"deploy x\nstub-join principal\nsettle": Settles, "deploy x\nstub-leave principal/1\nsettle": LastUnit, "deploy x\nstub-leave other-db/1\nsettle": RemoteGone,
+	} {
+		if got := subordinate().blamed(strings.Split(lines, "\n")); got != want {
+			t.Errorf("%q: %s, want %s", lines, got, want)
+		}
+	}
+}
+
 // TestAPrincipalHasTheOtherEnd: what every application has is preferred; if there is only an
 // interface of the subordinate's own, the stub has that.
 func TestAPrincipalHasTheOtherEnd(t *testing.T) {

@@ -78,7 +78,7 @@ func (r *Report) Write(out io.Writer) error {
 			fmt.Fprintf(&b, "%s: %s\n", what, strings.Join(names, ", "))
 		}
 	}
-	list("Not tried to the end, as there was no time", left)
+	list("Not tried to the end", left)
 	list("Nothing to try", none)
 	list("Hooks that were never met", r.NotMet)
 	list("World", worldText(r.World))

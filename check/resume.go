@@ -63,13 +63,16 @@ func (c *search) progress() *Progress {
 func (c *search) resume(s Subject) {
 	p := c.Resume
 	c.world = World{Subject: s, Endpoints: p.Endpoints, Actions: p.Actions, More: p.More, Life: p.Life, Hooks: p.Hooks}
+	closed, fetched := c.report.Closed, c.report.Fetched
 	c.report = p.Report
+	c.report.Closed, c.report.Fetched = closed, fetched // as it is now
 	c.Seed = p.Report.Seed
 	for promise, n := range p.Blocked {
 		c.blocked[promise] = n
 	}
 	for i, f := range c.report.Findings {
 		c.known[f.Cause] = i
+		c.Known = append(c.Known, f.Cause)
 	}
 	for _, l := range p.Queue {
 		c.queue = append(c.queue, probe{promise: l.Promise, setUp: l.SetUp, parts: l.Parts, end: l.End})

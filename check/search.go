@@ -35,8 +35,10 @@ type Options struct {
 	// Net: units reach the network beyond this host. Else only the first unit does, which is
 	// removed again: the others have what its package managers have fetched.
 	Net bool
-	// FailFast: nothing more is tried once there is a finding.
+	// FailFast: nothing more is tried once there is a finding whose cause isn't among Known, and that
+	// a former check which this one goes on from hadn't.
 	FailFast bool
+	Known    []string
 	// Tell is told in a line what is being done; nil: nobody is.
 	Tell func(line string)
 	// Trace is told each line that was carried out, and how long that took.
@@ -93,10 +95,10 @@ func Check(ctx context.Context, s Subject, o Options) (*Report, error) {
 		return errors.Trace(err)
 	}
 	release, err := c.fetch(ctx, s)
-	if err != nil {
-		return nil, err
-	}
 	defer release()
+	if err != nil {
+		return nil, errors.Trace(cmp.Or(ctx.Err(), err))
+	}
 	if err := open(); err != nil {
 		return nil, err
 	}
@@ -218,9 +220,9 @@ func (c *search) over(ctx context.Context) bool {
 	return c.failed != nil || ctx.Err() != nil || time.Now().After(c.deadline) || c.FailFast && c.found()
 }
 
-// found says whether there is a finding that has been made short.
+// found says whether there is a finding that has been made short, and that nobody knows.
 func (c *search) found() bool {
-	return slices.ContainsFunc(c.report.Findings, func(f Finding) bool { return len(f.Steps) > 0 })
+	return slices.ContainsFunc(c.report.Findings, func(f Finding) bool { return len(f.Steps) > 0 && !slices.Contains(c.Known, f.Cause) })
 }
 
 // judge says what comes of a probe.
@@ -321,7 +323,7 @@ func (c *search) tell(format string, args ...any) {
 func (c *search) find(ctx context.Context, p *player, pr probe, f *failed) {
 	whole := pr
 	if pr.promise == OrderOfRelations && !strings.HasPrefix(f.line, "same ") {
-		if other := blamed(append(slices.Clone(pr.setUp), pr.lines()...)[:f.at+1]); slices.Contains(c.Promises, other) {
+		if other := c.world.blamed(append(slices.Clone(pr.setUp), pr.lines()...)[:f.at+1]); slices.Contains(c.Promises, other) {
 			pr.promise = other
 		}
 	}

@@ -51,9 +51,12 @@ func tours(w World) (all []probe) {
 
 // blamed is the promise that a charm breaks that fails after these lines, of a tour or of relations in
 // some order: by the newest line that does more than let time pass.
-func blamed(lines []string) string {
+func (w World) blamed(lines []string) string {
 	for _, line := range slices.Backward(lines) {
-		words := split(strings.TrimPrefix(line, "! "))
+		words := w.ofUnits(split(strings.TrimPrefix(line, "! ")))
+		if len(words) == 0 {
+			continue
+		}
 		if promise, ok := blames[words[0]]; ok {
 			if words[0] == "advance" && words[1] == "--skip-update-status" {
 				return AMonth

@@ -344,7 +344,7 @@ func TestWhatFailsOnATourIsBlamedOnWhatWasDone(t *testing.T) {
 		{"settle", OrderOfRelations},
 		{"remove-application shop\nsettle\nstatus\n! stdout shop", Removal},
 	} {
-		if got := blamed(strings.Split(c.lines, "\n")); got != c.want {
+		if got := world().blamed(strings.Split(c.lines, "\n")); got != c.want {
 			t.Errorf("%q: %s, want %s", c.lines, got, c.want)
 		}
 	}

@@ -72,15 +72,32 @@ func withoutKnown(report *check.Report, baseline string) (*check.Report, error) 
 	if baseline == "" {
 		return report, nil
 	}
-	b, err := os.ReadFile(baseline)
+	former, err := readBaseline(baseline)
 	if err != nil {
-		return nil, errors.Annotate(err, "cannot read the baseline")
-	}
-	var former check.Report
-	if err := json.Unmarshal(b, &former); err != nil {
-		return nil, errors.Annotatef(err, "%s is no report of check --json", baseline)
+		return nil, err
 	}
 	return report.New(former), nil
+}
+
+// readBaseline reads an earlier report; of none there is an empty one.
+func readBaseline(path string) (former check.Report, err error) {
+	if path == "" {
+		return former, nil
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return former, errors.Annotate(err, "cannot read the baseline")
+	}
+	return former, errors.Annotatef(json.Unmarshal(b, &former), "%s is no report of check --json", path)
+}
+
+// knownCauses has a check that ends at the first finding go on at what the baseline has.
+func knownCauses(o *check.Options, baseline string) error {
+	former, err := readBaseline(baseline)
+	for _, f := range former.Findings {
+		o.Known = append(o.Known, f.Cause)
+	}
+	return err
 }
 
 // writeForms writes a report to the files that flags name.

@@ -18,20 +18,42 @@ import (
 
 // SowFile puts a file on the machines that begin with a seed; to is its path there, below "/".
 func SowFile(seed, to, text string) error {
-	file := filepath.Join(seed, layerName(""), "upper", to)
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+	at := filepath.Join(seed, layerName(""), "upper")
+	if err := makeDir(at, 0o755); err != nil {
 		return errors.Trace(err)
 	}
-	return errors.Trace(os.WriteFile(file, []byte(text), 0o644))
+	for dir := range strings.SplitSeq(path.Dir(to), "/") { // each with this mode, whatever umask there is
+		at = filepath.Join(at, dir)
+		if err := makeDir(at, 0o755); err != nil {
+			return errors.Trace(err)
+		}
+	}
+	at = filepath.Join(at, path.Base(to))
+	if err := os.WriteFile(at, []byte(text), 0o644); err != nil {
+		return errors.Trace(err)
+	}
+	return errors.Trace(os.Chmod(at, 0o644))
 }
+
+// makeDir makes a directory with that mode.
+func makeDir(path string, mode os.FileMode) error {
+	if err := os.MkdirAll(path, mode); err != nil {
+		return errors.Trace(err)
+	}
+	return errors.Trace(os.Chmod(path, mode))
+}
+
+// maxGathered bounds what Gather takes of a layer, in bytes.
+const maxGathered = 4 << 30
 
 // layerName is what the directory of a layer is called that lies over a directory of the host;
 // empty: over its root.
 func layerName(over string) string { return "root" + url.PathEscape(over) }
 
 // Gather adds to a seed what a cell, whose directory it is, has changed in some places on its
-// machine: directories by their paths there. No link is followed, and none is taken. It returns
-// how many bytes there were.
+// machine: directories by their paths there. Links are left where they are, and so is what is gone
+// or becomes something else meanwhile: programs of the cell may still run, and mean harm. It returns
+// how many bytes there were; of more than 4 GiB the rest is left.
 func Gather(dir, seed string, places []string) (bytes int64, err error) {
 	layers, err := Layers(dir)
 	if err != nil {
@@ -43,7 +65,11 @@ func Gather(dir, seed string, places []string) (bytes int64, err error) {
 		}
 		for _, place := range places {
 			rel, below := strings.CutPrefix(place, strings.TrimSuffix(l.Path, "/")+"/")
-			if !below {
+			switch {
+			case below:
+			case l.Path == place || strings.HasPrefix(l.Path, place+"/"): // a file system of its own
+				rel = "."
+			default:
 				continue
 			}
 			to := filepath.Join(seed, filepath.Base(filepath.Dir(l.Dir)), "upper")
@@ -85,10 +111,12 @@ func copyBelow(from, to, rel string) (bytes int64, err error) {
 		return 0, errors.Trace(err)
 	}
 	defer in.Close()
-	if st, err := in.Lstat(rel); os.IsNotExist(err) || err == nil && !st.IsDir() {
-		return 0, nil
+	for dir := rel; dir != "."; dir = path.Dir(dir) {
+		if st, err := in.Lstat(dir); err != nil || !st.IsDir() {
+			return 0, nil // nothing there, or behind a link
+		}
 	}
-	if err := os.MkdirAll(to, 0o755); err != nil {
+	if err := makeDir(to, 0o755); err != nil {
 		return 0, errors.Trace(err)
 	}
 	out, err := os.OpenRoot(to)
@@ -110,15 +138,15 @@ func copyBelow(from, to, rel string) (bytes int64, err error) {
 	err = fs.WalkDir(in.FS(), rel, func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
-			return errors.Trace(err)
+			return gone(err)
 		case d.IsDir():
 			dirs = append(dirs, name)
 			if err := out.Mkdir(name, 0o700); err != nil && !os.IsExist(err) {
 				return errors.Trace(err)
 			}
 			return nil
-		case d.Type().IsRegular():
-			n, err := copyFileBelow(in, out, name)
+		case d.Type().IsRegular() && bytes < maxGathered:
+			n, err := copyFileBelow(in, out, name, maxGathered-bytes)
 			bytes += n
 			return errors.Trace(err)
 		}
@@ -130,12 +158,26 @@ func copyBelow(from, to, rel string) (bytes int64, err error) {
 	return bytes, errors.Trace(err)
 }
 
-func copyFileBelow(in, out *os.Root, name string) (int64, error) {
-	from, err := in.Open(name)
+// gone is an error of reading, unless it says that something isn't there any more, or isn't what
+// it was.
+func gone(err error) error {
+	if os.IsNotExist(err) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ELOOP) {
+		return nil
+	}
+	return errors.Trace(err)
+}
+
+// copyFileBelow copies a file, and no more than so many bytes of it. One that is larger, or is no
+// file any more, isn't copied.
+func copyFileBelow(in, out *os.Root, name string, most int64) (int64, error) {
+	from, err := in.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return 0, errors.Trace(err)
+		return 0, gone(err)
 	}
 	defer from.Close()
+	if st, err := from.Stat(); err != nil || !st.Mode().IsRegular() || st.Size() > most {
+		return 0, nil
+	}
 	if err := out.Remove(name); err != nil && !os.IsNotExist(err) {
 		return 0, errors.Trace(err)
 	}
@@ -143,7 +185,7 @@ func copyFileBelow(in, out *os.Root, name string) (int64, error) {
 	if err != nil {
 		return 0, errors.Trace(err)
 	}
-	n, err := io.Copy(to, from)
+	n, err := io.Copy(to, io.LimitReader(from, most))
 	if cerr := to.Close(); err == nil {
 		err = cerr
 	}
@@ -157,7 +199,10 @@ func copyFileBelow(in, out *os.Root, name string) (int64, error) {
 func like(in, out *os.Root, name string) error {
 	info, err := in.Lstat(name)
 	if err != nil {
-		return errors.Trace(err)
+		return gone(err)
+	}
+	if info.Mode()&fs.ModeSymlink != 0 {
+		return nil
 	}
 	if st, ok := info.Sys().(*syscall.Stat_t); ok && os.Geteuid() == 0 {
 		if err := out.Lchown(name, int(st.Uid), int(st.Gid)); err != nil {

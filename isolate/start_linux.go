@@ -63,14 +63,6 @@ func (c *Cell) start(ctx context.Context, s Spec) error {
 	return errors.Trace(err)
 }
 
-// makeDir makes a directory with that mode.
-func makeDir(path string, mode os.FileMode) error {
-	if err := os.MkdirAll(path, mode); err != nil {
-		return errors.Trace(err)
-	}
-	return errors.Trace(os.Chmod(path, mode))
-}
-
 // startAs starts the init, in a user name space or not.
 func (c *Cell) startAs(ctx context.Context, s Spec) error {
 	s, err := s.resolved(c.cells.real)

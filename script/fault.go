@@ -62,7 +62,9 @@ func (c *call) expected() (model.UnitName, *state.Model, error) {
 		if merr != nil {
 			return "", nil, merr
 		}
-		if app, aerr := m.Application(c.ctx, name.Application()); aerr == nil && app.Subordinate {
+		app, aerr := m.Application(c.ctx, name.Application())
+		units, uerr := m.Units(c.ctx) // no more can come than there are units to live beside
+		if aerr == nil && uerr == nil && app.Subordinate && name.Number() < app.NextUnit+len(units) {
 			return name, m, nil
 		}
 	}

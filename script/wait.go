@@ -298,6 +298,11 @@ func (w *world) advance(ts stage, d time.Duration, skip bool) error {
 		}
 	}
 	for {
+		if _, err := w.running(); err != nil { // a fault has ended the agent: nothing else is due
+			w.clock.Set(target)
+			ts.Setenv(nowVariable, target.Format(time.RFC3339Nano))
+			return nil
+		}
 		answer, err := w.tell(lab.Request{})
 		if err != nil {
 			return err
@@ -324,11 +329,6 @@ func (w *world) advance(ts stage, d time.Duration, skip bool) error {
 		}
 		if err := w.goOn(answer); err != nil || next.Equal(target) {
 			return err
-		}
-		if _, err := w.running(); err != nil { // a fault has ended the agent: nothing else is due
-			w.clock.Set(target)
-			ts.Setenv(nowVariable, target.Format(time.RFC3339Nano))
-			return nil
 		}
 	}
 }

@@ -145,8 +145,8 @@ func TestHostCheckFindsPlantedBugs(t *testing.T) {
 			if at >= 0 {
 				of.Steps, of.Others = len(r.Findings[at].Steps), of.Others-1
 			}
-			of.keep(t)
 			if at < 0 {
+				of.keep(t)
 				t.Fatalf("it finds %d others, and not this one", len(r.Findings))
 			}
 			if of.Steps > of.ByHand+2 {
@@ -155,7 +155,8 @@ func TestHostCheckFindsPlantedBugs(t *testing.T) {
 			if f := r.Findings[at]; strings.Contains(f.What, "Error: ") && f.File != "src/charm.py" {
 				t.Errorf("%s is at %s:%d", f.What, f.File, f.Line)
 			}
-			b.keeps(t, dir)
+			of.Kept = b.keeps(t, dir)
+			of.keep(t)
 		})
 	}
 }
@@ -184,10 +185,10 @@ func (b plantedBug) steps(t *testing.T) (steps []string) {
 var someFailed = regexp.MustCompile(`\b[1-9]\d* failed`)
 
 // keeps: what a check has kept fails with the bug, and passes without.
-func (b plantedBug) keeps(t *testing.T, dir string) {
+func (b plantedBug) keeps(t *testing.T, dir string) (ok bool) {
 	t.Helper()
 	if b.charm != "pantry" {
-		return // it needs an image, which a script is told of by who runs it
+		return true // it needs an image, which a script is told of by who runs it
 	}
 	runs := []func() ([]byte, error){func() ([]byte, error) {
 		return exec.Command(unitd(t), "test", "--isolate=on", filepath.Join(dir, "tests")).CombinedOutput()
@@ -195,10 +196,13 @@ func (b plantedBug) keeps(t *testing.T, dir string) {
 	if pytest := pytest(t, filepath.Join(dir, "tests")); pytest != nil {
 		runs = append(runs, pytest)
 	}
+	ok = true
 	for _, run := range runs {
 		if out, err := run(); err == nil {
+			ok = false
 			t.Errorf("what was kept passes with the bug: %s", out)
 		} else if text := string(out); !someFailed.MatchString(text) {
+			ok = false
 			t.Errorf("what was kept doesn't fail as it should: %s", text)
 		}
 	}
@@ -209,9 +213,11 @@ func (b plantedBug) keeps(t *testing.T, dir string) {
 	}
 	for _, run := range runs {
 		if out, err := run(); err != nil {
+			ok = false
 			t.Errorf("what was kept fails without the bug: %s", out)
 		}
 	}
+	return ok
 }
 
 // pytest runs the tests in a folder with the package's plugin, in the environment that "make venv"

@@ -35,7 +35,7 @@ func (v verdict) standing() check.Standing {
 	switch {
 	case v.fresh > 0:
 		return check.Broken
-	case v.known > 0 || v.kept == 0 && v.left > 0:
+	case v.known > 0 || v.left > 0:
 		return check.Unfinished
 	case v.kept > 0:
 		return check.Kept
@@ -89,6 +89,8 @@ func (v verdict) badge() string {
 	switch {
 	case v.fresh > 0 || v.known > 0:
 		return v.findings()
+	case v.kept > 0 && v.left > 0:
+		return fmt.Sprintf("%d of %s kept", v.kept, count(v.kept+v.left, "promise"))
 	case v.kept > 0:
 		return count(v.kept, "promise") + " kept"
 	case v.left > 0:

@@ -111,7 +111,7 @@ func TestThePageTellsAllOfTheReport(t *testing.T) {
 		"A hook may be killed at any moment. What a killed hook wrote",
 		`# killed: config-changed: ValueError: half # unitd check has found this; "unitd check --explain killed"`, "config shop port=65536 settle",
 		`unitd.do("config", "shop", "port=65536")`, "shop/0: hook failed half",
-		"broken: finding 1What", "broken: finding 2A hook", "✓ kept as far as 1 scenario can show", "◐ not tried to the end: no time for 4 of 6 scenarios", "– nothing to try",
+		"broken: finding 1What", "broken: finding 2A hook", "✓ kept as far as 1 scenario can show", "◐ not tried to the end: 4 of 6 scenarios are left", "– nothing to try",
 		"Raninstall, db-relation-joined", "Never ransecret-rotate", "Of 4 pairs of a hook or an action and a state of an endpoint, the check covered 3.",
 		"db-relation-joined–isn't counted–isn't counted○never ran", "install✓ran✓ran✓ran",
 		"dbits schema (2 keys) and guesses (1 key)", "webnothing published", "killed: settle: the world has ended",
