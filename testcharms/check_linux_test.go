@@ -32,7 +32,7 @@ func checks(promise string) []string {
 	if resultsFile() != "" {
 		return []string{"--for", "5m", "--fail-fast"}
 	}
-	return []string{"--for", "30s", "--only", promise, "--fail-fast"}
+	return []string{"--for", "60s", "--only", promise, "--fail-fast"}
 }
 
 // checked is the report of a check of a charm with a patch, and its findings as files in the
@@ -118,7 +118,7 @@ func mayCheck(t *testing.T) {
 	}
 }
 
-// shortest are bugs that are found in half a minute.
+// shortest are bugs that are found in half a minute on an idle machine.
 var shortest = []string{"wrong-config/opens-any-port", "removal/asks-the-peers", "update-status/takes-a-relation-for-granted"}
 
 // TestHostCheckFindsPlantedBugs: each with a scenario that isn't much longer than the one beside

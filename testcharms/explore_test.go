@@ -51,7 +51,7 @@ func exploreScript(t testing.TB, unitd, steps string, runs int, flags string) ex
 	x := explored{worlds: map[string]string{}}
 	var mu sync.Mutex
 	s := script.Suite{Out: io.Discard, Verbose: true, Params: script.Params{Files: []string{file}, Unitd: unitd, Isolate: model.IsolateOff, Seen: func(ctx context.Context, seen script.Seen) {
-		looks := endOf(ctx, t, seen)
+		looks := looksOf(ctx, t, seen)
 		mu.Lock()
 		defer mu.Unlock()
 		x.worlds[filepath.Base(seen.File)] = looks
@@ -73,9 +73,9 @@ func exploreScript(t testing.TB, unitd, steps string, runs int, flags string) ex
 // secretIDs are what differs in two worlds by chance.
 var secretIDs = regexp.MustCompile(`secret:[0-9a-v]{20}`)
 
-// endOf is how a world looks: the model, and what each unit's hooks have called, written and
+// looksOf is how a world looks: the model, and what each unit's hooks have called, written and
 // come to.
-func endOf(ctx context.Context, t testing.TB, seen script.Seen) string {
+func looksOf(ctx context.Context, t testing.TB, seen script.Seen) string {
 	picture, err := seen.Model.Picture(ctx)
 	if err != nil {
 		t.Error(err)

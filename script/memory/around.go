@@ -85,8 +85,9 @@ func (m *Memory) lookerOf(dir string) *looker {
 	return m.lookers[dir]
 }
 
-// patience is how long a hook may take to be replayed: one that takes longer waits for something.
-const patience = time.Minute
+// patience is how long a hook may take to be replayed: one that takes longer waits for
+// something. It is as long as a script waits for a world.
+const patience = 2 * time.Minute
 
 // run runs a program, compares what it does with what is known, and remembers it. made are
 // the calls that were made in its place.
