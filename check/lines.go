@@ -94,8 +94,8 @@ func (c *search) linesUnknown() string {
 }
 
 const (
-	// maxMissing bounds the files of which is told which lines haven't run, and maxRanges what is
-	// told of each.
+	// maxMissing is for how many files the report lists the lines that haven't run, and maxRanges
+	// how many ranges of lines it lists for each.
 	maxMissing, maxRanges = 10, 12
 )
 
@@ -149,16 +149,16 @@ func (f FileLines) missing() (parts []string) {
 var linesModule []byte
 
 const (
-	// linesModuleName is what the module is called, which Python imports when it starts.
+	// linesModuleName is the name of the module that Python imports when it starts.
 	linesModuleName = "unitd_lines"
-	// linesDir is the directory in a world's where hooks find it, and write which lines they run.
+	// linesDir is in a world's directory: hooks find the module there, and write which lines they run.
 	linesDir = ".lines"
 	// firstPython and lastPython are the minor versions of Python 3 that look for it.
 	firstPython, lastPython = 6, 40
 )
 
-// linesEnvironment is what hooks need to have it imported: a dispatch that says where Python looks
-// for packages leaves it as it is.
+// linesEnvironment is what hooks need in their environment for Python to import the module. A
+// dispatch that says where Python looks for packages leaves it as it is.
 func linesEnvironment() []string { return []string{"PYTHONUSERBASE=$WORK/" + linesDir} }
 
 // lineNotes are what the hooks of a world note of the lines that they run.
@@ -251,9 +251,9 @@ func (n lineNotes) each(dir string, f func(name string, b []byte)) {
 	}
 }
 
-// ownCode are the files with Python of a charm, a directory or a charm file, that are neither
-// packages nor libraries of other charms: by their paths, with what tells their content from
-// another. The same are in lines.py.
+// ownCode are the Python files of a charm, which is a directory or a charm file, without packages
+// and libraries of other charms: by their paths, with a checksum of each. lines.py chooses the
+// same files.
 func ownCode(charm string) (map[string]string, error) {
 	files, end, err := openTree(charm)
 	if err != nil {

@@ -76,7 +76,7 @@ hooks run on the host itself: use this only where there is nothing to lose.`,
 	fs.Uint64Var(&f.seed, "seed", 0, "seed for random choices; the same seed makes the same ones (0: different each time)")
 	fs.IntVar(&f.parallel, "parallel", 0, "how many worlds to use at once (0: one for each processor)")
 	fs.StringSliceVar(&f.only, "only", nil, "check only these promises")
-	fs.BoolVar(&f.failFast, "fail-fast", false, "stop at the first finding that the baseline doesn't have")
+	fs.BoolVar(&f.failFast, "fail-fast", false, "stop at the first finding that isn't in the baseline")
 	fs.StringVar(&f.explain, "explain", "", "explain this promise, and check nothing")
 	fs.StringVar(&f.isolate, "isolate", model.IsolateOn, "isolate units, as deploy does: "+strings.Join(model.SharedRootModes(), ", "))
 	fs.BoolVar(&f.net, "net", false, "let all units reach the network beyond this host, not only the first one")

@@ -14,7 +14,7 @@ import (
 func exploreCommands() []Cmd {
 	return []Cmd{{
 		Name: "explore", Args: "[-seed N] [-runs N] [-replay=false] FILE",
-		Summary: "run the steps in a file in many of the ways in which they may come about, each in a world of its own; a way that fails is made as short as can be, and printed; a hook whose run is known from another way is replayed, unless -replay=false has all run",
+		Summary: "run the steps in a file in many of the ways in which they may come about, each in a world of its own; a way that fails is made as short as can be, and printed; a hook that is the same as in another way is replayed; -replay=false runs all hooks",
 		run:     (*call).explore,
 	}}
 }
