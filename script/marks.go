@@ -31,6 +31,8 @@ type mark struct {
 	facts map[string]sighted
 	// vary has the facts that weren't alike at all marks of the name.
 	vary map[string]bool
+	// relations are the ids of relations, by what they relate.
+	relations map[string]model.RelationID
 }
 
 // sighted is a fact of a mark: what kind of fact it is, for --but, and its value.
@@ -54,7 +56,7 @@ func (c *call) mark() error {
 	if len(c.args) != 1 || !snapshotName.MatchString(c.args[0]) {
 		return c.usagef("expected a name of letters, digits and any of . _ + - /")
 	}
-	now, err := c.sight()
+	now, relations, err := c.sight()
 	if err != nil {
 		return err
 	}
@@ -63,7 +65,7 @@ func (c *call) mark() error {
 	}
 	name := c.args[0]
 	if c.marks[name] == nil {
-		c.marks[name] = &mark{facts: now, vary: map[string]bool{}}
+		c.marks[name] = &mark{facts: now, vary: map[string]bool{}, relations: relations}
 		return nil
 	}
 	for _, key := range differing(c.marks[name].facts, now) {
@@ -130,7 +132,7 @@ func (c *call) same() error {
 	if then == nil {
 		return misuse{fmt.Errorf("there is no mark %q", args[0])}
 	}
-	now, err := c.sight()
+	now, relations, err := c.sight()
 	if err != nil {
 		return err
 	}
@@ -149,7 +151,7 @@ func (c *call) same() error {
 		if !has {
 			kind = was.kind
 		}
-		if then.vary[key] || slices.Contains(but, kind) {
+		if then.vary[key] || slices.Contains(but, kind) || had && has && kind == sightValues && alike(was.value, is.value, then.relations, relations) {
 			continue
 		}
 		lines = append(lines, difference(key, was.value, had, is.value, has))
@@ -189,18 +191,18 @@ var secretURI = pattern.New(`\bsecret:[0-9a-z/-]+`)
 
 // sight is how the applications of charms look, but for what differs from one run to the next
 // by itself: the ids of relations, secrets and charms, and who leads.
-func (c *call) sight() (map[string]sighted, error) {
+func (c *call) sight() (map[string]sighted, map[string]model.RelationID, error) {
 	m, err := c.model()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	p, err := m.Picture(c.ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	charmed, err := c.charmed(m)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	relations, secrets := map[model.RelationID]string{}, map[string]int{}
 	for _, f := range p {
@@ -228,7 +230,7 @@ func (c *call) sight() (map[string]sighted, error) {
 	for owner, n := range secrets {
 		facts["secrets of "+owner] = sighted{sightSecrets, strconv.Itoa(n)}
 	}
-	return facts, c.addFiles(m, facts)
+	return facts, relationIDs(p), c.addFiles(m, facts)
 }
 
 // plainSight is a fact that isn't compared in a way of its own.
