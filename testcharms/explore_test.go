@@ -2,6 +2,7 @@ package testcharms_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -144,7 +145,10 @@ func BenchmarkExplore(b *testing.B) {
 	}
 	unitd, venv := filepath.Join(dir, "unitd"), venvOfOps(b)
 	steps := fmt.Sprintf(pairSteps, testcharms.CopyPython(b, "mint", venv), testcharms.CopyPython(b, "purse", venv))
-	const many, few = 120, 6
+	many, few := 120, 6
+	if f := flag.Lookup("test.benchtime"); f != nil && f.Value.String() == "1x" { // it is to run, and not to measure
+		many, few = 6, 2
+	}
 	var with, without time.Duration
 	ran, replayed, n := 0, 0, 0
 	for b.Loop() {
