@@ -253,7 +253,6 @@ func TestTheFormsOfAReport(t *testing.T) {
 	}
 }
 
-// TestDeedsStay: a scenario isn't made shorter by what its claim is about.
 func TestAReportSaysWhatOfTheNetworkThereWas(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -272,6 +271,7 @@ func TestAReportSaysWhatOfTheNetworkThereWas(t *testing.T) {
 	}
 }
 
+// TestDeedsStay: a scenario isn't made shorter by what its claim is about.
 func TestDeedsStay(t *testing.T) {
 	t.Parallel()
 	for lines, want := range map[string]string{

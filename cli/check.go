@@ -196,6 +196,30 @@ func resourceHere(of string) string {
 	return name + "=" + kind + path
 }
 
+// packed reads a charm and says where it can be deployed from: as it is, or, if it has to be built,
+// from a file that it is packed into. hold, unless it is nil, keeps what it was built of.
+func (a testVerbs) packed(path, to string) (charm *charmdir.Charm, dir string, hold *charmbuild.Hold, err error) {
+	if charm, err = charmdir.Read(path); err != nil {
+		return nil, "", nil, err
+	}
+	if charm.Project == nil {
+		path, err = filepath.Abs(path)
+		return charm, path, nil, errors.Trace(err)
+	}
+	if hold, err = a.Build(charm, charmbuild.Place{}); err != nil {
+		return nil, "", nil, err
+	}
+	file, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, "", hold, errors.Trace(err)
+	}
+	_, err = charm.Archive(file)
+	if cerr := file.Close(); err == nil {
+		err = cerr
+	}
+	return charm, to, hold, errors.Annotate(err, "cannot pack the charm")
+}
+
 // subject reads the charm, and makes what it lacks to run.
 func (a testVerbs) subject(path string, f checkFlags, work string) (s check.Subject, release func(), err error) {
 	var holds []*charmbuild.Hold
@@ -205,29 +229,11 @@ func (a testVerbs) subject(path string, f checkFlags, work string) (s check.Subj
 		}
 	}
 	ready := func(path, name string) (*charmdir.Charm, string, error) {
-		charm, err := charmdir.Read(path)
-		if err != nil {
-			return nil, "", err
+		charm, dir, hold, err := a.packed(path, filepath.Join(work, name+".charm"))
+		if hold != nil {
+			holds = append(holds, hold)
 		}
-		if charm.Project == nil {
-			path, err = filepath.Abs(path)
-			return charm, path, errors.Trace(err)
-		}
-		hold, err := a.Build(charm, charmbuild.Place{})
-		if err != nil {
-			return nil, "", err
-		}
-		holds = append(holds, hold)
-		to := filepath.Join(work, name+".charm")
-		file, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY, 0o600)
-		if err != nil {
-			return nil, "", errors.Trace(err)
-		}
-		_, err = charm.Archive(file)
-		if cerr := file.Close(); err == nil {
-			err = cerr
-		}
-		return charm, to, errors.Annotate(err, "cannot pack the charm")
+		return charm, dir, err
 	}
 	charm, dir, err := ready(path, "charm")
 	if err != nil {
