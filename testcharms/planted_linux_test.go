@@ -64,7 +64,13 @@ func plantedBugs(t *testing.T) (all []plantedBug) {
 // patched is a copy of a charm as it is when it has been packed, with a patch.
 func patched(t *testing.T, charm, dir, patch string) {
 	t.Helper()
-	if err := os.Rename(testcharms.CopyPython(t, charm, venvOfOps(t)), dir); err != nil {
+	made := ""
+	if _, err := os.Stat(filepath.Join(charm, "charmcraft.yaml")); err == nil {
+		made = testcharms.CopyPython(t, charm, venvOfOps(t))
+	} else {
+		made = testcharms.Copy(t, charm)
+	}
+	if err := os.Rename(made, dir); err != nil {
 		t.Fatal(err)
 	}
 	if patch != "" {
