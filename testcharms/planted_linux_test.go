@@ -65,7 +65,7 @@ func plantedBugs(t *testing.T) (all []plantedBug) {
 func patched(t *testing.T, charm, dir, patch string) {
 	t.Helper()
 	made := ""
-	if _, err := os.Stat(filepath.Join(charm, "charmcraft.yaml")); err == nil {
+	if _, err := os.Stat(filepath.Join(charm, "src")); err == nil {
 		made = testcharms.CopyPython(t, charm, venvOfOps(t))
 	} else {
 		made = testcharms.Copy(t, charm)
