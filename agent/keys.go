@@ -83,10 +83,10 @@ func (r keyring) read(renew bool) (*sealed.Keys, error) {
 	if given, err := givenAgain(renew); err != nil || given != nil {
 		return given, err
 	}
-	if r.served == nil {
-		return secretKeys(r.dir)
+	if r.served != nil {
+		return r.served()
 	}
-	return r.served()
+	return sealed.ReadOrMake(secretKeyFile(r.dir))
 }
 
 // has says whether there are keys that read needn't make.

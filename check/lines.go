@@ -122,7 +122,7 @@ func (r *Report) writeLines(b *strings.Builder) {
 		fmt.Fprintf(b, "    not %s\n", m)
 	}
 	if more := len(missing) - maxMissing; more > 0 {
-		fmt.Fprintf(b, "    and not all of %s\n", number(more, "more file"))
+		fmt.Fprintf(b, "    and not all of %s\n", Count(more, "more file"))
 	}
 }
 

@@ -69,10 +69,10 @@ func (r *Report) Write(out io.Writer) error {
 	}
 	walks := ""
 	if r.Walks > 0 {
-		walks = " and " + number(r.Walks, "walk")
+		walks = " and " + Count(r.Walks, "walk")
 	}
 	fmt.Fprintf(&b, "%s: %s; %s kept as far as %s%s show, in %s (seed %d)\n",
-		r.Charm, number(len(r.Findings), "finding"), number(kept, "promise"), number(tried, "scenario"), walks, r.Took.Round(time.Second), r.Seed)
+		r.Charm, Count(len(r.Findings), "finding"), Count(kept, "promise"), Count(tried, "scenario"), walks, r.Took.Round(time.Second), r.Seed)
 	list := func(what string, names []string) {
 		if len(names) > 0 {
 			fmt.Fprintf(&b, "%s: %s\n", what, strings.Join(names, ", "))
@@ -110,8 +110,8 @@ func (m Meetings) write(b *strings.Builder) {
 	}
 }
 
-// number is how many there are of something.
-func number(n int, of string) string {
+// Count is how many there are of something, in words: "1 walk", "2 walks".
+func Count(n int, of string) string {
 	if n == 1 {
 		return "1 " + of
 	}

@@ -63,9 +63,9 @@ func (c *search) progress() *Progress {
 func (c *search) resume(s Subject) {
 	p := c.Resume
 	c.world = World{Subject: s, Endpoints: p.Endpoints, Actions: p.Actions, More: p.More, Life: p.Life, Hooks: p.Hooks}
-	closed, fetched := c.report.Closed, c.report.Fetched
+	now := c.report // what there is of the network
 	c.report = p.Report
-	c.report.Closed, c.report.Fetched = closed, fetched // as it is now
+	c.report.Closed, c.report.Fetched, c.report.Odd = now.Closed, now.Fetched, append(c.report.Odd, now.Odd...)
 	c.Seed = p.Report.Seed
 	for promise, n := range p.Blocked {
 		c.blocked[promise] = n

@@ -71,7 +71,7 @@ func (o Origin) Text() string {
 		return "nothing published"
 	}
 	words := map[Source]string{Recorded: "a recording", Partnered: "its partner", Schemed: "its schema", Guessed: "guesses"}
-	return fmt.Sprintf("%s (%s)", words[o.Source], number(o.Keys, "key"))
+	return fmt.Sprintf("%s (%s)", words[o.Source], Count(o.Keys, "key"))
 }
 
 // worldText are origins for people, one for each endpoint.

@@ -11,6 +11,9 @@ import (
 // number with text around it that isn't prose.
 var numberForm = pattern.New(`(^|[\[{,"'#:/_-]) ?\d+($|[\]},"':/_-])`)
 
+// digitsForm is each number of a value.
+var digitsForm = pattern.New(`\d+`)
+
 // relationIDs are the ids of relations, by what they relate.
 func relationIDs(p model.Picture) map[string]model.RelationID {
 	ids := map[string]model.RelationID{}
@@ -34,10 +37,9 @@ func alike(was, is string, then, now map[string]model.RelationID) bool {
 			next[strconv.Itoa(int(id))] = strconv.Itoa(int(is))
 		}
 	}
-	digits := pattern.New(`\d+`).Regexp()
 	// Numbers share what is between them: each is looked at with what is around it in the whole value.
 	out, from := "", 0
-	for _, at := range digits.FindAllStringIndex(was, -1) {
+	for _, at := range digitsForm.Regexp().FindAllStringIndex(was, -1) {
 		number := was[at[0]:at[1]]
 		around := was[max(0, at[0]-2):min(len(was), at[1]+1)]
 		if is, ok := next[number]; ok && numberForm.MatchString(around) {

@@ -2,7 +2,6 @@ package state
 
 import (
 	"crypto/rand"
-	"encoding/base32"
 	"fmt"
 	"maps"
 	"slices"
@@ -22,8 +21,7 @@ func NewSecretID() (model.SecretID, error) {
 	if _, err := rand.Read(b); err != nil {
 		return "", errors.Annotate(err, "cannot make a secret's id")
 	}
-	enc := base32.NewEncoding("0123456789abcdefghijklmnopqrstuv").WithPadding(base32.NoPadding)
-	return model.SecretID(enc.EncodeToString(b)), nil
+	return model.SecretIDOf(b), nil
 }
 
 func (d docs) secret(id model.SecretID) (model.SecretInfo, error) {

@@ -94,10 +94,10 @@ func (m *markup) result(r *check.Report, promise string) {
 		m.breaking(r, promise)
 	case check.Kept:
 		m.stands(s, "kept")
-		m.put(" as far as %v can show", count(tried, "scenario"))
+		m.put(" as far as %v can show", check.Count(tried, "scenario"))
 	case check.Unfinished:
 		m.stands(s, "not tried to the end")
-		m.put(": %v of %v are left", left, count(tried+left, "scenario"))
+		m.put(": %v of %v are left", left, check.Count(tried+left, "scenario"))
 	case check.Untried:
 		m.stands(s, "nothing to try")
 		m.put(": the promise doesn't apply to this charm, or the check wasn't asked to try it")

@@ -49,11 +49,11 @@ func (v verdict) findings() string {
 	case v.known == 0 && v.fresh == 0:
 		return "no findings"
 	case v.known == 0:
-		return count(v.fresh, "finding")
+		return check.Count(v.fresh, "finding")
 	case v.fresh == 0:
-		return count(v.known, "known finding")
+		return check.Count(v.known, "known finding")
 	}
-	return fmt.Sprintf("%s, %d known", count(v.fresh, "new finding"), v.known)
+	return fmt.Sprintf("%s, %d known", check.Count(v.fresh, "new finding"), v.known)
 }
 
 // sentence is what follows the number of findings: how the promises stand.
@@ -62,16 +62,16 @@ func (v verdict) sentence() string {
 		if n == 1 {
 			return "1 promise " + one
 		}
-		return count(n, "promise") + " " + more
+		return check.Count(n, "promise") + " " + more
 	}
 	var parts []string
 	if v.broken > 0 {
 		parts = append(parts, verb(v.broken, "is", "are")+" broken")
 	}
 	if v.kept > 0 {
-		shown := count(v.tried, "scenario")
+		shown := check.Count(v.tried, "scenario")
 		if v.walks > 0 {
-			shown += " and " + count(v.walks, "walk")
+			shown += " and " + check.Count(v.walks, "walk")
 		}
 		parts = append(parts, verb(v.kept, "is", "are")+" kept as far as "+shown+" can show")
 	}
@@ -90,9 +90,9 @@ func (v verdict) badge() string {
 	case v.fresh > 0 || v.known > 0:
 		return v.findings()
 	case v.kept > 0 && v.left > 0:
-		return fmt.Sprintf("%d of %s kept", v.kept, count(v.kept+v.left, "promise"))
+		return fmt.Sprintf("%d of %s kept", v.kept, check.Count(v.kept+v.left, "promise"))
 	case v.kept > 0:
-		return count(v.kept, "promise") + " kept"
+		return check.Count(v.kept, "promise") + " kept"
 	case v.left > 0:
 		return "not tried to the end"
 	}

@@ -2,7 +2,6 @@ package memory
 
 import (
 	"crypto/sha256"
-	"encoding/base32"
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
@@ -249,8 +248,7 @@ func (m *Memory) SecretID(modelName string, unit model.UnitName) (model.SecretID
 		return "", errors.Trace(err)
 	}
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s %s %d", modelName, unit, st.Size()))
-	enc := base32.NewEncoding("0123456789abcdefghijklmnopqrstuv").WithPadding(base32.NoPadding)
-	return model.SecretID(enc.EncodeToString(sum[:12])), nil
+	return model.SecretIDOf(sum[:12]), nil
 }
 
 // variable is the value of a variable in an environment; empty: there is none.
