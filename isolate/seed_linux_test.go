@@ -20,7 +20,7 @@ func TestHostClosedCellsReachTheHostAndEachOtherOnly(t *testing.T) {
 	reaches(t, a, b, true)
 	reaches(t, nil, a, true)
 	// 192.0.2.1 is nobody's.
-	if out, err := run(a, "/var/lib/juju/tools/client ask 192.0.2.1"); err == nil || !strings.Contains(out, "network is unreachable") {
+	if out, err := run(a, "timeout 10 /var/lib/juju/tools/client ask 192.0.2.1"); err == nil || !strings.Contains(out, "network is unreachable") {
 		t.Errorf("it gets out: %v: %s", err, out)
 	}
 	want(t, a, "cut -f2 /proc/net/route | grep -c 00000000 || true", "0")
