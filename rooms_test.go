@@ -119,7 +119,7 @@ var rooms = []room{
 	{"waitfor", pure, []string{"model", "render", "state"}},
 	{"why", anything, []string{"hooks", "hooks/runner", "machine", "model", "state", "uniter/journal", "uniter/resolver"}},
 	{"opsstate", anything, nil},
-	{"script/memory", anything, []string{"hooks/runner", "machine", "model", "opsstate", "replay", "script/lab", "tools", "tools/wire"}},
+	{"script/memory", anything, []string{"hooks/runner", "machine", "model", "opsstate", "replay", "script/lab", "state", "tools", "tools/wire"}},
 	{"page", pure, []string{"debuglog", "history", "model", "state", "why"}},
 	{"page/live", anything, []string{"debuglog", "durable", "history", "machine", "model", "opsstate", "page", "state", "state/store", "why"}},
 	{"page/browser", anything, nil},

@@ -1,7 +1,6 @@
 package model
 
 import (
-	"encoding/base32"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,12 +14,6 @@ import (
 // SecretID is the id of a secret, 20 characters: "9m4e2mr0ui3e8a215n4g". That of a secret of
 // another model has the model's UUID and a colon before it.
 type SecretID string
-
-// SecretIDOf is the id that 12 bytes make.
-func SecretIDOf(b []byte) SecretID {
-	enc := base32.NewEncoding("0123456789abcdefghijklmnopqrstuv").WithPadding(base32.NoPadding)
-	return SecretID(enc.EncodeToString(b))
-}
 
 // URI is the secret as charms and people name it: "secret:9m4e2mr0ui3e8a215n4g", or
 // "secret://MODEL-UUID/ID" for one of another model.

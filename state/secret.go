@@ -2,6 +2,7 @@ package state
 
 import (
 	"crypto/rand"
+	"encoding/base32"
 	"fmt"
 	"maps"
 	"slices"
@@ -21,7 +22,13 @@ func NewSecretID() (model.SecretID, error) {
 	if _, err := rand.Read(b); err != nil {
 		return "", errors.Annotate(err, "cannot make a secret's id")
 	}
-	return model.SecretIDOf(b), nil
+	return SecretIDOf(b), nil
+}
+
+// SecretIDOf is the id that 12 bytes make.
+func SecretIDOf(b []byte) model.SecretID {
+	enc := base32.NewEncoding("0123456789abcdefghijklmnopqrstuv").WithPadding(base32.NoPadding)
+	return model.SecretID(enc.EncodeToString(b))
 }
 
 func (d docs) secret(id model.SecretID) (model.SecretInfo, error) {

@@ -16,6 +16,7 @@ import (
 	"github.com/unitd/unitd/machine"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/replay"
+	"github.com/unitd/unitd/state"
 )
 
 // The variables that tell the agent of a world of its memory.
@@ -248,7 +249,7 @@ func (m *Memory) SecretID(modelName string, unit model.UnitName) (model.SecretID
 		return "", errors.Trace(err)
 	}
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s %s %d", modelName, unit, st.Size()))
-	return model.SecretIDOf(sum[:12]), nil
+	return state.SecretIDOf(sum[:12]), nil
 }
 
 // variable is the value of a variable in an environment; empty: there is none.
