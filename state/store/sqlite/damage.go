@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -121,75 +120,4 @@ func firstLine(text string) string {
 		return text
 	}
 	return lines[0]
-}
-
-// Salvage reads what can be read of the keys in a damaged file, in order, without
-// changing it. Missing are keys that were there, as far as the file still says
-// so, and can't be read; there may be others.
-func Salvage(ctx context.Context, path string) (kvs []store.KV, missing []string, err error) {
-	db, err := sql.Open("sqlite", dsn(path, "query_only(1)"))
-	if err != nil {
-		return nil, nil, errors.Annotate(err, "cannot read the store")
-	}
-	defer db.Close()
-	s := salvager{ctx: ctx, db: db, found: map[string]store.KV{}}
-	s.scan("key > ? ORDER BY key", "")
-	s.scan("key < ? ORDER BY key DESC", "\x7f")
-	// What lies between two damaged pages is found from keys that were written
-	// lately.
-	known := s.known()
-	for _, key := range known {
-		if _, ok := s.found[key]; !ok {
-			s.scan("key >= ? ORDER BY key", key)
-		}
-	}
-	for _, key := range known {
-		if _, ok := s.found[key]; !ok {
-			missing = append(missing, key)
-		}
-	}
-	for _, key := range slices.Sorted(maps.Keys(s.found)) {
-		kvs = append(kvs, s.found[key])
-	}
-	return kvs, missing, errors.Trace(ctx.Err())
-}
-
-type salvager struct {
-	ctx   context.Context
-	db    *sql.DB
-	found map[string]store.KV
-}
-
-// scan reads keys until what is next can't be read.
-func (s *salvager) scan(where, from string) {
-	rows, err := s.db.QueryContext(s.ctx, "SELECT key, value, rev, created, lease FROM kv WHERE "+where, from)
-	if err != nil {
-		return
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var kv store.KV
-		if err := rows.Scan(&kv.Key, &kv.Value, &kv.Rev, &kv.CreateRev, &kv.Lease); err == nil && store.CheckKey(kv.Key) == nil {
-			s.found[kv.Key] = kv
-		}
-	}
-}
-
-// known are keys that the list of changes says are there.
-func (s *salvager) known() []string {
-	there := map[string]bool{}
-	rows, err := s.db.QueryContext(s.ctx, "SELECT key, deleted FROM change ORDER BY rev")
-	if err != nil {
-		return nil
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var key string
-		var deleted bool
-		if err := rows.Scan(&key, &deleted); err == nil {
-			there[key] = !deleted
-		}
-	}
-	maps.DeleteFunc(there, func(_ string, is bool) bool { return !is })
-	return slices.Sorted(maps.Keys(there))
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -53,9 +54,26 @@ func filled(t *testing.T, path string, n int) []byte {
 func TestAPageThatIsNoiseIsFound(t *testing.T) {
 	t.Parallel()
 	const keys = 500
+	for name, layout := range map[string]string{"rows by number": "SELECT 1", "rows by key": byKey} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := dbPath(t)
+			filled(t, path, keys)
+			execute(t, raw(t, path), layout+"; VACUUM; PRAGMA wal_checkpoint(TRUNCATE)")
+			whole, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			noise(t, whole, keys)
+		})
+	}
+}
+
+// noise has each page of a store's file be noise.
+func noise(t *testing.T, whole []byte, keys int) {
+	t.Helper()
 	const perPage = pageSize / 300
 	few := 0
-	whole := filled(t, dbPath(t), keys)
 	for page := 1; page < len(whole)/pageSize; page++ {
 		file := bytes.Clone(whole)
 		noise := rand.NewChaCha8([32]byte{byte(page)})
@@ -114,6 +132,65 @@ func TestWhatIsLostInTwoPlacesIsReadBetweenThem(t *testing.T) {
 	kvs, missing, err := sqlite.Salvage(t.Context(), path)
 	if err != nil || len(kvs)+len(missing) != keys || len(missing) == 0 || len(missing) > 2*pageSize/300 {
 		t.Errorf("%d keys, %d missing (%v)", len(kvs), len(missing), err)
+	}
+}
+
+// TestRowsAreReadPastDamagedPages: of keys that were written long ago, in any order, and whose
+// numbers are far apart, all are recovered that aren't on a damaged page, whatever pages these
+// are; what the index says of others is missed.
+func TestRowsAreReadPastDamagedPages(t *testing.T) {
+	t.Parallel()
+	const keys = 500
+	const perPage = pageSize/300 + 1
+	path := dbPath(t)
+	filled(t, path, keys)
+	execute(t, raw(t, path), `DELETE FROM change;
+CREATE TABLE mixed AS SELECT * FROM kv ORDER BY substr(key, 11) || key; DELETE FROM kv;
+INSERT INTO kv (rowid, key, value, rev, created, lease) SELECT rowid * 1000003, key, value, rev, created, lease FROM mixed; DROP TABLE mixed;
+PRAGMA wal_checkpoint(TRUNCATE)`)
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := func(key int) int {
+		at := bytes.Index(whole, fmt.Appendf(nil, "m/key/%05d%s", key, strings.Repeat(string(rune('a'+key%26)), 300)))
+		if at < 0 {
+			t.Fatalf("key %d isn't found", key)
+		}
+		return at / pageSize
+	}
+	const indexLeaf = 0x0a
+	index := slices.IndexFunc(slices.Collect(slices.Chunk(whole, pageSize)), func(page []byte) bool {
+		return page[0] == indexLeaf && bytes.Contains(page, []byte("m/key/00250"))
+	})
+	for _, c := range []struct {
+		name  string
+		pages []int
+		named bool // the index says which keys there were
+	}{
+		{"the first and the last rows", []int{row(0), row(499)}, true},
+		{"three of them", []int{row(0), row(255), row(499)}, true},
+		{"a page of the index", []int{index}, false},
+		{"a page of the index, and rows at both ends", []int{index, row(0), row(499)}, false},
+		{"a page of the index, and rows in the middle", []int{index, row(255)}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			file, path := bytes.Clone(whole), dbPath(t)
+			for _, page := range c.pages {
+				clear(file[page*pageSize : (page+1)*pageSize])
+			}
+			write(t, path, file)
+			kvs, missing, err := sqlite.Salvage(t.Context(), path)
+			if err != nil || len(kvs) < keys-len(c.pages)*perPage || c.named && len(kvs)+len(missing) != keys {
+				t.Errorf("%d keys, %d missing (%v)", len(kvs), len(missing), err)
+			}
+			for _, kv := range kvs {
+				if len(kv.Value) != 300 || kv.Rev == 0 {
+					t.Errorf("%s has %d bytes of revision %d", kv.Key, len(kv.Value), kv.Rev)
+				}
+			}
+		})
 	}
 }
 

@@ -24,8 +24,12 @@ import (
 // the tables are the same.
 const Format = 3
 
+// The table of keys has its rows by numbers, and the keys in an index. To find a key SQLite compares
+// it with some others, of which it would read the whole rows if these were by key, and some have
+// half a megabyte of a charm. Files of earlier programs have it so (WITHOUT ROWID); the same
+// statements do for both.
 const schema = `
-CREATE TABLE kv (key TEXT PRIMARY KEY, value BLOB NOT NULL, rev INTEGER NOT NULL, created INTEGER NOT NULL, lease INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID;
+CREATE TABLE kv (key TEXT NOT NULL PRIMARY KEY, value BLOB NOT NULL, rev INTEGER NOT NULL, created INTEGER NOT NULL, lease INTEGER NOT NULL DEFAULT 0);
 CREATE TABLE change (rev INTEGER NOT NULL, key TEXT NOT NULL, deleted INTEGER NOT NULL, PRIMARY KEY (rev, key)) WITHOUT ROWID;
 CREATE TABLE lease (id INTEGER PRIMARY KEY, ttl INTEGER NOT NULL, expires INTEGER NOT NULL);
 CREATE INDEX kv_lease ON kv (lease) WHERE lease != 0;

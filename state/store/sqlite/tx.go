@@ -317,11 +317,11 @@ func (t *transaction) endLease(id int64) error {
 	if id == 0 {
 		return nil // the mark of every key that has no lease
 	}
-	t.known = nil // which keys end is for SQLite to find
-	if _, err := t.affected("INSERT INTO change SELECT ?, key, 1 FROM kv WHERE lease = ? ON CONFLICT DO UPDATE SET deleted = 1", t.rev+1, id); err != nil {
+	t.known = nil // which keys end is for SQLite to find, by its index of those with leases
+	if _, err := t.affected("INSERT INTO change SELECT ?, key, 1 FROM kv WHERE lease = ? AND lease != 0 ON CONFLICT DO UPDATE SET deleted = 1", t.rev+1, id); err != nil {
 		return errors.Trace(err)
 	}
-	n, err := t.affected("DELETE FROM kv WHERE lease = ?", id)
+	n, err := t.affected("DELETE FROM kv WHERE lease = ? AND lease != 0", id)
 	if err != nil {
 		return errors.Trace(err)
 	}
