@@ -61,10 +61,10 @@ func idleUnits(b *testing.B, units int, window time.Duration) {
 	settled()
 	proc := agentProc(b, data)
 	each("deploy", time.Since(began), cpuTime(b, proc))
-	b.ReportMetric(memory(b, proc, "VmRSS"), "MB-resident")
 	b.ReportMetric(memory(b, proc, "VmHWM"), "MB-peak")
 
 	b.ReportMetric(share(b, proc, window), "%-of-a-core")
+	b.ReportMetric(memory(b, proc, "VmRSS"), "MB-resident")
 	unitd("model-config", "--reset", "update-status-hook-interval")
 	b.ReportMetric(share(b, proc, window), "%-with-update-status")
 	b.ReportMetric(100*bareProcess(b).Seconds()*float64(units)/(5*time.Minute).Seconds(), "%-of-as-many-bare")
