@@ -15,6 +15,9 @@ import (
 // lead claims what leaderships have no holder: for the unit that led last, if
 // it is here, else for the one with the lowest number.
 func (a *modelAgent) lead(ctx context.Context, c state.Change) error {
+	if !c.Resync && len(c.Applications) == 0 {
+		return nil // there may be thousands of units
+	}
 	apps := map[string][]*running{}
 	for name, u := range a.units {
 		if app := name.Application(); c.Resync || c.Applications[app] {

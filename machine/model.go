@@ -231,7 +231,7 @@ func (a *modelAgent) loop(ctx context.Context) error {
 			}
 			err = a.react(ctx, c)
 		case name := <-a.ended:
-			err = a.unitEnded(ctx, name)
+			err = a.unitsEnded(ctx, name)
 		case <-a.idle:
 		case <-a.leases:
 			if err = a.manage(ctx); err == nil {

@@ -219,9 +219,41 @@ func (u *running) isGone() bool {
 	}
 }
 
+// endedAtOnce bounds the units that are seen to before anything else is.
+const endedAtOnce = 64
+
+// unitsEnded sees to a unit whose agent has ended, and to the others that have meanwhile. All
+// units are looked at only once then, where thousands are removed.
+func (a *modelAgent) unitsEnded(ctx context.Context, name model.UnitName) error {
+	over, err := a.unitEnded(ctx, name)
+	for n := 1; n < endedAtOnce && err == nil; n++ {
+		next, ok := a.endedToo()
+		if !ok {
+			break
+		}
+		var one bool
+		one, err = a.unitEnded(ctx, next)
+		over = over || one
+	}
+	if err != nil || !over {
+		return errors.Trace(err)
+	}
+	return errors.Trace(a.reconcile(ctx))
+}
+
+// endedToo is another unit whose agent has ended; false: there is none now.
+func (a *modelAgent) endedToo() (name model.UnitName, ok bool) {
+	select {
+	case name = <-a.ended:
+		return name, true
+	default:
+		return "", false
+	}
+}
+
 // unitEnded takes away a unit whose agent has ended because the unit is Dead
-// or gone; an agent that has failed is started again after a while.
-func (a *modelAgent) unitEnded(ctx context.Context, name model.UnitName) error {
+// or gone; an agent that has failed is started again after a while. over: it has no agent any more.
+func (a *modelAgent) unitEnded(ctx context.Context, name model.UnitName) (over bool, err error) {
 	u := a.units[name]
 	u.stop()
 	if u.err != nil && ctx.Err() == nil && !u.isGone() && !errors.Is(u.err, errors.NotFound) {
@@ -245,22 +277,22 @@ func (a *modelAgent) unitEnded(ctx context.Context, name model.UnitName) error {
 			u.err = nil
 			a.ended <- name
 		}()
-		return nil
+		return false, nil
 	}
 	a.drop(name)
 	if ctx.Err() != nil {
-		return nil
+		return false, nil
 	}
 	if u.isGone() || errors.Is(u.err, errors.NotFound) {
 		a.telling.forget(u.id)
 	}
 	doc, err := u.model.Unit(ctx, name)
 	if err != nil && !errors.Is(err, errors.NotFound) {
-		return errors.Trace(err)
+		return false, errors.Trace(err)
 	}
 	if err != nil || doc.Life == model.Dead {
 		u.leaveCell()
 		a.clearUnit(ctx, name)
 	}
-	return errors.Trace(a.reconcile(ctx))
+	return true, nil
 }
