@@ -167,6 +167,10 @@ const (
 	batches = 80
 )
 
+// waysAtOnce is how many ways run at once for each processor: a world waits half of its time,
+// for processes that begin or end.
+const waysAtOnce = 2
+
 // confirm is a failure as it is if all hooks are run; nil: the way doesn't fail then.
 func (x *explorer) confirm(f failure) (*failure, error) {
 	if x.memory == "" {
@@ -203,7 +207,7 @@ func (x *explorer) run(ways []way, known string) ([]string, error) {
 			x.ways[name] = w
 		}
 	}
-	s := &Suite{Params: p, Parallel: runtime.NumCPU(), Out: io.Discard}
+	s := &Suite{Params: p, Parallel: waysAtOnce * runtime.NumCPU(), Out: io.Discard}
 	outcomes, err := s.Run(x.ctx)
 	if err != nil {
 		return nil, err

@@ -23,6 +23,7 @@ var notIsolated = map[string]string{
 	"U-RBT-2-juju-reboot-is-kept-until-the-hook-succeeds":  "the charm's directory at its path on the host",
 	"config-get-repeats-its-answer":                        "the program of unitd in a hook, by its path on the host",
 	"diff-shows-what-the-last-wait-changed":                "the host's address as the units'",
+	"explore-replays-hooks-and-finds-those-that-are-no-functions": "hooks that are replayed, which those of isolated units aren't",
 	"unit-removed-by-force-ends-what-its-hook-has-started": "processes of hooks, by their ids on the host",
 }
 

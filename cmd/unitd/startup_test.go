@@ -83,10 +83,11 @@ func TestAStatusTakesLittleMoreThanAStart(t *testing.T) {
 	}
 	m := newMeasured(t, 10, 1)
 	var version, status time.Duration
-	for range 21 { // by turns, as other processes slow down both
+	more := func() bool { return float64(status) > maxStatus*float64(version) }
+	for n := 0; n < 21 || n < 210 && more(); n++ { // by turns, as other processes slow down both
 		version, status = m.least(version, "version"), m.least(status, statusArgs...)
 	}
-	if float64(status) > maxStatus*float64(version) {
+	if more() {
 		t.Errorf("a status takes %v of the processor, and a start %v: that is more than %v times", status, version, maxStatus)
 	}
 }
