@@ -37,7 +37,7 @@ type sealingDoc struct {
 
 // ErrOtherKey is returned for what was to be sealed with another key than what is there
 // already: nobody who has only that one could open it.
-const ErrOtherKey = errors.ConstError("this host has another key for secrets than the one in use: give it the same secret.key or UNITD_SECRET_KEY; if that key is lost, run unitd rotate-secret-key --lost")
+const ErrOtherKey = errors.ConstError("this host has another key for secrets than the one in use: give it the same secret.key, UNITD_SECRET_KEY or UNITD_SECRET_KEY_COMMAND; if that key is lost, run unitd rotate-secret-key --lost")
 
 // ErrSealed is returned for content that can't be opened: most likely its key
 // was lost. It can be given new content.
