@@ -124,7 +124,7 @@ func (b *Applier) checkIsolationFor(p *Plan, there map[string]standing, dir stri
 		if _, ok := there[app.Application.Name]; ok || !i.On() || p.Best || slices.ContainsFunc(tried, same) {
 			continue
 		}
-		if err := b.CheckIsolationIn(cmp.Or(p.Dir, dir), cmp.Or(p.Dir, dir), i, len(app.Packed.Charm.Containers) > 0); err != nil {
+		if err := b.CheckIsolationIn(cmp.Or(p.Dir, dir), cmp.Or(p.Dir, dir), i, deploy.Without(len(app.Packed.Charm.Containers) > 0)); err != nil {
 			return errors.Annotatef(err, "cannot deploy application %q", app.Application.Name)
 		}
 		tried = append(tried, i)

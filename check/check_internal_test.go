@@ -198,6 +198,9 @@ func TestAFindingIsKept(t *testing.T) {
 	if text := f.Scenario(""); !strings.Contains(text, "\n\nenv FORMER=$SCRIPT_DIR/..\ndeploy $FORMER shop\n") {
 		t.Error(text)
 	}
+	if script, test := f.Scenario("../../was"), f.Pytest("../../was"); !strings.Contains(script, "\nenv FORMER=$SCRIPT_DIR/../../was\n") || !strings.Contains(test, "\nFORMER = Path(__file__).parent / \"../../was\"\n") {
+		t.Error(script, test)
+	}
 	dir := t.TempDir()
 	r := Report{Findings: []Finding{f}}
 	for _, n := range []int{2, 0} { // nothing is overwritten

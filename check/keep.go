@@ -13,15 +13,18 @@ import (
 
 // Scenario is the finding as a script for "unitd test", for a folder of the charm's such as
 // tests: it fails as long as the charm breaks the promise. former is where a former version is,
-// for findings that need one.
+// from that folder, for findings that need one.
 func (f Finding) Scenario(former string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s: %s\n", f.Promise, oneLine(f.What))
 	fmt.Fprintf(&b, "# unitd check has found this; \"unitd check --explain %s\" says what it is about.\n\n", f.Promise)
 	if f.needsFormer() {
 		where := "$SCRIPT_DIR/.."
-		if former != "" {
+		switch {
+		case filepath.IsAbs(former):
 			where = quoted(former)
+		case former != "":
+			where = "$SCRIPT_DIR/" + quoted(former)
 		}
 		fmt.Fprintf(&b, "env FORMER=%s\n", where)
 	}
@@ -30,6 +33,9 @@ func (f Finding) Scenario(former string) string {
 	}
 	return b.String()
 }
+
+// NeedsFormer says whether a finding needs a former version of the charm.
+func (r *Report) NeedsFormer() bool { return slices.ContainsFunc(r.Findings, Finding.needsFormer) }
 
 func (f Finding) needsFormer() bool {
 	return slices.ContainsFunc(f.Steps, func(line string) bool { return strings.Contains(line, "$FORMER") })
@@ -42,10 +48,14 @@ func (f Finding) Pytest(former string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\"\"\"unitd check has found that the charm breaks a promise: %s.\"\"\"\n\n", f.Promise)
 	b.WriteString("import re\nfrom pathlib import Path\n\nimport pytest\n\nfrom unitd import CommandError\n\nCHARM = Path(__file__).parent.parent\n")
-	if f.needsFormer() && former != "" {
-		fmt.Fprintf(&b, "FORMER = Path(%s)\n", strconv.Quote(former))
-	} else if f.needsFormer() {
+	switch {
+	case !f.needsFormer():
+	case former == "":
 		b.WriteString("FORMER = CHARM\n")
+	case filepath.IsAbs(former):
+		fmt.Fprintf(&b, "FORMER = Path(%s)\n", strconv.Quote(former))
+	default:
+		fmt.Fprintf(&b, "FORMER = Path(__file__).parent / %s\n", strconv.Quote(former))
 	}
 	b.WriteString("\n\n")
 	fmt.Fprintf(&b, "@pytest.mark.unitd(isolate=\"on\")\ndef test_%s(unitd):\n", strings.ReplaceAll(f.name(), "-", "_"))

@@ -24,8 +24,14 @@ func (p *player) learn(ctx context.Context, life bool) (World, error) {
 	if err := p.play(w.deploy(1), nil); err != nil {
 		return w, err
 	}
+	if err := p.learnFormer(&w); err != nil {
+		return w, err
+	}
 	for i := range w.Endpoints {
 		if err := p.learnPartner(ctx, &w, i); err != nil {
+			return w, err
+		}
+		if err := p.learnAsked(ctx, &w, i); err != nil {
 			return w, err
 		}
 		if err := p.learnKeys(ctx, &w, i); err != nil {
@@ -39,6 +45,19 @@ func (p *player) learn(ctx context.Context, life bool) (World, error) {
 		return w, nil
 	}
 	return w, p.learnLife(ctx, &w)
+}
+
+// learnFormer leaves out a former version of the git history that doesn't start.
+func (p *player) learnFormer(w *World) error {
+	if w.Commit == "" {
+		return nil
+	}
+	ok, err := p.good(w.formerDeploy(), nil)
+	if err == nil && !ok {
+		w.Odd = append(w.Odd, "upgrades from commit "+w.Commit+": that version doesn't start, so the charm is upgraded to itself")
+		w.Former, w.Commit = "", ""
+	}
+	return err
 }
 
 // good is play, which says whether it went well; the error is another one.
@@ -285,7 +304,7 @@ func (w World) life() [][]string {
 			steps = append(steps, append(lines, "settle"))
 		}
 	}
-	steps = append(steps, w.change()...)
+	steps = append(steps, w.changes()...)
 	for _, s := range w.optional() {
 		steps = append(steps, []string{"add-storage " + w.Unit() + " " + s, "settle"})
 	}
@@ -303,14 +322,20 @@ func (w World) unrelate(e Endpoint) string {
 	return fmt.Sprintf("remove-relation %s:%s %s", w.Application(), e.Name, e.Stub())
 }
 
-// change sets an option to another value that the charm may well take; none: it has none such.
-func (w World) change() [][]string {
+// changes set each option to another value that the charm may well take.
+func (w World) changes() (all [][]string) {
 	for _, name := range slices.Sorted(maps.Keys(w.Charm.Options)) {
 		if value, ok := other(w.Charm.Options[name]); ok {
-			return [][]string{{fmt.Sprintf("config %s %s=%s", w.Application(), name, quoted(value)), "settle"}}
+			all = append(all, []string{fmt.Sprintf("config %s %s=%s", w.Application(), name, quoted(value)), "settle"})
 		}
 	}
-	return nil
+	return all
+}
+
+// change is the first of changes; none: there are none.
+func (w World) change() [][]string {
+	all := w.changes()
+	return all[:min(len(all), 1)]
 }
 
 // other is a value other than an option's default.

@@ -33,7 +33,9 @@ type Progress struct {
 	Met       []Meeting      `json:"met"`
 	Ran       []string       `json:"ran"`
 	Ways      []string       `json:"ways"`
-	Report    Report         `json:"report"`
+	// Itself says that the charm is upgraded to itself.
+	Itself bool   `json:"itself,omitempty"`
+	Report Report `json:"report"`
 }
 
 // left is a probe that is still to be tried.
@@ -49,6 +51,7 @@ func (c *search) progress() *Progress {
 	p := &Progress{
 		Of: c.world.Digest, Promises: c.Promises, Endpoints: c.world.Endpoints, Actions: c.world.Actions, More: c.world.More,
 		Life: c.world.Life, Hooks: c.world.Hooks, Trails: c.walker.trails, Blocked: c.blocked, Report: c.report, Ran: slices.Sorted(maps.Keys(c.looks.hooks)), Ways: slices.Sorted(maps.Keys(c.looks.ways)),
+		Itself: c.world.Former == "",
 	}
 	for _, pr := range c.queue {
 		p.Queue = append(p.Queue, left{pr.promise, pr.setUp, pr.parts, pr.end})
@@ -62,6 +65,9 @@ func (c *search) progress() *Progress {
 // resume goes on from where a former check was.
 func (c *search) resume(s Subject) {
 	p := c.Resume
+	if p.Itself {
+		s.Former, s.Commit = "", ""
+	}
 	c.world = World{Subject: s, Endpoints: p.Endpoints, Actions: p.Actions, More: p.More, Life: p.Life, Hooks: p.Hooks}
 	now := c.report // what there is of the network
 	c.report = p.Report

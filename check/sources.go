@@ -29,11 +29,12 @@ const (
 	Recorded  Source = "recording"
 	Partnered Source = "partner"
 	Schemed   Source = "schema"
+	Asked     Source = "asked"
 	Guessed   Source = "guess"
 )
 
 // Sources are all of them, the most credible first.
-func Sources() []Source { return []Source{Recorded, Partnered, Schemed, Guessed} }
+func Sources() []Source { return []Source{Recorded, Partnered, Schemed, Asked, Guessed} }
 
 // Origin is how many keys of an endpoint's stub are from a source; Keys is 0 for a stub that
 // publishes nothing.
@@ -70,7 +71,7 @@ func (o Origin) Text() string {
 	if o.Keys == 0 {
 		return "nothing published"
 	}
-	words := map[Source]string{Recorded: "a recording", Partnered: "its partner", Schemed: "its schema", Guessed: "guesses"}
+	words := map[Source]string{Recorded: "a recording", Partnered: "its partner", Schemed: "its schema", Asked: "what hooks ask for", Guessed: "guesses"}
 	return fmt.Sprintf("%s (%s)", words[o.Source], Count(o.Keys, "key"))
 }
 
@@ -120,9 +121,9 @@ func (s Subject) guesses() (all []Key) {
 	return all
 }
 
-// sourced says whether there are keys that aren't guessed.
+// sourced says whether there are keys of which more than the name is known.
 func sourced(keys []Key) bool {
-	return slices.ContainsFunc(keys, func(k Key) bool { return k.From != Guessed })
+	return slices.ContainsFunc(keys, func(k Key) bool { return k.From != Guessed && k.From != Asked })
 }
 
 // requoted are keys whose texts are published the other way: as JSON has them, or as they are.

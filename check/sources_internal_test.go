@@ -1,12 +1,14 @@
 package check
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/juju/errors"
 
+	"github.com/unitd/unitd/history"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/recording"
 )
@@ -142,5 +144,29 @@ func TestAPartnerHasToBeTheOtherSide(t *testing.T) {
 		if err := s.PartnerOf(endpoint, ledger, "/l"); !errors.Is(err, errors.NotFound) {
 			t.Errorf("%s: %v", endpoint, err)
 		}
+	}
+}
+
+func TestKeysThatHooksAskFor(t *testing.T) {
+	t.Parallel()
+	run := func(hook string, calls ...string) history.Entry {
+		e := history.Entry{Name: hook}
+		for _, c := range calls {
+			words := strings.Fields(c)
+			e.Calls = append(e.Calls, history.Call{Tool: words[0], Args: words[1:]})
+		}
+		return e
+	}
+	got := keysAsked([]history.Entry{
+		run("db-relation-changed", "relation-get host", "relation-get - pg/0", "relation-get --app version pg", "relation-get mine shop/0", "relation-get --app ours shop", "config-get title"),
+		run("update-status", "relation-get -r db:3 port pg/0", "relation-get --relation=web:4 path", "relation-get title", "relation-get host pg/0"),
+		run("web-relation-changed", "relation-get url", "relation-get -r db:3 --format json password pg/1", "relation-get -r db:3 ingress-address pg/1"),
+	}, Endpoint{Name: "db"}, "shop")
+	want := []Key{
+		{Name: "host", Kind: Address, Where: UnitBag, From: Asked}, {Name: "version", Kind: Word, Where: AppBag, From: Asked},
+		{Name: "port", Kind: Number, Where: UnitBag, From: Asked}, {Name: "password", Kind: Word, Where: UnitBag, From: Asked},
+	}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("have %v, want %v", got, want)
 	}
 }

@@ -300,6 +300,9 @@ func (w World) more() (words []string) {
 
 // formerDeploy deploys the former version.
 func (w World) formerDeploy() []string {
+	if w.Former == "" {
+		return w.deploy(1)
+	}
 	return append(w.placed("$FORMER", 1), "settle")
 }
 

@@ -72,7 +72,7 @@ hooks run on the host itself: use this only where there is nothing to lose.`,
 	}
 	fs := cmd.Flags()
 	fs.DurationVar(&f.time, "for", 5*time.Minute, "how long to try new scenarios once the world is made")
-	fs.StringVar(&f.from, "from", "", "a former version of the charm, to upgrade from (by default, the charm itself)")
+	fs.StringVar(&f.from, "from", "", "a former version of the charm, to upgrade from (by default, the last commit)")
 	fs.Uint64Var(&f.seed, "seed", 0, "seed for random choices; the same seed makes the same ones (0: different each time)")
 	fs.IntVar(&f.parallel, "parallel", 0, "how many worlds to use at once (0: one for each processor)")
 	fs.StringSliceVar(&f.only, "only", nil, "check only these promises")
@@ -131,7 +131,11 @@ func (a testVerbs) check(path string, f checkFlags) error {
 		return errors.Trace(err)
 	}
 	defer os.RemoveAll(work)
-	s, release, err := a.subject(path, f, work)
+	from, err := a.formerOf(path, f.from, work)
+	if err != nil {
+		return err
+	}
+	s, release, err := a.subject(path, &from, f, work)
 	if err != nil {
 		return err
 	}
@@ -150,7 +154,7 @@ func (a testVerbs) check(path string, f checkFlags) error {
 	if err := keepProgress(report, f); err != nil {
 		return err
 	}
-	reported := a.reported(report, path, f)
+	reported := a.reported(report, path, from, f)
 	if err != nil {
 		return err
 	}
@@ -176,7 +180,7 @@ func (a testVerbs) isolateCheck(o *check.Options, f checkFlags) error {
 		o.Params.Isolate = model.IsolateOff
 		return nil
 	}
-	return errors.Annotate(a.checkScripts(dir, i), "a check needs machines for its units (--isolate=off has it run hooks on this host itself)")
+	return errors.Annotate(a.checkScripts(dir, i, "with --isolate=off hooks run on this host itself, again and again"), "cannot check a charm")
 }
 
 // resourceHere is NAME=VALUE of a resource as it is from any directory: a path, also behind
@@ -220,8 +224,9 @@ func (a testVerbs) packed(path, to string) (charm *charmdir.Charm, dir string, h
 	return charm, to, hold, errors.Annotate(err, "cannot pack the charm")
 }
 
-// subject reads the charm, and makes what it lacks to run.
-func (a testVerbs) subject(path string, f checkFlags, work string) (s check.Subject, release func(), err error) {
+// subject reads the charm, and makes what it lacks to run. from is what it is upgraded from, and
+// is nothing any more if that is a commit which is no charm that can be built.
+func (a testVerbs) subject(path string, from *former, f checkFlags, work string) (s check.Subject, release func(), err error) {
 	var holds []*charmbuild.Hold
 	release = func() {
 		for _, h := range holds {
@@ -243,9 +248,16 @@ func (a testVerbs) subject(path string, f checkFlags, work string) (s check.Subj
 	if !s.HasHost() {
 		return s, release, errors.NotSupportedf("a check of %s, a subordinate without an endpoint of scope container,", charm.Name)
 	}
-	if f.from != "" {
-		if _, s.Former, err = ready(f.from, "former"); err != nil {
+	if from.path != "" {
+		_, s.Former, err = ready(from.path, "former-version")
+		switch s.Commit = from.commit; {
+		case err != nil && from.commit == "":
 			return s, release, err
+		case err != nil:
+			a.Note("the charm is upgraded to itself, as that of commit %s can't be used: %v", from.commit, err)
+			*from, s.Former, s.Commit = former{}, "", ""
+		case from.commit != "":
+			a.Note("the charm is upgraded from that of commit %s (--from names another version)", from.commit)
 		}
 	}
 	for _, r := range f.resource {
@@ -258,6 +270,7 @@ func (a testVerbs) subject(path string, f checkFlags, work string) (s check.Subj
 	if f.from != "" {
 		paths = append(paths, f.from)
 	}
+	flags = append(flags, s.Commit)
 	flags = append(append(flags, s.Deploy...), f.isolate, fmt.Sprint(f.net), agent.Version())
 	if err := s.Identify(append([]string{path}, paths...), flags, []string{f.resume, f.junit, f.sarif, f.page.report, f.page.badge, f.baseline, f.keep}); err != nil {
 		return s, release, err

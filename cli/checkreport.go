@@ -25,18 +25,12 @@ func (f *checkPageFlags) declare(fs *pflag.FlagSet) {
 }
 
 // reported shows and writes what a check has found.
-func (a testVerbs) reported(report *check.Report, path string, f checkFlags) error {
+func (a testVerbs) reported(report *check.Report, path string, from former, f checkFlags) error {
 	fresh, err := withoutKnown(report, f.baseline)
 	if err != nil {
 		return err
 	}
-	former := f.from
-	if former != "" {
-		if former, err = filepath.Abs(former); err != nil {
-			return errors.Trace(err)
-		}
-	}
-	if err := writeForms(fresh, path, former, f); err != nil {
+	if err := writeForms(fresh, path, from.about(), f); err != nil {
 		return errors.Annotate(err, "cannot write the report")
 	}
 	if f.json {
@@ -52,6 +46,12 @@ func (a testVerbs) reported(report *check.Report, path string, f checkFlags) err
 		a.Note("findings that are in the baseline: %d", known)
 	}
 	if f.keep != "" {
+		former := ""
+		if fresh.NeedsFormer() {
+			if former, err = from.keep(f.keep); err != nil {
+				return err
+			}
+		}
 		names, err := fresh.Keep(f.keep, former)
 		if err != nil {
 			return err

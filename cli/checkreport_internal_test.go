@@ -48,7 +48,7 @@ func TestAReportIsWrittenInAllItsForms(t *testing.T) {
 			}
 			var out, noted bytes.Buffer
 			a := testVerbs{newProgram(t.Context(), "unitd", Streams{Out: &out, Err: &noted}).deploying}
-			if err := a.reported(report, dir, f); !errors.Is(err, c.want) {
+			if err := a.reported(report, dir, former{}, f); !errors.Is(err, c.want) {
 				t.Errorf("it ends with %v, want %v", err, c.want)
 			}
 			var all check.Report
@@ -79,11 +79,11 @@ func TestAReportThatCannotBeWrittenIsAnError(t *testing.T) {
 		"the page":  {page: checkPageFlags{report: nowhere}},
 		"the badge": {page: checkPageFlags{badge: nowhere}},
 	} {
-		if err := a.reported(&check.Report{Charm: "shop"}, ".", f); err == nil || !strings.HasPrefix(err.Error(), "cannot write the report: open "+nowhere) {
+		if err := a.reported(&check.Report{Charm: "shop"}, ".", former{}, f); err == nil || !strings.HasPrefix(err.Error(), "cannot write the report: open "+nowhere) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if err := a.reported(&check.Report{}, ".", checkFlags{baseline: nowhere}); err == nil || !strings.HasPrefix(err.Error(), "cannot read the baseline: ") {
+	if err := a.reported(&check.Report{}, ".", former{}, checkFlags{baseline: nowhere}); err == nil || !strings.HasPrefix(err.Error(), "cannot read the baseline: ") {
 		t.Errorf("without its baseline: %v", err)
 	}
 }

@@ -182,9 +182,9 @@ func (a testVerbs) suite(args []string, f testFlags) (*script.Suite, error) {
 
 // checkScripts says whether the units of scripts can be isolated so. The charms of a script
 // say which base each machine is on; one that does is enough here.
-func (a testVerbs) checkScripts(dir string, i model.Isolation) error {
+func (a testVerbs) checkScripts(dir string, i model.Isolation, without string) error {
 	if i.Mode != model.IsolateMachine {
-		return a.CheckIsolationIn(dir, os.TempDir(), i, false)
+		return a.CheckIsolationIn(dir, os.TempDir(), i, without)
 	}
 	roots, err := a.Roots(os.TempDir())
 	if err != nil {
@@ -201,7 +201,7 @@ func (a testVerbs) isolateScripts(dir string, f testFlags) (string, error) {
 		return "", err
 	}
 	if (deploy.Isolate{Mode: f.isolate}).Told() {
-		return cmp.Or(i.Mode, model.IsolateOff), a.checkScripts(dir, i)
+		return cmp.Or(i.Mode, model.IsolateOff), a.checkScripts(dir, i, deploy.Without(false))
 	}
 	i, why := a.WhereAllowed(dir, os.TempDir())
 	if f.verbose && why != "" {

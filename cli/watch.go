@@ -109,7 +109,7 @@ func (a watchVerbs) watch(path string, f watchFlags) error {
 	defer func() { _ = page.end() }()
 	p.Asked, p.Dir = f.isolate, w.dir
 	if f.isolate.Told() {
-		err = a.CheckIsolationIn(w.dir, w.dir, p.Isolation, false)
+		err = a.CheckIsolationIn(w.dir, w.dir, p.Isolation, deploy.Without(false))
 	} else {
 		err = a.bundles().Isolate(p, w.dir)
 	}

@@ -68,5 +68,5 @@ func (a testVerbs) furnish(p *script.Params, isolate string) error {
 		p.Isolate = cmp.Or(i.Mode, model.IsolateOff)
 		return errors.Trace(a.Context().Err())
 	}
-	return a.checkScripts(dir, i)
+	return a.checkScripts(dir, i, deploy.Without(false))
 }

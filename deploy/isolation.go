@@ -184,7 +184,7 @@ func (d *Deployer) CheckIsolation(f Isolate, i model.Isolation, containers bool)
 	if err != nil {
 		return err
 	}
-	return d.CheckIsolationIn(dir, dir, i, containers)
+	return d.CheckIsolationIn(dir, dir, i, Without(containers))
 }
 
 // OneUser says in a line why there is one user alone in the units of an agent of this
@@ -220,18 +220,24 @@ func CheckUsers(single func() error, i model.Isolation, charm model.Charm) error
 	return nil
 }
 
-// CheckIsolationIn is CheckIsolation for units whose changes are in dir.
-func (d *Deployer) CheckIsolationIn(dataDir, dir string, i model.Isolation, containers bool) error {
+// Without says for people what units, of a charm with containers or not, are like if they aren't
+// isolated.
+func Without(containers bool) string {
+	if containers {
+		return "with --isolate=off they share the host, and their containers don't run"
+	}
+	return "without --isolate they share the host, its files, processes and ports"
+}
+
+// CheckIsolationIn is CheckIsolation for units whose changes are in dir. without is for people who
+// can't have it: what there is in its place.
+func (d *Deployer) CheckIsolationIn(dataDir, dir string, i model.Isolation, without string) error {
 	if !i.On() || i.Mode == model.IsolateMachine && i.Root == "" {
 		return nil // of a base that isn't chosen yet, see Roots.Settle
 	}
 	lost, err := d.tryIsolation(dataDir, dir, i)
 	switch {
 	case errors.Is(err, isolate.ErrNoRights):
-		without := "without --isolate they share the host, its files, processes and ports"
-		if containers {
-			without = "with --isolate=off they share the host, and their containers don't run"
-		}
 		return errors.WithType(fmt.Errorf("units can't be isolated here: %s; %s", err, without), isolate.ErrNoRights)
 	case err != nil:
 		return err

@@ -97,7 +97,7 @@ func TestHostCheckGoesOnWithoutAPartnerThatFails(t *testing.T) {
 	if len(r.Odd) != 1 || !strings.Contains(r.Odd[0], "the partner of db: ") || !strings.Contains(r.Odd[0], "other-db/0: hook failed") {
 		t.Errorf("%q", r.Odd)
 	}
-	one(t, r, "", 0) // its code has no words in quotes
+	one(t, r, check.Asked, 5) // its code has no words in quotes, and its hooks ask for the keys
 }
 
 // TestHostCheckLearnsFromARecording of a hook that has read what the ledger published.
