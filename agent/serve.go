@@ -234,9 +234,7 @@ func Run(ctx context.Context, c machine.Config) error {
 		c.Reaper = runner.AdoptAgain(c.Handed.Processes())
 	}
 	defer c.Reaper.Close()
-	quiets, trimmed := context.WithCancel(ctx)
-	defer trimmed()
-	go trimming(quiets)
+	defer trimming()()
 	c.Controller = c.Controller.WithCause("").WithAuthor(nil) // what the command does that began it is one thing, what the agent does another
 	return machine.Run(ctx, c)
 }

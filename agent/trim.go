@@ -23,7 +23,7 @@ const (
 // memory is what Go says of the process.
 type memory struct {
 	allocated uint64 // bytes, since it began
-	kept      uint64 // bytes that it has from the system for objects
+	kept      uint64 // bytes that it has from the system for objects, and could give back
 	live      uint64 // bytes of those that were in use when it last looked through them
 }
 
@@ -33,18 +33,27 @@ type trimmer struct {
 	free func()
 }
 
-// trimming trims the process until ctx ends.
-func trimming(ctx context.Context) {
-	t := trimmer{free: debug.FreeOSMemory}
-	tick := time.NewTicker(trimEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			t.look(readMemory())
+// trimming trims the process until end is called, which waits for it.
+func trimming() (end func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		t := trimmer{free: debug.FreeOSMemory}
+		tick := time.NewTicker(trimEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+				t.look(readMemory())
+			}
 		}
+	}()
+	return func() {
+		cancel()
+		<-ended
 	}
 }
 
@@ -60,7 +69,6 @@ func readMemory() memory {
 	samples := []metrics.Sample{
 		{Name: "/gc/heap/allocs:bytes"},
 		{Name: "/memory/classes/heap/objects:bytes"},
-		{Name: "/memory/classes/heap/unused:bytes"},
 		{Name: "/memory/classes/heap/free:bytes"},
 		{Name: "/gc/heap/live:bytes"},
 	}
@@ -71,5 +79,5 @@ func readMemory() memory {
 			bytes[i] = s.Value.Uint64()
 		}
 	}
-	return memory{allocated: bytes[0], kept: bytes[1] + bytes[2] + bytes[3], live: bytes[4]}
+	return memory{allocated: bytes[0], kept: bytes[1] + bytes[2], live: bytes[3]}
 }

@@ -32,7 +32,7 @@ func TestAQuietAgentGivesMemoryBack(t *testing.T) {
 	}
 }
 
-// TestWhatIsReadOfMemoryIsTrue: what was needed and isn't any more is kept, and not live.
+// TestWhatIsReadOfMemoryIsTrue: what was needed is kept, and isn't any more once it is given back.
 func TestWhatIsReadOfMemoryIsTrue(t *testing.T) {
 	const size = 128 << 20
 	before := readMemory()
@@ -46,7 +46,7 @@ func TestWhatIsReadOfMemoryIsTrue(t *testing.T) {
 		t.Errorf("before: %+v; with %d bytes more: %+v", before, size, grown)
 	}
 	debug.FreeOSMemory()
-	if after := readMemory(); after.kept > grown.kept-size/2 || after.live > after.kept {
+	if after := readMemory(); after.kept > grown.kept-size/2 || after.live > after.kept+size/16 {
 		t.Errorf("%+v, and after it was freed %+v", grown, after)
 	}
 }

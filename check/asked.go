@@ -35,17 +35,17 @@ func (p *player) learnAsked(ctx context.Context, w *World, i int) error {
 		if err != nil {
 			return err
 		}
-		before := len(asked)
-		if asked = firstOf(asked, keysAsked(runs, *e, w.Application())); !ok || len(asked) == before {
+		before := slices.Clone(asked)
+		for _, k := range keysAsked(runs, *e, w.Application()) {
+			asked = inBoth(asked, k)
+		}
+		if !ok || slices.EqualFunc(asked, before, func(a, b Key) bool { return a.Name == b.Name && a.Where == b.Where }) {
 			break
 		}
 	}
 	e.Keys = firstOf(asked, e.Keys)
 	return nil
 }
-
-// hostKeys are those that the model has in each unit's databag. Source: docs/spec/hook-tools.md §5.
-var hostKeys = []string{"egress-subnets", "ingress-address", "private-address"}
 
 // keysAsked are the keys that hooks of an application have asked the other side of an endpoint for.
 func keysAsked(runs []history.Entry, e Endpoint, application string) (keys []Key) {
@@ -61,17 +61,31 @@ func keysAsked(runs []history.Entry, e Endpoint, application string) (keys []Key
 				continue
 			case len(t.args) > 1 && strings.HasPrefix(t.args[1]+"/", application+"/"):
 				continue // its own
-			case t.args[0] == "-" || strings.ContainsAny(t.args[0], " ='#$") || slices.Contains(hostKeys, t.args[0]):
-				continue
+			case !keyName.MatchString(t.args[0]) || ownKey(t.args[0]):
+				continue // all of them, or one that the model has
 			}
 			k := Key{Name: t.args[0], Kind: guess(t.args[0]), Where: UnitBag, From: Asked}
 			if ofApp {
 				k.Where = AppBag
 			}
-			keys = firstOf(keys, []Key{k})
+			keys = inBoth(keys, k)
 		}
 	}
 	return keys
+}
+
+// inBoth adds a key, or has the one of that name that is there published in the other databag as
+// well.
+func inBoth(keys []Key, k Key) []Key {
+	for i := range keys {
+		if keys[i].Name == k.Name {
+			if keys[i].Where != k.Where {
+				keys[i].Where = Both
+			}
+			return keys
+		}
+	}
+	return append(keys, k)
 }
 
 // about says whether a call of relation-get in a hook is about a relation of an endpoint.

@@ -24,9 +24,6 @@ func (p *player) learn(ctx context.Context, life bool) (World, error) {
 	if err := p.play(w.deploy(1), nil); err != nil {
 		return w, err
 	}
-	if err := p.learnFormer(&w); err != nil {
-		return w, err
-	}
 	for i := range w.Endpoints {
 		if err := p.learnPartner(ctx, &w, i); err != nil {
 			return w, err
@@ -41,23 +38,33 @@ func (p *player) learn(ctx context.Context, life bool) (World, error) {
 	if err := p.learnActions(ctx, &w); err != nil {
 		return w, err
 	}
+	if err := p.learnFormer(&w); err != nil {
+		return w, err
+	}
 	if !life {
 		return w, nil
 	}
 	return w, p.learnLife(ctx, &w)
 }
 
-// learnFormer leaves out a former version of the git history that doesn't start.
+// learnFormer leaves out a former version of the git history that doesn't do all that is done before
+// an upgrade: it may have had bugs, or fewer endpoints, and that is nothing to be found.
 func (p *player) learnFormer(w *World) error {
 	if w.Commit == "" {
 		return nil
 	}
-	ok, err := p.good(w.formerDeploy(), nil)
-	if err == nil && !ok {
-		w.Odd = append(w.Odd, "upgrades from commit "+w.Commit+": that version doesn't start, so the charm is upgraded to itself")
-		w.Former, w.Commit = "", ""
+	for _, life := range w.livesToUpgrade() {
+		ok, err := p.good(w.formerDeploy(), life)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			w.Odd = append(w.Odd, "upgrades from commit "+w.Commit+": that version doesn't live as this one does, so the charm is upgraded to itself")
+			w.Former, w.Commit = "", ""
+			return nil
+		}
 	}
-	return err
+	return nil
 }
 
 // good is play, which says whether it went well; the error is another one.
@@ -304,7 +311,9 @@ func (w World) life() [][]string {
 			steps = append(steps, append(lines, "settle"))
 		}
 	}
-	steps = append(steps, w.changes()...)
+	for _, c := range w.changes() {
+		steps = append(steps, c.set, c.reset)
+	}
 	for _, s := range w.optional() {
 		steps = append(steps, []string{"add-storage " + w.Unit() + " " + s, "settle"})
 	}
@@ -322,20 +331,31 @@ func (w World) unrelate(e Endpoint) string {
 	return fmt.Sprintf("remove-relation %s:%s %s", w.Application(), e.Name, e.Stub())
 }
 
-// changes set each option to another value that the charm may well take.
-func (w World) changes() (all [][]string) {
+// optionChange sets an option to another value that the charm may well take, and back.
+type optionChange struct{ set, reset []string }
+
+// maxOptions bounds the options that are changed in a life, which takes a second for each.
+const maxOptions = 10
+
+// changes are those of the first options.
+func (w World) changes() (all []optionChange) {
 	for _, name := range slices.Sorted(maps.Keys(w.Charm.Options)) {
-		if value, ok := other(w.Charm.Options[name]); ok {
-			all = append(all, []string{fmt.Sprintf("config %s %s=%s", w.Application(), name, quoted(value)), "settle"})
+		if value, ok := other(w.Charm.Options[name]); ok && len(all) < maxOptions {
+			all = append(all, optionChange{
+				[]string{fmt.Sprintf("config %s %s=%s", w.Application(), name, quoted(value)), "settle"},
+				[]string{fmt.Sprintf("config %s --reset %s", w.Application(), name), "settle"},
+			})
 		}
 	}
 	return all
 }
 
-// change is the first of changes; none: there are none.
+// change sets the first of them; none: there is none.
 func (w World) change() [][]string {
-	all := w.changes()
-	return all[:min(len(all), 1)]
+	for _, c := range w.changes() {
+		return [][]string{c.set}
+	}
+	return nil
 }
 
 // other is a value other than an option's default.

@@ -353,8 +353,8 @@ func rank(p probe) int {
 	return 3
 }
 
-// upgrading: an upgraded unit is like one that was deployed with the new version.
-func upgrading(w World, _ *rand.Rand) (all []probe) {
+// livesToUpgrade are what a unit of the former version lives before it is upgraded.
+func (w World) livesToUpgrade() [][]string {
 	lives := [][]string{w.acts(w.Unit())}
 	for _, s := range w.optional() {
 		lives = append(lives, append([]string{"add-storage " + w.Unit() + " " + s, "settle"}, w.acts(w.Unit())...))
@@ -363,8 +363,12 @@ func upgrading(w World, _ *rand.Rand) (all []probe) {
 	for _, e := range w.Endpoints {
 		whole = append(whole, w.whole(e)...)
 	}
-	lives = append(lives, append(whole, w.acts(w.Unit())...))
-	for _, life := range lives {
+	return append(lives, append(whole, w.acts(w.Unit())...))
+}
+
+// upgrading: an upgraded unit is like one that was deployed with the new version.
+func upgrading(w World, _ *rand.Rand) (all []probe) {
+	for _, life := range w.livesToUpgrade() {
 		way := append(w.deploy(1), life...)
 		other := slices.Concat(w.formerDeploy(), life, w.refresh())
 		but := "files"

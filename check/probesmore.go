@@ -16,14 +16,14 @@ func configuring(w World, chance *rand.Rand) (all []probe) {
 	for _, setUp := range w.states() {
 		for _, name := range slices.Sorted(maps.Keys(w.Charm.Options)) {
 			p := probe{setUp: setUp, parts: [][]string{{"mark right"}}}
-			values := w.wrong(w.Charm.Options[name])
+			values, same := w.wrong(w.Charm.Options[name]), "same right"
 			if value, ok := other(w.Charm.Options[name]); ok && len(values) == 0 {
-				values = []string{value} // none is wrong, and it is to come back all the same
+				values, same = []string{value}, "same --but files right" // none is wrong; a file may well stay
 			}
 			for _, value := range shuffled(values, chance) {
 				p.parts = append(p.parts, []string{fmt.Sprintf("config %s %s=%s", w.Application(), name, quoted(value)), "settle"})
 			}
-			p.end = []string{fmt.Sprintf("config %s --reset %s", w.Application(), name), "settle", "same right"}
+			p.end = []string{fmt.Sprintf("config %s --reset %s", w.Application(), name), "settle", same}
 			if len(p.parts) > 1 {
 				all = append(all, p)
 			}

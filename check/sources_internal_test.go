@@ -158,12 +158,12 @@ func TestKeysThatHooksAskFor(t *testing.T) {
 		return e
 	}
 	got := keysAsked([]history.Entry{
-		run("db-relation-changed", "relation-get host", "relation-get - pg/0", "relation-get --app version pg", "relation-get mine shop/0", "relation-get --app ours shop", "config-get title"),
+		run("db-relation-changed", "relation-get host", "relation-get - pg/0", "relation-get --app version pg", "relation-get mine shop/0", "relation-get --app ours shop", "config-get title", "relation-get --app host"),
 		run("update-status", "relation-get -r db:3 port pg/0", "relation-get --relation=web:4 path", "relation-get title", "relation-get host pg/0"),
 		run("web-relation-changed", "relation-get url", "relation-get -r db:3 --format json password pg/1", "relation-get -r db:3 ingress-address pg/1"),
 	}, Endpoint{Name: "db"}, "shop")
 	want := []Key{
-		{Name: "host", Kind: Address, Where: UnitBag, From: Asked}, {Name: "version", Kind: Word, Where: AppBag, From: Asked},
+		{Name: "host", Kind: Address, Where: Both, From: Asked}, {Name: "version", Kind: Word, Where: AppBag, From: Asked},
 		{Name: "port", Kind: Number, Where: UnitBag, From: Asked}, {Name: "password", Kind: Word, Where: UnitBag, From: Asked},
 	}
 	if fmt.Sprint(got) != fmt.Sprint(want) {

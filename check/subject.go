@@ -23,7 +23,7 @@ type Subject struct {
 	// Former is the directory of a former version; empty: it is upgraded to itself.
 	Former string
 	// Commit is that of the charm's git history whose files Former has; empty: somebody has named it.
-	// Such a version may never have worked: one that doesn't start is left out.
+	// Such a version may never have worked: one that doesn't live as the charm does is left out.
 	Commit string
 	// Digest tells the charm from others and from other versions of it: Identify makes it.
 	Digest string

@@ -72,7 +72,7 @@ hooks run on the host itself: use this only where there is nothing to lose.`,
 	}
 	fs := cmd.Flags()
 	fs.DurationVar(&f.time, "for", 5*time.Minute, "how long to try new scenarios once the world is made")
-	fs.StringVar(&f.from, "from", "", "a former version of the charm, to upgrade from (by default, the last commit)")
+	fs.StringVar(&f.from, "from", "", "a former version of the charm, to upgrade from (by default, from its git history)")
 	fs.Uint64Var(&f.seed, "seed", 0, "seed for random choices; the same seed makes the same ones (0: different each time)")
 	fs.IntVar(&f.parallel, "parallel", 0, "how many worlds to use at once (0: one for each processor)")
 	fs.StringSliceVar(&f.only, "only", nil, "check only these promises")
@@ -131,7 +131,7 @@ func (a testVerbs) check(path string, f checkFlags) error {
 		return errors.Trace(err)
 	}
 	defer os.RemoveAll(work)
-	from, err := a.formerOf(path, f.from, work)
+	from, err := a.formerOf(path, f.from, f.only, work)
 	if err != nil {
 		return err
 	}
@@ -249,7 +249,11 @@ func (a testVerbs) subject(path string, from *former, f checkFlags, work string)
 		return s, release, errors.NotSupportedf("a check of %s, a subordinate without an endpoint of scope container,", charm.Name)
 	}
 	if from.path != "" {
-		_, s.Former, err = ready(from.path, "former-version")
+		var was *charmdir.Charm
+		was, s.Former, err = ready(from.path, "former-version")
+		if err == nil && was.Name != charm.Name {
+			err = errors.Errorf("it is called %s", was.Name)
+		}
 		switch s.Commit = from.commit; {
 		case err != nil && from.commit == "":
 			return s, release, err

@@ -3,13 +3,15 @@ package cli
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/check"
 )
 
 // committed makes a directory with the files that the directory of a charm had in its git history
@@ -17,12 +19,18 @@ import (
 // the last one but one that changed any of them. commit is a short name of that commit; empty: there
 // is no such history, or nothing that can tell of it.
 func committed(ctx context.Context, charm, to string) (commit string, err error) {
+	if _, err := exec.LookPath("git"); err != nil {
+		return "", nil
+	}
 	git := repository{ctx: ctx, dir: charm}
 	top, err := git.do("rev-parse", "--show-toplevel")
 	if err != nil {
-		return "", nil // no git, or no repository
+		if strings.Contains(err.Error(), "not a git repository") {
+			err = nil
+		}
+		return "", errors.Annotate(err, "cannot read the charm's git history")
 	}
-	list, err := git.do("rev-list", "--max-count=2", "HEAD", "--", ".")
+	list, err := git.do("rev-list", "--max-count=2", "--first-parent", "HEAD", "--", ".")
 	commits := strings.Fields(list)
 	if err != nil || len(commits) == 0 {
 		return "", nil // nothing was committed
@@ -43,6 +51,9 @@ func committed(ctx context.Context, charm, to string) (commit string, err error)
 	if err != nil {
 		return "", nil // it was elsewhere then
 	}
+	if files, err := git.do("ls-tree", "-r", tree); err != nil || strings.Contains("\n"+files, "\n160000 ") {
+		return "", errors.Annotate(err, "cannot read the charm's git history") // what submodules have is elsewhere
+	}
 	// An index of its own: the repository's stays as it is.
 	whole := repository{ctx: ctx, dir: top, index: to + ".index"}
 	defer os.Remove(whole.index)
@@ -61,10 +72,15 @@ type repository struct {
 	dir, index string
 }
 
-// do has git do something that changes nothing in the repository, and returns what it prints.
+// do has git do something that changes nothing in the repository, and returns what it prints. None of
+// the repository's own programs runs.
 func (r repository) do(args ...string) (string, error) {
-	cmd := exec.CommandContext(r.ctx, "git", append([]string{"-C", r.dir}, args...)...)
-	cmd.Env = append(os.Environ(), "GIT_OPTIONAL_LOCKS=0")
+	cmd := exec.CommandContext(r.ctx, "git", append([]string{"-C", r.dir, "-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull}, args...)...)
+	// Git has told its hooks, which a check may be called by, of another directory.
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool {
+		return slices.ContainsFunc([]string{"GIT_DIR=", "GIT_WORK_TREE=", "GIT_INDEX_FILE=", "GIT_PREFIX=", "GIT_COMMON_DIR=", "GIT_OBJECT_DIRECTORY="}, func(own string) bool { return strings.HasPrefix(v, own) })
+	})
+	cmd.Env = append(cmd.Env, "GIT_OPTIONAL_LOCKS=0", "LC_ALL=C")
 	if r.index != "" {
 		cmd.Env = append(cmd.Env, "GIT_INDEX_FILE="+r.index)
 	}
@@ -85,8 +101,13 @@ type former struct {
 	commit string
 }
 
-// formerOf is the version that a flag names, or else the one that git has.
-func (a testVerbs) formerOf(charm, from, work string) (former, error) {
+// formerOf is the version that a flag names, or else the one that git has, if one of the promises
+// is about upgrades.
+func (a testVerbs) formerOf(charm, from string, only []string, work string) (former, error) {
+	upgrades := []string{check.Upgrade, check.Killed, check.Twice}
+	if from == "" && len(only) > 0 && !slices.ContainsFunc(only, func(p string) bool { return slices.Contains(upgrades, p) }) {
+		return former{}, nil
+	}
 	if from != "" {
 		path, err := filepath.Abs(from)
 		return former{path: path}, errors.Trace(err)
@@ -94,10 +115,16 @@ func (a testVerbs) formerOf(charm, from, work string) (former, error) {
 	if info, err := os.Stat(charm); err != nil || !info.IsDir() {
 		return former{}, nil
 	}
-	path := filepath.Join(work, "former")
+	path, err := filepath.Abs(filepath.Join(work, "former"))
+	if err != nil {
+		return former{}, errors.Trace(err)
+	}
 	commit, err := committed(a.Context(), charm, path)
+	if err != nil {
+		a.Note("the charm is upgraded to itself: %v", err)
+	}
 	if err != nil || commit == "" {
-		return former{}, err
+		return former{}, a.Context().Err()
 	}
 	return former{path, commit}, nil
 }
@@ -118,17 +145,25 @@ func (f former) keep(dir string) (string, error) {
 		}
 		return f.path, nil
 	}
-	name := "former-" + f.commit
+	name := f.about()
 	if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
 		return name, nil
 	}
-	return name, errors.Annotate(os.CopyFS(filepath.Join(dir, name), os.DirFS(f.path)), "cannot keep the former version")
+	next, err := os.MkdirTemp(dir, name+"-")
+	if err == nil {
+		if err = os.CopyFS(filepath.Join(next, name), os.DirFS(f.path)); err == nil {
+			err = os.Rename(filepath.Join(next, name), filepath.Join(dir, name))
+		}
+		_ = os.RemoveAll(next)
+	}
+	return name, errors.Annotate(err, "cannot keep the former version")
 }
 
-// about says which version it is, for people.
+// about is where the version is, or, of one that git has, would be if it were kept: out of the way of
+// those who look for tests.
 func (f former) about() string {
 	if f.commit == "" {
 		return f.path
 	}
-	return fmt.Sprintf("former-%s", f.commit)
+	return ".former-" + f.commit
 }

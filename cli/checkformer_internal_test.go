@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -26,6 +27,7 @@ func TestTheVersionOfTheLastCommit(t *testing.T) {
 		{"a change since the second commit", "init;write one;commit;write two;commit;write three", "two"},
 		{"commits that are about something else", "init;write one;commit;other;commit;other;commit", ""},
 		{"a file that git doesn't know", "init;write one;commit;write two;commit;new", "one"},
+		{"a merge", "init;write one;commit;git checkout -q -b side;write two;commit;git checkout -q -;other;commit;git merge -q --no-ff -m merge side", "one"},
 		{"it was elsewhere", "init;write one;mv charms was;commit;mv was charms;commit", ""},
 		{"it wasn't there", "init;write one;commit;rm -r charms;commit;write two;commit", ""},
 	} {
@@ -36,7 +38,7 @@ func TestTheVersionOfTheLastCommit(t *testing.T) {
 			run := func(name string, args ...string) string {
 				cmd := exec.Command(name, args...)
 				cmd.Dir = top
-				cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_SYSTEM="+os.DevNull, "GIT_CEILING_DIRECTORIES="+filepath.Dir(top),
+				cmd.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "GIT_") }), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_SYSTEM="+os.DevNull, "GIT_CEILING_DIRECTORIES="+filepath.Dir(top),
 					"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b")
 				out, err := cmd.CombinedOutput()
 				if err != nil {

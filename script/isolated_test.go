@@ -16,15 +16,15 @@ import (
 // notIsolated are the scripts that can't pass with isolated units, with what
 // they look at.
 var notIsolated = map[string]string{
-	"U-CFG-4-addresses-and-trust-are-told":                 "the host's address as the units'",
-	"U-ERR-10-a-hook-that-cannot-be-started-says-why":      "an error that the host's kernel has for a hook that is being written",
-	"U-INT-7-what-a-killed-agent-left-is-ended-first":      "processes of hooks, by their ids on the host",
-	"U-PRC-3-a-hook-that-times-out-is-ended-with-its-tree": "processes of hooks, by their ids on the host",
-	"U-RBT-2-juju-reboot-is-kept-until-the-hook-succeeds":  "the charm's directory at its path on the host",
-	"config-get-repeats-its-answer":                        "the program of unitd in a hook, by its path on the host",
-	"diff-shows-what-the-last-wait-changed":                "the host's address as the units'",
+	"U-CFG-4-addresses-and-trust-are-told":                        "the host's address as the units'",
+	"U-ERR-10-a-hook-that-cannot-be-started-says-why":             "an error that the host's kernel has for a hook that is being written",
+	"U-INT-7-what-a-killed-agent-left-is-ended-first":             "processes of hooks, by their ids on the host",
+	"U-PRC-3-a-hook-that-times-out-is-ended-with-its-tree":        "processes of hooks, by their ids on the host",
+	"U-RBT-2-juju-reboot-is-kept-until-the-hook-succeeds":         "the charm's directory at its path on the host",
+	"config-get-repeats-its-answer":                               "the program of unitd in a hook, by its path on the host",
+	"diff-shows-what-the-last-wait-changed":                       "the host's address as the units'",
 	"explore-replays-hooks-and-finds-those-that-are-no-functions": "hooks that are replayed, which those of isolated units aren't",
-	"unit-removed-by-force-ends-what-its-hook-has-started": "processes of hooks, by their ids on the host",
+	"unit-removed-by-force-ends-what-its-hook-has-started":        "processes of hooks, by their ids on the host",
 }
 
 // TestHostScriptsWithIsolatedUnits: what scripts can do to units they can do to

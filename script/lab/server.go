@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/juju/errors"
@@ -246,18 +247,21 @@ func Dial(path string) (*Client, error) {
 	return &Client{conn: conn, in: json.NewDecoder(conn), out: json.NewEncoder(conn)}, nil
 }
 
-// Do sends a request and waits for its answer. An agent that has ended gives
-// io.EOF, or another error of the connection.
+// Do sends a request and waits for its answer. An agent that has ended gives io.EOF.
 func (c *Client) Do(r Request) (Answer, error) {
-	if err := c.out.Encode(r); err != nil {
-		return Answer{}, errors.Trace(err)
-	}
 	var a Answer
-	if err := c.in.Decode(&a); err != nil {
-		if errors.Is(err, io.EOF) {
-			return a, io.EOF
+	err := c.out.Encode(r)
+	if err == nil {
+		err = c.in.Decode(&a)
+	}
+	if err != nil {
+		// One that is killed before it has read all leaves no end, but a broken connection.
+		for _, end := range []error{io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE} {
+			if errors.Is(err, end) {
+				return Answer{}, io.EOF
+			}
 		}
-		return a, errors.Trace(err)
+		return Answer{}, errors.Trace(err)
 	}
 	if a.Error != "" {
 		return a, errors.New(a.Error)

@@ -24,10 +24,10 @@ import (
 // the tables are the same.
 const Format = 3
 
-// The table of keys has its rows by numbers, and the keys in an index. To find a key SQLite compares
-// it with some others, of which it would read the whole rows if these were by key, and some have
-// half a megabyte of a charm. Files of earlier programs have it so (WITHOUT ROWID); the same
-// statements do for both.
+// The table kv has its rows by number, and an index of the keys. To find a key, SQLite compares it
+// with a few others. If the rows were by key (WITHOUT ROWID), it would read the whole row of each of
+// them, and some have half a megabyte of a charm. Earlier programs have made such files; all
+// statements here work on both.
 const schema = `
 CREATE TABLE kv (key TEXT NOT NULL PRIMARY KEY, value BLOB NOT NULL, rev INTEGER NOT NULL, created INTEGER NOT NULL, lease INTEGER NOT NULL DEFAULT 0);
 CREATE TABLE change (rev INTEGER NOT NULL, key TEXT NOT NULL, deleted INTEGER NOT NULL, PRIMARY KEY (rev, key)) WITHOUT ROWID;
