@@ -35,7 +35,7 @@ func committed(ctx context.Context, charm, to string) (commit string, err error)
 	if err != nil || len(commits) == 0 {
 		return "", nil // nothing was committed
 	}
-	changed, err := git.do("diff", "--name-only", "HEAD", "--", ".")
+	changed, err := git.do("diff", "--name-only", "--no-ext-diff", "HEAD", "--", ".")
 	if err != nil {
 		return "", errors.Annotate(err, "cannot compare the charm with its git history")
 	}
@@ -72,8 +72,8 @@ type repository struct {
 	dir, index string
 }
 
-// do has git do something that changes nothing in the repository, and returns what it prints. None of
-// the repository's own programs runs.
+// do has git do something that changes nothing in the repository, and returns what it prints. Of
+// the programs that the repository's configuration names only filters of files run.
 func (r repository) do(args ...string) (string, error) {
 	cmd := exec.CommandContext(r.ctx, "git", append([]string{"-C", r.dir, "-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull}, args...)...)
 	// Git has told its hooks, which a check may be called by, of another directory.
