@@ -14,10 +14,11 @@ import (
 // askRounds bounds how often a hook is given what it has asked for, and may ask for more then.
 const askRounds = 4
 
-// learnAsked adds the keys that hooks ask for by name. Those in shell do; Ops reads whole databags.
+// learnAsked adds the keys that hooks ask for by name. Those in shell do; Ops reads whole databags,
+// and it would only take time to find that out.
 func (p *player) learnAsked(ctx context.Context, w *World, i int) error {
 	e := &w.Endpoints[i]
-	if sourced(e.Keys) {
+	if sourced(e.Keys) || !p.subject.asks {
 		return nil
 	}
 	var asked []Key

@@ -39,6 +39,8 @@ type Subject struct {
 	schemas  []bagSchema
 	code     map[string]string // ownCode
 	recorded map[string][]Key  // by endpoints
+	// asks says that the code calls relation-get itself.
+	asks bool
 }
 
 // Application is what the charm is deployed as.
@@ -90,6 +92,7 @@ func (s *Subject) ReadConstants(dir string) error {
 		if err != nil || strings.ContainsRune(string(b), 0) {
 			return err
 		}
+		s.asks = s.asks || strings.Contains(string(b), "relation-get")
 		readSource(string(b), top == "lib", score, numbers)
 		return nil
 	})
