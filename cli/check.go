@@ -248,21 +248,8 @@ func (a testVerbs) subject(path string, from *former, f checkFlags, work string)
 	if !s.HasHost() {
 		return s, release, errors.NotSupportedf("a check of %s, a subordinate without an endpoint of scope container,", charm.Name)
 	}
-	if from.path != "" {
-		var was *charmdir.Charm
-		was, s.Former, err = ready(from.path, "former-version")
-		if err == nil && was.Name != charm.Name {
-			err = errors.Errorf("it is called %s", was.Name)
-		}
-		switch s.Commit = from.commit; {
-		case err != nil && from.commit == "":
-			return s, release, err
-		case err != nil:
-			a.Note("the charm is upgraded to itself, as that of commit %s can't be used: %v", from.commit, err)
-			*from, s.Former, s.Commit = former{}, "", ""
-		case from.commit != "":
-			a.Note("the charm is upgraded from that of commit %s (--from names another version)", from.commit)
-		}
+	if err := a.readyFormer(from, &s, ready); err != nil {
+		return s, release, err
 	}
 	for _, r := range f.resource {
 		s.Deploy = append(s.Deploy, "--resource", resourceHere(r))

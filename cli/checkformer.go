@@ -11,6 +11,7 @@ import (
 
 	"github.com/juju/errors"
 
+	"github.com/unitd/unitd/charmdir"
 	"github.com/unitd/unitd/check"
 )
 
@@ -129,6 +130,29 @@ func (a testVerbs) formerOf(charm, from string, only []string, work string) (for
 	return former{path, commit}, nil
 }
 
+// readyFormer makes the version ready to be deployed. One of a commit that can't be is left out.
+func (a testVerbs) readyFormer(from *former, s *check.Subject, ready func(path, name string) (*charmdir.Charm, string, error)) error {
+	if from.path == "" {
+		return nil
+	}
+	was, dir, err := ready(from.path, "former-version")
+	if err == nil && was.Name != s.Charm.Name {
+		err = errors.Errorf("it is called %s", was.Name)
+	}
+	switch {
+	case err == nil && from.commit == "":
+	case err == nil:
+		a.Note("the charm is upgraded from that of commit %s (--from names another version)", from.commit)
+	case from.commit == "":
+		return errors.Annotate(err, "cannot use the version of --from")
+	default:
+		a.Note("the charm is upgraded to itself, as that of commit %s can't be used: %v", from.commit, err)
+		*from, dir = former{}, ""
+	}
+	s.Former, s.Commit = dir, from.commit
+	return nil
+}
+
 // keep returns the path of a former version as findings name it that are kept in a directory: from
 // there. A version that git has is put there.
 func (f former) keep(dir string) (string, error) {
@@ -148,6 +172,9 @@ func (f former) keep(dir string) (string, error) {
 	name := f.about()
 	if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
 		return name, nil
+	}
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return "", errors.Annotate(err, "cannot keep the former version")
 	}
 	next, err := os.MkdirTemp(dir, name+"-")
 	if err == nil {
