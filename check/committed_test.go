@@ -1,4 +1,4 @@
-package cli
+package check_test
 
 import (
 	"os"
@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/unitd/unitd/check"
 )
 
 // TestTheVersionOfTheLastCommit: what a charm is upgraded from is what git has of its directory, and
@@ -80,7 +82,7 @@ func TestTheVersionOfTheLastCommit(t *testing.T) {
 				before = run("git", "status", "--porcelain") + run("git", "ls-files", "--stage")
 			}
 			to := filepath.Join(t.TempDir(), "former")
-			commit, err := committed(t.Context(), charm, to)
+			commit, err := check.Committed(t.Context(), charm, to)
 			if err != nil || (commit == "") != (c.want == "") {
 				t.Fatalf("it is commit %q (%v)", commit, err)
 			}
