@@ -101,18 +101,15 @@ func (x *explorer) script(w way) string {
 // search runs so many ways, and returns the first of them, by number, that
 // fails; nil: none does.
 func (x *explorer) search(steps way, runs int) (*failure, error) {
+	// The steps as they are written run alone: if they fail, nothing else need be run, and
+	// their hooks are known to the ways that begin together after them.
+	if f, err := x.first([]way{steps}); f != nil || err != nil {
+		return f, err
+	}
 	// A few at a time, so that a failure is found before all are run.
-	size := batch
-	for first := 0; first < runs; first += size {
-		if first > 0 {
-			size = min(2*size, batches)
-		}
+	for first, size := 1, batch; first < runs; first, size = first+size, min(2*size, batches) {
 		var ways []way
 		for i := first; i < min(first+size, runs); i++ {
-			if i == 0 {
-				ways = append(ways, steps)
-				continue
-			}
 			ways = append(ways, steps.vary(rand.New(rand.NewPCG(x.seed, uint64(i)))))
 		}
 		if f, err := x.first(ways); f != nil || err != nil {
@@ -160,7 +157,7 @@ func (x *explorer) repeat() (*failure, error) {
 	return nil, nil
 }
 
-// batch is how many ways are run before it is looked for the first time whether one has
+// batch is how many ways are run after the first before it is looked whether one has
 // failed; then it is twice as many each time, up to batches.
 const (
 	batch   = 10

