@@ -23,17 +23,18 @@ func shop() Subject {
 				"all":  {Role: model.Peer, Interface: "all", Scope: model.Global},
 				"host": {Role: model.Requirer, Interface: "juju-info", Scope: model.Container},
 			},
-			Options:    map[string]model.ConfigOption{"port": {Type: "int", Default: int64(80)}, "title": {Type: "string", Default: "it's"}, "on": {Type: "boolean"}},
+			Options:    map[string]model.ConfigOption{"port": {Type: "int", Default: int64(80)}, "title": {Type: "string", Default: "it's"}, "on": {Type: "boolean"}, "key": {Type: "secret"}, "mode": {Type: "string"}},
 			Actions:    map[string]model.ActionSpec{"sell": {Params: map[string]any{"required": []any{"what"}, "properties": map[string]any{"what": map[string]any{"type": "string"}}}}},
 			Storage:    map[string]model.StorageSpec{"disk": {CountMin: 0, CountMax: 1}, "own": {CountMin: 1, CountMax: 1}},
 			Containers: map[string]model.ContainerSpec{"work": {}},
 		},
-		Dir: "/charm", Words: []string{"host", "port", "password", "token"}, Numbers: []int64{9, 65535},
+		Values: map[string][]string{"mode": {"fast", "slow"}},
+		Dir:    "/charm", Words: []string{"host", "port", "password", "token"}, Numbers: []int64{9, 65535},
 	}
 }
 
 func world() World {
-	w := World{Subject: shop(), Endpoints: shop().endpoints(), Actions: []string{"sell what=what-1"}, More: []string{"sell what=what-2"}}
+	w := World{Subject: shop(), Endpoints: shop().endpoints(), Actions: []string{"sell what=what-1"}, More: []string{"sell what=what-2"}, Trusted: []string{"key"}}
 	w.Endpoints[0].Keys[3].Kind = Secret
 	w.Life = w.life()
 	for i := range w.Life {

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -38,6 +39,14 @@ func (f Finding) Breaks(promise string) bool {
 // Flaky says that the scenario doesn't always fail.
 func (f Finding) Flaky() bool { return f.Failed < f.Tried }
 
+// sometimes says of one whose scenario doesn't always fail how often it has; else it is nothing.
+func (f Finding) sometimes() []string {
+	if !f.Flaky() {
+		return nil
+	}
+	return []string{fmt.Sprintf("The scenario doesn't always fail: it failed %d times of %d.", f.Failed, f.Tried)}
+}
+
 // Report is what a check has found.
 type Report struct {
 	Charm string        `json:"charm"`
@@ -61,6 +70,10 @@ type Report struct {
 	LinesUnknown string      `json:"lines-unknown,omitempty"`
 	// World says who has said what stubs publish.
 	World []Origin `json:"world,omitempty"`
+	// Placeholders are the resources that weren't given, and what stood for each.
+	Placeholders []string `json:"placeholders,omitempty"`
+	// Costs are what hooks have cost, by their names.
+	Costs []Cost `json:"costs,omitempty"`
 	// Fetched is how many bytes the package managers of the first unit have fetched, which the
 	// others have had too.
 	Fetched int64 `json:"fetched,omitempty"`

@@ -17,7 +17,11 @@ import (
 func (f Finding) Scenario(former string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s: %s\n", f.Promise, oneLine(f.What))
-	fmt.Fprintf(&b, "# unitd check has found this; \"unitd check --explain %s\" says what it is about.\n\n", f.Promise)
+	fmt.Fprintf(&b, "# unitd check has found this; \"unitd check --explain %s\" says what it is about.\n", f.Promise)
+	for _, line := range f.sometimes() {
+		b.WriteString("# " + line + "\n")
+	}
+	b.WriteString("\n")
 	if f.needsFormer() {
 		where := "$SCRIPT_DIR/.."
 		switch {
@@ -59,7 +63,9 @@ func (f Finding) Pytest(former string) string {
 	}
 	b.WriteString("\n\n")
 	fmt.Fprintf(&b, "@pytest.mark.unitd(isolate=\"on\")\ndef test_%s(unitd):\n", strings.ReplaceAll(f.name(), "-", "_"))
-	fmt.Fprintf(&b, "    # %s\n", oneLine(f.What))
+	for _, line := range append([]string{oneLine(f.What)}, f.sometimes()...) {
+		b.WriteString("    # " + line + "\n")
+	}
 	for _, line := range f.Steps {
 		b.WriteString("    " + strings.ReplaceAll(pythonLine(line), "\n", "\n    ") + "\n")
 	}

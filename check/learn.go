@@ -35,6 +35,9 @@ func (p *player) learn(ctx context.Context, life bool) (World, error) {
 			return w, err
 		}
 	}
+	if err := p.learnTrusted(ctx, &w); err != nil {
+		return w, err
+	}
 	if err := p.learnActions(ctx, &w); err != nil {
 		return w, err
 	}
@@ -45,6 +48,24 @@ func (p *player) learn(ctx context.Context, life bool) (World, error) {
 		return w, nil
 	}
 	return w, p.learnLife(ctx, &w)
+}
+
+// learnTrusted finds the options of type secret that the charm takes with the secrets that there are
+// in worlds.
+func (p *player) learnTrusted(ctx context.Context, w *World) error {
+	for _, name := range w.secretOptions() {
+		if err := ctx.Err(); err != nil {
+			return errors.Trace(err)
+		}
+		ok, err := p.good(w.deploy(1), w.setSecret(name))
+		if err != nil {
+			return err
+		}
+		if ok {
+			w.Trusted = append(w.Trusted, name)
+		}
+	}
+	return nil
 }
 
 // learnFormer leaves out a former version of the git history that doesn't do all that is done before
@@ -305,6 +326,9 @@ func (w World) life() [][]string {
 	if acts := w.acts(w.Unit()); len(acts) > 0 {
 		steps = append(steps, acts)
 	}
+	for _, name := range w.Trusted {
+		steps = append(steps, w.setSecret(name))
+	}
 	for _, e := range w.Endpoints {
 		steps = append(steps, append(slices.Clone(w.secretsOf(e)), append(w.relate(e), "settle")...))
 		if lines := e.publish(e.Keys, 0); len(lines) > 0 {
@@ -316,6 +340,9 @@ func (w World) life() [][]string {
 	}
 	for _, s := range w.optional() {
 		steps = append(steps, []string{"add-storage " + w.Unit() + " " + s, "settle"})
+	}
+	if w.peers() {
+		steps = append(steps, []string{w.addUnit(), "settle"}, []string{w.removeUnit(1), "settle"})
 	}
 	steps = append(steps, []string{"advance 6m", "settle"}, []string{"refresh " + w.Application() + " --path $SCRIPT_DIR/..", "settle"})
 	for i, s := range w.optional() {
@@ -340,11 +367,8 @@ const maxOptions = 10
 // changes are those of the first options.
 func (w World) changes() (all []optionChange) {
 	for _, name := range slices.Sorted(maps.Keys(w.Charm.Options)) {
-		if value, ok := other(w.Charm.Options[name]); ok && len(all) < maxOptions {
-			all = append(all, optionChange{
-				[]string{fmt.Sprintf("config %s %s=%s", w.Application(), name, quoted(value)), "settle"},
-				[]string{fmt.Sprintf("config %s --reset %s", w.Application(), name), "settle"},
-			})
+		if value, ok := w.wordOf(name); ok && len(all) < maxOptions {
+			all = append(all, optionChange{[]string{w.set(name, value), "settle"}, []string{w.reset(name), "settle"}})
 		}
 	}
 	return all

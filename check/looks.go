@@ -22,10 +22,11 @@ type looks struct {
 	ways map[string]bool
 	// lines are those of the charm's code that have run: one that hasn't before is a new way, too.
 	lines codeLines
+	costs costs
 }
 
 func newLooks() looks {
-	return looks{hooks: map[string]bool{}, met: map[Meeting]bool{}, ways: map[string]bool{}, lines: newCodeLines()}
+	return looks{hooks: map[string]bool{}, met: map[Meeting]bool{}, ways: map[string]bool{}, lines: newCodeLines(), costs: costs{}}
 }
 
 // runsOf are the runs of a unit so far.
@@ -75,6 +76,9 @@ func (p *player) look() {
 		known := min(p.here.ran[string(unit)], len(runs))
 		p.here.ran[string(unit)] = len(runs)
 		for _, run := range runs[known:] {
+			if !p.slowed {
+				p.looks.costs.note(run)
+			}
 			p.looks.note(run, vector, len(p.here.ran), func(e string) State { return p.here.standing.state(e) }, p.stubs)
 		}
 	}
@@ -113,6 +117,7 @@ func (l *looks) take(from *looks) (fresh bool) {
 		l.ways[way] = true
 	}
 	fresh = l.lines.take(from.lines) || fresh
+	l.costs.take(from.costs)
 	*from = newLooks()
 	return fresh
 }

@@ -41,6 +41,8 @@ type player struct {
 	stubs map[string]string
 	looks looks
 	notes lineNotes
+	// slowed: hooks of the scenario take longer than by themselves.
+	slowed bool
 }
 
 // place is what a player knows of where it is in a scenario.
@@ -175,6 +177,7 @@ func (p *player) back(lines []string) (rest []string, err error) {
 // play runs a scenario: set-up, which is kept for the next one, and steps. The error is
 // *failed for a line that has failed, with its place among all lines.
 func (p *player) play(setUp, steps []string) error {
+	p.slowed = slowing(setUp) || slowing(steps)
 	rest, err := p.back(setUp)
 	if err != nil {
 		return err
@@ -188,6 +191,11 @@ func (p *player) play(setUp, steps []string) error {
 		}
 	}
 	return p.steps(steps, len(setUp))
+}
+
+// slowing says whether hooks stand still in a scenario, or wait for what doesn't answer.
+func slowing(lines []string) bool {
+	return slices.ContainsFunc(lines, func(line string) bool { return strings.HasPrefix(line, "hang ") || strings.Contains(line, " --hang ") })
 }
 
 // steps runs lines whose snapshots and marks are theirs alone.

@@ -105,7 +105,7 @@ func (w World) related() []string {
 
 // full is one unit that has all that it may have.
 func (w World) full() []string {
-	lines := w.deploy(1)
+	lines := append(w.deploy(1), w.trusted()...)
 	for _, e := range w.Endpoints {
 		lines = append(lines, w.whole(e)...)
 	}
@@ -335,8 +335,26 @@ func interrupting(w World, _ *rand.Rand) (all []probe) {
 			all = append(all, eitherWay(nil, append(w.deploy(1), "advance 10m", "settle"), other, ""))
 		}
 	}
+	all = append(all, w.secondInstall()...)
 	// install first, and its end before all
 	slices.SortStableFunc(all, func(a, b probe) int { return rank(a) - rank(b) })
+	return all
+}
+
+// secondInstall kills the first hooks of a unit beside another one, at their ends: it doesn't lead.
+func (w World) secondInstall() (all []probe) {
+	if _, ok := w.host(); ok || !w.peers() {
+		return nil
+	}
+	second := w.Application() + "/1"
+	for _, seen := range w.Hooks {
+		if seen.Step > 0 || seen.Hook == "leader-elected" || len(seen.Tools) == 0 {
+			continue
+		}
+		way := []string{w.addUnit(), "settle", "advance 10m", "settle"}
+		other := slices.Concat([]string{w.addUnit(), fmt.Sprintf("kill-agent at ended %s %s", second, seen.Hook)}, again)
+		all = append(all, eitherWay(w.bare(), way, other, ""))
+	}
 	return all
 }
 

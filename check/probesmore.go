@@ -21,15 +21,15 @@ func configuring(w World, chance *rand.Rand) (all []probe) {
 				values, same = []string{value}, "same --but files right" // none is wrong; a file may well stay
 			}
 			for _, value := range shuffled(values, chance) {
-				p.parts = append(p.parts, []string{fmt.Sprintf("config %s %s=%s", w.Application(), name, quoted(value)), "settle"})
+				p.parts = append(p.parts, []string{w.set(name, value), "settle"})
 			}
-			p.end = []string{fmt.Sprintf("config %s --reset %s", w.Application(), name), "settle", same}
+			p.end = []string{w.reset(name), "settle", same}
 			if len(p.parts) > 1 {
 				all = append(all, p)
 			}
 		}
 	}
-	return all
+	return slices.Concat(all, entrusting(w), choosing(w))
 }
 
 // wrong are values of an option's type, most of which no charm can use.
@@ -127,14 +127,21 @@ func secrets(w World, _ *rand.Rand) (all []probe) {
 			if k.Kind != Secret {
 				continue
 			}
-			next := append([]string{"advance 6m", "settle"}, slices.Concat(w.change()...)...)
-			all = append(all,
-				one(w.bare(), append(w.whole(e), w.secret("update-secret", e, k, "second"), "settle", "search "+e.marker(k, "first"), `! stdout ' (file|databag|status) '`)...),
-				one(w.bare(), append(w.whole(e), append([]string{fmt.Sprintf("revoke-secret %s %s", e.secretName(k), w.Application()), "settle"}, next...)...)...),
-				one(w.bare(), append(w.whole(e), append([]string{"remove-secret " + e.secretName(k), "settle"}, next...)...)...))
+			all = append(all, w.changedSecrets(e, k, w.whole(e))...)
 		}
 	}
-	return all
+	return append(all, optionSecrets(w)...)
+}
+
+// changedSecrets are what may happen to a secret after some steps with which the charm has got it.
+func (w World) changedSecrets(e Endpoint, k Key, got []string) []probe {
+	next := append([]string{"advance 6m", "settle"}, slices.Concat(w.change()...)...)
+	then := func(lines ...string) probe { return one(w.bare(), slices.Concat(got, lines)...) }
+	return []probe{
+		then(w.secret("update-secret", e, k, "second"), "settle", "search "+e.marker(k, "first"), `! stdout ' (file|databag|status) '`),
+		then(append([]string{fmt.Sprintf("revoke-secret %s %s", e.secretName(k), w.Application()), "settle"}, next...)...),
+		then(append([]string{"remove-secret " + e.secretName(k), "settle"}, next...)...),
+	}
 }
 
 // leaving: of units that leave, on either side, nothing is used any more.
@@ -174,6 +181,19 @@ func containers(w World, _ *rand.Rand) (all []probe) {
 			all = append(all, one(setUp, append([]string{stop}, w.remove()...)...))
 		}
 		all = append(all, one(w.full(), append([]string{stop}, slices.Concat(w.change()...)...)...))
+		all = append(all, w.withoutContainer(c)...)
+	}
+	return all
+}
+
+// withoutContainer: a container isn't there while the unit's first hooks run, or its Pebble is there and
+// doesn't answer.
+func (w World) withoutContainer(c string) (all []probe) {
+	of := w.Unit() + " " + c
+	all = append(all, one(nil, append(w.begun(1), "hang "+w.Unit()+" install", "! settle", "container-stop "+of, "release "+w.Unit(), "settle",
+		"container-start "+of, "settle")...))
+	for _, step := range append(w.change(), []string{"advance 6m", "settle"}) {
+		all = append(all, one(w.bare(), slices.Concat([]string{"container-stop --hang " + of}, step, []string{"container-start " + of, "settle"})...))
 	}
 	return all
 }
@@ -268,6 +288,12 @@ func showing(w World, _ *rand.Rand) []probe {
 			}
 		}
 	}
+	for _, name := range w.Trusted {
+		e, k := w.inOption(name)
+		p.parts = append(p.parts, []string{"search " + e.marker(k, "first"), hidden})
+	}
+	// A user's name in a secret may well be in a databag; a password in one may not.
+	p.parts = append(p.parts, []string{"search --secrets " + w.Application(), `! stdout '(?i)(^| )[^ ]*(pass|secret|token|credential|private)[^ :]*: [^ ]+ (log|status|databag|leader-settings)( |$)'`})
 	return []probe{p}
 }
 
@@ -282,9 +308,13 @@ const (
 	// longHook is how long the hooks that follow from a change may take, by the host's clock, with
 	// stubs that do nothing.
 	longHook = "15s"
+	// manyCalls is how many hook tools a hook may call: it takes seconds then, even if each answers at
+	// once.
+	manyCalls = 200
 )
 
-// counting: a hook calls as many tools for many remote units as for one, and waits for none.
+// counting: a hook calls as many tools for many remote units as for one, no more than a hook may need, and
+// waits for none.
 func counting(w World, _ *rand.Rand) (all []probe) {
 	hook, step := "update-status", []string{"advance 6m", "settle"}
 	if c := w.change(); len(c) > 0 {
@@ -302,6 +332,22 @@ func counting(w World, _ *rand.Rand) (all []probe) {
 			fmt.Sprintf("calls %s %s", w.Unit(), hook),
 			fmt.Sprintf(`! stdout '^(status-set|relation-set|state-set|state-get|open-port|close-port|opened-ports|secret-[a-z]+|config-get|is-leader|goal-state|application-version-set|leader-[a-z]+) ([%d-9]|\d\d+)$'`, manyUnits),
 		})...))
+	}
+	return append(all, w.calling()...)
+}
+
+// calling counts what each hook of a life calls, with one unit on each other side.
+func (w World) calling() (all []probe) {
+	for i, step := range w.Life {
+		steps := slices.Clone(step)
+		for _, seen := range w.Hooks {
+			if claim := fmt.Sprintf("calls --at-most %d %s %s", manyCalls, w.Unit(), seen.Hook); seen.Step == i && len(seen.Tools) > 0 && !slices.Contains(steps, claim) {
+				steps = append(steps, claim)
+			}
+		}
+		if len(steps) > len(step) {
+			all = append(all, one(slices.Concat(w.Life[:i]...), steps...))
+		}
 	}
 	return all
 }

@@ -82,6 +82,9 @@ func (r *Report) Write(out io.Writer) error {
 	list("Nothing to try", none)
 	list("Hooks that were never met", r.NotMet)
 	list("World", worldText(r.World))
+	list("Placeholders for resources, until you give them with --resource", r.Placeholders)
+	list("Longest hooks", longest(r.Costs))
+	list("Most hook tool calls", mostCalls(r.Costs))
 	r.Meetings.write(&b)
 	r.writeLines(&b)
 	if text := r.Network(); text != "" && (r.Fetched > 0 || len(r.Findings) > 0) {

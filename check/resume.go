@@ -25,6 +25,7 @@ type Progress struct {
 	Endpoints []Endpoint     `json:"endpoints"`
 	Actions   []string       `json:"actions"`
 	More      []string       `json:"more"`
+	Trusted   []string       `json:"trusted,omitempty"`
 	Life      [][]string     `json:"life"`
 	Hooks     []Seen         `json:"hooks"`
 	Queue     []left         `json:"queue"`
@@ -49,7 +50,7 @@ type left struct {
 // progress is what the search has come to.
 func (c *search) progress() *Progress {
 	p := &Progress{
-		Of: c.world.Digest, Promises: c.Promises, Endpoints: c.world.Endpoints, Actions: c.world.Actions, More: c.world.More,
+		Of: c.world.Digest, Promises: c.Promises, Endpoints: c.world.Endpoints, Actions: c.world.Actions, More: c.world.More, Trusted: c.world.Trusted,
 		Life: c.world.Life, Hooks: c.world.Hooks, Trails: c.walker.trails, Blocked: c.blocked, Report: c.report, Ran: slices.Sorted(maps.Keys(c.looks.hooks)), Ways: slices.Sorted(maps.Keys(c.looks.ways)),
 		Itself: c.world.Former == "",
 	}
@@ -68,7 +69,7 @@ func (c *search) resume(s Subject) {
 	if p.Itself {
 		s.Former, s.Commit = "", ""
 	}
-	c.world = World{Subject: s, Endpoints: p.Endpoints, Actions: p.Actions, More: p.More, Life: p.Life, Hooks: p.Hooks}
+	c.world = World{Subject: s, Endpoints: p.Endpoints, Actions: p.Actions, More: p.More, Trusted: p.Trusted, Life: p.Life, Hooks: p.Hooks}
 	now := c.report // what there is of the network
 	c.report = p.Report
 	c.report.Closed, c.report.Fetched, c.report.Odd = now.Closed, now.Fetched, append(c.report.Odd, now.Odd...)

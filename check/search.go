@@ -156,6 +156,7 @@ func (c *search) end(began time.Time) *Report {
 		c.report.Left[p.promise]++
 	}
 	c.report.Took += time.Since(began)
+	c.report.Placeholders, c.report.Costs = c.world.Placeholders, c.looks.costs.all()
 	c.report.World, c.report.Odd = c.world.origins(), append(c.report.Odd, c.world.Odd...)
 	c.report.Findings = slices.DeleteFunc(c.report.Findings, func(f Finding) bool { return len(f.Steps) == 0 })
 	c.report.Met, c.report.NotMet = []string{}, nil

@@ -29,10 +29,15 @@ type Subject struct {
 	Digest string
 	// Deploy are more flags for deploy, such as "--resource", "web-image=…".
 	Deploy []string
+	// Placeholders are the resources that nobody has given, and what stands for each.
+	Placeholders []string
 	// Words and Numbers are constants of the charm's code, the former such as may be keys of
 	// databags, the most promising first.
 	Words   []string
 	Numbers []int64
+	// Values are those that the charm names for its options, by their names: in its code, or in their
+	// descriptions.
+	Values map[string][]string
 	// Partners are charms that tell what they publish, by the endpoints whose other sides they are.
 	Partners map[string]Partner
 
@@ -94,11 +99,13 @@ func (s *Subject) ReadConstants(dir string) error {
 		}
 		s.asks = s.asks || strings.Contains(string(b), "relation-get")
 		readSource(string(b), top == "lib", score, numbers)
+		s.readValues(string(b))
 		return nil
 	})
 	if err != nil {
 		return errors.Annotate(err, "cannot read the charm's code")
 	}
+	s.describedValues()
 	for _, not := range s.names() {
 		delete(score, not)
 	}

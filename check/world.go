@@ -20,6 +20,8 @@ type World struct {
 	// Actions are calls that have succeeded, as "restock kind=a"; More are others of the same
 	// actions.
 	Actions, More []string
+	// Trusted are the options of type secret with whose secrets the charm goes on.
+	Trusted []string
 	// Life is a whole life of one unit, step by step, and Hooks what it has brought.
 	Life  [][]string
 	Hooks []Seen

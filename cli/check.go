@@ -251,9 +251,11 @@ func (a testVerbs) subject(path string, from *former, f checkFlags, work string)
 	if err := a.readyFormer(from, &s, ready); err != nil {
 		return s, release, err
 	}
+	var given []string
 	for _, r := range f.resource {
-		s.Deploy = append(s.Deploy, "--resource", resourceHere(r))
+		given = append(given, resourceHere(r))
 	}
+	s.Resources(given)
 	if err := f.world.read(&s, path, ready); err != nil {
 		return s, release, err
 	}

@@ -28,6 +28,9 @@ func CheckResources(charm model.Charm, values map[string]string) error {
 			continue
 		}
 		path, want := values[name], filepath.Ext(spec.Filename)
+		if path == os.DevNull {
+			continue // an empty file, for which people needn't make one
+		}
 		if ext := filepath.Ext(path); ext != want {
 			return errors.NewNotValid(nil, fmt.Sprintf("incorrect extension on resource upload %q, expected %q", path, want))
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"flag"
 	"fmt"
 	"io"
 	"io/fs"
@@ -18,7 +19,6 @@ import (
 
 	"github.com/juju/errors"
 
-	"github.com/unitd/unitd/debuglog"
 	"github.com/unitd/unitd/footprint"
 	"github.com/unitd/unitd/history"
 	"github.com/unitd/unitd/hooks/runner"
@@ -32,9 +32,9 @@ import (
 func foundCommands() []Cmd {
 	return []Cmd{
 		{Name: "files", Args: "UNIT", Summary: "list the files that an isolated unit has made or changed on its machine (+) or removed (-)", run: (*call).files},
-		{Name: "search", Args: "TEXT", Summary: "list where the charms' applications show a text: databags, statuses, their logs, and the logs and other files of isolated units", run: (*call).search},
+		{Name: "search", Args: "TEXT | --secrets APPLICATION", Summary: "list where the charms' applications show a text: databags, statuses, their logs, and the logs and other files of isolated units; with --secrets: any value in the secrets that an application or its units own, after the secret's label and the value's key", run: (*call).search},
 		{Name: "processes", Args: "UNIT", Summary: "list the processes that the unit's hooks have left running", run: (*call).processes},
-		{Name: "calls", Args: "UNIT HOOK", Summary: "list how often the unit's newest run of a hook has called each hook tool", run: (*call).calls},
+		{Name: "calls", Args: "[--at-most N] UNIT HOOK", Summary: "list how often the unit's newest run of a hook has called each hook tool; with --at-most: check that it has called no more than N tools in all", run: (*call).calls},
 		{Name: "took", Args: "DURATION", Summary: "check that the last settle, advance or run-hooks took no longer than that, by the host's clock", run: keeping((*call).took)},
 	}
 }
@@ -155,90 +155,6 @@ func (f changedFile) read() ([]byte, error) {
 	return io.ReadAll(io.LimitReader(file, searched))
 }
 
-// searched bounds the files that are searched, in bytes.
-const searched = 8 << 20
-
-func (c *call) search() error {
-	if len(c.args) != 1 || c.args[0] == "" {
-		return c.usagef("expected a text")
-	}
-	text := c.args[0]
-	m, err := c.model()
-	if err != nil {
-		return err
-	}
-	found := map[string]bool{}
-	if err := c.searchModel(m, text, found); err != nil {
-		return err
-	}
-	units, err := m.Units(c.ctx)
-	if err != nil {
-		return err
-	}
-	for _, u := range units {
-		all, err := c.changedFiles(m, u.Name)
-		if err != nil {
-			return err
-		}
-		for _, f := range all {
-			if !f.info.Mode().IsRegular() || f.info.Size() > searched {
-				continue
-			}
-			b, err := f.read()
-			if err != nil {
-				return errors.Trace(err)
-			}
-			if strings.Contains(string(b), text) {
-				what := "file"
-				if strings.HasPrefix(f.path, "/var/log/") {
-					what = "log"
-				}
-				found[fmt.Sprintf("%s %s %s", u.Name, what, f.path)] = true
-			}
-		}
-	}
-	c.printf("") // nothing found is nothing, not what the last command has
-	for _, line := range slices.Sorted(maps.Keys(found)) {
-		c.printf("%s\n", line)
-	}
-	return nil
-}
-
-// searchModel looks for a text in what the charms' applications have written into the model,
-// and in what they have logged.
-func (c *call) searchModel(m *state.Model, text string, found map[string]bool) error {
-	charmed, err := c.charmed(m)
-	if err != nil {
-		return err
-	}
-	p, err := m.Picture(c.ctx)
-	if err != nil {
-		return err
-	}
-	for _, f := range p {
-		if !charmed[applicationOf(f.Of)] || !strings.Contains(f.Value, text) {
-			continue
-		}
-		switch {
-		case f.Kind == model.FactBag:
-			found[fmt.Sprintf("%s databag %s %s", f.Of, f.Endpoint, f.Key)] = true
-		case f.Kind == model.FactLeaderSettings:
-			found[fmt.Sprintf("%s leader-settings %s", f.Of, f.Key)] = true
-		case f.Kind == model.FactState:
-			found[fmt.Sprintf("%s state %s", f.Of, f.Key)] = true
-		case f.Key == "status":
-			found[fmt.Sprintf("%s status", f.Of)] = true
-		}
-	}
-	return debuglog.ReadAll(machine.LogPath(c.dir, m.UUID()), func(e debuglog.Entry) error {
-		name, ok := strings.CutPrefix(e.Entity, "unit-")
-		if i := strings.LastIndex(name, "-"); ok && i > 0 && charmed[name[:i]] && strings.Contains(e.Message, text) {
-			found[fmt.Sprintf("%s/%s log", name[:i], name[i+1:])] = true
-		}
-		return nil
-	})
-}
-
 func (c *call) processes() error {
 	name, m, err := c.known()
 	if err != nil {
@@ -273,9 +189,13 @@ func (c *call) newestRun() (history.Entry, error) {
 }
 
 func (c *call) calls() error {
-	if len(c.args) != 2 {
+	flags := flag.NewFlagSet("calls", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	most := flags.Int("at-most", 0, "")
+	if err := flags.Parse(c.args); err != nil || flags.NArg() != 2 || *most < 0 {
 		return c.usagef("expected a unit and a hook")
 	}
+	c.args = flags.Args()
 	run, err := c.newestRun()
 	if err != nil {
 		return err
@@ -290,6 +210,9 @@ func (c *call) calls() error {
 	c.printf("") // no call is nothing, not what the last command has
 	for _, tool := range slices.Sorted(maps.Keys(number)) {
 		c.printf("%s %s\n", tool, strconv.Itoa(number[tool]))
+	}
+	if *most > 0 && run.Tools > *most {
+		return errors.Errorf("%s of %s has called %d hook tools", run.Name, run.Unit, run.Tools)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package web
 
 import (
 	"slices"
+	"time"
 
 	"github.com/unitd/unitd/check"
 )
@@ -28,7 +29,9 @@ func (m *markup) hooks(r *check.Report) {
 	m.put("<section aria-labelledby=\"hooks\">\n<h2 id=\"hooks\">Hooks</h2>\n<dl>\n")
 	m.row("Ran", names(r.Met))
 	m.row("Never ran", names(r.NotMet))
-	m.put("</dl>\n<h3 id=\"states\">In each state of each endpoint</h3>\n")
+	m.put("</dl>\n")
+	m.costs(r.Costs)
+	m.put("<h3 id=\"states\">In each state of each endpoint</h3>\n")
 	if r.Meetings.Wanted == 0 {
 		m.put("<p class=\"hint\">Nothing was counted: the charm has no endpoint with a stub on the other side, or the check wasn't asked to try <code>order-of-relations</code>.</p>\n</section>\n")
 		return
@@ -40,6 +43,23 @@ func (m *markup) hooks(r *check.Report) {
 	m.put("</dl>\n<p class=\"hint\">✓ it ran; ○ it never ran; – it isn't counted: the hook belongs to this endpoint, or can't run in this state</p>\n")
 	m.meetings(r.Meetings)
 	m.put("</section>\n")
+}
+
+// costs is the table of what hooks have cost.
+func (m *markup) costs(all []check.Cost) {
+	if len(all) == 0 {
+		return
+	}
+	m.put("<h3 id=\"costs\">What they cost</h3>\n<p class=\"hint\">Runs that failed or were held up aren't counted.</p>\n<div class=\"wide\" role=\"region\" tabindex=\"0\" aria-labelledby=\"costs\">\n<table>\n<thead><tr>")
+	for _, head := range []string{"Hook", "Runs", "Usual time", "Longest", "Usual number of tool calls", "Most"} {
+		m.put("<th scope=\"col\">%v</th>", head)
+	}
+	m.put("</tr></thead>\n<tbody>\n")
+	for _, c := range all {
+		m.put("<tr><th scope=\"row\"><code>%v</code></th><td>%v</td><td>%v</td><td>%v</td><td>%v</td><td>%v</td></tr>\n",
+			c.Hook, c.Runs, c.Usual.Round(time.Millisecond), c.Longest.Round(time.Millisecond), c.Calls, c.Most)
+	}
+	m.put("</tbody>\n</table>\n</div>\n")
 }
 
 // names are a list in a line.

@@ -92,6 +92,13 @@ func (m *markup) world(r *check.Report) {
 		}
 		m.put("</tbody>\n</table>\n")
 	}
+	if len(r.Placeholders) > 0 {
+		m.put("<h3>Placeholders</h3>\n<p>These resources weren't given. Give them with <code>--resource</code>.</p>\n<ul>\n")
+		for _, p := range r.Placeholders {
+			m.put("<li>%v</li>\n", p)
+		}
+		m.put("</ul>\n")
+	}
 	if len(r.Odd) > 0 {
 		m.put("<h3>Couldn't be carried out</h3>\n<ul>\n")
 		for _, o := range r.Odd {

@@ -1,0 +1,164 @@
+package check
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/unitd/unitd/pattern"
+)
+
+// likelyValues bounds the values of an option that the charm names, and nearOption the lines of
+// code after an option's name that are read for them.
+const (
+	likelyValues = 6
+	nearOption   = 4
+)
+
+// configForm is a line that reads an option.
+var configForm = pattern.New(`\bconfig\b.*["']`)
+
+// likelyForm is a literal that may be the value of an option.
+var likelyForm = pattern.New("[\"'`]([A-Za-z0-9][A-Za-z0-9_./:-]{0,39})[\"'`]")
+
+// readValues adds what a text names as values of options of the type string: the literals right
+// after each place where it names the option.
+func (s *Subject) readValues(text string) {
+	lines := strings.Split(text, "\n")
+	for name, o := range s.Charm.Options {
+		if o.Type != "string" {
+			continue
+		}
+		named := regexp.MustCompile(`["']` + regexp.QuoteMeta(name) + `["']|\bconfig-get\s+` + regexp.QuoteMeta(name) + `\b`)
+		for i, line := range lines {
+			at := named.FindStringIndex(line)
+			if at == nil {
+				continue
+			}
+			s.addValues(name, line[at[1]:])
+			for _, next := range lines[i+1 : min(i+1+nearOption, len(lines))] {
+				if configForm.MatchString(next) {
+					break // it is about another option
+				}
+				s.addValues(name, next)
+			}
+		}
+	}
+}
+
+// describedValues adds the values that the descriptions of options name in quotes.
+func (s *Subject) describedValues() {
+	for name, o := range s.Charm.Options {
+		if o.Type == "string" {
+			s.addValues(name, o.Description)
+		}
+	}
+}
+
+// addValues adds the literals of a text to the values of an option: those that are no names of
+// anything that the charm has.
+func (s *Subject) addValues(option, text string) {
+	for _, m := range likelyForm.Regexp().FindAllStringSubmatch(text, -1) {
+		_, isOption := s.Charm.Options[m[1]]
+		switch {
+		case isOption, slices.Contains(s.names(), m[1]), slices.Contains(s.Values[option], m[1]):
+		case m[1] == fmt.Sprint(s.Charm.Options[option].Default), len(s.Values[option]) >= likelyValues:
+		default:
+			if s.Values == nil {
+				s.Values = map[string][]string{}
+			}
+			s.Values[option] = append(s.Values[option], m[1])
+		}
+	}
+}
+
+// set sets an option.
+func (w World) set(option, value string) string {
+	return fmt.Sprintf("config %s %s=%s", w.Application(), option, quoted(value))
+}
+
+// reset gives an option its default.
+func (w World) reset(option string) string {
+	return fmt.Sprintf("config %s --reset %s", w.Application(), option)
+}
+
+// choosing tries the values of options that the charm names: no hook fails, and once the option has its
+// default again all is as it was, but for files.
+func choosing(w World) (all []probe) {
+	for _, name := range slices.Sorted(maps.Keys(w.Values)) {
+		p := probe{setUp: w.full(), parts: [][]string{{"mark right"}}}
+		for _, value := range w.Values[name] {
+			p.parts = append(p.parts, []string{w.set(name, value), "settle"})
+		}
+		p.end = []string{w.reset(name), "settle", "same --but files right"}
+		all = append(all, p)
+	}
+	return all
+}
+
+// secretOptions are the options whose values are secrets of the model.
+func (w World) secretOptions() (names []string) {
+	for _, name := range slices.Sorted(maps.Keys(w.Charm.Options)) {
+		if w.Charm.Options[name].Type == "secret" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// inOption is the secret of an option, as if it were one that a stub's key names.
+func (w World) inOption(name string) (Endpoint, Key) {
+	k := Key{Name: name, Kind: Secret, Fields: append(slices.Clone(w.Words), "username", "password", "token", "key", "value")}
+	return Endpoint{Name: "option", Keys: []Key{k}}, k
+}
+
+// setSecret makes the secret of an option, and sets the option.
+func (w World) setSecret(name string) []string {
+	e, k := w.inOption(name)
+	return append(w.secretsOf(e), fmt.Sprintf("config %s %s=%s", w.Application(), name, e.value(k, -1)), "settle")
+}
+
+// trusted has those options set to secrets with which the charm is known to go on.
+func (w World) trusted() (lines []string) {
+	for _, name := range w.Trusted {
+		lines = append(lines, w.setSecret(name)...)
+	}
+	return lines
+}
+
+// entrusting: the secret of an option may be one that the charm can't read, or that hasn't what the
+// charm looks for; and the option may lose its value again.
+func entrusting(w World) (all []probe) {
+	for _, name := range w.secretOptions() {
+		e, k := w.inOption(name)
+		set := w.setSecret(name)
+		hidden := slices.DeleteFunc(slices.Clone(set), func(line string) bool { return strings.HasPrefix(line, "grant-secret ") })
+		back := []string{w.reset(name), "settle", "same --but files right"}
+		other := slices.Clone(set)
+		other[0] = fmt.Sprintf("add-secret %s nothing=of-the-kind", e.secretName(k))
+		for _, way := range [][]string{set, hidden, other} {
+			all = append(all, one(w.bare(), slices.Concat([]string{"mark right"}, way, back)...))
+		}
+	}
+	return all
+}
+
+// optionSecrets: the secret of an option gets another content, is taken away, and is gone.
+func optionSecrets(w World) (all []probe) {
+	for _, name := range w.Trusted {
+		e, k := w.inOption(name)
+		all = append(all, w.changedSecrets(e, k, w.setSecret(name))...)
+	}
+	return all
+}
+
+// wordOf is an option's value as its default is, or one that the charm names where it has none.
+func (w World) wordOf(name string) (string, bool) {
+	value, ok := other(w.Charm.Options[name])
+	if values := w.Values[name]; !ok && len(values) > 0 {
+		return values[0], true
+	}
+	return value, ok
+}

@@ -1,0 +1,150 @@
+package check
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/unitd/unitd/model"
+)
+
+// TestValuesOfOptionsAreFoundInCode: literals right after an option's name, and what its description
+// has in quotes; not the names of anything else, nor the default.
+func TestValuesOfOptionsAreFoundInCode(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "src"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	code := `mode = self.config["mode"]
+if mode not in ("fast", 'slow', "db", "level"):
+    raise ValueError("no such mode")
+size = self.config["level"]
+if size == "large": pass
+far = 1
+far = 2
+far = 3
+far = "away"
+`
+	if err := os.WriteFile(filepath.Join(dir, "src", "charm.py"), []byte(code), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	s := Subject{Charm: model.Charm{
+		Name:      "shop",
+		Endpoints: map[string]model.CharmRel{"db": {}},
+		Options: map[string]model.ConfigOption{
+			"mode": {Type: "string", Default: "slow", Description: "fast, `still` or 'slow'"}, "level": {Type: "string"}, "count": {Type: "int", Description: "'one' or 'two'"},
+		},
+	}}
+	if err := s.ReadConstants(dir); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string][]string{"mode": {"fast", "still"}, "level": {"large"}}
+	if !reflect.DeepEqual(s.Values, want) {
+		t.Errorf("got %v, want %v", s.Values, want)
+	}
+}
+
+// TestSecretsOfOptionsAreGivenAndTaken: an option of type secret has one in the set-up of a whole
+// world, and its secret changes, goes, isn't granted, and hasn't what is looked for.
+func TestSecretsOfOptionsAreGivenAndTaken(t *testing.T) {
+	t.Parallel()
+	w := world()
+	full := strings.Join(w.full(), "\n")
+	if !strings.Contains(full, "grant-secret option-key shop\nconfig shop key=$OPTION_KEY\nsettle\n") {
+		t.Errorf("its secret is missing in:\n%s", full)
+	}
+	var tried []string
+	for _, p := range probes(w, []string{WrongConfig, Secrets, NoSecretsShown}, rand.New(rand.NewPCG(1, 0))) {
+		tried = append(tried, p.promise+"\n"+strings.Join(p.lines(), "\n"))
+	}
+	for _, want := range []string{
+		"wrong-config\nmark right\nadd-secret option-key host=content-first-of-option-key",
+		"wrong-config\nmark right\nadd-secret option-key nothing=of-the-kind\ncapture OPTION_KEY\ngrant-secret",
+		"wrong-config\nmark right\nconfig shop mode=fast\nsettle\nconfig shop mode=slow\nsettle\nconfig shop --reset mode\nsettle\nsame --but files right",
+		"secrets\nadd-secret option-key ",
+		"search content-first-of-option-key\n! stdout",
+	} {
+		if !slices.ContainsFunc(tried, func(lines string) bool { return strings.Contains(lines, want) }) {
+			t.Errorf("nothing tries %q", want)
+		}
+	}
+	ungranted := func(lines string) bool {
+		return strings.HasPrefix(lines, WrongConfig) && strings.Contains(lines, "config shop key=$OPTION_KEY") && !strings.Contains(lines, "grant-secret")
+	}
+	if !slices.ContainsFunc(tried, ungranted) {
+		t.Error("no secret isn't granted")
+	}
+}
+
+// TestResourcesThatAreNotGivenHavePlaceholders: but for images that the charm's metadata names.
+func TestResourcesThatAreNotGivenHavePlaceholders(t *testing.T) {
+	t.Parallel()
+	s := Subject{Charm: model.Charm{Name: "shop", Containers: map[string]model.ContainerSpec{"work": {}}, Resources: map[string]model.ResourceSpec{
+		"data": {Type: "file", Filename: "data.zip"}, "given": {Type: "file"}, "image": {Type: "oci-image"}, "named": {Type: "oci-image", Upstream: "nginx"},
+	}}}
+	s.Resources([]string{"given=/a=b"})
+	if want := []string{"--resource", "given=/a=b", "--resource", "data=/dev/null", "--resource", "image=host"}; !slices.Equal(s.Deploy, want) {
+		t.Errorf("got %q, want %q", s.Deploy, want)
+	}
+	if want := []string{"data (an empty file)", "image (this host's root)"}; !slices.Equal(s.Placeholders, want) {
+		t.Errorf("got %q, want %q", s.Placeholders, want)
+	}
+}
+
+// TestWhatASecretHoldsIsHidden: the claim about a charm's own secrets is about passwords and the like
+// alone, and about places that others read.
+func TestWhatASecretHoldsIsHidden(t *testing.T) {
+	t.Parallel()
+	all := showing(world(), nil)[0].lines()
+	at := slices.Index(all, "search --secrets shop")
+	if at < 0 {
+		t.Fatalf("nothing searches for them: %q", all)
+	}
+	form := regexp.MustCompile("(?m)" + strings.Trim(split(all[at+1])[2], "'"))
+	for line, want := range map[string]bool{
+		"key password: shop/0 databag shop:db token": true,
+		"- api-token: shop/0 log":                    true,
+		"a label admin_Password: shop status":        true,
+		"key password: shop/0 file /etc/shop.conf":   false,
+		"key user: shop/0 databag shop:db user":      false,
+		"my-secret user: shop/0 log":                 false,
+	} {
+		if form.MatchString(line) != want {
+			t.Errorf("%q matches: %v", line, !want)
+		}
+	}
+}
+
+// TestCostsAreCounted: what is usual, and one run that took much longer.
+func TestCostsAreCounted(t *testing.T) {
+	t.Parallel()
+	spentOn := func(seconds, calls int) spent {
+		return spent{[]time.Duration{time.Duration(seconds) * time.Second}, []int{calls}}
+	}
+	c := costs{}
+	for i := range 5 {
+		c.add("install", spentOn(1+i, 10*i))
+		c.add("start", spentOn(1, 2))
+	}
+	other := costs{}
+	other.add("start", spentOn(9, 300))
+	c.take(other)
+	all := c.all()
+	if got, want := fmt.Sprint(all), "[{install 5 3s 5s 20 40} {start 6 1s 9s 2 300}]"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if got, want := longest(all), []string{"install 3.0s", "start 1.0s (once 9.0s)"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got, want := mostCalls(all), []string{"start 300", "install 40"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
