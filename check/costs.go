@@ -60,6 +60,37 @@ func (c costs) take(from costs) {
 	}
 }
 
+// slow is how long a hook takes that is suspected of waiting for something.
+const slow = 10 * time.Second
+
+// suspect has it tried next whether hooks are short, once one has taken long: scenarios take long
+// then, so those at the end of the queue would never have their turn. Its caller holds mu.
+func (c *search) suspect() {
+	if c.suspected || !c.looks.costs.slow() {
+		return
+	}
+	c.suspected = true
+	slices.SortStableFunc(c.queue, func(a, b probe) int {
+		first := func(p probe) int {
+			if p.promise == Frugal {
+				return 0
+			}
+			return 1
+		}
+		return first(a) - first(b)
+	})
+}
+
+// slow says whether a hook has taken long.
+func (c costs) slow() bool {
+	for _, s := range c {
+		if len(s.took) > 0 && slices.Max(s.took) > slow {
+			return true
+		}
+	}
+	return false
+}
+
 // all are the costs of all hooks, by their names.
 func (c costs) all() (out []Cost) {
 	for _, hook := range slices.Sorted(maps.Keys(c)) {

@@ -148,3 +148,27 @@ func TestCostsAreCounted(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
+
+// TestASlowHookIsLookedAtFirst: what is left to try is whether hooks are short, in the order in which it
+// was, and then all else.
+func TestASlowHookIsLookedAtFirst(t *testing.T) {
+	t.Parallel()
+	c := &search{looks: newLooks()}
+	for i, promise := range []string{Killed, Frugal, Upgrade, Frugal} {
+		c.queue = append(c.queue, probe{promise: promise, setUp: []string{fmt.Sprint(i)}})
+	}
+	order := func() (text string) {
+		for _, p := range c.queue {
+			text += p.setUp[0]
+		}
+		return text
+	}
+	c.looks.costs.add("start", spent{[]time.Duration{2 * time.Second}, []int{1}})
+	if c.suspect(); order() != "0123" {
+		t.Errorf("no hook is slow, and the order is %s", order())
+	}
+	c.looks.costs.add("start", spent{[]time.Duration{30 * time.Second}, []int{1}})
+	if c.suspect(); order() != "1302" {
+		t.Errorf("the order is %s", order())
+	}
+}

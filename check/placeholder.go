@@ -20,14 +20,16 @@ func (s *Subject) Resources(given []string) {
 		s.Deploy = append(s.Deploy, "--resource", of)
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Charm.Resources)) {
-		value, what := os.DevNull, " (an empty file)"
-		if r := s.Charm.Resources[name]; r.Type == model.OCIImage {
+		r, value, what := s.Charm.Resources[name], os.DevNull, " (an empty file)"
+		image := r.Type == model.OCIImage
+		if named[name] || image && (r.Upstream != "" || len(s.Charm.Containers) == 0) {
+			continue
+		}
+		if image {
+			s.images = append(s.images, name)
 			value, what = "host", " (this host's root)"
-			named[name] = named[name] || r.Upstream != "" || len(s.Charm.Containers) == 0
 		}
-		if !named[name] {
-			s.Deploy = append(s.Deploy, "--resource", name+"="+value)
-			s.Placeholders = append(s.Placeholders, name+what)
-		}
+		s.Deploy = append(s.Deploy, "--resource", name+"="+value)
+		s.Placeholders = append(s.Placeholders, name+what)
 	}
 }

@@ -60,6 +60,8 @@ type search struct {
 	blocked map[string]int
 	looks   looks
 	failed  error
+	// suspected: a hook has taken long.
+	suspected bool
 }
 
 // Check finds out which promises a charm breaks. The error says why that can't be found out; a
@@ -134,6 +136,10 @@ func (c *search) begin(ctx context.Context, s Subject, p *player) (more bool, er
 		var f *failed
 		if !errors.As(err, &f) || f.misuse || f.at == 0 || ctx.Err() != nil {
 			return false, errors.Annotate(cmp.Or(ctx.Err(), err), "cannot deploy the charm")
+		}
+		if len(s.images) > 0 {
+			what, _ := whatHappened(EmptyDatabag, f)
+			return false, errors.Errorf("cannot check %s without its image: with this host's root in the place of %s it doesn't start (%s); give the image with --resource", s.Charm.Name, strings.Join(s.images, ", "), what)
 		}
 		c.find(ctx, p, probe{promise: EmptyDatabag, parts: [][]string{c.world.bare()}}, f)
 		c.look(p)
@@ -242,55 +248,13 @@ func (c *search) judge(ctx context.Context, p *player, pr probe, err error) {
 	}
 }
 
-// walk has a player walk from one place, a few times.
-func (c *search) walk(ctx context.Context, p *player) {
-	c.mu.Lock()
-	from := c.walker.from()
-	c.mu.Unlock()
-	begin := from.lines()
-	for range walksFrom {
-		c.mu.Lock()
-		if c.over(ctx) || len(c.queue) > 0 {
-			c.mu.Unlock()
-			return
-		}
-		t := c.walker.on(from)
-		removed := c.walker.chance.IntN(walksFrom) == 0
-		c.report.Walks++
-		c.mu.Unlock()
-		whole := t
-		if removed {
-			whole = append(slices.Clone(t), move{Removal, c.world.remove()})
-		}
-		err := p.play(begin, whole.lines()[len(begin):])
-		fresh := c.look(p)
-		var f *failed
-		if errors.As(err, &f) {
-			promise := whole.promiseAt(f.at)
-			switch {
-			case f.misuse:
-			case !slices.Contains(c.Promises, promise): // somebody has asked for others
-				continue
-			case strings.HasPrefix(f.line, "run ") && !strings.Contains(f.why, "hook failed"): // an action may say no
-				continue
-			}
-			c.judge(ctx, p, probe{promise: promise, parts: [][]string{whole.lines()}}, err)
-			continue
-		}
-		c.judge(ctx, p, probe{}, err)
-		if fresh && err == nil {
-			c.mu.Lock()
-			c.walker.keep(t)
-			c.mu.Unlock()
-		}
-	}
-}
-
 // look takes what a player has seen, and says whether something of it was new.
 func (c *search) look(p *player) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.looks.take(&p.looks)
+	fresh := c.looks.take(&p.looks)
+	c.suspect()
+	return fresh
 }
 
 func (c *search) fail(ctx context.Context, err error) {

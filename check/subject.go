@@ -46,6 +46,8 @@ type Subject struct {
 	recorded map[string][]Key  // by endpoints
 	// asks says that the code calls relation-get itself.
 	asks bool
+	// images are the Placeholders that are images, by their names: with them the charm may not start.
+	images []string
 }
 
 // Application is what the charm is deployed as.

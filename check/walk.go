@@ -1,11 +1,14 @@
 package check
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
+
+	"github.com/juju/errors"
 )
 
 // A walk is a scenario at random: one move after the other, each of which ends settled, from a
@@ -278,5 +281,49 @@ func (w World) unitMoves(y yard, chance *rand.Rand, add func(string, ...string))
 	if c := w.change(); len(c) > 0 && !y.wrong[optionOf(c[0][0])] {
 		kill := fmt.Sprintf("kill-agent at ended %s config-changed", w.Unit())
 		add(Killed, slices.Concat([]string{kill}, c[0][:1], again)...)
+	}
+}
+
+// walk has a player walk from one place, a few times.
+func (c *search) walk(ctx context.Context, p *player) {
+	c.mu.Lock()
+	from := c.walker.from()
+	c.mu.Unlock()
+	begin := from.lines()
+	for range walksFrom {
+		c.mu.Lock()
+		if c.over(ctx) || len(c.queue) > 0 {
+			c.mu.Unlock()
+			return
+		}
+		t := c.walker.on(from)
+		removed := c.walker.chance.IntN(walksFrom) == 0
+		c.report.Walks++
+		c.mu.Unlock()
+		whole := t
+		if removed {
+			whole = append(slices.Clone(t), move{Removal, c.world.remove()})
+		}
+		err := p.play(begin, whole.lines()[len(begin):])
+		fresh := c.look(p)
+		var f *failed
+		if errors.As(err, &f) {
+			promise := whole.promiseAt(f.at)
+			switch {
+			case f.misuse:
+			case !slices.Contains(c.Promises, promise): // somebody has asked for others
+				continue
+			case strings.HasPrefix(f.line, "run ") && !strings.Contains(f.why, "hook failed"): // an action may say no
+				continue
+			}
+			c.judge(ctx, p, probe{promise: promise, parts: [][]string{whole.lines()}}, err)
+			continue
+		}
+		c.judge(ctx, p, probe{}, err)
+		if fresh && err == nil {
+			c.mu.Lock()
+			c.walker.keep(t)
+			c.mu.Unlock()
+		}
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/unitd/unitd/check"
 	"github.com/unitd/unitd/deploy"
 	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/workload"
 )
 
 // checkFlags are the flags of check.
@@ -247,6 +248,9 @@ func (a testVerbs) subject(path string, from *former, f checkFlags, work string)
 	s = check.Subject{Charm: charm.Charm, Dir: dir}
 	if !s.HasHost() {
 		return s, release, errors.NotSupportedf("a check of %s, a subordinate without an endpoint of scope container,", charm.Name)
+	}
+	if _, err := workload.FindPebble(); errors.Is(err, errors.NotFound) && len(charm.Containers) > 0 {
+		a.Note("%v: containers start only from images that have one", err)
 	}
 	if err := a.readyFormer(from, &s, ready); err != nil {
 		return s, release, err

@@ -37,7 +37,8 @@ type containerKey struct {
 	name string
 }
 
-// Hold has a container not be started again once it has ended, or started at once.
+// Hold has a container not be started once it has ended, or while it has never run; or it has it
+// started at once.
 // That a unit has no such container, or has none yet, is no error.
 func (c *Containers) Hold(uuid string, unit model.UnitName, name string, hold bool) {
 	key := containerKey{podKey{uuid, unit}, name}

@@ -20,7 +20,7 @@ import (
 func containerCommands() []Cmd {
 	return []Cmd{
 		{Name: "container-kill", Args: "UNIT NAME", Summary: "kill a workload container with SIGKILL; it is started again, as by Kubernetes", run: (*call).containerKill},
-		{Name: "container-stop", Args: "[--hang] UNIT NAME", Summary: "stop a workload container and keep it stopped; with --hang its Pebble goes on running, but answers nobody", run: (*call).containerStop},
+		{Name: "container-stop", Args: "[--hang] UNIT NAME", Summary: "stop a workload container and keep it stopped, also one that hasn't been started yet; with --hang its Pebble goes on running, but answers nobody", run: (*call).containerStop},
 		{Name: "container-start", Args: "UNIT NAME", Summary: "start a stopped workload container again, or let its Pebble answer again", run: (*call).containerStart},
 	}
 }
@@ -76,16 +76,19 @@ func (w *world) cell(k container) (*isolate.Cell, error) {
 	cell, err := machine.NewCells(w.dir, "").Find(isolate.ContainerKey(machine.CellKey(k.model, k.unit), k.name))
 	switch {
 	case errors.Is(err, errors.NotFound):
-		return nil, errors.Errorf("%s hasn't been started yet: settle", k)
+		return nil, errors.WithType(errors.Errorf("%s hasn't been started yet: settle", k), errNotUp)
 	case err != nil:
 		return nil, errors.Trace(err)
 	case w.held[k] && !w.hung[k]:
 		return nil, errors.Errorf("%s is stopped, as the script wants: \"container-start\" starts it", k)
 	case !cell.Running():
-		return nil, errors.Errorf("%s doesn't run", k)
+		return nil, errors.WithType(errors.Errorf("%s doesn't run", k), errNotUp)
 	}
 	return cell, nil
 }
+
+// errNotUp says of a container that it doesn't run, for no reason of the script's.
+const errNotUp = errors.ConstError("the container is down")
 
 func (c *call) containerKill() error {
 	k, err := c.container(2)
@@ -121,6 +124,9 @@ func (c *call) containerStop() error {
 	}
 	cell, err := c.cell(k)
 	switch {
+	case errors.Is(err, errNotUp) && !hang: // it isn't up yet, and won't be
+		c.held[k] = true
+		return c.tellHeld(k)
 	case err != nil:
 		return err
 	case c.hung[k]:

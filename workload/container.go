@@ -151,6 +151,9 @@ func (c *container) circle(ctx context.Context) {
 		if !found {
 			c.sayUnkept(cell.Unkept())
 		}
+		if !found && c.unit.isHeld(c.Name) { // since it has been begun with
+			_ = cell.Stop(ctx, Grace) // its end is told by Wait
+		}
 		ran = true
 		how, ended := c.live(ctx, cell, found)
 		image.Release()
