@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/unitd/unitd/history"
+	"github.com/unitd/unitd/hooks"
 )
 
 // Cost is what the runs of a hook have cost that have succeeded.
@@ -28,19 +29,18 @@ type costs map[string]*spent
 
 // spent are durations and numbers of calls, run by run.
 type spent struct {
-	took  []time.Duration
-	calls []int
+	Took  []time.Duration `json:"took"`
+	Calls []int           `json:"calls"`
 }
 
 // maxCosts bounds the runs of a hook that are noted.
-const maxCosts = 2000
+const maxCosts = 500
 
 // note notes a run that has succeeded.
 func (c costs) note(run history.Entry) {
-	if run.Outcome != history.Committed || run.Missing {
-		return
+	if run.Outcome == history.Committed && !run.Missing {
+		c.add(run.Name, spent{[]time.Duration{run.Took}, []int{run.Tools}})
 	}
-	c.add(run.Name, spent{[]time.Duration{run.Duration}, []int{run.Tools}})
 }
 
 func (c costs) add(hook string, more spent) {
@@ -48,8 +48,8 @@ func (c costs) add(hook string, more spent) {
 		c[hook] = &spent{}
 	}
 	s := c[hook]
-	if len(s.took) < maxCosts {
-		s.took, s.calls = append(s.took, more.took...), append(s.calls, more.calls...)
+	if len(s.Took) < maxCosts {
+		s.Took, s.Calls = append(s.Took, more.Took...), append(s.Calls, more.Calls...)
 	}
 }
 
@@ -81,10 +81,10 @@ func (c *search) suspect() {
 	})
 }
 
-// slow says whether a hook has taken long.
+// slow says whether a hook has taken long that hasn't software to install.
 func (c costs) slow() bool {
-	for _, s := range c {
-		if len(s.took) > 0 && slices.Max(s.took) > slow {
+	for hook, s := range c {
+		if hook != string(hooks.Install) && hook != string(hooks.UpgradeCharm) && slices.Max(s.Took) > slow {
 			return true
 		}
 	}
@@ -95,10 +95,10 @@ func (c costs) slow() bool {
 func (c costs) all() (out []Cost) {
 	for _, hook := range slices.Sorted(maps.Keys(c)) {
 		s := c[hook]
-		slices.Sort(s.took)
-		slices.Sort(s.calls)
-		n := len(s.took)
-		out = append(out, Cost{Hook: hook, Runs: n, Usual: s.took[n/2], Longest: s.took[n-1], Calls: s.calls[n/2], Most: s.calls[n-1]})
+		slices.Sort(s.Took)
+		slices.Sort(s.Calls)
+		n := len(s.Took)
+		out = append(out, Cost{Hook: hook, Runs: n, Usual: s.Took[n/2], Longest: s.Took[n-1], Calls: s.Calls[n/2], Most: s.Calls[n-1]})
 	}
 	return out
 }

@@ -42,7 +42,7 @@ func (s Subject) HasHost() bool {
 
 // placed deploys n units of a version, none of which has run a hook yet.
 func (w World) placed(charm string, n int, flags ...string) []string {
-	words := append([]string{"deploy", charm, w.Application()}, w.more()...)
+	words := append([]string{"deploy", charm, w.Application()}, w.more(charm)...)
 	for _, f := range flags {
 		words = append(words, quoted(f))
 	}

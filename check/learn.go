@@ -50,6 +50,11 @@ func (p *player) learn(ctx context.Context, life bool) (World, error) {
 	return w, p.learnLife(ctx, &w)
 }
 
+// ofALife says whether what is tried for a promise depends on which hooks a life brings.
+func ofALife(promise string) bool {
+	return slices.Contains([]string{Killed, InterruptedInstall, Frugal}, promise)
+}
+
 // learnTrusted finds the options of type secret that the charm takes with the secrets that there are
 // in worlds.
 func (p *player) learnTrusted(ctx context.Context, w *World) error {
@@ -57,7 +62,7 @@ func (p *player) learnTrusted(ctx context.Context, w *World) error {
 		if err := ctx.Err(); err != nil {
 			return errors.Trace(err)
 		}
-		ok, err := p.good(w.deploy(1), w.setSecret(name))
+		ok, err := p.good(append(w.deploy(1), w.trusted()...), w.setSecret(name))
 		if err != nil {
 			return err
 		}
@@ -81,7 +86,7 @@ func (p *player) learnFormer(w *World) error {
 		}
 		if !ok {
 			w.Odd = append(w.Odd, "upgrades from commit "+w.Commit+": that version doesn't live as this one does, so the charm is upgraded to itself")
-			w.Former, w.Commit = "", ""
+			w.Former, w.Commit, w.Was = "", "", model.Charm{}
 			return nil
 		}
 	}
@@ -127,8 +132,15 @@ func (p *player) learnKeys(ctx context.Context, w *World, i int) error {
 	}
 	if !ok {
 		related := append(slices.Clone(w.relate(*e)), "settle")
-		if ok, err := p.good(setUp, related); err != nil || !ok {
-			return err // it is a finding, for the probes
+		if err := p.play(setUp, related); err != nil {
+			var f *failed
+			switch {
+			case !errors.As(err, &f):
+				return err
+			case !p.subject.hasImage():
+				return p.subject.lacking(f)
+			}
+			return nil // it is a finding, for the probes
 		}
 		inTime := func(keys []Key) (bool, error) {
 			if time.Now().After(late) {
@@ -344,7 +356,7 @@ func (w World) life() [][]string {
 	if w.peers() {
 		steps = append(steps, []string{w.addUnit(), "settle"}, []string{w.removeUnit(1), "settle"})
 	}
-	steps = append(steps, []string{"advance 6m", "settle"}, []string{"refresh " + w.Application() + " --path $SCRIPT_DIR/..", "settle"})
+	steps = append(steps, []string{"advance 6m", "settle"}, w.refresh())
 	for i, s := range w.optional() {
 		steps = append(steps, []string{"detach-storage " + w.storageID(s, i), "settle"})
 	}

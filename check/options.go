@@ -20,18 +20,19 @@ const (
 // configForm is a line that reads an option.
 var configForm = pattern.New(`\bconfig\b.*["']`)
 
-// likelyForm is a literal that may be the value of an option.
-var likelyForm = pattern.New("[\"'`]([A-Za-z0-9][A-Za-z0-9_./:-]{0,39})[\"'`]")
+// likelyForm is a literal that may be the value of an option. What has a slash or a colon names something
+// that may have to be fetched, as a channel does.
+var likelyForm = pattern.New("[\"'`]([A-Za-z0-9][A-Za-z0-9_.-]{0,39})[\"'`]")
 
 // readValues adds what a text names as values of options of the type string: the literals right
 // after each place where it names the option.
 func (s *Subject) readValues(text string) {
 	lines := strings.Split(text, "\n")
 	for name, o := range s.Charm.Options {
-		if o.Type != "string" {
+		if o.Type != "string" || !strings.Contains(text, name) {
 			continue
 		}
-		named := regexp.MustCompile(`["']` + regexp.QuoteMeta(name) + `["']|\bconfig-get\s+` + regexp.QuoteMeta(name) + `\b`)
+		named := regexp.MustCompile(`["']` + regexp.QuoteMeta(name) + `["']|\bconfig-get\s+` + regexp.QuoteMeta(name) + `(?:[^\w-]|$)`)
 		for i, line := range lines {
 			at := named.FindStringIndex(line)
 			if at == nil {
@@ -136,9 +137,9 @@ func entrusting(w World) (all []probe) {
 		set := w.setSecret(name)
 		hidden := slices.DeleteFunc(slices.Clone(set), func(line string) bool { return strings.HasPrefix(line, "grant-secret ") })
 		back := []string{w.reset(name), "settle", "same --but files right"}
-		other := slices.Clone(set)
-		other[0] = fmt.Sprintf("add-secret %s nothing=of-the-kind", e.secretName(k))
-		for _, way := range [][]string{set, hidden, other} {
+		unlike := slices.Clone(set)
+		unlike[0] = fmt.Sprintf("add-secret %s nothing=of-the-kind", e.secretName(k))
+		for _, way := range [][]string{set, hidden, unlike} {
 			all = append(all, one(w.bare(), slices.Concat([]string{"mark right"}, way, back)...))
 		}
 	}

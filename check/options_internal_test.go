@@ -46,7 +46,7 @@ far = "away"
 	if err := s.ReadConstants(dir); err != nil {
 		t.Fatal(err)
 	}
-	want := map[string][]string{"mode": {"fast", "still"}, "level": {"large"}}
+	want := map[string][]string{"mode": {"still", "fast"}, "level": {"large"}}
 	if !reflect.DeepEqual(s.Values, want) {
 		t.Errorf("got %v, want %v", s.Values, want)
 	}
@@ -66,7 +66,7 @@ func TestSecretsOfOptionsAreGivenAndTaken(t *testing.T) {
 		tried = append(tried, p.promise+"\n"+strings.Join(p.lines(), "\n"))
 	}
 	for _, want := range []string{
-		"wrong-config\nmark right\nadd-secret option-key host=content-first-of-option-key",
+		"wrong-config\nmark right\nadd-secret option-key host=open-first-of-option-key port=open-first-of-option-key password=content-first-of-option-key",
 		"wrong-config\nmark right\nadd-secret option-key nothing=of-the-kind\ncapture OPTION_KEY\ngrant-secret",
 		"wrong-config\nmark right\nconfig shop mode=fast\nsettle\nconfig shop mode=slow\nsettle\nconfig shop --reset mode\nsettle\nsame --but files right",
 		"secrets\nadd-secret option-key ",
@@ -110,9 +110,11 @@ func TestWhatASecretHoldsIsHidden(t *testing.T) {
 	}
 	form := regexp.MustCompile("(?m)" + strings.Trim(split(all[at+1])[2], "'"))
 	for line, want := range map[string]bool{
-		"key password: shop/0 databag shop:db token": true,
+		"key password: shop/0 databag shop:all word": true,
 		"- api-token: shop/0 log":                    true,
-		"a label admin_Password: shop status":        true,
+		"a label admin-Password: shop status":        true,
+		"key password: shop/0 databag shop:db token": false,
+		"key token-url: shop/0 log":                  false,
 		"key password: shop/0 file /etc/shop.conf":   false,
 		"key user: shop/0 databag shop:db user":      false,
 		"my-secret user: shop/0 log":                 false,
@@ -164,11 +166,33 @@ func TestASlowHookIsLookedAtFirst(t *testing.T) {
 		return text
 	}
 	c.looks.costs.add("start", spent{[]time.Duration{2 * time.Second}, []int{1}})
+	c.looks.costs.add("install", spent{[]time.Duration{2 * time.Minute}, []int{1}})
 	if c.suspect(); order() != "0123" {
 		t.Errorf("no hook is slow, and the order is %s", order())
 	}
 	c.looks.costs.add("start", spent{[]time.Duration{30 * time.Second}, []int{1}})
 	if c.suspect(); order() != "1302" {
 		t.Errorf("the order is %s", order())
+	}
+}
+
+// TestAFormerVersionHasItsOwnResources: it isn't given others, which come with the upgrade.
+func TestAFormerVersionHasItsOwnResources(t *testing.T) {
+	t.Parallel()
+	w := World{Subject: Subject{Former: "/was", Was: model.Charm{Resources: map[string]model.ResourceSpec{"old": {}}}, Charm: model.Charm{Name: "shop"}}}
+	w.Charm.Resources = map[string]model.ResourceSpec{"old": {Type: "file"}, "new": {Type: "file"}}
+	w.Resources([]string{"old=/a"})
+	if got, want := w.formerDeploy()[0], "deploy $FORMER shop --resource old=/a"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got, want := w.refresh()[0], "refresh shop --path $SCRIPT_DIR/.. --resource new=/dev/null"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got, want := w.deploy(1)[0], "deploy $SCRIPT_DIR/.. shop --resource old=/a --resource new=/dev/null"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	w.Former, w.Was = "", model.Charm{}
+	if got, want := w.refresh()[0], "refresh shop --path $SCRIPT_DIR/.."; got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -41,7 +41,7 @@ type player struct {
 	stubs map[string]string
 	looks looks
 	notes lineNotes
-	// slowed: hooks of the scenario take longer than by themselves.
+	// slowed: hooks of the scenario stand still.
 	slowed bool
 }
 
@@ -193,9 +193,9 @@ func (p *player) play(setUp, steps []string) error {
 	return p.steps(steps, len(setUp))
 }
 
-// slowing says whether hooks stand still in a scenario, or wait for what doesn't answer.
+// slowing says whether hooks stand still in a scenario.
 func slowing(lines []string) bool {
-	return slices.ContainsFunc(lines, func(line string) bool { return strings.HasPrefix(line, "hang ") || strings.Contains(line, " --hang ") })
+	return slices.ContainsFunc(lines, func(line string) bool { return strings.HasPrefix(line, "hang ") })
 }
 
 // steps runs lines whose snapshots and marks are theirs alone.

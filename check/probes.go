@@ -257,7 +257,7 @@ func twice(w World, _ *rand.Rand) (all []probe) {
 }
 
 func (w World) refresh() []string {
-	return []string{w.app("refresh %s --path $SCRIPT_DIR/.."), "settle"}
+	return []string{strings.Join(append([]string{w.app("refresh %s --path $SCRIPT_DIR/..")}, w.fresh()...), " "), "settle"}
 }
 
 // again has the agent come back after it was killed, and retry what it was in.

@@ -138,7 +138,7 @@ func (w World) changedSecrets(e Endpoint, k Key, got []string) []probe {
 	next := append([]string{"advance 6m", "settle"}, slices.Concat(w.change()...)...)
 	then := func(lines ...string) probe { return one(w.bare(), slices.Concat(got, lines)...) }
 	return []probe{
-		then(w.secret("update-secret", e, k, "second"), "settle", "search "+e.marker(k, "first"), `! stdout ' (file|databag|status) '`),
+		then(w.secret("update-secret", e, k, "second"), "settle", "search "+e.edition(k, "first"), `! stdout ' (file|databag|status) '`),
 		then(append([]string{fmt.Sprintf("revoke-secret %s %s", e.secretName(k), w.Application()), "settle"}, next...)...),
 		then(append([]string{"remove-secret " + e.secretName(k), "settle"}, next...)...),
 	}
@@ -282,9 +282,21 @@ func showing(w World, _ *rand.Rand) []probe {
 		e, k := w.inOption(name)
 		p.parts = append(p.parts, []string{"search " + e.marker(k, "first"), hidden})
 	}
-	// A user's name in a secret may well be in a databag; a password in one may not.
-	p.parts = append(p.parts, []string{"search --secrets " + w.Application(), `! stdout '(?i)(^| )[^ ]*(pass|secret|token|credential|private)[^ :]*: [^ ]+ (log|status|databag|leader-settings)( |$)'`})
+	p.parts = append(p.parts, []string{"search --secrets " + w.Application(), w.hidden()})
 	return []probe{p}
+}
+
+// hidden is the claim that nothing of the charm's own secrets is shown: of what is under keys such as password,
+// as a user's name may well be known; and of databags only in those of peers, as others may speak a
+// protocol that knows nothing of secrets.
+func (w World) hidden() string {
+	places := "log|status|leader-settings"
+	for _, name := range slices.Sorted(maps.Keys(w.Charm.Endpoints)) {
+		if w.Charm.Endpoints[name].Role == model.Peer {
+			places += fmt.Sprintf("|databag %s:%s", w.Application(), name)
+		}
+	}
+	return fmt.Sprintf(`! stdout '(?i)(^|[ -])(pass|password|passwd|passphrase|secret|token|credentials?|(private|secret|access|api)-key): [^ ]+ (%s)( |$)'`, places)
 }
 
 // confidential says whether a key's name says that its value is nobody else's business.
@@ -303,21 +315,19 @@ const (
 	manyCalls = 200
 )
 
-// counting: a hook calls as many tools for many remote units as for one, no more than a hook may need, and
-// waits for none.
+// counting: a hook waits for nobody, and calls as many tools for many remote units as for one.
 func counting(w World, _ *rand.Rand) (all []probe) {
-	hook, step := "update-status", []string{"advance 6m", "settle"}
-	if c := w.change(); len(c) > 0 {
-		hook, step = "config-changed", c[0]
+	hook, step, next := "update-status", []string{"advance 6m", "settle"}, []string{"advance 6m", "settle"}
+	if c := w.changes(); len(c) > 0 {
+		hook, step, next = "config-changed", c[0].set, c[0].reset
 	}
 	for _, e := range w.Endpoints {
-		many := append(w.secretsOf(e), w.relate(e)[0])
+		silent := append(slices.Concat(w.secretsOf(e), w.relate(e)), "settle")
+		var more []string
 		for range manyUnits - 1 {
-			many = append(many, "stub-join "+e.Stub())
+			more = append(more, "stub-join "+e.Stub())
 		}
-		many = append(many, w.relate(e)[1], "settle")
-		all = append(all, one(w.bare(), slices.Concat(many, step, []string{
-			"took " + longHook,
+		all = append(all, one(w.bare(), slices.Concat(silent, step, []string{"took " + longHook}, more, []string{"settle"}, next, []string{
 			fmt.Sprintf("calls %s %s", w.Unit(), hook),
 			fmt.Sprintf(`! stdout '^(status-set|relation-set|state-set|state-get|open-port|close-port|opened-ports|secret-[a-z]+|config-get|is-leader|goal-state|application-version-set|leader-[a-z]+) ([%d-9]|\d\d+)$'`, manyUnits),
 		})...))
@@ -327,16 +337,16 @@ func counting(w World, _ *rand.Rand) (all []probe) {
 
 // calling counts what each hook of a life calls, with one unit on each other side.
 func (w World) calling() (all []probe) {
-	for i, step := range w.Life {
-		steps := slices.Clone(step)
+	for i := range w.Life {
+		p := probe{setUp: slices.Concat(w.Life[:i+1]...)}
+		var counted []string
 		for _, seen := range w.Hooks {
-			if claim := fmt.Sprintf("calls --at-most %d %s %s", manyCalls, w.Unit(), seen.Hook); seen.Step == i && len(seen.Tools) > 0 && !slices.Contains(steps, claim) {
-				steps = append(steps, claim)
+			if seen.Step == i && len(seen.Tools) > 0 && !slices.Contains(counted, seen.Hook) {
+				counted = append(counted, seen.Hook)
+				p.parts = append(p.parts, []string{fmt.Sprintf("calls --at-most %d %s %s", manyCalls, w.Unit(), seen.Hook)})
 			}
 		}
-		if len(steps) > len(step) {
-			all = append(all, one(slices.Concat(w.Life[:i]...), steps...))
-		}
+		all = append(all, p)
 	}
 	return all
 }

@@ -34,6 +34,7 @@ type Progress struct {
 	Met       []Meeting      `json:"met"`
 	Ran       []string       `json:"ran"`
 	Ways      []string       `json:"ways"`
+	Costs     costs          `json:"costs"`
 	// Itself says that the charm is upgraded to itself.
 	Itself bool   `json:"itself,omitempty"`
 	Report Report `json:"report"`
@@ -52,7 +53,7 @@ func (c *search) progress() *Progress {
 	p := &Progress{
 		Of: c.world.Digest, Promises: c.Promises, Endpoints: c.world.Endpoints, Actions: c.world.Actions, More: c.world.More, Trusted: c.world.Trusted,
 		Life: c.world.Life, Hooks: c.world.Hooks, Trails: c.walker.trails, Blocked: c.blocked, Report: c.report, Ran: slices.Sorted(maps.Keys(c.looks.hooks)), Ways: slices.Sorted(maps.Keys(c.looks.ways)),
-		Itself: c.world.Former == "",
+		Itself: c.world.Former == "", Costs: c.looks.costs,
 	}
 	for _, pr := range c.queue {
 		p.Queue = append(p.Queue, left{pr.promise, pr.setUp, pr.parts, pr.end})

@@ -132,14 +132,16 @@ func (c *search) begin(ctx context.Context, s Subject, p *player) (more bool, er
 		return true, nil
 	}
 	c.tell("making a world for %s", s.Charm.Name)
-	if c.world, err = p.learn(ctx, slices.Contains(c.Promises, Killed) || slices.Contains(c.Promises, InterruptedInstall)); err != nil {
+	if c.world, err = p.learn(ctx, slices.ContainsFunc(c.Promises, ofALife)); err != nil {
 		var f *failed
+		if errors.Is(err, errPlaceholder) {
+			return false, err
+		}
 		if !errors.As(err, &f) || f.misuse || f.at == 0 || ctx.Err() != nil {
 			return false, errors.Annotate(cmp.Or(ctx.Err(), err), "cannot deploy the charm")
 		}
-		if len(s.images) > 0 {
-			what, _ := whatHappened(EmptyDatabag, f)
-			return false, errors.Errorf("cannot check %s without its image: with this host's root in the place of %s it doesn't start (%s); give the image with --resource", s.Charm.Name, strings.Join(s.images, ", "), what)
+		if len(s.Placeholders) > 0 {
+			return false, s.lacking(f)
 		}
 		c.find(ctx, p, probe{promise: EmptyDatabag, parts: [][]string{c.world.bare()}}, f)
 		c.look(p)

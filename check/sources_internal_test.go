@@ -54,7 +54,7 @@ func TestARecordingTellsWhatOthersPublish(t *testing.T) {
 		}
 	}
 	w := World{Subject: s, Endpoints: s.endpoints()}
-	if got := w.secretsOf(w.Endpoints[0])[0]; !strings.Contains(got, " tls-ca=content-first-of-db-creds user=") || !strings.Contains(got, " port=") || !strings.Contains(got, " token=") {
+	if got := w.secretsOf(w.Endpoints[0])[0]; !strings.Contains(got, " tls-ca=open-first-of-db-creds user=") || !strings.Contains(got, " port=") || !strings.Contains(got, " token=") {
 		t.Errorf("the secret has not what it had, nor what the charm may look for: %s", got)
 	}
 	if _, err := s.AddRecording(&recording.Recording{Charm: "ledger"}); !errors.Is(err, errors.NotValid) {

@@ -22,6 +22,8 @@ type Subject struct {
 	Dir   string
 	// Former is the directory of a former version; empty: it is upgraded to itself.
 	Former string
+	// Was is the former version's metadata.
+	Was model.Charm
 	// Commit is that of the charm's git history whose files Former has; empty: somebody has named it.
 	// Such a version may never have worked: one that doesn't live as the charm does is left out.
 	Commit string
@@ -46,8 +48,6 @@ type Subject struct {
 	recorded map[string][]Key  // by endpoints
 	// asks says that the code calls relation-get itself.
 	asks bool
-	// images are the Placeholders that are images, by their names: with them the charm may not start.
-	images []string
 }
 
 // Application is what the charm is deployed as.
@@ -76,6 +76,7 @@ var (
 func (s *Subject) ReadConstants(dir string) error {
 	score := map[string]int{}
 	numbers := map[int64]bool{}
+	s.describedValues()
 	dir, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		return errors.Annotate(err, "cannot read the charm's code")
@@ -101,13 +102,14 @@ func (s *Subject) ReadConstants(dir string) error {
 		}
 		s.asks = s.asks || strings.Contains(string(b), "relation-get")
 		readSource(string(b), top == "lib", score, numbers)
-		s.readValues(string(b))
+		if top != "lib" { // options are read by the charm's own code
+			s.readValues(string(b))
+		}
 		return nil
 	})
 	if err != nil {
 		return errors.Annotate(err, "cannot read the charm's code")
 	}
-	s.describedValues()
 	for _, not := range s.names() {
 		delete(score, not)
 	}

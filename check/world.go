@@ -212,10 +212,11 @@ func (e Endpoint) secretName(k Key) string {
 	return strings.ToLower(strings.ReplaceAll(e.variable(k), "_", "-"))
 }
 
-// marker is a text that only the content of that secret has.
-func (e Endpoint) marker(k Key, edition string) string {
-	return "content-" + edition + "-of-" + e.secretName(k)
-}
+// edition is a text that the whole content of that secret has, and marker one that its confidential content
+// has: a user's name in it may well be shown.
+func (e Endpoint) edition(k Key, edition string) string { return edition + "-of-" + e.secretName(k) }
+
+func (e Endpoint) marker(k Key, edition string) string { return "content-" + e.edition(k, edition) }
 
 // relate makes the stub and relates it; nothing is published.
 func (w World) relate(e Endpoint) []string {
@@ -242,7 +243,11 @@ func (w World) secretsOf(e Endpoint) (lines []string) {
 func (w World) secret(verb string, e Endpoint, k Key, edition string) string {
 	line := fmt.Sprintf("%s %s", verb, e.secretName(k))
 	for _, name := range w.content(e, k) {
-		line += fmt.Sprintf(" %s=%s", name, e.marker(k, edition))
+		what := "open-"
+		if confidential(name) || name == k.Name {
+			what = "content-"
+		}
+		line += fmt.Sprintf(" %s=%s%s", name, what, e.edition(k, edition))
 	}
 	return line
 }
@@ -292,20 +297,15 @@ func (w World) deploy(n int, flags ...string) []string {
 // begun is deploy for n units that haven't run a hook yet.
 func (w World) begun(n int) []string { return w.placed("$SCRIPT_DIR/..", n) }
 
-// more are the flags of the subject, as words of a script.
-func (w World) more() (words []string) {
-	for _, word := range w.Deploy {
-		words = append(words, quoted(word))
-	}
-	return words
-}
+// formerVersion stands for the directory of the former version in scenarios.
+const formerVersion = "$FORMER"
 
 // formerDeploy deploys the former version.
 func (w World) formerDeploy() []string {
 	if w.Former == "" {
 		return w.deploy(1)
 	}
-	return append(w.placed("$FORMER", 1), "settle")
+	return append(w.placed(formerVersion, 1), "settle")
 }
 
 // optional are the storages that a unit can be without.

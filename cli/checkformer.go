@@ -67,6 +67,9 @@ func (a testVerbs) readyFormer(from *former, s *check.Subject, ready func(path, 
 		*from, dir = former{}, ""
 	}
 	s.Former, s.Commit = dir, from.commit
+	if dir != "" {
+		s.Was = was.Charm
+	}
 	return nil
 }
 

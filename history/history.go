@@ -56,7 +56,9 @@ type Entry struct {
 	Message  string        `json:"message,omitempty"` // of a failure
 	Started  time.Time     `json:"started,omitzero"`
 	Duration time.Duration `json:"duration"` // in ns
-	Tools    int           `json:"tools"`    // hook tool calls
+	// Took is how long it took by the host's clock, in ns, if the agent goes by another one; else 0.
+	Took  time.Duration `json:"took,omitempty"`
+	Tools int           `json:"tools"` // hook tool calls
 	// Calls are the first of them, in the order in which they ended.
 	Calls []Call `json:"calls,omitempty"`
 	// Seen is the store's revision that the hook was decided on at, and Rev the one at

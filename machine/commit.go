@@ -32,6 +32,7 @@ func (u *unit) commit(ctx context.Context, run uniter.Run, changes model.Changes
 	if run.Hook.Kind == hooks.StorageDetaching {
 		c.Detach = run.Hook.Storage
 	}
+	c.Seen = u.seenAfter(run.Hook)
 	c.Boot, c.At, c.By = u.bootToLeave(), u.ranAt(run), u.traced.by(run.Number)
 	_ = u.at(ctx, PointCommit, run.Number, run.Hook, "")
 	give, err := u.desire.hold(ctx)
@@ -42,7 +43,7 @@ func (u *unit) commit(ctx context.Context, run uniter.Run, changes model.Changes
 	err = u.model.CommitHook(ctx, c)
 	if err == nil {
 		u.traced.committed(began, u.clock.Now())
-		u.desire.overtake(false, true)
+		u.desire.overtake(c.Seen.Workload != nil, true)
 	}
 	give()
 	switch {

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/juju/clock"
 	"github.com/juju/errors"
 
 	hookcontext "github.com/unitd/unitd/context"
@@ -53,6 +54,9 @@ func (u *unit) runEntry(ctx context.Context, run uniter.Run, until time.Time, ca
 	calls.end()
 	u.server.OnCall(nil)
 	entry.Duration = u.clock.Now().Sub(entry.Started)
+	if u.clock != clock.WallClock {
+		entry.Took = time.Since(calls.began)
+	}
 	if hctx != nil && !res.Stopped {
 		res.Changes = hctx.Changes()
 		if r := res.Changes.Requeue; r != nil {

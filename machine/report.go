@@ -89,9 +89,15 @@ func (u *unit) unlessCharm(word, message string) state.Report {
 }
 
 func (u *unit) seenDeploying(r uniter.Report) state.Report {
-	if r.Local.Installed || u.seen.Committed > 0 {
+	said := u.fresh
+	if u.fresh = false; said || r.Local.Installed || u.seen.Committed > 0 {
 		return state.Report{}
 	}
+	return u.initialising()
+}
+
+// initialising is how a unit looks before its charm is there.
+func (u *unit) initialising() state.Report {
 	return u.unlessCharm(model.StatusWaiting, "agent initialising")
 }
 
@@ -165,7 +171,13 @@ func (u *unit) seenCommitted(r uniter.Report) state.Report {
 		// status as it is (docs/spec/uniter-facts.md §3.8).
 		return state.Report{Failed: &state.FailureDoc{}}
 	}
-	switch r.Hook.Kind {
+	return state.Report{}
+}
+
+// seenAfter is what the unit's workload looks like once a hook has ended well: part of the hook's
+// commit, so that nobody sees one without the other.
+func (u *unit) seenAfter(h hooks.Info) state.Report {
+	switch h.Kind {
 	case hooks.Start:
 		return u.unlessCharm(model.StatusUnknown, "")
 	case hooks.Stop:

@@ -117,6 +117,9 @@ type unit struct {
 	// busy: the agent waits for its turn, or runs a hook, and does not look.
 	busy atomic.Bool
 	idle func()
+	// fresh: this agent was the first to take the unit on, has said then that it initialises, and hasn't
+	// deployed a charm since.
+	fresh bool
 	// held: what is due couldn't be done, and is tried again at due.
 	held atomic.Bool
 	// coming: one of its containers is about to be up.

@@ -18,7 +18,8 @@ func (u *unit) run(ctx context.Context) error {
 	if err := u.disk.MkdirAll(u.dir, 0o700); err != nil {
 		return errors.Annotatef(err, "cannot make the directory of %s", u.name)
 	}
-	if err := u.model.SetDeployed(ctx, u.name); err != nil {
+	var err error
+	if u.fresh, err = u.model.TakeOn(ctx, u.name, u.initialising()); err != nil {
 		return errors.Trace(err)
 	}
 	defer u.runner.Close()

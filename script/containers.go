@@ -73,18 +73,22 @@ func (c *call) container(n int) (container, error) {
 
 // cell is what the container runs in. The error says that it doesn't run.
 func (w *world) cell(k container) (*isolate.Cell, error) {
-	cell, err := machine.NewCells(w.dir, "").Find(isolate.ContainerKey(machine.CellKey(k.model, k.unit), k.name))
+	cell, err := w.find(k)
 	switch {
+	case w.held[k] && !w.hung[k]:
+		return nil, errors.Errorf("%s is stopped, as the script wants: \"container-start\" starts it", k)
 	case errors.Is(err, errors.NotFound):
 		return nil, errors.WithType(errors.Errorf("%s hasn't been started yet: settle", k), errNotUp)
 	case err != nil:
 		return nil, errors.Trace(err)
-	case w.held[k] && !w.hung[k]:
-		return nil, errors.Errorf("%s is stopped, as the script wants: \"container-start\" starts it", k)
 	case !cell.Running():
 		return nil, errors.WithType(errors.Errorf("%s doesn't run", k), errNotUp)
 	}
 	return cell, nil
+}
+
+func (w *world) find(k container) (*isolate.Cell, error) {
+	return machine.NewCells(w.dir, "").Find(isolate.ContainerKey(machine.CellKey(k.model, k.unit), k.name))
 }
 
 // errNotUp says of a container that it doesn't run, for no reason of the script's.
@@ -126,7 +130,14 @@ func (c *call) containerStop() error {
 	switch {
 	case errors.Is(err, errNotUp) && !hang: // it isn't up yet, and won't be
 		c.held[k] = true
-		return c.tellHeld(k)
+		if err := c.tellHeld(k); err != nil {
+			return err
+		}
+		// It may have been started before the agent knew.
+		if cell, err = c.find(k); err != nil || !cell.Running() {
+			return nil
+		}
+		return errors.Annotatef(cell.Stop(c.ctx, workload.Grace), "cannot stop %s", k)
 	case err != nil:
 		return err
 	case c.hung[k]:

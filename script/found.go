@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -191,7 +192,7 @@ func (c *call) newestRun() (history.Entry, error) {
 func (c *call) calls() error {
 	flags := flag.NewFlagSet("calls", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
-	most := flags.Int("at-most", 0, "")
+	most := flags.Int("at-most", math.MaxInt, "")
 	if err := flags.Parse(c.args); err != nil || flags.NArg() != 2 || *most < 0 {
 		return c.usagef("expected a unit and a hook")
 	}
@@ -211,7 +212,7 @@ func (c *call) calls() error {
 	for _, tool := range slices.Sorted(maps.Keys(number)) {
 		c.printf("%s %s\n", tool, strconv.Itoa(number[tool]))
 	}
-	if *most > 0 && run.Tools > *most {
+	if run.Tools > *most {
 		return errors.Errorf("%s of %s has called %d hook tools", run.Name, run.Unit, run.Tools)
 	}
 	return nil

@@ -32,6 +32,8 @@ type HookCommit struct {
 	// itself; an empty value deletes. nil: they stay as they are. Source:
 	// docs/spec/uniter-facts.md §4.5.
 	Addresses model.Settings
+	// Seen is how the unit looks once the hook has ended, whatever the hook has set itself.
+	Seen Report
 	// LeaveScope is the relation whose broken hook it is; model.NoRelation: none.
 	LeaveScope model.RelationID
 	// Rotated is the secret whose secret-rotate hook it is; empty: none.
@@ -88,6 +90,14 @@ func (m *Model) CommitHook(ctx context.Context, c HookCommit) error {
 		}
 		if err := tx.rotated(c.Rotated); err != nil {
 			return errors.Trace(err)
+		}
+		if !c.Seen.Empty() {
+			if u, err = tx.unit(u.Name); err != nil { // it says whether the charm has set a status by now
+				return errors.Trace(err)
+			}
+			if err := tx.tell(u, c.Seen); err != nil {
+				return errors.Trace(err)
+			}
 		}
 		if c.Detach != "" {
 			if err := tx.detach(u.Name, c.Detach); err != nil {

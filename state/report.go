@@ -66,32 +66,37 @@ func (m *Model) Tell(ctx context.Context, name model.UnitName, r Report) error {
 		if err != nil {
 			return errors.Trace(err)
 		}
-		if r.Failed != nil {
-			if err := tx.setFailed(u, *r.Failed); err != nil {
-				return errors.Trace(err)
-			}
-		}
-		if r.Containers != nil {
-			if err := tx.tellContainers(name, *r.Containers); err != nil {
-				return errors.Trace(err)
-			}
-		}
-		if r.Workload != nil && !(r.UnlessCharm && u.StatusSet) {
-			if err := tx.setStatus(WorkloadStatus, string(name), *r.Workload); err != nil {
-				return errors.Trace(err)
-			}
-		}
-		for _, passed := range r.Passed {
-			if err := tx.setStatus(AgentStatus, string(name), passed); err != nil {
-				return errors.Trace(err)
-			}
-		}
-		if r.Agent == nil {
-			return nil
-		}
-		return tx.setStatus(AgentStatus, string(name), *r.Agent)
+		return tx.tell(u, r)
 	}, store.Relaxed)
 	return errors.Trace(err)
+}
+
+// tell is Tell in a transaction.
+func (t *txn) tell(u UnitDoc, r Report) error {
+	if r.Failed != nil {
+		if err := t.setFailed(u, *r.Failed); err != nil {
+			return errors.Trace(err)
+		}
+	}
+	if r.Containers != nil {
+		if err := t.tellContainers(u.Name, *r.Containers); err != nil {
+			return errors.Trace(err)
+		}
+	}
+	if r.Workload != nil && !(r.UnlessCharm && u.StatusSet) {
+		if err := t.setStatus(WorkloadStatus, string(u.Name), *r.Workload); err != nil {
+			return errors.Trace(err)
+		}
+	}
+	for _, passed := range r.Passed {
+		if err := t.setStatus(AgentStatus, string(u.Name), passed); err != nil {
+			return errors.Trace(err)
+		}
+	}
+	if r.Agent == nil {
+		return nil
+	}
+	return t.setStatus(AgentStatus, string(u.Name), *r.Agent)
 }
 
 // hasTold says whether a report is of nothing but a status that the unit's agent has by

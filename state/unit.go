@@ -195,11 +195,35 @@ func (t *txn) unassignFromPrincipal(u UnitDoc) error {
 // SetDeployed says that an agent has taken the unit on; from then on an agent
 // has to take it away. errors.NotFound if the unit is gone.
 func (m *Model) SetDeployed(ctx context.Context, name model.UnitName) error {
-	return m.changeUnit(ctx, name, func(u *UnitDoc) bool {
-		was := u.Deployed
+	_, err := m.TakeOn(ctx, name, Report{})
+	return errors.Trace(err)
+}
+
+// TakeOn is SetDeployed, and Tell in the same transaction. first: no agent has taken the unit on before;
+// else nothing is written.
+func (m *Model) TakeOn(ctx context.Context, name model.UnitName, r Report) (first bool, err error) {
+	if _, err := m.view(ctx, func(d docs) error {
+		u, err := d.unit(name)
+		first = err == nil && !u.Deployed
+		return errors.Trace(err)
+	}); err != nil || !first {
+		return false, errors.Trace(err)
+	}
+	_, err = m.update(ctx, func(tx *txn) error {
+		u, err := tx.unit(name)
+		if err != nil {
+			return errors.Trace(err)
+		}
+		if first = !u.Deployed; !first {
+			return nil
+		}
 		u.Deployed = true
-		return !was
-	})
+		if err := tx.put(unitKey(name), u); err != nil {
+			return errors.Trace(err)
+		}
+		return tx.tell(u, r)
+	}, store.Relaxed)
+	return first && err == nil, errors.Trace(err)
 }
 
 // SetUnitCharm says which charm the unit's agent has deployed.
