@@ -63,7 +63,7 @@ func (c costs) take(from costs) {
 // slow is how long a hook takes that is suspected of waiting for something.
 const slow = 10 * time.Second
 
-// suspect has it tried next whether hooks are short, once one has taken long: scenarios take long
+// suspect has it tried next whether hooks wait, once one has taken long: scenarios take long
 // then, so those at the end of the queue would never have their turn. Its caller holds mu.
 func (c *search) suspect() {
 	if c.suspected || !c.looks.costs.slow() {
@@ -72,7 +72,7 @@ func (c *search) suspect() {
 	c.suspected = true
 	slices.SortStableFunc(c.queue, func(a, b probe) int {
 		first := func(p probe) int {
-			if p.promise == Frugal {
+			if p.promise == Frugal && slices.Contains(p.lines(), "took "+longHook) {
 				return 0
 			}
 			return 1

@@ -151,13 +151,13 @@ func TestCostsAreCounted(t *testing.T) {
 	}
 }
 
-// TestASlowHookIsLookedAtFirst: what is left to try is whether hooks are short, in the order in which it
+// TestASlowHookIsLookedAtFirst: what is left to try is whether hooks wait, in the order in which it
 // was, and then all else.
 func TestASlowHookIsLookedAtFirst(t *testing.T) {
 	t.Parallel()
 	c := &search{looks: newLooks()}
 	for i, promise := range []string{Killed, Frugal, Upgrade, Frugal} {
-		c.queue = append(c.queue, probe{promise: promise, setUp: []string{fmt.Sprint(i)}})
+		c.queue = append(c.queue, probe{promise: promise, setUp: []string{fmt.Sprint(i)}, end: []string{"took " + longHook}})
 	}
 	order := func() (text string) {
 		for _, p := range c.queue {

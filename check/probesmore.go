@@ -315,22 +315,26 @@ const (
 	manyCalls = 200
 )
 
-// counting: a hook waits for nobody, and calls as many tools for many remote units as for one.
+// counting: a hook calls as many tools for many remote units as for one, and waits for nobody.
 func counting(w World, _ *rand.Rand) (all []probe) {
-	hook, step, next := "update-status", []string{"advance 6m", "settle"}, []string{"advance 6m", "settle"}
-	if c := w.changes(); len(c) > 0 {
-		hook, step, next = "config-changed", c[0].set, c[0].reset
+	hook, step := "update-status", []string{"advance 6m", "settle"}
+	if c := w.change(); len(c) > 0 {
+		hook, step = "config-changed", c[0]
 	}
 	for _, e := range w.Endpoints {
-		silent := append(slices.Concat(w.secretsOf(e), w.relate(e)), "settle")
-		var more []string
+		many := append(w.secretsOf(e), w.relate(e)[0])
 		for range manyUnits - 1 {
-			more = append(more, "stub-join "+e.Stub())
+			many = append(many, "stub-join "+e.Stub())
 		}
-		all = append(all, one(w.bare(), slices.Concat(silent, step, []string{"took " + longHook}, more, []string{"settle"}, next, []string{
+		many = append(many, w.relate(e)[1], "settle")
+		all = append(all, one(w.bare(), slices.Concat(many, step, []string{
 			fmt.Sprintf("calls %s %s", w.Unit(), hook),
 			fmt.Sprintf(`! stdout '^(status-set|relation-set|state-set|state-get|open-port|close-port|opened-ports|secret-[a-z]+|config-get|is-leader|goal-state|application-version-set|leader-[a-z]+) ([%d-9]|\d\d+)$'`, manyUnits),
 		})...))
+	}
+	for _, e := range w.Endpoints { // these come first once a hook has been slow
+		silent := append(slices.Concat(w.secretsOf(e), w.relate(e)), "settle")
+		all = append(all, one(w.bare(), slices.Concat(silent, step, []string{"took " + longHook})...))
 	}
 	return append(all, w.calling()...)
 }
