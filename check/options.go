@@ -89,7 +89,7 @@ func (w World) reset(option string) string {
 // default again all is as it was, but for files.
 func choosing(w World) (all []probe) {
 	for _, name := range slices.Sorted(maps.Keys(w.Values)) {
-		p := probe{setUp: w.full(), parts: [][]string{{"mark right"}}}
+		p := probe{setUp: w.full(), first: []string{"mark right"}}
 		for _, value := range w.Values[name] {
 			p.parts = append(p.parts, []string{w.set(name, value), "settle"})
 		}

@@ -1,7 +1,6 @@
 package check
 
 import (
-	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -11,20 +10,26 @@ import (
 // probe is something to be tried: a scenario that a sound charm passes.
 type probe struct {
 	promise string
-	// setUp is what many probes begin with, steps what is tried, part by part. A part that fails
-	// is left out of the next try, so that it hides nothing.
+	// setUp is what many probes begin with, first what all parts need, and parts are what is tried. A
+	// part that fails is left out of the next try, so that it hides nothing.
 	setUp []string
+	first []string
 	parts [][]string
 	// end are the lines after the last part.
 	end []string
 }
 
 // lines are the steps of the probe.
-func (p probe) lines() []string { return append(slices.Concat(p.parts...), p.end...) }
+func (p probe) lines() []string {
+	return slices.Concat(p.first, slices.Concat(p.parts...), p.end)
+}
 
 // without is the probe but for the part that a line is in, counted from the first step; false:
 // nothing would be left to be tried.
 func (p probe) without(line int) (probe, bool) {
+	if line -= len(p.first); line < 0 {
+		return p, false
+	}
 	for i, part := range p.parts {
 		if line < len(part) {
 			p.parts = slices.Delete(slices.Clone(p.parts), i, i+1)
@@ -143,16 +148,18 @@ func eitherWay(setUp, way, other []string, but string) probe {
 
 // settling: few hooks follow from a change, however many units there are.
 func settling(w World, _ *rand.Rand) (all []probe) {
+	var changed []probe
 	for _, n := range []int{2, 4} {
-		if n > 1 && !w.peers() {
-			continue
+		if !w.peers() {
+			break
 		}
 		deploy := append(w.begun(n), fmt.Sprintf("settle %d", 40*n))
 		all = append(all, one(nil, deploy...))
 		for _, c := range w.change() {
-			all = append(all, one(nil, append(slices.Clone(deploy), c[0], fmt.Sprintf("settle %d", 40*n))...))
+			changed = append(changed, one(nil, append(slices.Clone(deploy), c[0], fmt.Sprintf("settle %d", 40*n))...))
 		}
 	}
+	all = append(all, changed...)
 	var lines []string
 	for _, e := range w.Endpoints {
 		lines = append(lines, w.secretsOf(e)...)
@@ -236,139 +243,33 @@ func ordering(w World, chance *rand.Rand) (all []probe) {
 
 // twice: what a hook writes when it runs again is what is there.
 func twice(w World, _ *rand.Rand) (all []probe) {
-	again := []string{"twice on"}
+	add := func(setUp []string, steps ...string) {
+		all = append(all, one(setUp, append([]string{"twice on"}, steps...)...))
+	}
 	all = append(all, one(nil, append(w.begun(1), "twice on", "settle")...))
-	for _, e := range w.Endpoints {
-		lines := append(slices.Concat(again, w.secretsOf(e), w.relate(e)), "settle")
-		all = append(all, one(w.bare(), append(lines, append(e.publish(e.Keys, 0), "settle")...)...))
-	}
+	add(w.formerDeploy(), w.refresh()...)
 	for _, c := range w.change() {
-		all = append(all, one(w.bare(), append(slices.Clone(again), c...)...))
-		all = append(all, one(w.full(), append(slices.Clone(again), c...)...))
+		add(w.full(), c...)
 	}
-	all = append(all, one(w.formerDeploy(), append(slices.Clone(again), w.refresh()...)...))
-	for _, s := range w.optional() {
-		all = append(all, one(w.full(), append(slices.Clone(again), "add-storage "+w.Unit()+" "+s, "settle")...))
+	for _, e := range w.Endpoints {
+		lines := append(slices.Concat(w.secretsOf(e), w.relate(e)), "settle")
+		add(w.bare(), append(lines, append(e.publish(e.Keys, 0), "settle")...)...)
 	}
 	if w.peers() {
-		all = append(all, one(w.bare(), append(slices.Clone(again), w.addUnit(), "settle 80")...))
+		add(w.bare(), w.addUnit(), "settle 80")
 	}
-	return append(all, one(w.full(), append(slices.Clone(again), "advance 6m", "settle")...))
+	for _, s := range w.optional() {
+		add(w.full(), "add-storage "+w.Unit()+" "+s, "settle")
+	}
+	for _, c := range w.change() {
+		add(w.bare(), c...)
+	}
+	add(w.full(), "advance 6m", "settle")
+	return all
 }
 
 func (w World) refresh() []string {
 	return []string{strings.Join(append([]string{w.app("refresh %s --path $SCRIPT_DIR/..")}, w.fresh()...), " "), "settle"}
-}
-
-// again has the agent come back after it was killed, and retry what it was in.
-var again = []string{"restart-agent", "advance 10m", "settle"}
-
-// killing: each hook is killed after each hook tool that it calls, and at its end.
-func killing(w World, chance *rand.Rand) (all []probe) {
-	for _, seen := range w.Hooks {
-		if seen.Step == 0 {
-			continue // the first hooks are those of an install that is interrupted
-		}
-		setUp := slices.Concat(w.Life[:seen.Step]...)
-		all = append(all, w.kills(seen, setUp, w.Life[seen.Step])...)
-	}
-	former := w.formerDeploy()
-	for _, s := range append(w.optional(), "") {
-		setUp := slices.Clone(former)
-		if s != "" {
-			setUp = append(setUp, "add-storage "+w.Unit()+" "+s, "settle")
-		}
-		setUp = append(setUp, w.acts(w.Unit())...)
-		if upgrade := slices.IndexFunc(w.Hooks, func(s Seen) bool { return s.Hook == "upgrade-charm" }); upgrade >= 0 {
-			all = append(all, w.kills(w.Hooks[upgrade], setUp, w.refresh())...)
-		}
-	}
-	chance.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-	// Those of the same set-up follow each other, as it is there then.
-	slices.SortStableFunc(all, func(a, b probe) int {
-		return cmp.Or(cmp.Compare(telling(a), telling(b)), slices.Compare(a.setUp, b.setUp))
-	})
-	return all
-}
-
-// telling says how soon a kill is tried: what a hook does on its machine is mostly before its end,
-// and beside its statuses.
-func telling(p probe) int {
-	text := strings.Join(p.lines(), "\n")
-	switch {
-	case strings.Contains(text, "kill-agent at ended "):
-		return 0
-	case strings.Contains(text, "kill-agent after status-set "):
-		return 1
-	case strings.Contains(text, "-get ") || strings.Contains(text, "-list ") || strings.Contains(text, "-ids ") || strings.Contains(text, "is-leader "):
-		return 3
-	}
-	return 2
-}
-
-// kills are the probes that kill a hook which a step brings, wherever it can be told from outside.
-func (w World) kills(seen Seen, setUp, step []string) (all []probe) {
-	way := append(slices.Clone(step), "advance 10m", "settle")
-	act := slices.DeleteFunc(slices.Clone(step), func(line string) bool { return line == "settle" })
-	for _, at := range append(prefixed("after ", seen.Tools), "at ended") {
-		other := slices.Concat([]string{fmt.Sprintf("kill-agent %s %s %s", at, w.Unit(), seen.Hook)}, act, again)
-		all = append(all, eitherWay(setUp, way, other, ""))
-	}
-	return all
-}
-
-func prefixed(prefix string, words []string) (out []string) {
-	for _, w := range words {
-		out = append(out, prefix+w)
-	}
-	return out
-}
-
-// interrupting: so are the hooks that a new unit runs.
-func interrupting(w World, _ *rand.Rand) (all []probe) {
-	for _, seen := range w.Hooks {
-		if seen.Step > 0 {
-			continue
-		}
-		for _, at := range append(prefixed("after ", seen.Tools), "at ended") {
-			other := slices.Concat(w.begun(1), []string{fmt.Sprintf("kill-agent %s %s %s", at, w.Unit(), seen.Hook)}, again)
-			all = append(all, eitherWay(nil, append(w.deploy(1), "advance 10m", "settle"), other, ""))
-		}
-	}
-	all = append(all, w.secondInstall()...)
-	// install first, and its end before all
-	slices.SortStableFunc(all, func(a, b probe) int { return rank(a) - rank(b) })
-	return all
-}
-
-// secondInstall kills the first hooks of a unit beside another one, at their ends: it doesn't lead.
-func (w World) secondInstall() (all []probe) {
-	if _, ok := w.host(); ok || !w.peers() {
-		return nil
-	}
-	second := w.Application() + "/1"
-	for _, seen := range w.Hooks {
-		if seen.Step > 0 || seen.Hook == "leader-elected" || len(seen.Tools) == 0 {
-			continue
-		}
-		way := []string{w.addUnit(), "settle", "advance 10m", "settle"}
-		other := slices.Concat([]string{w.addUnit(), fmt.Sprintf("kill-agent at ended %s %s", second, seen.Hook)}, again)
-		all = append(all, eitherWay(w.bare(), way, other, ""))
-	}
-	return all
-}
-
-func rank(p probe) int {
-	text := strings.Join(p.lines(), "\n")
-	switch {
-	case strings.Contains(text, " at ended ") && strings.Contains(text, " install\n"):
-		return 0
-	case strings.Contains(text, " install\n"):
-		return 1
-	case strings.Contains(text, " at ended "):
-		return 2
-	}
-	return 3
 }
 
 // livesToUpgrade are what a unit of the former version lives before it is upgraded.

@@ -77,15 +77,17 @@ func relatingAgain(w World, _ *rand.Rand) (all []probe) {
 
 // lastUnits: the last unit of the other side goes, or the last one of the charm's.
 func lastUnits(w World, _ *rand.Rand) (all []probe) {
-	for _, e := range w.Endpoints {
-		all = append(all, one(w.bare(), append(w.whole(e), fmt.Sprintf("stub-leave %s/0", e.Stub()), "settle", "advance 6m", "settle", "stub-join "+e.Stub(), "settle")...))
-	}
-	for _, setUp := range [][]string{w.bare(), w.full()} {
+	own := func(setUp []string) {
 		all = append(all, one(setUp, "mark before", w.removeUnit(0), "settle", w.addUnit(), "settle", w.next()))
 		if host, ok := w.host(); ok {
 			all = append(all, one(setUp, "mark before", fmt.Sprintf("remove-relation %s:%s %s", w.Application(), host.Name, host.Stub()), "settle", w.beside(host), "settle", w.next()))
 		}
 	}
+	own(w.bare())
+	for _, e := range w.Endpoints {
+		all = append(all, one(w.bare(), append(w.whole(e), fmt.Sprintf("stub-leave %s/0", e.Stub()), "settle", "advance 6m", "settle", "stub-join "+e.Stub(), "settle")...))
+	}
+	own(w.full())
 	return all
 }
 
@@ -98,17 +100,16 @@ func (w World) next() string {
 func leading(w World, _ *rand.Rand) (all []probe) {
 	two := w.deploy(2)
 	deposed := w.app("lose-leadership %s")
-	var steps [][]string
-	steps = append(steps, w.change()...)
+	for _, c := range w.change() {
+		other := []string{fmt.Sprintf("hang %s config-changed", w.Unit()), c[0], "! settle", deposed, "release " + w.Unit(), "settle"}
+		all = append(all, eitherWay(two, append(slices.Clone(c), deposed, "settle"), other, "files"))
+	}
+	steps := w.change()
 	for _, e := range w.Endpoints {
 		steps = append(steps, append(w.whole(e), "settle"))
 	}
 	for _, s := range steps {
 		all = append(all, one(two, append([]string{deposed}, s...)...), one(two, append(slices.Clone(s), deposed, "settle", "advance 6m", "settle")...))
-	}
-	for _, c := range w.change() {
-		other := []string{fmt.Sprintf("hang %s config-changed", w.Unit()), c[0], "! settle", deposed, "release " + w.Unit(), "settle"}
-		all = append(all, eitherWay(two, append(slices.Clone(c), deposed, "settle"), other, "files"))
 	}
 	for _, e := range w.Endpoints {
 		gone := []string{w.unrelate(e)}
@@ -158,9 +159,10 @@ func leaving(w World, _ *rand.Rand) (all []probe) {
 		all = append(all, p)
 	}
 	second := w.Application() + "/1"
-	for _, setUp := range [][]string{w.bare(), w.full()} {
-		if w.peers() {
-			all = append(all, one(setUp, slices.Concat([]string{"mark before", w.addUnit(), "settle"}, w.acts(second), []string{"settle", w.removeUnit(1), "settle", "same --but files before"})...))
+	if w.peers() {
+		for i, setUp := range [][]string{w.bare(), w.full()} {
+			p := one(setUp, slices.Concat([]string{"mark before", w.addUnit(), "settle"}, w.acts(second), []string{"settle", w.removeUnit(1), "settle", "same --but files before"})...)
+			all = slices.Insert(all, min(2*i+1, len(all)), p)
 		}
 	}
 	return all
@@ -191,20 +193,29 @@ func containers(w World, _ *rand.Rand) (all []probe) {
 // updating: update-status comes in every state.
 func updating(w World, _ *rand.Rand) (all []probe) {
 	status := []string{"advance 6m", "settle"}
-	for _, setUp := range w.states() {
-		all = append(all, one(setUp, status...))
-	}
+	states := w.states()
+	all = append(all, one(states[len(states)-1], status...))
+	// Each option has a wrong value at first, and then each has others.
+	first := probe{setUp: w.bare()}
+	var rest []probe
 	for _, name := range slices.Sorted(maps.Keys(w.Charm.Options)) {
 		p := probe{setUp: w.bare()}
 		for _, value := range w.wrong(w.Charm.Options[name]) {
-			p.parts = append(p.parts, append([]string{fmt.Sprintf("config %s %s=%s", w.Application(), name, quoted(value)), "settle"}, status...))
+			p.parts = append(p.parts, append([]string{w.set(name, value), "settle"}, status...))
 		}
-		all = append(all, p)
+		if n := len(p.parts); n > 0 && len(first.parts) < maxOptions {
+			first.parts = append(first.parts, append(slices.Clone(p.parts[min(2, n-1)]), w.reset(name)))
+		}
+		rest = append(rest, p)
+	}
+	all = append(all, first)
+	for _, setUp := range states[:len(states)-1] {
+		all = append(all, one(setUp, status...))
 	}
 	for _, e := range w.Endpoints {
 		all = append(all, one(w.bare(), append(w.whole(e), append([]string{w.unrelate(e), "settle"}, status...)...)...))
 	}
-	return all
+	return append(all, rest...)
 }
 
 // detaching: what was on storage is there when it is gone, and what came later when it is back.
@@ -250,18 +261,25 @@ func (w World) remove() []string {
 
 // removing: the application goes, whatever state it is in.
 func removing(w World, _ *rand.Rand) (all []probe) {
-	for _, setUp := range w.states() {
+	var wrong [2][]probe // with the first wrong value of each option, and with the second one
+	for _, name := range slices.Sorted(maps.Keys(w.Charm.Options)) {
+		for i, value := range w.wrong(w.Charm.Options[name]) {
+			if i < len(wrong) {
+				wrong[i] = append(wrong[i], one(nil, append(w.deploy(1, "--config", name+"="+value), w.remove()...)...))
+			}
+		}
+	}
+	states := w.states()
+	all = append(all, one(w.bare(), w.remove()...))
+	few := min(2, len(wrong[0]))
+	all = append(all, wrong[0][:few]...)
+	for _, setUp := range backwards(states[1:]) {
 		all = append(all, one(setUp, w.remove()...))
 	}
 	if w.peers() {
 		all = append(all, one(w.deploy(2), w.remove()...))
 	}
-	for _, name := range slices.Sorted(maps.Keys(w.Charm.Options)) {
-		for _, value := range w.wrong(w.Charm.Options[name])[:min(2, len(w.wrong(w.Charm.Options[name])))] {
-			all = append(all, one(nil, append(w.deploy(1, "--config", name+"="+value), w.remove()...)...))
-		}
-	}
-	return all
+	return slices.Concat(all, wrong[0][few:], wrong[1])
 }
 
 // showing: what others have said in confidence is in no log, status or databag.
@@ -370,5 +388,5 @@ func processes(w World, _ *rand.Rand) (all []probe) {
 	for _, setUp := range backwards(w.states()) {
 		all = append(all, one(nil, append(slices.Clone(setUp), none...)...)) // a snapshot has no processes
 	}
-	return append(all, one(w.full(), slices.Concat([]string{noRetry}, month, none)...))
+	return slices.Insert(all, 1, one(w.full(), slices.Concat([]string{noRetry}, month, none)...))
 }

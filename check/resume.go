@@ -44,6 +44,7 @@ type Progress struct {
 type left struct {
 	Promise string     `json:"promise"`
 	SetUp   []string   `json:"set-up"`
+	First   []string   `json:"first,omitempty"`
 	Parts   [][]string `json:"parts"`
 	End     []string   `json:"end"`
 }
@@ -56,7 +57,7 @@ func (c *search) progress() *Progress {
 		Itself: c.world.Former == "", Costs: c.looks.costs,
 	}
 	for _, pr := range c.queue {
-		p.Queue = append(p.Queue, left{pr.promise, pr.setUp, pr.parts, pr.end})
+		p.Queue = append(p.Queue, left{pr.promise, pr.setUp, pr.first, pr.parts, pr.end})
 	}
 	for m := range c.looks.met {
 		p.Met = append(p.Met, m)
@@ -83,7 +84,7 @@ func (c *search) resume(s Subject) {
 		c.Known = append(c.Known, f.Cause)
 	}
 	for _, l := range p.Queue {
-		c.queue = append(c.queue, probe{promise: l.Promise, setUp: l.SetUp, parts: l.Parts, end: l.End})
+		c.queue = append(c.queue, probe{promise: l.Promise, setUp: l.SetUp, first: l.First, parts: l.Parts, end: l.End})
 	}
 	for _, m := range p.Met {
 		c.looks.met[m] = true

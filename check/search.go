@@ -299,22 +299,26 @@ func (c *search) find(ctx context.Context, p *player, pr probe, f *failed) {
 		c.rest(whole, f)
 		return
 	}
-	lines := append(slices.Clone(pr.setUp), pr.lines()...)[:f.at+1]
 	s := &shrinking{ctx: ctx, player: p, promise: pr.promise, cause: cause, until: time.Now().Add(shrinkTime)}
-	lines, f, failed, tried, err := s.shrink(lines, f)
+	at := *f
+	lines, f, err := s.alone(pr, f)
+	failed, tried := 0, 0
+	if err == nil {
+		lines, f, failed, tried, err = s.shrink(lines, f)
+	}
 	if err != nil {
 		c.fail(ctx, err)
 		c.back(ctx, whole)
 		return
 	}
-	c.rest(whole, f)
+	c.rest(whole, &at)
 	what, _ := whatHappened(pr.promise, f)
 	found := Finding{Promise: pr.promise, What: what, Why: f.why, Cause: cause, Steps: lines, Failed: failed, Tried: tried}
 	found.File, found.Line = p.source(f)
 	c.mu.Lock()
-	at := c.known[cause]
-	found.Also = c.report.Findings[at].Also
-	c.report.Findings[at] = found
+	place := c.known[cause]
+	found.Also = c.report.Findings[place].Also
+	c.report.Findings[place] = found
 	c.mu.Unlock()
 }
 

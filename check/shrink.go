@@ -26,6 +26,29 @@ type shrinking struct {
 	until   time.Time
 }
 
+// alone are the lines of a probe up to the one that fails, without the parts before its own where it
+// fails without them by the same cause.
+func (s *shrinking) alone(pr probe, f *failed) ([]string, *failed, error) {
+	lines := append(slices.Clone(pr.setUp), pr.lines()...)[:f.at+1]
+	begin := len(pr.setUp) + len(pr.first)
+	at := begin
+	for _, part := range pr.parts {
+		if f.at < at+len(part) {
+			break
+		}
+		at += len(part)
+	}
+	if len(pr.first) == 0 || f.at < begin || at == begin {
+		return lines, f, nil
+	}
+	try := slices.Delete(slices.Clone(lines), begin, at)
+	g, err := s.fails(try)
+	if err != nil || g == nil {
+		return lines, f, err
+	}
+	return try[:g.at+1], g, nil
+}
+
 // shrink returns the shortest lines that were found, how the last of them fails, and how often
 // they failed of so many times.
 func (s *shrinking) shrink(lines []string, f *failed) (_ []string, _ *failed, fails, tried int, err error) {

@@ -1,0 +1,147 @@
+package check
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+)
+
+// again has the agent come back after it was killed, and retry what it was in.
+var again = []string{"restart-agent", "advance 10m", "settle"}
+
+// killing: each hook is killed after each hook tool that it calls, and at its end.
+func killing(w World, chance *rand.Rand) (all []probe) {
+	var sure, more []probe
+	add := func(seen []Seen, setUp, step []string) {
+		s, m := w.kills(seen, setUp, step)
+		sure, more = append(sure, s), append(more, m)
+	}
+	for i := 1; i < len(w.Life); i++ { // the first hooks are those of an install that is interrupted
+		var seen []Seen
+		for _, s := range w.Hooks {
+			if s.Step == i {
+				seen = append(seen, s)
+			}
+		}
+		add(seen, slices.Concat(w.Life[:i]...), w.Life[i])
+	}
+	if upgrade := slices.IndexFunc(w.Hooks, func(s Seen) bool { return s.Hook == "upgrade-charm" }); upgrade >= 0 {
+		for _, s := range append(w.optional(), "") {
+			setUp := w.formerDeploy()
+			if s != "" {
+				setUp = append(setUp, "add-storage "+w.Unit()+" "+s, "settle")
+			}
+			add(w.Hooks[upgrade:upgrade+1], append(setUp, w.acts(w.Unit())...), w.refresh())
+		}
+	}
+	for _, some := range [][]probe{sure, more} {
+		chance.Shuffle(len(some), func(i, j int) { some[i], some[j] = some[j], some[i] })
+		slices.SortStableFunc(some, func(a, b probe) int { return onMachine(a) - onMachine(b) })
+	}
+	return append(sure, more...)
+}
+
+// onMachine says how much the hooks that are killed have to do with files, which stay as a killed hook has
+// left them: an upgrade moves what was there, and so does a hook of storage. What others have written
+// into the model is dropped.
+func onMachine(p probe) int {
+	text := strings.Join(p.lines(), "\n")
+	switch {
+	case strings.Contains(text, " upgrade-charm\n") && strings.Contains(strings.Join(p.setUp, "\n"), formerVersion):
+		return 0
+	case strings.Contains(text, "-storage-"):
+		return 1
+	case strings.Contains(text, " config-changed\n"):
+		return 2
+	}
+	return 3
+}
+
+// kills are the probes that kill the hooks which a step brings, one after the other: sure at their ends and
+// after status-set, which mostly comes amid what they do; more after each other hook tool, those that write first.
+func (w World) kills(seen []Seen, setUp, step []string) (sure, more probe) {
+	way := append(slices.Clone(step), "advance 10m", "settle")
+	sure = probe{setUp: setUp, first: slices.Concat([]string{"snapshot begin"}, way, []string{"mark expected"})}
+	more = sure
+	act := slices.DeleteFunc(slices.Clone(step), func(line string) bool { return line == "settle" })
+	for _, s := range seen {
+		for _, at := range append(prefixed("after ", s.Tools), "at ended") {
+			kill := fmt.Sprintf("kill-agent %s %s %s", at, w.Unit(), s.Hook)
+			if slices.ContainsFunc(append(sure.parts, more.parts...), func(part []string) bool { return part[1] == kill }) {
+				continue
+			}
+			part := slices.Concat([]string{"restore begin", kill}, act, again, []string{"same expected"})
+			if at == "at ended" || at == "after status-set" {
+				sure.parts = append(sure.parts, part)
+			} else {
+				more.parts = append(more.parts, part)
+			}
+		}
+	}
+	slices.SortStableFunc(more.parts, func(a, b []string) int { return cmp.Compare(reading(a[1]), reading(b[1])) })
+	return sure, more
+}
+
+// reading is 1 for a kill after a tool that only reads, and 0 for another one.
+func reading(kill string) int {
+	if strings.Contains(kill, "-get ") || strings.Contains(kill, "-list ") || strings.Contains(kill, "-ids ") || strings.Contains(kill, "is-leader ") {
+		return 1
+	}
+	return 0
+}
+
+func prefixed(prefix string, words []string) (out []string) {
+	for _, w := range words {
+		out = append(out, prefix+w)
+	}
+	return out
+}
+
+// interrupting: so are the hooks that a new unit runs.
+func interrupting(w World, _ *rand.Rand) (all []probe) {
+	for _, seen := range w.Hooks {
+		if seen.Step > 0 {
+			continue
+		}
+		for _, at := range append(prefixed("after ", seen.Tools), "at ended") {
+			other := slices.Concat(w.begun(1), []string{fmt.Sprintf("kill-agent %s %s %s", at, w.Unit(), seen.Hook)}, again)
+			all = append(all, eitherWay(nil, append(w.deploy(1), "advance 10m", "settle"), other, ""))
+		}
+	}
+	all = append(all, w.secondInstall()...)
+	// install first, and its end before all
+	slices.SortStableFunc(all, func(a, b probe) int { return rank(a) - rank(b) })
+	return all
+}
+
+// secondInstall kills the first hooks of a unit beside another one, at their ends: it doesn't lead.
+func (w World) secondInstall() (all []probe) {
+	if _, ok := w.host(); ok || !w.peers() {
+		return nil
+	}
+	second := w.Application() + "/1"
+	for _, seen := range w.Hooks {
+		if seen.Step > 0 || seen.Hook == "leader-elected" || len(seen.Tools) == 0 {
+			continue
+		}
+		way := []string{w.addUnit(), "settle", "advance 10m", "settle"}
+		other := slices.Concat([]string{w.addUnit(), fmt.Sprintf("kill-agent at ended %s %s", second, seen.Hook)}, again)
+		all = append(all, eitherWay(w.bare(), way, other, ""))
+	}
+	return all
+}
+
+func rank(p probe) int {
+	text := strings.Join(p.lines(), "\n")
+	switch {
+	case strings.Contains(text, " at ended ") && strings.Contains(text, " install\n"):
+		return 0
+	case strings.Contains(text, " install\n"):
+		return 1
+	case strings.Contains(text, " at ended "):
+		return 2
+	}
+	return 3
+}
