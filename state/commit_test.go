@@ -51,6 +51,56 @@ func TestACommitSaysItsRevision(t *testing.T) {
 	}
 }
 
+// TestACommitSaysHowTheUnitLooks: in the transaction of the hook, once, and unless the charm has said it itself.
+func TestACommitSaysHowTheUnitLooks(t *testing.T) {
+	t.Parallel()
+	w, _ := pair(t)
+	unknown := state.Report{Workload: &model.Status{Status: model.StatusUnknown}, UnlessCharm: true}
+	w.ok(w.SetCharmStatus(w.ctx, "mysql/1", model.Status{Status: model.StatusActive, Message: "ready"}))
+	for unit, want := range map[model.UnitName]string{"mysql/0": "unknown", "mysql/1": "active"} {
+		var at int64
+		w.ok(w.CommitHook(w.ctx, state.HookCommit{Unit: unit, Run: 5, LeaveScope: model.NoRelation, Seen: unknown, At: &at}))
+		w.is("status", strings.SplitN(w.status(state.WorkloadStatus, string(unit)), ":", 2)[0], want)
+		now, err := w.Rev(w.ctx)
+		if w.ok(err); now != at {
+			t.Errorf("%s: committed at %d, and the store is at %d", unit, at, now)
+		}
+	}
+	stopped := state.Report{Workload: &model.Status{Status: model.StatusMaintenance}}
+	w.ok(w.CommitHook(w.ctx, state.HookCommit{Unit: "mysql/1", Run: 5, LeaveScope: model.NoRelation, Seen: stopped}))
+	w.is("status", strings.SplitN(w.status(state.WorkloadStatus, "mysql/1"), ":", 2)[0], "active")
+	w.ok(w.CommitHook(w.ctx, state.HookCommit{Unit: "mysql/1", Run: 6, LeaveScope: model.NoRelation, Seen: stopped}))
+	w.is("status", strings.SplitN(w.status(state.WorkloadStatus, "mysql/1"), ":", 2)[0], "maintenance")
+}
+
+// TestAUnitIsTakenOnOnce: with how it looks, in one transaction.
+func TestAUnitIsTakenOnOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.deploy(mysql, 1)
+	rev, err := w.Rev(w.ctx)
+	w.ok(err)
+	for i, message := range []string{"agent initialising", "again"} {
+		first, err := w.TakeOn(w.ctx, "mysql/0", state.Report{Workload: &model.Status{Status: model.StatusWaiting, Message: message}})
+		w.ok(err)
+		now, err := w.Rev(w.ctx)
+		w.ok(err)
+		if first != (i == 0) || now != rev+1 {
+			t.Errorf("%d: first %v, at %d, and it was at %d before", i, first, now, rev)
+		}
+	}
+	u, err := w.Unit(w.ctx, "mysql/0")
+	if w.ok(err); !u.Deployed {
+		t.Error("it isn't taken on")
+	}
+	if got := w.status(state.WorkloadStatus, "mysql/0"); !strings.Contains(got, "agent initialising") {
+		t.Errorf("it looks like this: %s", got)
+	}
+	if _, err := w.TakeOn(w.ctx, "mysql/7", state.Report{}); !errors.Is(err, errors.NotFound) {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestTextIsStoredAsLongAsItIs(t *testing.T) {
 	t.Parallel()
 	w, id := pair(t)
