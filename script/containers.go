@@ -20,7 +20,7 @@ import (
 func containerCommands() []Cmd {
 	return []Cmd{
 		{Name: "container-kill", Args: "UNIT NAME", Summary: "kill a workload container with SIGKILL; it is started again, as by Kubernetes", run: (*call).containerKill},
-		{Name: "container-stop", Args: "[--hang] UNIT NAME", Summary: "stop a workload container and keep it stopped, also one that hasn't been started yet; with --hang its Pebble goes on running, but answers nobody", run: (*call).containerStop},
+		{Name: "container-stop", Args: "[--hang] UNIT NAME", Summary: "stop a workload container and keep it stopped, even if it hasn't been started yet; with --hang, its Pebble goes on running, but doesn't answer", run: (*call).containerStop},
 		{Name: "container-start", Args: "UNIT NAME", Summary: "start a stopped workload container again, or let its Pebble answer again", run: (*call).containerStart},
 	}
 }

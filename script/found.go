@@ -33,9 +33,9 @@ import (
 func foundCommands() []Cmd {
 	return []Cmd{
 		{Name: "files", Args: "UNIT", Summary: "list the files that an isolated unit has made or changed on its machine (+) or removed (-)", run: (*call).files},
-		{Name: "search", Args: "TEXT | --secrets APPLICATION", Summary: "list where the charms' applications show a text: databags, statuses, their logs, and the logs and other files of isolated units; with --secrets: any value in the secrets that an application or its units own, after the secret's label and the value's key", run: (*call).search},
+		{Name: "search", Args: "TEXT | --secrets APPLICATION", Summary: "list where the charms' applications show a text: databags, statuses, their logs, and the logs and other files of isolated units; with --secrets, look for every value in the secrets that an application or its units own; each line then starts with the secret's label and the value's key", run: (*call).search},
 		{Name: "processes", Args: "UNIT", Summary: "list the processes that the unit's hooks have left running", run: (*call).processes},
-		{Name: "calls", Args: "[--at-most N] UNIT HOOK", Summary: "list how often the unit's newest run of a hook has called each hook tool; with --at-most: check that it has called no more than N tools in all", run: (*call).calls},
+		{Name: "calls", Args: "[--at-most N] UNIT HOOK", Summary: "list how often the unit's newest run of a hook has called each hook tool; with --at-most, check that it has called hook tools at most N times in all", run: (*call).calls},
 		{Name: "took", Args: "DURATION", Summary: "check that the last settle, advance or run-hooks took no longer than that, by the host's clock", run: keeping((*call).took)},
 	}
 }
