@@ -47,16 +47,18 @@ func killing(w World, chance *rand.Rand) (all []probe) {
 // left them: an upgrade moves what was there, and so does a hook of storage. What others have written
 // into the model is dropped.
 func onMachine(p probe) int {
-	text := strings.Join(p.lines(), "\n")
-	switch {
-	case strings.Contains(text, " upgrade-charm\n") && strings.Contains(strings.Join(p.setUp, "\n"), formerVersion):
+	text, setUp := strings.Join(p.lines(), "\n"), strings.Join(p.setUp, "\n")
+	switch upgrade := strings.Contains(text, " upgrade-charm\n") && strings.Contains(setUp, formerVersion); {
+	case upgrade && strings.Contains(setUp, "add-storage "):
 		return 0
-	case strings.Contains(text, "-storage-"):
+	case strings.Contains(text, "-storage-attached\n"):
 		return 1
-	case strings.Contains(text, " config-changed\n"):
+	case upgrade:
 		return 2
+	case strings.Contains(text, "-storage-") || strings.Contains(text, " config-changed\n"):
+		return 3
 	}
-	return 3
+	return 4
 }
 
 // kills are the probes that kill the hooks which a step brings, one after the other: sure at their ends and

@@ -34,8 +34,8 @@ func TestKillsShareWhatTheyAreComparedWith(t *testing.T) {
 		kills = append(kills, of)
 	}
 	want := [][]string{
-		{"at ended shop/0 upgrade-charm"}, {"at ended shop/0 upgrade-charm"}, // of the former version, without storage and with it
-		{"after status-set shop/0 disk-storage-attached", "at ended shop/0 disk-storage-attached"},
+		{"at ended shop/0 upgrade-charm"}, // of the former version with storage, and then without
+		{"after status-set shop/0 disk-storage-attached", "at ended shop/0 disk-storage-attached"}, {"at ended shop/0 upgrade-charm"},
 	}
 	if len(kills) < 5 || !slices.EqualFunc(kills[:3], want, slices.Equal) {
 		t.Errorf("got %q, want at first %q", kills, want)

@@ -3,10 +3,13 @@ package check
 import (
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/pattern"
 )
 
@@ -83,6 +86,63 @@ func (w World) set(option, value string) string {
 // reset gives an option its default.
 func (w World) reset(option string) string {
 	return fmt.Sprintf("config %s --reset %s", w.Application(), option)
+}
+
+// configuring: options that can't be right block the unit, which goes on once they are right.
+func configuring(w World, chance *rand.Rand) (all []probe) {
+	all = append(all, w.fewWrong())
+	for _, setUp := range w.states() {
+		for _, name := range slices.Sorted(maps.Keys(w.Charm.Options)) {
+			p := probe{setUp: setUp, parts: [][]string{{"mark right"}}}
+			values, same := w.wrong(w.Charm.Options[name]), "same right"
+			if value, ok := other(w.Charm.Options[name]); ok && len(values) == 0 {
+				values, same = []string{value}, "same --but files right" // none is wrong; a file may well stay
+			}
+			for _, value := range shuffled(values, chance) {
+				p.parts = append(p.parts, []string{w.set(name, value), "settle"})
+			}
+			p.end = []string{w.reset(name), "settle", same}
+			if len(p.parts) > 1 {
+				all = append(all, p)
+			}
+		}
+	}
+	return slices.Concat(all, entrusting(w), choosing(w))
+}
+
+// fewWrong gives each of the first options some values that are wrong for nearly all, one option after the other.
+func (w World) fewWrong() probe {
+	p := probe{setUp: w.bare(), first: []string{"mark right"}}
+	for _, name := range slices.Sorted(maps.Keys(w.Charm.Options)) {
+		var part []string
+		for _, value := range w.wrong(w.Charm.Options[name])[:min(3, len(w.wrong(w.Charm.Options[name])))] {
+			part = append(part, w.set(name, value), "settle")
+		}
+		if len(part) > 0 && len(p.parts) < maxOptions {
+			p.parts = append(p.parts, append(part, w.reset(name), "settle", "same right"))
+		}
+	}
+	return p
+}
+
+// wrong are values of an option's type, most of which no charm can use.
+func (w World) wrong(o model.ConfigOption) (values []string) {
+	switch o.Type {
+	case "int":
+		values = []string{"0", "-1", "65536", "2147483648"}
+		for _, n := range w.Numbers {
+			for _, near := range []int64{n + 1, n - 1} {
+				if text := strconv.FormatInt(near, 10); !slices.Contains(values, text) && len(values) < 20 && near < 1<<40 {
+					values = append(values, text)
+				}
+			}
+		}
+	case "float":
+		values = []string{"0", "-1.5", "1000000000"}
+	case "string":
+		values = []string{"", "-1", "no such thing", "{", "a:b:c", "/"}
+	}
+	return slices.DeleteFunc(values, func(v string) bool { return v == fmt.Sprint(o.Default) })
 }
 
 // choosing tries the values of options that the charm names: no hook fails, and once the option has its

@@ -247,7 +247,11 @@ func twice(w World, _ *rand.Rand) (all []probe) {
 		all = append(all, one(setUp, append([]string{"twice on"}, steps...)...))
 	}
 	all = append(all, one(nil, append(w.begun(1), "twice on", "settle")...))
-	add(w.formerDeploy(), w.refresh()...)
+	full := w.formerDeploy()
+	for _, e := range w.Endpoints {
+		full = append(full, w.whole(e)...)
+	}
+	add(append(full, w.acts(w.Unit())...), w.refresh()...)
 	for _, c := range w.change() {
 		add(w.full(), c...)
 	}

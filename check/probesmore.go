@@ -5,74 +5,37 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/unitd/unitd/model"
 )
 
-// configuring: options that can't be right block the unit, which goes on once they are right.
-func configuring(w World, chance *rand.Rand) (all []probe) {
-	for _, setUp := range w.states() {
-		for _, name := range slices.Sorted(maps.Keys(w.Charm.Options)) {
-			p := probe{setUp: setUp, parts: [][]string{{"mark right"}}}
-			values, same := w.wrong(w.Charm.Options[name]), "same right"
-			if value, ok := other(w.Charm.Options[name]); ok && len(values) == 0 {
-				values, same = []string{value}, "same --but files right" // none is wrong; a file may well stay
-			}
-			for _, value := range shuffled(values, chance) {
-				p.parts = append(p.parts, []string{w.set(name, value), "settle"})
-			}
-			p.end = []string{w.reset(name), "settle", same}
-			if len(p.parts) > 1 {
-				all = append(all, p)
-			}
-		}
-	}
-	return slices.Concat(all, entrusting(w), choosing(w))
-}
-
-// wrong are values of an option's type, most of which no charm can use.
-func (w World) wrong(o model.ConfigOption) (values []string) {
-	switch o.Type {
-	case "int":
-		values = []string{"0", "-1", "65536", "2147483648"}
-		for _, n := range w.Numbers {
-			for _, near := range []int64{n + 1, n - 1} {
-				if text := strconv.FormatInt(near, 10); !slices.Contains(values, text) && len(values) < 20 && near < 1<<40 {
-					values = append(values, text)
-				}
-			}
-		}
-	case "float":
-		values = []string{"0", "-1.5", "1000000000"}
-	case "string":
-		values = []string{"", "-1", "no such thing", "{", "a:b:c", "/"}
-	}
-	return slices.DeleteFunc(values, func(v string) bool { return v == fmt.Sprint(o.Default) })
-}
-
 // relatingAgain: of a relation that is gone nothing is left, and the next one is like it.
 func relatingAgain(w World, _ *rand.Rand) (all []probe) {
+	gone := func(e Endpoint) []string {
+		return []string{w.unrelate(e), "settle", "remove-application " + e.Stub(), "settle"}
+	}
+	each := probe{setUp: w.bare(), first: []string{"mark before"}}
+	var twice, besides []probe
 	for i, e := range w.Endpoints {
-		gone := []string{w.unrelate(e), "settle", "remove-application " + e.Stub(), "settle"}
+		once := slices.Concat(w.whole(e), gone(e), []string{"same before"})
+		each.parts = append(each.parts, once)
+		secrets, rest := w.secretsOf(e), append(w.relate(e), "settle")
+		rest = append(rest, append(e.publish(e.Keys, 0), "settle")...)
+		again := slices.Concat(secrets, rest, []string{"mark related"}, gone(e), rest, []string{"same related"})
+		twice = append(twice, one(w.bare(), again...))
 		var others []string
 		for j, o := range w.Endpoints {
 			if j != i {
 				others = append(others, w.whole(o)...)
 			}
 		}
-		for _, setUp := range [][]string{w.bare(), append(w.bare(), others...)} {
-			all = append(all, one(setUp, slices.Concat([]string{"mark before"}, w.whole(e), gone, []string{"same before"})...))
-			secrets, rest := w.secretsOf(e), append(w.relate(e), "settle")
-			rest = append(rest, append(e.publish(e.Keys, 0), "settle")...)
-			all = append(all, one(setUp, slices.Concat(secrets, rest, []string{"mark related"}, gone, rest, []string{"same related"})...))
-			if len(others) == 0 {
-				break
-			}
+		if len(others) > 0 {
+			setUp := append(w.bare(), others...)
+			besides = append(besides, one(setUp, append([]string{"mark before"}, once...)...), one(setUp, again...))
 		}
 	}
-	return all
+	return slices.Concat([]probe{each}, twice, besides)
 }
 
 // lastUnits: the last unit of the other side goes, or the last one of the charm's.
@@ -269,6 +232,8 @@ func removing(w World, _ *rand.Rand) (all []probe) {
 			}
 		}
 	}
+	// A text that is missing is the likeliest to be wrong.
+	slices.SortStableFunc(wrong[0], func(a, b probe) int { return w.unset(b) - w.unset(a) })
 	states := w.states()
 	all = append(all, one(w.bare(), w.remove()...))
 	few := min(2, len(wrong[0]))
@@ -280,6 +245,14 @@ func removing(w World, _ *rand.Rand) (all []probe) {
 		all = append(all, one(w.deploy(2), w.remove()...))
 	}
 	return slices.Concat(all, wrong[0][few:], wrong[1])
+}
+
+// unset is 1 for a deployment with an option that has no value, and 0 for another one.
+func (w World) unset(p probe) int {
+	if strings.HasSuffix(p.lines()[0], "=") {
+		return 1
+	}
+	return 0
 }
 
 // showing: what others have said in confidence is in no log, status or databag.
@@ -335,20 +308,24 @@ const (
 
 // counting: a hook calls as many tools for many remote units as for one, and waits for nobody.
 func counting(w World, _ *rand.Rand) (all []probe) {
-	hook, step := "update-status", []string{"advance 6m", "settle"}
-	if c := w.change(); len(c) > 0 {
-		hook, step = "config-changed", c[0]
+	hook, step, back := "update-status", []string{"advance 6m", "settle"}, []string(nil)
+	if c := w.changes(); len(c) > 0 {
+		hook, step, back = "config-changed", c[0].set, c[0].reset
 	}
-	for _, e := range w.Endpoints {
+	const few = 3 // endpoints to a scenario
+	for i, e := range w.Endpoints {
 		many := append(w.secretsOf(e), w.relate(e)[0])
 		for range manyUnits - 1 {
 			many = append(many, "stub-join "+e.Stub())
 		}
-		many = append(many, w.relate(e)[1], "settle")
-		all = append(all, one(w.bare(), slices.Concat(many, step, []string{
+		if i%few == 0 {
+			all = append(all, probe{setUp: w.bare()})
+		}
+		p := &all[len(all)-1]
+		p.parts = append(p.parts, slices.Concat(many, []string{w.relate(e)[1], "settle"}, step, []string{
 			fmt.Sprintf("calls %s %s", w.Unit(), hook),
 			fmt.Sprintf(`! stdout '^(status-set|relation-set|state-set|state-get|open-port|close-port|opened-ports|secret-[a-z]+|config-get|is-leader|goal-state|application-version-set|leader-[a-z]+) ([%d-9]|\d\d+)$'`, manyUnits),
-		})...))
+		}, back, []string{w.unrelate(e), "settle"}))
 	}
 	for _, e := range w.Endpoints { // these come first once a hook has been slow
 		silent := append(slices.Concat(w.secretsOf(e), w.relate(e)), "settle")
