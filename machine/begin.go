@@ -70,7 +70,7 @@ func (u *unit) lock(ctx context.Context) (unlock func(), waited bool, err error)
 	if err != nil {
 		return nil, false, errors.Trace(err)
 	}
-	back, err := u.slots.take(ctx, u.model.UUID())
+	back, late, err := u.slots.take(ctx, u.model.UUID())
 	if err != nil {
 		give()
 		return nil, false, errors.Trace(err)
@@ -87,8 +87,7 @@ func (u *unit) lock(ctx context.Context) (unlock func(), waited bool, err error)
 		end()
 		return nil, false, errors.Trace(ctx.Err())
 	}
-	// Who has waited for a slot alone hears of what has changed, as one does that hasn't waited.
-	return end, waited || queued, nil
+	return end, waited || queued || late, nil
 }
 
 // queues tells whom it concerns that the unit waits for its turn, and over that it doesn't any

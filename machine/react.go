@@ -134,9 +134,9 @@ func (a *modelAgent) poke(ctx context.Context, c state.Change) error {
 		if !ok {
 			continue
 		}
-		u.hear(c)
+		u.poke()
 		if p, ok := a.units[u.principal]; ok {
-			p.hear(c)
+			p.poke()
 		}
 	}
 	if !c.Resync && !c.Model && !c.Secrets && len(c.Applications)+len(c.Relations)+len(c.Machines) == 0 && a.nested == 0 {
@@ -145,7 +145,7 @@ func (a *modelAgent) poke(ctx context.Context, c state.Change) error {
 	for name, u := range a.units {
 		app := name.Application()
 		if c.Resync || c.Model || c.Secrets || c.Units[u.principal] || c.Applications[app] || related[name] || c.Machines[u.machine] {
-			u.hear(c)
+			u.poke()
 		}
 	}
 	return nil

@@ -50,8 +50,9 @@ func hooksAtOnce(processors int, memory uint64) int {
 // hooksHere is hooksAtOnce for this host.
 func hooksHere() int { return hooksAtOnce(runtime.NumCPU(), hostMemory()) }
 
-// take waits for a slot for a unit of a model; give gives it back, and may be called again.
-func (s *slots) take(ctx context.Context, model string) (give func(), err error) {
+// take waits for a slot for a unit of a model. waited says whether that took time; give
+// gives it back, and may be called again.
+func (s *slots) take(ctx context.Context, model string) (give func(), waited bool, err error) {
 	one := &slot{had: make(chan struct{}), model: model}
 	s.mu.Lock()
 	if len(s.queue[model]) == 0 {
@@ -62,16 +63,21 @@ func (s *slots) take(ctx context.Context, model string) (give func(), err error)
 	s.mu.Unlock()
 	select {
 	case <-one.had:
-	case <-ctx.Done():
-		s.leave(one)
-		return nil, errors.Trace(ctx.Err())
+	default:
+		waited = true
+		select {
+		case <-one.had:
+		case <-ctx.Done():
+			s.leave(one)
+			return nil, true, errors.Trace(ctx.Err())
+		}
 	}
 	back := sync.OnceFunc(s.back)
 	timer := time.AfterFunc(slotTime, back)
 	return func() {
 		timer.Stop()
 		back()
-	}, nil
+	}, waited, nil
 }
 
 // grant gives the free slots to those who wait. Its caller holds mu.

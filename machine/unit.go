@@ -133,7 +133,6 @@ type unit struct {
 	// what was known of the host then. An agent that waits needs neither them nor running.
 	seen      *resolver.Remote
 	seenRev   int64          // the revision that the store was read at then
-	lastLook  atomic.Int64   // the same, of the newest look that was whole; see hear
 	proxy     [2]hooks.Proxy // for charms, for any program
 	host      Host
 	timeout   time.Duration // of its hooks; 0: none
@@ -193,14 +192,6 @@ func (u *unit) poke() {
 	select {
 	case u.changed <- struct{}{}:
 	default:
-	}
-}
-
-// hear makes the unit's agent look at the model again because of a change, unless it has looked since: of most
-// of what the unit's own hooks have written it hears after its next look.
-func (u *unit) hear(c state.Change) {
-	if c.Resync || c.Rev > u.lastLook.Load() {
-		u.poke()
 	}
 }
 
@@ -329,7 +320,6 @@ func (u *unit) observe(ctx context.Context, l resolver.Local) (resolver.Remote, 
 	u.files.Follow(s.ModelConfig[state.RecordFiles])
 	u.recordsPebble = s.Application.RecordPebble == state.RecordsPebble
 	u.causes.look(s, l.Seen.Config)
-	u.lastLook.Store(s.Rev)
 	return seen, nil
 }
 
