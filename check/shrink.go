@@ -38,7 +38,7 @@ func (s *shrinking) alone(pr probe, f *failed) ([]string, *failed, error) {
 		}
 		at += len(part)
 	}
-	if len(pr.first) == 0 || f.at < begin || at == begin {
+	if f.at < begin || at == begin {
 		return lines, f, nil
 	}
 	try := slices.Delete(slices.Clone(lines), begin, at)
