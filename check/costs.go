@@ -56,7 +56,9 @@ func (c costs) add(hook string, more spent) {
 // take adds what others have cost.
 func (c costs) take(from costs) {
 	for hook, s := range from {
-		c.add(hook, *s)
+		if s != nil && len(s.Took) > 0 && len(s.Took) == len(s.Calls) { // as one that is read from a file may not be
+			c.add(hook, *s)
+		}
 	}
 }
 

@@ -16,7 +16,7 @@ func killing(w World, chance *rand.Rand) (all []probe) {
 	var sure, more []probe
 	add := func(seen []Seen, setUp, step []string) {
 		s, m := w.kills(seen, setUp, step)
-		sure, more = append(sure, s), append(more, m)
+		sure, more = append(sure, s.cut()...), append(more, m.cut()...)
 	}
 	for i := 1; i < len(w.Life); i++ { // the first hooks are those of an install that is interrupted
 		var seen []Seen
@@ -28,12 +28,9 @@ func killing(w World, chance *rand.Rand) (all []probe) {
 		add(seen, slices.Concat(w.Life[:i]...), w.Life[i])
 	}
 	if upgrade := slices.IndexFunc(w.Hooks, func(s Seen) bool { return s.Hook == "upgrade-charm" }); upgrade >= 0 {
-		for _, s := range append(w.optional(), "") {
-			setUp := w.formerDeploy()
-			if s != "" {
-				setUp = append(setUp, "add-storage "+w.Unit()+" "+s, "settle")
-			}
-			add(w.Hooks[upgrade:upgrade+1], append(setUp, w.acts(w.Unit())...), w.refresh())
+		lives := w.livesToUpgrade()
+		for _, life := range lives[:len(lives)-1] {
+			add(w.Hooks[upgrade:upgrade+1], append(w.formerDeploy(), life...), w.refresh())
 		}
 	}
 	for _, some := range [][]probe{sure, more} {
@@ -69,7 +66,7 @@ func (w World) kills(seen []Seen, setUp, step []string) (sure, more probe) {
 	more = sure
 	act := slices.DeleteFunc(slices.Clone(step), func(line string) bool { return line == "settle" })
 	for _, s := range seen {
-		for _, at := range append(prefixed("after ", s.Tools), "at ended") {
+		for _, at := range append([]string{"at ended"}, prefixed("after ", s.Tools)...) {
 			kill := fmt.Sprintf("kill-agent %s %s %s", at, w.Unit(), s.Hook)
 			if slices.ContainsFunc(append(sure.parts, more.parts...), func(part []string) bool { return part[1] == kill }) {
 				continue
@@ -84,6 +81,20 @@ func (w World) kills(seen []Seen, setUp, step []string) (sure, more probe) {
 	}
 	slices.SortStableFunc(more.parts, func(a, b []string) int { return cmp.Compare(reading(a[1]), reading(b[1])) })
 	return sure, more
+}
+
+// manyParts bounds the parts of a scenario, each of which kills an agent: only between scenarios it is
+// looked whether there is time left.
+const manyParts = 6
+
+// cut are the probes with so many parts at most, and the same first lines.
+func (p probe) cut() (all []probe) {
+	for parts := range slices.Chunk(p.parts, manyParts) {
+		one := p
+		one.parts = parts
+		all = append(all, one)
+	}
+	return all
 }
 
 // reading is 1 for a kill after a tool that only reads, and 0 for another one.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/pattern"
@@ -222,4 +223,44 @@ func (w World) wordOf(name string) (string, bool) {
 		return values[0], true
 	}
 	return value, ok
+}
+
+// optionChange sets an option to another value that the charm may well take, and back.
+type optionChange struct{ set, reset []string }
+
+// maxOptions bounds the options that are changed in a life, which takes a second for each.
+const maxOptions = 10
+
+// changes are those of the first options.
+func (w World) changes() (all []optionChange) {
+	for _, name := range slices.Sorted(maps.Keys(w.Charm.Options)) {
+		if value, ok := w.wordOf(name); ok && len(all) < maxOptions {
+			all = append(all, optionChange{[]string{w.set(name, value), "settle"}, []string{w.reset(name), "settle"}})
+		}
+	}
+	return all
+}
+
+// change sets the first of them; none: there is none.
+func (w World) change() [][]string {
+	for _, c := range w.changes() {
+		return [][]string{c.set}
+	}
+	return nil
+}
+
+// other is a value other than an option's default.
+func other(o model.ConfigOption) (string, bool) {
+	switch o.Type {
+	case "int":
+		n, _ := strconv.ParseInt(fmt.Sprint(o.Default), 10, 64)
+		return strconv.FormatInt(n+1, 10), true
+	case "boolean":
+		return strconv.FormatBool(o.Default != true), true
+	case "string":
+		if text, ok := o.Default.(string); ok && text != "" && !strings.ContainsFunc(text, unicode.IsControl) {
+			return text + " too", true
+		}
+	}
+	return "", false
 }

@@ -159,6 +159,7 @@ func TestASlowHookIsLookedAtFirst(t *testing.T) {
 	for i, promise := range []string{Killed, Frugal, Upgrade, Frugal} {
 		c.queue = append(c.queue, probe{promise: promise, setUp: []string{fmt.Sprint(i)}, end: []string{"took " + longHook}})
 	}
+	c.queue = append(c.queue, probe{promise: Frugal, setUp: []string{"4"}, end: []string{"calls"}})
 	order := func() (text string) {
 		for _, p := range c.queue {
 			text += p.setUp[0]
@@ -166,12 +167,13 @@ func TestASlowHookIsLookedAtFirst(t *testing.T) {
 		return text
 	}
 	c.looks.costs.add("start", spent{[]time.Duration{2 * time.Second}, []int{1}})
+	c.looks.costs.add("upgrade-charm", spent{[]time.Duration{2 * time.Minute}, []int{1}})
 	c.looks.costs.add("install", spent{[]time.Duration{2 * time.Minute}, []int{1}})
-	if c.suspect(); order() != "0123" {
+	if c.suspect(); order() != "01234" {
 		t.Errorf("no hook is slow, and the order is %s", order())
 	}
 	c.looks.costs.add("start", spent{[]time.Duration{30 * time.Second}, []int{1}})
-	if c.suspect(); order() != "1302" {
+	if c.suspect(); order() != "13024" {
 		t.Errorf("the order is %s", order())
 	}
 }

@@ -32,7 +32,11 @@ func (p probe) without(line int) (probe, bool) {
 	}
 	for i, part := range p.parts {
 		if line < len(part) {
-			p.parts = slices.Delete(slices.Clone(p.parts), i, i+1)
+			if len(p.first) > 0 && len(p.end) == 0 {
+				p.parts = p.parts[i+1:] // those before it need nobody, and were tried
+			} else {
+				p.parts = slices.Delete(slices.Clone(p.parts), i, i+1)
+			}
 			return p, len(p.parts) > 0
 		}
 		line -= len(part)
@@ -247,11 +251,8 @@ func twice(w World, _ *rand.Rand) (all []probe) {
 		all = append(all, one(setUp, append([]string{"twice on"}, steps...)...))
 	}
 	all = append(all, one(nil, append(w.begun(1), "twice on", "settle")...))
-	full := w.formerDeploy()
-	for _, e := range w.Endpoints {
-		full = append(full, w.whole(e)...)
-	}
-	add(append(full, w.acts(w.Unit())...), w.refresh()...)
+	lives := w.livesToUpgrade()
+	add(append(w.formerDeploy(), lives[len(lives)-1]...), w.refresh()...)
 	for _, c := range w.change() {
 		add(w.full(), c...)
 	}
@@ -276,17 +277,28 @@ func (w World) refresh() []string {
 	return []string{strings.Join(append([]string{w.app("refresh %s --path $SCRIPT_DIR/..")}, w.fresh()...), " "), "settle"}
 }
 
-// livesToUpgrade are what a unit of the former version lives before it is upgraded.
+// livesToUpgrade are what a unit of the former version lives before it is upgraded; the last one is a whole one.
+// They have what that version has.
 func (w World) livesToUpgrade() [][]string {
-	lives := [][]string{w.acts(w.Unit())}
+	var acts, whole []string
+	for _, call := range w.Actions {
+		name, _, _ := strings.Cut(call, " ")
+		if _, ok := w.Was.Actions[name]; ok || w.Former == "" {
+			acts = append(acts, "run "+w.Unit()+" "+call)
+		}
+	}
+	lives := [][]string{acts}
 	for _, s := range w.optional() {
-		lives = append(lives, append([]string{"add-storage " + w.Unit() + " " + s, "settle"}, w.acts(w.Unit())...))
+		if _, ok := w.Was.Storage[s]; ok || w.Former == "" {
+			lives = append(lives, append([]string{"add-storage " + w.Unit() + " " + s, "settle"}, acts...))
+		}
 	}
-	var whole []string
 	for _, e := range w.Endpoints {
-		whole = append(whole, w.whole(e)...)
+		if _, ok := w.Was.Endpoints[e.Name]; ok || w.Former == "" {
+			whole = append(whole, w.whole(e)...)
+		}
 	}
-	return append(lives, append(whole, w.acts(w.Unit())...))
+	return append(lives, append(whole, acts...))
 }
 
 // upgrading: an upgraded unit is like one that was deployed with the new version.

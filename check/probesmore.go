@@ -298,6 +298,8 @@ func confidential(key string) bool {
 const (
 	// manyUnits is how many units the other side has to show what grows with them.
 	manyUnits = 8
+	// manyEndpoints is how many endpoints have their turns in one scenario.
+	manyEndpoints = 3
 	// longHook is how long the hooks that follow from a change may take, by the host's clock, with
 	// stubs that do nothing.
 	longHook = "15s"
@@ -308,30 +310,28 @@ const (
 
 // counting: a hook calls as many tools for many remote units as for one, and waits for nobody.
 func counting(w World, _ *rand.Rand) (all []probe) {
-	hook, step, back := "update-status", []string{"advance 6m", "settle"}, []string(nil)
-	if c := w.changes(); len(c) > 0 {
-		hook, step, back = "config-changed", c[0].set, c[0].reset
+	hook, step := "update-status", []string{"advance 6m", "settle"}
+	if c := w.change(); len(c) > 0 {
+		hook, step = "config-changed", c[0]
 	}
-	const few = 3 // endpoints to a scenario
+	var slow []probe
 	for i, e := range w.Endpoints {
 		many := append(w.secretsOf(e), w.relate(e)[0])
 		for range manyUnits - 1 {
 			many = append(many, "stub-join "+e.Stub())
 		}
-		if i%few == 0 {
-			all = append(all, probe{setUp: w.bare()})
+		if i%manyEndpoints == 0 {
+			all = append(all, probe{setUp: w.bare(), first: []string{"snapshot begin"}})
 		}
 		p := &all[len(all)-1]
-		p.parts = append(p.parts, slices.Concat(many, []string{w.relate(e)[1], "settle"}, step, []string{
+		p.parts = append(p.parts, slices.Concat([]string{"restore begin"}, many, []string{w.relate(e)[1], "settle"}, step, []string{
 			fmt.Sprintf("calls %s %s", w.Unit(), hook),
 			fmt.Sprintf(`! stdout '^(status-set|relation-set|state-set|state-get|open-port|close-port|opened-ports|secret-[a-z]+|config-get|is-leader|goal-state|application-version-set|leader-[a-z]+) ([%d-9]|\d\d+)$'`, manyUnits),
-		}, back, []string{w.unrelate(e), "settle"}))
+		}))
+		took := "took " + longHook
+		slow = append(slow, one(w.bare(), slices.Concat(w.secretsOf(e), w.relate(e), []string{"settle", took}, step, []string{took})...))
 	}
-	for _, e := range w.Endpoints { // these come first once a hook has been slow
-		silent := append(slices.Concat(w.secretsOf(e), w.relate(e)), "settle")
-		all = append(all, one(w.bare(), slices.Concat(silent, step, []string{"took " + longHook})...))
-	}
-	return append(all, w.calling()...)
+	return slices.Concat(all, slow, w.calling()) // the slow ones come first once a hook has been slow
 }
 
 // calling counts what each hook of a life calls, with one unit on each other side.

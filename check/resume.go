@@ -71,6 +71,7 @@ func (c *search) resume(s Subject) {
 	if p.Itself {
 		s.Former, s.Commit = "", ""
 	}
+	c.looks.costs.take(p.Costs)
 	c.world = World{Subject: s, Endpoints: p.Endpoints, Actions: p.Actions, More: p.More, Trusted: p.Trusted, Life: p.Life, Hooks: p.Hooks}
 	now := c.report // what there is of the network
 	c.report = p.Report

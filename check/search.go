@@ -244,6 +244,7 @@ func (c *search) judge(ctx context.Context, p *player, pr probe, err error) {
 		c.fail(ctx, errors.Annotatef(err, "cannot try %s:\n%s", pr.promise, strings.Join(append(slices.Clone(pr.setUp), pr.lines()...), "\n")))
 	case f.misuse:
 		c.odd(pr, f)
+		c.rest(pr, f)
 	default:
 		c.find(ctx, p, pr, f)
 		c.look(p) // what has run meanwhile is nothing new of the next one

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestEndpointsAreWhereLinesBringThem(t *testing.T) {
@@ -252,6 +253,7 @@ func TestACheckGoesOn(t *testing.T) {
 	one.walker = newWalker(one.world, chance)
 	one.walker.keep(one.walker.on(one.walker.from()))
 	one.looks.hooks["start"], one.looks.ways["way"], one.looks.met[Meeting{"start", "db", Told}] = true, true, true
+	one.looks.costs.add("start", spent{[]time.Duration{time.Second}, []int{3}})
 	one.blocked[Twice] = 2
 	one.report = Report{Seed: 7, Walks: 3, Tried: map[string]int{Killed: 2}, Findings: []Finding{{Promise: Killed, Cause: "cause", Steps: []string{"settle"}}}, Lines: []FileLines{{"src/charm.py", []int{1, 2}, []int{2}}}}
 	one.looks.lines.recall(one.report.Lines)
@@ -266,7 +268,7 @@ func TestACheckGoesOn(t *testing.T) {
 	other := &search{Options: Options{Resume: &p}, known: map[string]int{}, blocked: map[string]int{}, looks: newLooks()}
 	other.resume(one.world.Subject)
 	text := func(c *search) string {
-		b, err := json.Marshal([]any{c.progress().Queue, c.progress().Trails, c.blocked, c.report, c.looks.ways, c.looks.hooks, len(c.looks.met), c.looks.lines.files(), c.world})
+		b, err := json.Marshal([]any{c.progress().Queue, c.progress().Trails, c.blocked, c.report, c.looks.ways, c.looks.hooks, len(c.looks.met), c.looks.lines.files(), c.looks.costs, c.world})
 		if err != nil {
 			t.Fatal(err)
 		}

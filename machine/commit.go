@@ -39,11 +39,13 @@ func (u *unit) commit(ctx context.Context, run uniter.Run, changes model.Changes
 	if err != nil {
 		return errors.Trace(err)
 	}
+	// What was to be told of the workload is older, also if it isn't known whether the commit has come about.
+	u.desire.overtake(c.Seen.Workload != nil, false)
 	began := u.clock.Now()
 	err = u.model.CommitHook(ctx, c)
 	if err == nil {
 		u.traced.committed(began, u.clock.Now())
-		u.desire.overtake(c.Seen.Workload != nil, true)
+		u.desire.overtake(false, true)
 	}
 	give()
 	switch {
