@@ -77,7 +77,7 @@ func TestHostCheckLearnsAPartnersSecret(t *testing.T) {
 	if len(r.World) != 1 || r.World[0] != (check.Origin{Endpoint: "coin", Source: check.Partnered, Keys: 2}) || len(r.Odd)+len(r.Findings) > 0 {
 		t.Errorf("the world is %v; %v %v", r.World, r.Odd, r.Findings)
 	}
-	if words := published(t, lines, "add-secret coin-die"); !strings.HasPrefix(words, "word=content-first-of-coin-die ") {
+	if words := published(t, lines, "add-secret coin-die"); !strings.HasPrefix(words, "word=open-first-of-coin-die ") {
 		t.Errorf("the secret has %s", words)
 	}
 	if words := published(t, lines, "stub-set --app other-coin"); !strings.HasPrefix(words, "die=secret:") || !strings.HasSuffix(words, " metal=copper") {
