@@ -202,6 +202,12 @@ func TestAFindingIsKept(t *testing.T) {
 	if script, test := f.Scenario("../../was"), f.Pytest("../../was"); !strings.Contains(script, "\nenv FORMER=$SCRIPT_DIR/../../was\n") || !strings.Contains(test, "\nFORMER = Path(__file__).parent / \"../../was\"\n") {
 		t.Error(script, test)
 	}
+	f.Failed, f.Tried = 1, 3
+	for _, text := range []string{f.Scenario(""), f.Pytest("")} {
+		if want := "# The scenario doesn't always fail: it failed in 1 of 3 runs.\n"; !strings.Contains(text, want) {
+			t.Errorf("it lacks %q:\n%s", want, text)
+		}
+	}
 	dir := t.TempDir()
 	r := Report{Findings: []Finding{f}}
 	for _, n := range []int{2, 0} { // nothing is overwritten
@@ -240,6 +246,9 @@ func TestTheFormsOfAReport(t *testing.T) {
 				RuleIndex int
 			}
 		}
+	}
+	if want := `"text": "a < b\nThe scenario doesn't always fail: it failed in 2 of 3 runs.\n\nsettle"`; !strings.Contains(string(sarif), want) {
+		t.Errorf("it lacks %s: %s", want, sarif)
 	}
 	if err := json.Unmarshal(sarif, &doc); err != nil || doc.Runs[0].Tool.Driver.Rules[doc.Runs[0].Results[0].RuleIndex].ID != Killed {
 		t.Errorf("%v: %s", err, sarif)

@@ -44,7 +44,7 @@ func (f Finding) sometimes() []string {
 	if !f.Flaky() {
 		return nil
 	}
-	return []string{fmt.Sprintf("The scenario doesn't always fail: it failed %d times of %d.", f.Failed, f.Tried)}
+	return []string{fmt.Sprintf("The scenario doesn't always fail: it failed in %d of %d runs.", f.Failed, f.Tried)}
 }
 
 // Report is what a check has found.

@@ -84,7 +84,7 @@ func (r *Report) SARIF(version, top string) ([]byte, error) {
 		}
 		results = append(results, object{
 			"ruleId": f.Promise, "ruleIndex": ordinal(f.Promise), "level": "error",
-			"message":             text{strings.Join(append(append([]string{f.What}, f.sometimes()...), "", strings.Join(f.Steps, "\n")), "\n")},
+			"message":             text{strings.Join(slices.Concat([]string{f.What}, f.sometimes(), []string{""}, f.Steps), "\n")},
 			"partialFingerprints": map[string]string{"cause/v1": f.Cause},
 			"locations": []object{{"physicalLocation": object{
 				"artifactLocation": map[string]string{"uri": path.Join(top, f.File)}, "region": map[string]int{"startLine": f.Line},

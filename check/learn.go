@@ -13,7 +13,6 @@ import (
 	"github.com/juju/errors"
 
 	"github.com/unitd/unitd/history"
-	"github.com/unitd/unitd/model"
 )
 
 // learn makes the world of the player's charm: what it can be told by stubs, which actions
@@ -86,7 +85,7 @@ func (p *player) learnFormer(w *World) error {
 		}
 		if !ok {
 			w.Odd = append(w.Odd, "upgrades from commit "+w.Commit+": that version doesn't live as this one does, so the charm is upgraded to itself")
-			w.Former, w.Commit, w.Was = "", "", model.Charm{}
+			w.withoutFormer()
 			return nil
 		}
 	}

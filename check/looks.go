@@ -22,6 +22,7 @@ type looks struct {
 	ways map[string]bool
 	// lines are those of the charm's code that have run: one that hasn't before is a new way, too.
 	lines codeLines
+	// costs are those of the hooks that nothing has kept from going on.
 	costs costs
 }
 

@@ -233,7 +233,7 @@ func removing(w World, _ *rand.Rand) (all []probe) {
 		}
 	}
 	// A text that is missing is the likeliest to be wrong.
-	slices.SortStableFunc(wrong[0], func(a, b probe) int { return w.unset(b) - w.unset(a) })
+	slices.SortStableFunc(wrong[0], func(a, b probe) int { return unset(b) - unset(a) })
 	states := w.states()
 	all = append(all, one(w.bare(), w.remove()...))
 	few := min(2, len(wrong[0]))
@@ -248,7 +248,7 @@ func removing(w World, _ *rand.Rand) (all []probe) {
 }
 
 // unset is 1 for a deployment with an option that has no value, and 0 for another one.
-func (w World) unset(p probe) int {
+func unset(p probe) int {
 	if strings.HasSuffix(p.lines()[0], "=") {
 		return 1
 	}

@@ -69,7 +69,7 @@ func (c *search) progress() *Progress {
 func (c *search) resume(s Subject) {
 	p := c.Resume
 	if p.Itself {
-		s.Former, s.Commit = "", ""
+		s.withoutFormer()
 	}
 	c.looks.costs.take(p.Costs)
 	c.world = World{Subject: s, Endpoints: p.Endpoints, Actions: p.Actions, More: p.More, Trusted: p.Trusted, Life: p.Life, Hooks: p.Hooks}

@@ -301,25 +301,20 @@ func (c *search) find(ctx context.Context, p *player, pr probe, f *failed) {
 		return
 	}
 	s := &shrinking{ctx: ctx, player: p, promise: pr.promise, cause: cause, until: time.Now().Add(shrinkTime)}
-	at := *f
-	lines, f, err := s.alone(pr, f)
-	failed, tried := 0, 0
-	if err == nil {
-		lines, f, failed, tried, err = s.shrink(lines, f)
-	}
+	lines, last, failed, tried, err := s.shortest(pr, f)
 	if err != nil {
 		c.fail(ctx, err)
 		c.back(ctx, whole)
 		return
 	}
-	c.rest(whole, &at)
-	what, _ := whatHappened(pr.promise, f)
-	found := Finding{Promise: pr.promise, What: what, Why: f.why, Cause: cause, Steps: lines, Failed: failed, Tried: tried}
-	found.File, found.Line = p.source(f)
+	c.rest(whole, f)
+	what, _ := whatHappened(pr.promise, last)
+	found := Finding{Promise: pr.promise, What: what, Why: last.why, Cause: cause, Steps: lines, Failed: failed, Tried: tried}
+	found.File, found.Line = p.source(last)
 	c.mu.Lock()
-	place := c.known[cause]
-	found.Also = c.report.Findings[place].Also
-	c.report.Findings[place] = found
+	at := c.known[cause]
+	found.Also = c.report.Findings[at].Also
+	c.report.Findings[at] = found
 	c.mu.Unlock()
 }
 

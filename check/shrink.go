@@ -26,6 +26,15 @@ type shrinking struct {
 	until   time.Time
 }
 
+// shortest is shrink for a probe whose line has failed.
+func (s *shrinking) shortest(pr probe, f *failed) (_ []string, _ *failed, fails, tried int, err error) {
+	lines, f, err := s.alone(pr, f)
+	if err != nil {
+		return nil, nil, 0, 0, err
+	}
+	return s.shrink(lines, f)
+}
+
 // alone are the lines of a probe up to the one that fails, without the parts before its own where it
 // fails without them by the same cause.
 func (s *shrinking) alone(pr probe, f *failed) ([]string, *failed, error) {

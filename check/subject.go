@@ -50,6 +50,9 @@ type Subject struct {
 	asks bool
 }
 
+// withoutFormer has the charm upgraded to itself.
+func (s *Subject) withoutFormer() { s.Former, s.Commit, s.Was = "", "", model.Charm{} }
+
 // Application is what the charm is deployed as.
 func (s Subject) Application() string { return s.Charm.Name }
 

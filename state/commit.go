@@ -85,19 +85,14 @@ func (m *Model) CommitHook(ctx context.Context, c HookCommit) error {
 		if err := tx.put(unitKey(u.Name), u); err != nil {
 			return errors.Trace(err)
 		}
+		if err := tx.tell(u, c.Seen); err != nil {
+			return errors.Trace(err)
+		}
 		if err := tx.apply(u, c.Changes); err != nil {
 			return errors.Trace(err)
 		}
 		if err := tx.rotated(c.Rotated); err != nil {
 			return errors.Trace(err)
-		}
-		if !c.Seen.Empty() {
-			if u, err = tx.unit(u.Name); err != nil { // it says whether the charm has set a status by now
-				return errors.Trace(err)
-			}
-			if err := tx.tell(u, c.Seen); err != nil {
-				return errors.Trace(err)
-			}
 		}
 		if c.Detach != "" {
 			if err := tx.detach(u.Name, c.Detach); err != nil {

@@ -45,6 +45,9 @@ func report() *check.Report {
 		World:    []check.Origin{{Endpoint: "db", Source: check.Schemed, Keys: 2}, {Endpoint: "db", Source: check.Guessed, Keys: 1}, {Endpoint: "web"}},
 		Findings: []check.Finding{flaky, finding(check.WrongConfig, "port")},
 		Odd:      []string{"killed: settle: the world has ended"},
+
+		Placeholders: []string{"data (an empty file)"},
+		Costs:        []check.Cost{{Hook: "install", Runs: 31, Usual: 1234567 * time.Microsecond, Longest: 9 * time.Second, Calls: 8, Most: 17}},
 	}
 }
 
@@ -106,6 +109,7 @@ func TestThePageTellsAllOfTheReport(t *testing.T) {
 	d := parse(t, web.Page(report(), web.About{Version: "1.2.3"}))
 	has(t, d.text,
 		"unitd check: shop", "2 findings: 3 promises are broken; 1 promise is kept as far as 22 scenarios and 3 walks can show; 1 promise was not tried to the end.",
+		"install311.235s9s817", "Placeholders These resources weren't given. Give them with --resource. data (an empty file)",
 		"Seed7", "Time1m1s", "unitd1.2.3", "Scenarios22", "Walks3",
 		"1. config-changed: ValueError: half", "Breakskilled, twice", "Atsrc/charm.py:280", "Fails3 of 4 times: flaky", "Fails4 of 4 times",
 		"A hook may be killed at any moment. What a killed hook wrote",
