@@ -316,10 +316,7 @@ func counting(w World, _ *rand.Rand) (all []probe) {
 	}
 	var slow []probe
 	for i, e := range w.Endpoints {
-		many := append(w.secretsOf(e), w.relate(e)[0])
-		for range manyUnits - 1 {
-			many = append(many, "stub-join "+e.Stub())
-		}
+		many := append(w.secretsOf(e), w.relate(e)[0], fmt.Sprintf("stub-join %s %d", e.Stub(), manyUnits-1))
 		if i%manyEndpoints == 0 {
 			all = append(all, probe{setUp: w.bare(), first: []string{"snapshot begin"}})
 		}

@@ -300,7 +300,7 @@ func (c *search) find(ctx context.Context, p *player, pr probe, f *failed) {
 		c.rest(whole, f)
 		return
 	}
-	s := &shrinking{ctx: ctx, player: p, promise: pr.promise, cause: cause, until: time.Now().Add(shrinkTime)}
+	s := &shrinking{ctx: ctx, play: p.play, promise: pr.promise, cause: cause, until: time.Now().Add(shrinkTime)}
 	lines, last, failed, tried, err := s.shortest(pr, f)
 	if err != nil {
 		c.fail(ctx, err)

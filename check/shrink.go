@@ -20,7 +20,7 @@ const (
 // shrinking makes a scenario that fails shorter as long as it fails by the same cause.
 type shrinking struct {
 	ctx     context.Context
-	player  *player
+	play    func(setUp, lines []string) error // as of a player
 	promise string
 	cause   string
 	until   time.Time
@@ -36,7 +36,8 @@ func (s *shrinking) shortest(pr probe, f *failed) (_ []string, _ *failed, fails,
 }
 
 // alone are the lines of a probe up to the one that fails, without the parts before its own where it
-// fails without them by the same cause.
+// fails without them by the same cause. Where its own begins as it was before all parts, nothing has to
+// bring that back then.
 func (s *shrinking) alone(pr probe, f *failed) ([]string, *failed, error) {
 	lines := append(slices.Clone(pr.setUp), pr.lines()...)[:f.at+1]
 	begin := len(pr.setUp) + len(pr.first)
@@ -47,7 +48,14 @@ func (s *shrinking) alone(pr probe, f *failed) ([]string, *failed, error) {
 		}
 		at += len(part)
 	}
-	if f.at < begin || at == begin {
+	if f.at < begin {
+		return lines, f, nil
+	}
+	name, only := strings.CutPrefix(strings.Join(pr.first, "\n"), "snapshot ")
+	if only && at < f.at && lines[at] == "restore "+name {
+		begin, at = begin-1, at+1
+	}
+	if at == begin {
 		return lines, f, nil
 	}
 	try := slices.Delete(slices.Clone(lines), begin, at)
@@ -164,7 +172,7 @@ func (s *shrinking) fails(lines []string) (*failed, error) {
 	if !closed(lines) {
 		return nil, nil
 	}
-	err := s.player.play(nil, lines)
+	err := s.play(nil, lines)
 	var f *failed
 	switch {
 	case err == nil:

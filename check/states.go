@@ -3,6 +3,7 @@ package check
 import (
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -71,7 +72,7 @@ func (s standing) after(words []string, stubs map[string]string) {
 	case "stub":
 		at.units = 1
 	case "stub-join":
-		if at.units++; at.state == Deserted {
+		if at.units += joining(words); at.state == Deserted {
 			at.state = Silent
 			if at.app {
 				at.state = Told
@@ -99,6 +100,15 @@ func (s standing) after(words []string, stubs map[string]string) {
 		return
 	}
 	s[endpoint] = at
+}
+
+// joining is how many units "stub-join APPLICATION [NUMBER]" adds.
+func joining(words []string) int {
+	if len(words) < 3 {
+		return 1
+	}
+	n, _ := strconv.Atoi(words[2]) // who writes it writes a number
+	return n
 }
 
 // vector says the states of all endpoints in a word.

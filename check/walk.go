@@ -153,8 +153,10 @@ func (y *yard) line(w World, words []string) {
 	case "stub":
 		y.others[words[1]], y.joined[words[1]] = 1, []int{0}
 	case "stub-join":
-		y.joined[words[1]] = append(y.joined[words[1]], y.others[words[1]])
-		y.others[words[1]]++
+		for range joining(words) {
+			y.joined[words[1]] = append(y.joined[words[1]], y.others[words[1]])
+			y.others[words[1]]++
+		}
 	case "stub-leave":
 		app, n, _ := strings.Cut(words[1], "/")
 		y.joined[app] = slices.DeleteFunc(y.joined[app], func(k int) bool { return fmt.Sprint(k) == n })

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/juju/errors"
@@ -17,7 +18,7 @@ import (
 func stubCommands() []Cmd {
 	return []Cmd{
 		{Name: "stub", Args: "[--principal] APPLICATION ENDPOINT:INTERFACE[:ROLE]…", Summary: "make an application without a charm, whose unit the script plays; the role is provider, requirer or peer; with --principal, subordinates can live beside its units, and it needs no endpoint", run: (*call).stub},
-		{Name: "stub-join", Args: "APPLICATION", Summary: "add a unit to a stub", run: (*call).stubJoin},
+		{Name: "stub-join", Args: "APPLICATION [NUMBER]", Summary: "add a unit to a stub, or as many as the number says", run: (*call).stubJoin},
 		{Name: "stub-set", Args: "UNIT [ENDPOINT] KEY=VALUE… | --app APPLICATION [ENDPOINT] KEY=VALUE…", Summary: "write to a stub's databag, of its unit or its application; KEY= deletes; without a relation, it is kept for the first one", run: (*call).stubSet},
 		{Name: "stub-leave", Args: "UNIT", Summary: "remove a unit of a stub", run: (*call).stubLeave},
 	}
@@ -88,13 +89,21 @@ func (c *call) stubOf(name string) (*state.Model, state.CharmDoc, error) {
 }
 
 func (c *call) stubJoin() error {
-	if len(c.args) != 1 {
-		return c.usagef("expected an application")
+	number := "1"
+	switch len(c.args) {
+	case 1:
+	case 2:
+		number = c.args[1]
+		if n, err := strconv.Atoi(number); err != nil || n < 1 {
+			return c.usagef("%q is not a number of units", number)
+		}
+	default:
+		return c.usagef("expected an application, and how many units")
 	}
 	if _, _, err := c.stubOf(c.args[0]); err != nil {
 		return err
 	}
-	return c.unitd([]string{"add-unit", c.args[0]})
+	return c.unitd([]string{"add-unit", c.args[0], "-n", number})
 }
 
 func (c *call) stubLeave() error {

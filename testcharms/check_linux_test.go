@@ -187,13 +187,16 @@ var someFailed = regexp.MustCompile(`\b[1-9]\d* failed`)
 // keeps: what a check has kept fails with the bug, and passes without.
 func (b plantedBug) keeps(t *testing.T, dir string) (ok bool) {
 	t.Helper()
-	if b.charm != "pantry" {
-		return true // it needs an image, which a script is told of by who runs it
+	var programs []string
+	if b.charm == "webby" {
+		programs = []string{workload.PebbleVariable + "=" + pebbletest.Program(t)}
 	}
 	runs := []func() ([]byte, error){func() ([]byte, error) {
-		return exec.Command(unitd(t), "test", "--isolate=on", filepath.Join(dir, "tests")).CombinedOutput()
+		cmd := exec.Command(unitd(t), "test", "--isolate=on", filepath.Join(dir, "tests"))
+		cmd.Env = append(os.Environ(), programs...)
+		return cmd.CombinedOutput()
 	}}
-	if pytest := pytest(t, filepath.Join(dir, "tests")); pytest != nil {
+	if pytest := pytest(t, filepath.Join(dir, "tests"), programs...); pytest != nil {
 		runs = append(runs, pytest)
 	}
 	ok = true
@@ -221,8 +224,8 @@ func (b plantedBug) keeps(t *testing.T, dir string) (ok bool) {
 }
 
 // pytest runs the tests in a folder with the package's plugin, in the environment that "make venv"
-// makes; nil: there is none.
-func pytest(t *testing.T, dir string) func() ([]byte, error) {
+// makes, and more variables; nil: there is none.
+func pytest(t *testing.T, dir string, more ...string) func() ([]byte, error) {
 	t.Helper()
 	venv, err := filepath.Abs(filepath.Join("..", ".venv"))
 	if err != nil {
@@ -240,6 +243,7 @@ func pytest(t *testing.T, dir string) func() ([]byte, error) {
 		cmd := exec.Command(filepath.Join(venv, "bin", "python"), "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", dir, dir)
 		cmd.Env = append(os.Environ(), "PYTHONPATH="+source+string(os.PathListSeparator)+packages, "PYTHONDONTWRITEBYTECODE=1",
 			"PYTEST_PLUGINS=unitd.plugin", "PYTEST_ADDOPTS=", "UNITD_BIN="+unitd(t))
+		cmd.Env = append(cmd.Env, more...)
 		return cmd.CombinedOutput()
 	}
 }

@@ -187,7 +187,7 @@ func bugsPage(bugs []string, all []result) string {
 
 The folder [testcharms/planted](../testcharms/planted/README.md) has bugs for charms that are sound without them. ` + "`make check-bugs`" + ` adds one bug at a time to its charm, and checks
 the charm: all promises, for at most five minutes, and with ` + "`--fail-fast`" + `. If the first finding isn't that bug, it checks the charm again without ` + "`--fail-fast`" + `. Then it runs what
-` + "`check`" + ` has kept, as a script and as a test for pytest, with the bug and without it, unless the charm has containers. This page is made from the results.
+` + "`check`" + ` has kept, as a script and as a test for pytest, with the bug and without it. This page is made from the results.
 
 ` + found.String() + `
 In the table, *lines* counts the lines of the scenario that ` + "`check`" + ` found, and *by hand* those of the scenario beside the bug. *After* says how long the check took.

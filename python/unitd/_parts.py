@@ -88,9 +88,9 @@ class Stub:
         """Write to the application's databag; an empty value deletes."""
         self._world.do("stub-set", "--app", self.name, *optional(endpoint), *pairs(values))
 
-    def join(self) -> None:
-        """Add a unit."""
-        self._world.do("stub-join", self.name)
+    def join(self, number: int = 1) -> None:
+        """Add a unit, or as many as the number says."""
+        self._world.do("stub-join", self.name, str(number))
 
     def leave(self, unit: str | None = None) -> None:
         """Remove a unit."""
