@@ -94,6 +94,12 @@ func pythonLine(line string) string {
 			not = "not "
 		}
 		return fmt.Sprintf("assert %sre.search(%s, said, re.MULTILINE)", not, pythonWord(words[1]))
+	case "has":
+		in := "in"
+		if negated {
+			in = "not in"
+		}
+		return fmt.Sprintf("assert %s %s said", pythonWord(words[1]), in)
 	}
 	args := make([]string, len(words))
 	for i, w := range words {

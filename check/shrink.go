@@ -13,7 +13,7 @@ import (
 const (
 	// shrinkTime bounds how long a finding is made shorter, and repeats how often it is run again
 	// then, to know whether it always fails.
-	shrinkTime = time.Minute
+	shrinkTime = 2 * time.Minute
 	repeats    = 3
 )
 
@@ -29,15 +29,47 @@ type shrinking struct {
 // shortest is shrink for a probe whose line has failed.
 func (s *shrinking) shortest(pr probe, f *failed) (_ []string, _ *failed, fails, tried int, err error) {
 	lines, f, err := s.alone(pr, f)
+	if err == nil {
+		lines, f, err = s.unrestored(lines, f)
+	}
 	if err != nil {
 		return nil, nil, 0, 0, err
+	}
+	lines, f, plain, err := s.plainly(lines, f)
+	if err != nil {
+		return nil, nil, 0, 0, err
+	}
+	if plain {
+		fails, tried, err = s.repeated(lines)
+		return lines, f, fails, tried, err
 	}
 	return s.shrink(lines, f)
 }
 
+// unrestored are lines without what was done in vain before the failure: what came after a snapshot that
+// was restored then.
+func (s *shrinking) unrestored(lines []string, f *failed) ([]string, *failed, error) {
+	for restored := len(lines) - 1; restored >= 0; restored-- {
+		name, ok := strings.CutPrefix(lines[restored], "restore ")
+		if !ok {
+			continue
+		}
+		kept := slices.Index(lines, "snapshot "+name)
+		if kept < 0 || kept > restored {
+			break
+		}
+		try := slices.Delete(slices.Clone(lines), kept, restored+1)
+		g, err := s.fails(try)
+		if err != nil || g == nil {
+			return lines, f, err
+		}
+		return try[:g.at+1], g, nil
+	}
+	return lines, f, nil
+}
+
 // alone are the lines of a probe up to the one that fails, without the parts before its own where it
-// fails without them by the same cause. Where its own begins as it was before all parts, nothing has to
-// bring that back then.
+// fails without them by the same cause.
 func (s *shrinking) alone(pr probe, f *failed) ([]string, *failed, error) {
 	lines := append(slices.Clone(pr.setUp), pr.lines()...)[:f.at+1]
 	begin := len(pr.setUp) + len(pr.first)
@@ -48,14 +80,7 @@ func (s *shrinking) alone(pr probe, f *failed) ([]string, *failed, error) {
 		}
 		at += len(part)
 	}
-	if f.at < begin {
-		return lines, f, nil
-	}
-	name, only := strings.CutPrefix(strings.Join(pr.first, "\n"), "snapshot ")
-	if only && at < f.at && lines[at] == "restore "+name {
-		begin, at = begin-1, at+1
-	}
-	if at == begin {
+	if f.at < begin || at == begin {
 		return lines, f, nil
 	}
 	try := slices.Delete(slices.Clone(lines), begin, at)
@@ -99,16 +124,25 @@ func (s *shrinking) shrink(lines []string, f *failed) (_ []string, _ *failed, fa
 	if lines, f, err = s.fewerWords(lines, f, again); err != nil {
 		return nil, nil, 0, 0, err
 	}
+	fails, tried, err = s.repeated(lines)
+	return lines, f, fails, tried, err
+}
+
+// repeated says how often the lines fail of so many times.
+func (s *shrinking) repeated(lines []string) (fails, tried int, err error) {
 	for tried = 0; tried < repeats; tried++ {
-		g, err := again(lines)
+		if err := s.ctx.Err(); err != nil {
+			return 0, 0, errors.Trace(err)
+		}
+		g, err := s.fails(lines)
 		if err != nil {
-			return nil, nil, 0, 0, err
+			return 0, 0, err
 		}
 		if g != nil {
 			fails++
 		}
 	}
-	return lines, f, fails, tried, nil
+	return fails, tried, nil
 }
 
 // deeds are what is done to a charm in a scenario whose last line compares, or looks for a text.
@@ -172,18 +206,22 @@ func (s *shrinking) fails(lines []string) (*failed, error) {
 	if !closed(lines) {
 		return nil, nil
 	}
-	err := s.play(nil, lines)
-	var f *failed
-	switch {
-	case err == nil:
-		return nil, nil
-	case !errors.As(err, &f):
-		return nil, errors.Trace(err)
-	case f.misuse:
-		return nil, nil
+	f, err := s.played(lines)
+	if err != nil || f == nil || f.misuse {
+		return nil, err
 	}
 	if _, cause := whatHappened(s.promise, f); cause != s.cause {
 		return nil, nil
+	}
+	return f, nil
+}
+
+// played says how the lines fail, by whatever cause; nil: they don't.
+func (s *shrinking) played(lines []string) (*failed, error) {
+	err := s.play(nil, lines)
+	var f *failed
+	if err != nil && !errors.As(err, &f) {
+		return nil, errors.Trace(err)
 	}
 	return f, nil
 }

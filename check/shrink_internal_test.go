@@ -67,3 +67,99 @@ func TestUnitsOfAStubAreCounted(t *testing.T) {
 		}
 	}
 }
+
+func TestWhatIsDoneInVainIsLeftOut(t *testing.T) {
+	t.Parallel()
+	pr := eitherWay([]string{"deploy a"}, []string{"settle"}, []string{"kill-agent at ended a/0 install", "restart-agent", "settle"}, "")
+	const claim = "advance 10m"
+	pr.parts[0][len(pr.parts[0])-1] = claim
+	s, _ := asPlayed(claim, "deploy a", "kill-agent at ended a/0 install", "restart-agent")
+	lines := append(slices.Clone(pr.setUp), pr.lines()...)
+	got, f, err := s.unrestored(lines, &failed{line: claim, at: len(lines) - 1, why: "no"})
+	if want := []string{"deploy a", "kill-agent at ended a/0 install", "restart-agent", "settle", claim}; err != nil || !slices.Equal(got, want) || f.at != len(want)-1 {
+		t.Errorf("%v, %+v: %q", err, f, got)
+	}
+}
+
+// versions play an application whose version is missing at the end if its unit was killed, unless it is
+// told so by an option, as the real one tells it.
+func versions(t *testing.T, facts string) *shrinking {
+	t.Helper()
+	s := &shrinking{ctx: context.Background(), promise: Killed, until: time.Now().Add(time.Hour)}
+	s.play = func(_, lines []string) error {
+		deployed, killed, version, said := false, false, false, ""
+		for i, line := range lines {
+			fail := func(why string) error { return &failed{line: line, at: i, why: why} }
+			negated := strings.HasPrefix(line, "! ")
+			switch words := split(strings.TrimPrefix(line, "! ")); words[0] {
+			case "deploy":
+				deployed = true
+			case "kill-agent":
+				killed = true
+			case "settle":
+				if !deployed {
+					return fail("nothing is deployed")
+				}
+				version = !killed
+			case "facts":
+				if said = facts; !version {
+					said = strings.ReplaceAll(facts, "version 2", "version 1")
+				}
+			case "has":
+				if strings.Contains(said, strings.Trim(words[1], "'")) == negated {
+					return fail("it isn't so")
+				}
+			}
+		}
+		return nil
+	}
+	return s
+}
+
+func TestAComparisonBecomesAClaim(t *testing.T) {
+	t.Parallel()
+	way := []string{"config b=1", "deploy a", "config a=1", "settle", "advance 10m", "settle"}
+	other := []string{"config b=1", "deploy a", "kill-agent at ended a/0 install", "config a=1", "restart-agent", "advance 10m", "settle"}
+	pr := eitherWay([]string{"add-secret a"}, way, other, "files")
+	lines := append(slices.Clone(pr.setUp), pr.lines()...)
+	last := lines[len(lines)-1]
+	for why, want := range map[string][]string{
+		"~ a/0 version: 2 -> 1\n- a/0 other 3":                 {"deploy a", "kill-agent at ended a/0 install", "settle", "facts", "has 'a/0 version 2'"},
+		"+ a/0 random 12345\n- a/0 version 2\n+ a/0 version 1": {"deploy a", "kill-agent at ended a/0 install", "settle", "facts", "has 'a/0 version 2'"},
+		"+ a/0 version 1":    {"deploy a", "kill-agent at ended a/0 install", "settle", "facts", "! has 'a/0 version 1'"},
+		"+ a/0 random 12345": nil,
+	} {
+		s := versions(t, "a/0 opens 80\na/0 version 2\n")
+		f := &failed{line: last, at: len(lines) - 1, why: "not as at mark \"expected\":\n" + why}
+		_, s.cause = whatHappened(Killed, f)
+		cause := s.cause
+		got, g, ok, err := s.plainly(lines, f)
+		switch {
+		case err != nil:
+			t.Fatal(err)
+		case want == nil && (ok || !slices.Equal(got, lines) || s.cause != cause):
+			t.Errorf("%q has become %q", why, got)
+		case want != nil && (!ok || !slices.Equal(got, want) || g.at != len(want)-1 || g.why != f.why):
+			t.Errorf("%q has become %q, %+v; want %q", why, got, g, want)
+		}
+		if fails, tried, err := s.repeated(got); want != nil && (err != nil || fails != repeats || tried != repeats) {
+			t.Errorf("it fails %d times of %d: %v", fails, tried, err)
+		}
+	}
+}
+
+func TestOnlyTwoWaysFromOneSetUpBecomeAClaim(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		"deploy a|mark before|config a=1|same before",
+		"snapshot begin|deploy a|mark expected|deploy b|restore begin|same expected",
+		"snapshot begin|deploy a|mark expected|restore begin|deploy a|mark other|same expected",
+		"snapshot begin|deploy a|mark expected|restore begin|deploy a|same other",
+		"snapshot begin|deploy a|mark expected|restore begin|deploy a|same expected a/1=a/0",
+		"snapshot begin|deploy a|mark expected|restore begin|deploy a|stdout x",
+	} {
+		if e, ok := eitherOf(strings.Split(text, "|")); ok {
+			t.Errorf("%s is %+v", text, e)
+		}
+	}
+}
