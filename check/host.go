@@ -77,8 +77,19 @@ func (w World) addUnit() string {
 	return "add-unit " + w.Application()
 }
 
-// removeUnit removes the unit with a number, which its principal's has too.
+// pods says whether the units are container units, of which the one with the highest number goes first, and
+// comes again by the same number.
+func (w World) pods() bool {
+	_, subordinate := w.host()
+	return len(w.Charm.Containers) > 0 && !subordinate
+}
+
+// removeUnit removes the unit with a number, which its principal's has too; of container units it has to be
+// the highest.
 func (w World) removeUnit(n int) string {
+	if w.pods() {
+		return fmt.Sprintf("remove-unit %s --num-units 1", w.Application())
+	}
 	if host, ok := w.host(); ok {
 		return fmt.Sprintf("stub-leave %s/%d", host.Stub(), n)
 	}

@@ -149,6 +149,10 @@ func (y *yard) line(w World, words []string) {
 			}
 		}
 	case "remove-unit":
+		if w.pods() && len(y.units) > 0 {
+			y.next--
+			y.units = slices.DeleteFunc(y.units, func(n int) bool { return n == y.next })
+		}
 		y.units = slices.DeleteFunc(y.units, func(n int) bool { return words[1] == fmt.Sprintf("%s/%d", w.Application(), n) })
 	case "stub":
 		y.others[words[1]], y.joined[words[1]] = 1, []int{0}
@@ -261,7 +265,11 @@ func (w World) unitMoves(y yard, chance *rand.Rand, add func(string, ...string))
 		add(Settles, w.addUnit())
 	}
 	if len(y.units) > 1 {
-		for _, n := range y.units[1:] { // the first is the one that all is done to
+		most := len(y.units)
+		if w.pods() {
+			most = 2
+		}
+		for _, n := range y.units[1:most] { // the first is the one that all is done to
 			add(LastUnit, w.removeUnit(n))
 		}
 		add(LeaderLost, w.app("lose-leadership %s"))
