@@ -105,11 +105,12 @@ var rooms = []room{
 	{"state/store/etcd/etcdtest", anything, []string{"state/store", "state/store/etcd", "state/store/sqlite"}},
 	{"state", anything, []string{"model", "schema", "state/store"}},
 	{"state/statetest", anything, []string{"model", "state", "state/store"}},
+	{"external", anything, []string{"model", "state"}},
 	{"storage", anything, []string{"charmdir", "durable", "model", "mounts"}},
 	{"kube", anything, nil},
 	{"systemd", anything, []string{"model"}},
 	{"machine", anything, []string{
-		"charmdir", "context", "debugger", "debuglog", "durable", "footprint", "history", "hooks", "hooks/runner", "isolate", "kube", "model", "names", "oci", "pebble", "publish", "recording", "recording/tap", "relation",
+		"charmdir", "context", "debugger", "debuglog", "durable", "external", "footprint", "history", "hooks", "hooks/runner", "isolate", "kube", "model", "names", "oci", "pebble", "publish", "recording", "recording/tap", "relation",
 		"state", "state/store", "storage", "systemd", "tools", "tools/wire", "tunnel", "uniter", "uniter/journal", "uniter/resolver", "workload",
 	}},
 	{"scale", anything, []string{"hooks", "machine", "model", "state", "state/store", "state/store/memory", "uniter/resolver"}},
@@ -141,7 +142,7 @@ var rooms = []room{
 	{"check/web", pure, []string{"check", "page"}},
 	{"bundle", anything, []string{"agent", "charmdir", "charmhub", "deploy", "model", "render", "state"}},
 	{"cli", anything, []string{
-		"agent", "agentlog", "backup", "bases", "bench", "bundle", "charmbuild", "charmdir", "charmhub", "check", "check/web", "debugger/session", "debuglog", "deploy", "durable", "footprint", "history", "hooks", "hooks/runner", "isolate", "machine", "model", "oci", "page", "page/live", "pebble", "peer", "recording", "recording/tap",
+		"agent", "agentlog", "backup", "bases", "bench", "bundle", "charmbuild", "charmdir", "charmhub", "check", "check/web", "debugger/session", "debuglog", "deploy", "durable", "external", "footprint", "history", "hooks", "hooks/runner", "isolate", "machine", "model", "oci", "page", "page/live", "pebble", "peer", "recording", "recording/tap",
 		"render", "script", "script/lab", "script/labagent", "service", "service/units", "sessions", "starter", "state", "state/store", "state/store/etcd", "state/store/served", "state/store/sqlite", "terminal", "tools", "top", "uniter/resolver", "waitfor", "why", "workload",
 	}},
 	{"testcharms", anything, nil},

@@ -311,7 +311,7 @@ func (h *Host) ConfigIn(dir string, controller *state.Controller) (machine.Confi
 	return machine.Config{
 		Cells: machine.NewCells(dir, self), Controller: controller, Dir: dir, Client: client, ToolClient: fast, Clock: clock.WallClock,
 		Log:  h.ownLog(),
-		Look: machine.LocalHost, Version: Version(), Show: h.Show,
+		Look: machine.LocalHost, Version: Version(), Show: h.Show, OpenExternal: h.OpenExternal,
 	}, nil
 }
 

@@ -44,7 +44,11 @@ func (h *Host) StoreName() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	name := cmp.Or(h.StoreFlag, joined, os.Getenv(storeVariable), LocalStore)
+	return storeName(cmp.Or(h.StoreFlag, joined, os.Getenv(storeVariable), LocalStore))
+}
+
+// storeName is what StoreName says for a store that a person calls so.
+func storeName(name string) (string, error) {
 	if name == LocalStore {
 		return name, nil
 	}

@@ -13,6 +13,7 @@ import (
 )
 
 func (a relationVerbs) consumeCmd() *cobra.Command {
+	from := ""
 	cmd := &cobra.Command{
 		Use:   "consume URL [ALIAS]",
 		Short: "Make an offer of another model known in this one",
@@ -27,14 +28,10 @@ offer's. Then "integrate" relates applications with it.`,
 					return Usagef("invalid application name %q", alias)
 				}
 			}
-			u, err := a.offerURL(args[0])
-			if err != nil {
-				return err
-			}
-			if u.Endpoint != "" {
+			if u, err := model.ParseOfferURL(args[0]); err == nil && u.Endpoint != "" {
 				return errors.NewNotValid(nil, fmt.Sprintf("saas offer %q shouldn't include endpoint", args[0]))
 			}
-			saas, err := a.consume(u, alias)
+			u, saas, err := a.consumeURL(args[0], alias, from)
 			if err != nil {
 				return err
 			}
@@ -42,6 +39,7 @@ offer's. Then "integrate" relates applications with it.`,
 			return nil
 		},
 	}
+	cmd.Flags().StringVar(&from, "from", "", "experimental: the store with the model that makes the offer, as --store names one, if that is neither this one nor one of another controller of this host")
 	return cmd
 }
 
@@ -67,11 +65,7 @@ func (a relationVerbs) consumed(args []string) ([]string, error) {
 	var sides []string
 	for _, arg := range args {
 		if model.IsOfferURL(arg) {
-			u, err := a.offerURL(arg)
-			if err != nil {
-				return nil, err
-			}
-			saas, err := a.consume(u, "")
+			u, saas, err := a.consumeURL(arg, "", "")
 			if err != nil {
 				return nil, err
 			}

@@ -41,7 +41,7 @@ of endpoints fit, name the endpoints. One of them may be of another model: by th
 			if err != nil {
 				return err
 			}
-			rel, err := m.AddRelation(a.Context(), args[0], args[1], by...)
+			rel, err := a.relate(m, args[0], args[1], by)
 			switch {
 			case errors.Is(err, errors.AlreadyExists):
 				return alreadyRelated(err)

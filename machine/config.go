@@ -133,6 +133,9 @@ type Config struct {
 	Upgrade func(ctx context.Context, handOver HandOver, program string) error
 	// Keys are those for secrets that are shared with other hosts; nil: none are.
 	Keys Keys
+	// OpenExternal opens the stores of models of which the models here have consumed offers, for an
+	// agent that has the models; nil: relations with those stand still.
+	OpenExternal OpenExternal
 	// Session answers who asks from another host for a session here, by AskForSession: of a
 	// model (its UUID), with that print. The error says for people why there is none. nil: the
 	// agent has no leave to.

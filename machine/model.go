@@ -63,6 +63,7 @@ type modelAgent struct {
 	recent    *recent // runs
 	shipping  *shipping
 	sharing   *keysharing
+	externals *externals
 	// again is when all is looked at once more, after something has failed;
 	// failures counts how often in a row.
 	again    <-chan time.Time
@@ -169,6 +170,14 @@ func (a *modelAgent) run(ctx context.Context) (err error) {
 		defer a.wait.Done()
 		a.sharing.run(ctx)
 	}()
+	a.externals = a.newExternals()
+	if a.manager != nil {
+		a.wait.Add(1)
+		go func() {
+			defer a.wait.Done()
+			a.externals.run(ctx)
+		}()
+	}
 	a.commands = a.newCommands()
 	a.wait.Add(1)
 	go func() {

@@ -21,6 +21,7 @@ func (a *modelAgent) react(ctx context.Context, c state.Change) error {
 	a.answering.heed(c)
 	a.shipping.heed(c)
 	a.sharing.heed(c)
+	a.externals.heed(c)
 	if c.Status && !c.Resync {
 		return nil
 	}
@@ -52,7 +53,7 @@ func (a *modelAgent) react(ctx context.Context, c state.Change) error {
 	if err := a.rollOut(ctx, c); err != nil {
 		return errors.Trace(err)
 	}
-	if c.Storage { // it may have been the last that was in a model that goes
+	if c.Storage || c.Consumed { // it may have been the last that was in a model that goes
 		if err := a.finish(ctx); err != nil {
 			return errors.Trace(err)
 		}

@@ -35,6 +35,9 @@ type Counterpart struct {
 	OfferID  string `json:"offer-id"`
 	// Via are the subnets that "integrate --via" gave.
 	Via []string `json:"via,omitempty"`
+	// External: the other model is in another store, and package external brings what is written here
+	// to the other half. Until there is one, Relation is model.NoRelation.
+	External bool `json:"external,omitempty"`
 	// Joined: the leader of Own has entered the scope, and hasn't left it as the relation was
 	// suspended. Since is when that, or the suspension, changed.
 	Joined bool      `json:"joined,omitempty"`
@@ -90,7 +93,7 @@ func (t *txn) at(uuid, name string) *txn { return &txn{t.docs.at(uuid, name), t.
 // half reads the other half of a relation across models; false: the relation has none, or it
 // isn't in the store.
 func (d docs) half(r RelationDoc) (docs, RelationDoc, bool, error) {
-	if r.Across == nil {
+	if r.Across == nil || r.Across.External {
 		return d, RelationDoc{}, false, nil
 	}
 	other := d.at(r.Across.Model, "")
@@ -264,13 +267,19 @@ func (t *txn) lead(r *RelationDoc, unit model.UnitName, in bool) (bool, error) {
 }
 
 // strangersLeave has those leave the scope of a relation across models whose model isn't in
-// the store: nobody else would. The rest of them is the cleanup queue's.
+// the store: nobody else would. The rest of them is the cleanup queue's. Those of another store
+// leave by themselves, unless force says not to wait for them.
 func (t *txn) strangersLeave(r RelationDoc) error {
 	_, _, there, err := t.half(r)
-	if err != nil || there || r.Across == nil {
+	if err != nil || there || r.Across == nil || r.awaited() {
 		return errors.Trace(err)
 	}
 	return t.queue(cleanupDoc{Relation: &r.ID, Strangers: true})
+}
+
+// awaited says whether the units of the other side are of another store, and leave by themselves.
+func (r RelationDoc) awaited() bool {
+	return r.Across != nil && r.Across.External && r.Force == Orderly
 }
 
 // strangersOut has as many strangers leave the scope of a relation as fit in a transaction;
@@ -309,11 +318,15 @@ func (m *Model) endAcross(ctx context.Context, force bool) error {
 	}
 	var consumed []SAASDoc
 	var rels []RelationDoc
+	var others []ExternalDoc
 	_, err := m.view(ctx, func(r docs) (err error) {
 		if consumed, err = list[SAASDoc](r, saasPrefix); err != nil {
 			return errors.Trace(err)
 		}
-		rels, err = list[RelationDoc](r, "relation/")
+		if rels, err = list[RelationDoc](r, "relation/"); err != nil {
+			return errors.Trace(err)
+		}
+		others, err = list[ExternalDoc](r, externalPrefix)
 		return errors.Trace(err)
 	})
 	if err != nil {
@@ -331,5 +344,13 @@ func (m *Model) endAcross(ctx context.Context, force bool) error {
 		return nil
 	}
 	rels = slices.DeleteFunc(rels, func(r RelationDoc) bool { return r.Across == nil })
-	return errors.Trace(m.destroyRelations(ctx, rels, Abandon))
+	if err := m.destroyRelations(ctx, rels, Abandon); err != nil {
+		return errors.Trace(err)
+	}
+	for _, other := range others {
+		if _, err := m.ForgetExternal(ctx, other.Model); err != nil {
+			return errors.Trace(err)
+		}
+	}
+	return nil
 }

@@ -91,6 +91,12 @@ func (s *FullStatus) readAcross(r docs) error {
 // saasStatus is the status of the application that was offered, as its model has it, or why
 // there is none. Source: docs/spec/juju-clients.md §11.4.
 func (d docs) saasStatus(s SAASDoc) (model.Status, error) {
+	switch {
+	case s.External && s.Seen == nil:
+		return model.Status{Status: model.StatusUnknown}, nil
+	case s.External:
+		return *s.Seen, nil
+	}
 	status, err := d.offeredStatus(s)
 	if errors.Is(err, errors.Forbidden) || errors.Is(err, errors.Unauthorized) {
 		return model.Status{Status: model.StatusError, Message: fmt.Sprintf("model %q can't be read: %v", s.ModelName, err)}, nil

@@ -279,7 +279,7 @@ func (m *Model) RemoveIfEmpty(ctx context.Context) (bool, error) {
 	}
 	empty := true
 	_, err = m.view(ctx, func(r docs) error {
-		for _, kind := range []string{"app/", "unit/", "storage/"} {
+		for _, kind := range []string{"app/", "unit/", "storage/", externalPrefix} {
 			kvs, err := r.Page(m.prefix()+kind, "", 1)
 			if err != nil {
 				return errors.Trace(err)

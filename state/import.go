@@ -105,6 +105,9 @@ func (i *importing) all() error {
 	if err := i.leaveBehind(); err != nil {
 		return errors.Trace(err)
 	}
+	if err := i.forgetOthers(); err != nil {
+		return errors.Trace(err)
+	}
 	_, err = i.store.Update(i.ctx, func(tx store.Tx) error {
 		_, err := tx.Get(modelsPrefix + i.info.Name)
 		if err == nil {
@@ -222,6 +225,11 @@ func (i *importing) leaveBehind() error {
 		return errors.Trace(err)
 	}
 	for _, r := range rels {
+		if r.Across != nil && r.Across.External {
+			if r, err = i.cutOff(r); err != nil {
+				return errors.Trace(err)
+			}
+		}
 		if r.Life == model.Alive || r.Across == nil {
 			continue
 		}
@@ -230,6 +238,43 @@ func (i *importing) leaveBehind() error {
 		}
 	}
 	return nil
+}
+
+// cutOff has a half of a relation with a model of another store be one whose other half isn't
+// there: that may still be the other half of what was exported, and is of one model alone.
+func (i *importing) cutOff(r RelationDoc) (RelationDoc, error) {
+	r.Across.External = false
+	_, err := i.update(i.ctx, func(tx *txn) error { return tx.put(relationKey(r.ID), r) })
+	return r, errors.Trace(err)
+}
+
+// forgetOthers has the model know of no model of another store.
+func (i *importing) forgetOthers() error {
+	_, err := i.update(i.ctx, func(tx *txn) error {
+		others, err := list[ExternalDoc](tx.docs, externalPrefix)
+		if err != nil {
+			return errors.Trace(err)
+		}
+		for _, other := range others {
+			if err := tx.delete(externalKey(other.Model)); err != nil {
+				return errors.Trace(err)
+			}
+		}
+		consumed, err := list[SAASDoc](tx.docs, saasPrefix)
+		if err != nil {
+			return errors.Trace(err)
+		}
+		for _, s := range consumed {
+			if s.External {
+				s.External, s.Seen = false, nil
+				if err := tx.put(saasKey(s.Name), s); err != nil {
+					return errors.Trace(err)
+				}
+			}
+		}
+		return nil
+	})
+	return errors.Trace(err)
 }
 
 // at is the revision here of what had been written up to a revision there; 1,

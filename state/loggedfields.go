@@ -49,7 +49,7 @@ var loggedKinds = map[string]loggedDoc{
 	"machine":           {noun: "machine", only: []string{"life", "constraints", "annotations"}},
 	"relation":          {noun: "relation", named: "key", only: []string{"life", "force", "suspended", "suspended-message"}},
 	"offer":             {noun: "offer", except: []string{"relations", "id", "created"}},
-	"saas":              {noun: "SAAS", except: []string{"relations", "offer-id", "model"}},
+	"saas":              {noun: "SAAS", except: []string{"relations", "offer-id", "model", "external", "seen"}},
 	"storage":           {noun: "storage", only: []string{"life", "unit", "released"}},
 	"attachment":        {noun: "attached storage", named: "storage", only: []string{"life"}},
 	"storage-pool":      {noun: "storage pool"},

@@ -47,49 +47,52 @@ func (t *txn) addPeers(ep model.Endpoint) error {
 // ambiguity, which lists the candidates, AlreadyExists.
 func (m *Model) AddRelation(ctx context.Context, a, b string, via ...string) (RelationDoc, error) {
 	var rel RelationDoc
-	_, err := m.update(ctx, func(tx *txn) error {
-		if err := tx.alive(); err != nil {
-			return errors.Trace(err)
-		}
-		left, right, err := tx.sides(a, b)
-		if err != nil {
-			return errors.Trace(err)
-		}
-		if left.Offered == nil && right.Offered == nil && len(via) > 0 {
-			return errors.NewNotSupported(nil, "integration via subnets for non cross model relations not supported")
-		}
-		eps, err := model.MatchEndpoints(left, right)
-		if err != nil {
-			return errors.Trace(err)
-		}
-		key := model.RelationKey(eps)
-		id := 0
-		found, err := tx.find(relationNameKey(key), &id)
-		if err != nil {
-			return errors.Trace(err)
-		}
-		if found {
-			return tx.alreadyRelated(key, model.RelationID(id))
-		}
-		switch {
-		case left.Offered != nil:
-			rel, err = tx.relateAcross(eps[1], eps[0], via)
-			return errors.Trace(err)
-		case right.Offered != nil:
-			rel, err = tx.relateAcross(eps[0], eps[1], via)
-			return errors.Trace(err)
-		}
-		for _, e := range eps {
-			if err := tx.join(e); err != nil {
-				return errors.Trace(err)
-			}
-		}
-		if rel, err = tx.newRelation(eps); err != nil {
-			return errors.Trace(err)
-		}
-		return tx.addRelation(rel)
+	_, err := m.update(ctx, func(tx *txn) (err error) {
+		rel, err = tx.relate(a, b, via)
+		return errors.Trace(err)
 	})
 	return rel, errors.Trace(err)
+}
+
+func (t *txn) relate(a, b string, via []string) (RelationDoc, error) {
+	if err := t.alive(); err != nil {
+		return RelationDoc{}, errors.Trace(err)
+	}
+	left, right, err := t.sides(a, b)
+	if err != nil {
+		return RelationDoc{}, errors.Trace(err)
+	}
+	if left.Offered == nil && right.Offered == nil && len(via) > 0 {
+		return RelationDoc{}, errors.NewNotSupported(nil, "integration via subnets for non cross model relations not supported")
+	}
+	eps, err := model.MatchEndpoints(left, right)
+	if err != nil {
+		return RelationDoc{}, errors.Trace(err)
+	}
+	key := model.RelationKey(eps)
+	id := 0
+	found, err := t.find(relationNameKey(key), &id)
+	if err != nil {
+		return RelationDoc{}, errors.Trace(err)
+	}
+	switch {
+	case found:
+		return RelationDoc{}, t.alreadyRelated(key, model.RelationID(id))
+	case left.Offered != nil:
+		return t.relateAcross(eps[1], eps[0], via)
+	case right.Offered != nil:
+		return t.relateAcross(eps[0], eps[1], via)
+	}
+	for _, e := range eps {
+		if err := t.join(e); err != nil {
+			return RelationDoc{}, errors.Trace(err)
+		}
+	}
+	rel, err := t.newRelation(eps)
+	if err != nil {
+		return rel, errors.Trace(err)
+	}
+	return rel, t.addRelation(rel)
 }
 
 func (t *txn) alreadyRelated(key string, id model.RelationID) error {

@@ -29,6 +29,10 @@ type SAASDoc struct {
 	Life        model.Life       `json:"life"`
 	// Relations counts what refers to it.
 	Relations int `json:"relations"`
+	// External: the model that offers is in another store, of which an ExternalDoc says where it is.
+	// Seen is the status of Application, as it was seen there last; nil: it never was.
+	External bool          `json:"external,omitempty"`
+	Seen     *model.Status `json:"seen,omitempty"`
 }
 
 // standInDoc stands in a model that offers for an application that has consumed: it has the
@@ -62,8 +66,12 @@ func (d docs) saas(name string) (SAASDoc, error) {
 // ofModel is the model that a SAAS is of.
 func (d docs) ofModel(s SAASDoc) docs { return d.at(s.Model, s.ModelName) }
 
-// offered reads the offer that a SAAS was consumed of; false: it is gone.
+// offered reads the offer that a SAAS was consumed of; false: it is gone. Of one in another store
+// only that is known.
 func (d docs) offered(s SAASDoc) (OfferDoc, bool, error) {
+	if s.External {
+		return OfferDoc{}, s.Seen == nil || s.Seen.Status != model.StatusTerminated, nil
+	}
 	var o OfferDoc
 	found, err := d.ofModel(s).find(offerKey(s.Offer), &o)
 	return o, found && o.ID == s.OfferID, errors.Trace(err)
@@ -75,9 +83,6 @@ func (d docs) offered(s SAASDoc) (OfferDoc, bool, error) {
 // for the offer, NotValid and AlreadyExists for the name. Source:
 // docs/spec/juju-clients.md §11.2.
 func (m *Model) Consume(ctx context.Context, from *Model, u model.OfferURL, name string) (SAASDoc, error) {
-	if name == "" {
-		name = u.Offer
-	}
 	var saas SAASDoc
 	_, err := m.update(ctx, func(tx *txn) error {
 		if err := tx.alive(); err != nil {
@@ -92,15 +97,27 @@ func (m *Model) Consume(ctx context.Context, from *Model, u model.OfferURL, name
 			return errors.Trace(err)
 		}
 		if !found {
-			return errors.NewNotFound(nil, fmt.Sprintf("application offer %q not found", u.Path()))
+			return offerNotFound(u)
 		}
-		saas = SAASDoc{
-			Name: name, URL: u.String(), Model: from.UUID(), ModelName: from.Name(),
-			Offer: o.Name, OfferID: o.ID, Application: o.Application, Endpoints: endpointsAs(o.Endpoints, name),
-		}
+		saas = newSAAS(from, o, u, name)
 		return tx.consume(&saas, u)
 	})
 	return saas, errors.Trace(err)
+}
+
+func offerNotFound(u model.OfferURL) error {
+	return errors.NewNotFound(nil, fmt.Sprintf("application offer %q not found", u.Path()))
+}
+
+// newSAAS is what is made known of an offer by a name; empty: that of the offer.
+func newSAAS(from *Model, o OfferDoc, u model.OfferURL, name string) SAASDoc {
+	if name == "" {
+		name = u.Offer
+	}
+	return SAASDoc{
+		Name: name, URL: u.String(), Model: from.UUID(), ModelName: from.Name(),
+		Offer: o.Name, OfferID: o.ID, Application: o.Application, Endpoints: endpointsAs(o.Endpoints, name),
+	}
 }
 
 func endpointsAs(eps []model.Endpoint, application string) []model.Endpoint {
@@ -130,12 +147,13 @@ func (t *txn) consume(saas *SAASDoc, u model.OfferURL) error {
 	case was.Life != model.Alive:
 		return refuse(fmt.Sprintf("saas application called %q exists but is terminating", saas.Name))
 	}
-	saas.Relations = was.Relations
+	saas.Relations, saas.Seen = was.Relations, was.Seen
 	_, there, err := t.offered(was)
 	switch {
 	case err != nil:
 		return errors.Trace(err)
 	case !there:
+		saas.Seen = nil
 		return t.put(saasKey(saas.Name), saas)
 	case was.Model != saas.Model:
 		return refuse(fmt.Sprintf("saas application called %q from a different model already exists", saas.Name))
@@ -159,6 +177,9 @@ func (t *txn) relateAcross(own, theirs model.Endpoint, via []string) (RelationDo
 	saas, err := t.saas(theirs.Application)
 	if err != nil {
 		return RelationDoc{}, errors.Trace(err)
+	}
+	if saas.External {
+		return t.propose(saas, own, theirs, via)
 	}
 	offer, err := t.relatable(saas, own, theirs)
 	if err != nil {
@@ -188,9 +209,9 @@ func (t *txn) relateAcross(own, theirs model.Endpoint, via []string) (RelationDo
 	return t.pair(other, saas, offer, []model.Endpoint{own, theirs, offered, consuming}, via)
 }
 
-// relatable reads the offer of a SAAS that is to be related with. Source for the texts:
-// docs/spec/juju-clients.md §11.2.
-func (t *txn) relatable(saas SAASDoc, own, theirs model.Endpoint) (OfferDoc, error) {
+// usable reads the offer of a SAAS that is to be related with, as far as this model tells. Source
+// for the texts: docs/spec/juju-clients.md §11.2.
+func (t *txn) usable(saas SAASDoc, own, theirs model.Endpoint) (OfferDoc, error) {
 	if saas.Life != model.Alive {
 		return OfferDoc{}, errors.NewNotValid(nil, fmt.Sprintf("SAAS application %q has been removed but termination has not completed.\n"+
 			"Wait until it is gone from the status, or remove it by force:\n    %s remove-saas %s --force", saas.Name, t.m.command, saas.Name))
@@ -205,6 +226,15 @@ func (t *txn) relatable(saas SAASDoc, own, theirs model.Endpoint) (OfferDoc, err
 	}
 	if own.Scope == model.Container || theirs.Scope == model.Container {
 		return offer, errors.NewNotFound(nil, "no relations found")
+	}
+	return offer, nil
+}
+
+// relatable is usable for an offer of this store, with all that its model tells.
+func (t *txn) relatable(saas SAASDoc, own, theirs model.Endpoint) (OfferDoc, error) {
+	offer, err := t.usable(saas, own, theirs)
+	if err != nil {
+		return offer, errors.Trace(err)
 	}
 	if !slices.ContainsFunc(offer.Endpoints, func(e model.Endpoint) bool { return e.Name == theirs.Name }) {
 		return offer, errors.NewNotFound(nil, fmt.Sprintf("application %q has no %q relation", saas.Name, theirs.Name))

@@ -43,6 +43,8 @@ type Change struct {
 	Asking bool
 	// Tunnels: what hosts are for the isolated units of others changed.
 	Tunnels bool
+	// Consumed: what the model has consumed of others changed.
+	Consumed bool
 	// Keys: agents wish for keys for secrets, or were given some.
 	Keys bool
 	// Resync: anything may have changed.
@@ -131,6 +133,8 @@ func (m *Model) change(b store.Batch) Change {
 			c.Keys = true
 		case tunnelKind:
 			c.Tunnels = true
+		case "saas", "external":
+			c.Consumed = true
 		case managerKey:
 			c.Manager = true
 		case "cleanup":
