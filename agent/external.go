@@ -52,6 +52,15 @@ func ExternalStore(controller string) (string, error) {
 	return filepath.Join(r.Dir, StoreFile), nil
 }
 
+// NamedStore is a store's name as it is everywhere on this host, for one that a person gives.
+func NamedStore(name string) (string, error) {
+	name, err := storeName(name)
+	if err == nil && name == LocalStore {
+		err = Wrongf("%q is the store of each host: name the file of the other one", LocalStore)
+	}
+	return name, err
+}
+
 // OpenExternal opens the store of a model that is in another one than the models of this command or
 // agent; end closes it.
 func (h *Host) OpenExternal(ctx context.Context, there state.ExternalDoc) (c *state.Controller, end func() error, err error) {
@@ -66,7 +75,7 @@ func (h *Host) OpenExternal(ctx context.Context, there state.ExternalDoc) (c *st
 }
 
 func (h *Host) openExternal(ctx context.Context, name string) (store.Store, error) {
-	name, err := storeName(name)
+	name, err := NamedStore(name)
 	if err != nil {
 		return nil, errors.Trace(err)
 	}
@@ -81,8 +90,6 @@ func (h *Host) openExternal(ctx context.Context, name string) (store.Store, erro
 	case isServed:
 		s, err := served.Open(ctx, served.Options{Path: path, Format: storeFormat, Log: h.ownLog()})
 		return s, errors.Trace(err)
-	case name == LocalStore:
-		return nil, Wrongf("%q is the store of each host: name the file of the other one", name)
 	}
 	if err := CheckPrivate(filepath.Dir(name)); err != nil {
 		return nil, errors.Trace(err)

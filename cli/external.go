@@ -41,11 +41,14 @@ func (a relationVerbs) consumeURL(text, alias, from string) (u model.OfferURL, s
 }
 
 func (a relationVerbs) consumeExternal(u model.OfferURL, alias, from string) (saas state.SAASDoc, err error) {
-	there := state.ExternalDoc{Controller: u.Controller, Store: from}
+	there := state.ExternalDoc{Controller: u.Controller}
 	if from == "" {
-		if there.Store, err = agent.ExternalStore(u.Controller); err != nil {
-			return saas, err
-		}
+		there.Store, err = agent.ExternalStore(u.Controller)
+	} else {
+		there.Store, err = agent.NamedStore(from)
+	}
+	if err != nil {
+		return saas, err
 	}
 	m, err := a.model()
 	if err != nil {

@@ -16,6 +16,8 @@ import (
 type Link struct {
 	// Here has consumed, There offers.
 	Here, There *state.Model
+	// Doc says where There is; Run ends once Here has it otherwise.
+	Doc state.ExternalDoc
 	// Log is told of relations that can't be made.
 	Log *slog.Logger
 
@@ -38,8 +40,14 @@ const (
 func (l *Link) side(i int) *state.Model { return [2]*state.Model{l.Here, l.There}[i] }
 
 // Round brings all that both models say to the other one. More may be to do when it has: what it
-// changes is told by both stores.
+// changes is told by both stores. A store that lacks one of the models and doesn't know that it was
+// removed, as while it is being restored, says nothing: that is an error.
 func (l *Link) Round(ctx context.Context) error {
+	for side, name := range []string{"here", "there"} {
+		if err := l.side(side).Known(ctx); err != nil {
+			return errors.Annotate(err, name)
+		}
+	}
 	ours, err := l.Here.Halves(ctx, l.There.UUID(), false)
 	if err != nil {
 		return errors.Annotate(err, "here")
@@ -51,6 +59,15 @@ func (l *Link) Round(ctx context.Context) error {
 	l.halves = [2]map[model.RelationID]half{{}, {}}
 	for _, t := range theirs {
 		i := slices.IndexFunc(ours, func(o state.RelationDoc) bool { return belong(o, t) })
+		if i < 0 {
+			o, err := l.Here.Relation(ctx, t.Across.Relation)
+			switch {
+			case err == nil && belong(o, t): // it was made just now
+				ours, i = append(ours, o), len(ours)
+			case err != nil && !errors.Is(err, errors.NotFound):
+				return errors.Annotate(err, "here")
+			}
+		}
 		if i < 0 {
 			if err := l.There.TakeHalf(ctx, t.ID, state.Half{Gone: true}); err != nil {
 				return errors.Annotatef(err, "there, relation %d", t.ID)
@@ -73,9 +90,17 @@ func (l *Link) Round(ctx context.Context) error {
 	return nil
 }
 
-// belong says whether two halves are those of one relation.
+// belong says whether two halves are those of one relation. A store that was restored from a backup
+// gives ids anew, so what they relate counts too.
 func belong(o, t state.RelationDoc) bool {
-	return t.Across.Relation == o.ID && (o.Across.Relation == t.ID || o.Across.Relation == model.NoRelation)
+	if o.Across == nil || !o.Across.External || t.Across.Relation != o.ID || o.Across.OfferID != t.Across.OfferID ||
+		o.Across.Relation != t.ID && o.Across.Relation != model.NoRelation {
+		return false
+	}
+	own, theirs, _ := o.Endpoint(o.Across.Own)
+	stranger, _ := t.Stranger()
+	offered, _, _ := t.Endpoint(t.Across.Own)
+	return stranger.Application == o.Across.As && stranger.Name == own.Name && offered.Name == theirs.Name
 }
 
 func (l *Link) know(o state.RelationDoc, other model.RelationID) {
@@ -139,7 +164,11 @@ func (l *Link) refused(ctx context.Context, o state.RelationDoc, why error) erro
 		return errors.Trace(why)
 	}
 	l.Log.Warn("a relation with a model of another store can't be made, and is removed", "relation", o.Key, "err", why)
-	return errors.Trace(l.Here.DestroyRelationID(ctx, o.ID))
+	err := l.Here.DestroyRelationID(ctx, o.ID)
+	if errors.Is(err, errors.NotFound) { // who has made it has taken it back
+		return nil
+	}
+	return errors.Trace(err)
 }
 
 // tell brings what one half says to the other one; of units: nil for all.
@@ -192,7 +221,7 @@ func (l *Link) See(ctx context.Context) error {
 		}
 		status, err := l.There.OfferStatus(ctx, s)
 		if err == nil {
-			err = l.Here.SeeSAAS(ctx, s.Name, status)
+			err = l.Here.SeeSAAS(ctx, s, status)
 		}
 		if err != nil {
 			return errors.Annotatef(err, "saas application %s", s.Name)
@@ -211,7 +240,7 @@ func Fail(ctx context.Context, m *state.Model, uuid string, why error) error {
 		if !s.External || s.Model != uuid {
 			continue
 		}
-		if err := m.SeeSAAS(ctx, s.Name, model.Status{Status: model.StatusError, Message: why.Error()}); err != nil {
+		if err := m.SeeSAAS(ctx, s, model.Status{Status: model.StatusError, Message: why.Error()}); err != nil {
 			return errors.Trace(err)
 		}
 	}

@@ -98,7 +98,9 @@ func (p *pair) ok(err error) {
 }
 
 func (p *pair) link() *external.Link {
-	return &external.Link{Here: p.models[0], There: p.models[1], Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
+	doc, err := p.models[0].External(p.ctx, p.models[1].UUID())
+	p.done(err)
+	return &external.Link{Here: p.models[0], There: p.models[1], Doc: doc, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
 }
 
 func (p *pair) offer() error {
@@ -432,6 +434,84 @@ func TestAModelOfTheSameStoreIsntConsumedAsAnother(t *testing.T) {
 	_, err = m.ConsumeExternal(p.ctx, p.models[1], state.ExternalDoc{}, model.OfferURL{Controller: "pier", Model: "harbour", Offer: "ledgerdb"}, "")
 	if !errors.Is(err, errors.NotValid) || !strings.Contains(err.Error(), "is in this store") {
 		t.Errorf("it is consumed with %v", err)
+	}
+}
+
+// A store that is being restored has none of its models yet, and that doesn't mean that they are gone.
+func TestAModelThatIsntThereSaysNothing(t *testing.T) {
+	t.Parallel()
+	for side, name := range []string{"here", "there"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p, ids := entered(t)
+			l := p.link()
+			empty := memory.New(clock.WallClock)
+			if side == 0 {
+				l.Here = l.Here.Through(empty)
+			} else {
+				l.There = l.There.Through(empty)
+			}
+			if err := l.Round(p.ctx); !errors.Is(err, errors.NotFound) {
+				t.Errorf("it goes round with %v", err)
+			}
+			p.agree()
+			for i := range ids {
+				if !p.in(i, ids[i], 0) {
+					t.Errorf("%s has lost a unit", p.models[i].Name())
+				}
+			}
+		})
+	}
+}
+
+// before is a store in which something happens before its nth look.
+type before struct {
+	store.Store
+	n  *int
+	do func()
+}
+
+func (b before) View(ctx context.Context, fn func(store.Reader) error) (int64, error) {
+	if *b.n--; *b.n == 0 {
+		b.do()
+	}
+	return b.Store.View(ctx, fn)
+}
+
+func TestARelationThatIsMadeMeanwhileStays(t *testing.T) {
+	t.Parallel()
+	for n := 1; n <= 4; n++ {
+		p := newPair(t)
+		p.ok(p.offer())
+		p.ok(p.consume())
+		l := p.link()
+		looks := n
+		made := false
+		l.There = l.There.Through(before{p.stores[1], &looks, func() {
+			rel, err := p.models[0].AddRelation(p.ctx, "shop:store", "dbalias")
+			p.ok(err)
+			p.ok(p.link().Propose(p.ctx, rel))
+			made = true
+		}})
+		p.ok(l.Round(p.ctx))
+		p.settle()
+		if all, err := p.models[0].Halves(p.ctx, p.models[1].UUID(), false); made && (err != nil || len(all) != 1) {
+			t.Errorf("made before look %d, there are %v, %v", n, all, err)
+		}
+		p.agree()
+	}
+}
+
+// What one commit says of an application and of its leader is one commit on the other side.
+func TestWhatOneCommitSaysIsSeenTogether(t *testing.T) {
+	t.Parallel()
+	p, ids := entered(t)
+	p.ok(p.models[0].Apply(p.ctx, "shop/0", model.Changes{Relations: map[model.RelationID]model.RelationChange{
+		ids[0]: {Unit: model.Settings{"n": "1"}}}}))
+	before := p.revs()[1]
+	p.ok(p.link().Round(p.ctx))
+	if after := p.revs()[1]; after != before+1 {
+		t.Errorf("it takes %d transactions", after-before)
 	}
 }
 

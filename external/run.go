@@ -2,6 +2,7 @@ package external
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/juju/clock"
@@ -10,12 +11,22 @@ import (
 	"github.com/unitd/unitd/state"
 )
 
-// seeEvery is how long a status of what is offered may have changed unseen: to read it is to read
-// all of the application's units.
-const seeEvery = time.Second
+const (
+	// seeEvery is how long a status of what is offered may have changed unseen: to read it is to read
+	// all of the application's units.
+	seeEvery = time.Second
+	// roundEvery is when a Link looks at all without having been told of anything: a store that can't be
+	// reached says nothing, and two Links, as an agent has one that takes over from another, may have
+	// brought things in the wrong order.
+	roundEvery = time.Minute
+)
+
+// ErrMoved is the error of Run once the other model is in another store than before.
+const ErrMoved = errors.ConstError("the other model is in another store now")
 
 // Run keeps both models alike until ctx ends. It returns nil once nothing here refers to the other
-// one any more, of which where it is was forgotten then. Else the error is of one of the stores.
+// one any more, of which where it is was forgotten then. Else the error is ErrMoved, or of one of the
+// stores.
 func (l *Link) Run(ctx context.Context, c clock.Clock) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -29,9 +40,9 @@ func (l *Link) Run(ctx context.Context, c clock.Clock) error {
 	if err := l.Round(ctx); err != nil {
 		return errors.Trace(err)
 	}
-	see := c.After(0)
+	see, round := c.After(0), c.After(roundEvery)
 	for {
-		forget := false
+		consumed := false
 		select {
 		case change, ok := <-told[here]:
 			if !ok {
@@ -40,7 +51,7 @@ func (l *Link) Run(ctx context.Context, c clock.Clock) error {
 			if err := l.changed(ctx, here, change); err != nil {
 				return errors.Trace(err)
 			}
-			forget = change.Consumed || change.Resync
+			consumed = change.Consumed || change.Resync
 		case change, ok := <-told[there]:
 			if !ok {
 				return errors.Annotate(ended(ctx), "there")
@@ -51,20 +62,57 @@ func (l *Link) Run(ctx context.Context, c clock.Clock) error {
 			if see == nil {
 				see = c.After(seeEvery)
 			}
+		case <-round:
+			if err := l.Round(ctx); err != nil {
+				return errors.Trace(err)
+			}
+			if round = c.After(roundEvery); see == nil {
+				see = c.After(0)
+			}
 		case <-see:
 			see = nil
 			if err := l.See(ctx); err != nil {
 				return errors.Trace(err)
 			}
-			forget = true // it may have been so from the beginning
+			consumed = true // it may have been so from the beginning
 		}
-		if !forget {
+		if !consumed {
 			continue
 		}
-		if gone, err := l.Here.ForgetExternal(ctx, l.There.UUID()); err != nil || gone {
+		if done, err := l.done(ctx); err != nil || done {
 			return errors.Trace(err)
 		}
+		if see == nil && l.unseen(ctx) {
+			see = c.After(0)
+		}
 	}
+}
+
+// done forgets where the other model is once nothing here refers to it, and that it has been told so.
+func (l *Link) done(ctx context.Context) (bool, error) {
+	doc, err := l.Here.External(ctx, l.There.UUID())
+	switch {
+	case errors.Is(err, errors.NotFound): // it was forgotten by force
+		return true, errors.Trace(l.Round(ctx))
+	case err != nil:
+		return false, errors.Trace(err)
+	case doc != l.Doc:
+		return false, errors.Trace(ErrMoved)
+	}
+	if refers, err := l.Here.RefersTo(ctx, l.There.UUID()); err != nil || refers {
+		return false, errors.Trace(err)
+	}
+	if err := l.Round(ctx); err != nil {
+		return false, errors.Trace(err)
+	}
+	gone, err := l.Here.ForgetExternal(ctx, l.There.UUID())
+	return gone, errors.Trace(err)
+}
+
+// unseen says whether something was consumed of which the status was never seen.
+func (l *Link) unseen(ctx context.Context) bool {
+	all, err := l.Here.Consumed(ctx)
+	return err == nil && slices.ContainsFunc(all, func(s state.SAASDoc) bool { return s.External && s.Model == l.There.UUID() && s.Seen == nil })
 }
 
 // ended is why a store tells nothing more.

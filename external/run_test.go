@@ -10,6 +10,7 @@ import (
 	"github.com/juju/clock"
 	"github.com/juju/errors"
 
+	"github.com/unitd/unitd/external"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
 	"github.com/unitd/unitd/state/store"
@@ -145,4 +146,15 @@ func BenchmarkBrought(b *testing.B) {
 			}
 		}
 	})
+}
+
+func TestALinkEndsWhereTheOtherStoreIsAnotherOne(t *testing.T) {
+	t.Parallel()
+	p, _, ended := running(t)
+	_, err := p.models[0].ConsumeExternal(p.ctx, p.models[1], state.ExternalDoc{Controller: "pier", Store: "etcd://elsewhere"},
+		model.OfferURL{Controller: "pier", Owner: "admin", Model: "harbour", Offer: "ledgerdb"}, "second")
+	p.ok(err)
+	if err := <-ended; !errors.Is(err, external.ErrMoved) {
+		t.Errorf("it ends with %v", err)
+	}
 }

@@ -104,6 +104,12 @@ func (e *externals) link(ctx context.Context, there state.ExternalDoc) {
 		if err == nil || ctx.Err() != nil {
 			return
 		}
+		if now, nerr := e.model.External(ctx, there.Model); nerr == nil {
+			there = now
+		}
+		if errors.Is(err, external.ErrMoved) {
+			continue
+		}
 		if err.Error() != said {
 			said = err.Error()
 			e.log.Warn("cannot keep the relations with a model of another store", "controller", there.Controller, "model", there.ModelName, "err", err)
@@ -127,7 +133,7 @@ func (e *externals) linked(ctx context.Context, there state.ExternalDoc) error {
 	if err != nil {
 		return errors.Trace(err)
 	}
-	l := external.Link{Here: e.model, There: c.Open(state.ModelInfo{UUID: there.Model, Name: there.ModelName}), Log: e.log}
+	l := external.Link{Here: e.model, There: c.Open(state.ModelInfo{UUID: there.Model, Name: there.ModelName}), Doc: there, Log: e.log}
 	err = l.Run(ctx, e.clock)
 	if eerr := end(); err == nil {
 		err = eerr

@@ -99,7 +99,7 @@ func (d docs) half(r RelationDoc) (docs, RelationDoc, bool, error) {
 	other := d.at(r.Across.Model, "")
 	var half RelationDoc
 	found, err := other.find(relationKey(r.Across.Relation), &half)
-	there := found && half.Across != nil && half.Across.Model == d.m.info.UUID && half.Across.Relation == r.ID
+	there := found && half.Across != nil && !half.Across.External && half.Across.Model == d.m.info.UUID && half.Across.Relation == r.ID
 	return other, half, there, errors.Trace(err)
 }
 

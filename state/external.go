@@ -43,6 +43,30 @@ func (m *Model) Externals(ctx context.Context) ([]ExternalDoc, error) {
 	return all, errors.Trace(err)
 }
 
+// External says where a model of another store is, by its UUID; errors.NotFound where nothing was consumed of
+// it.
+func (m *Model) External(ctx context.Context, uuid string) (ExternalDoc, error) {
+	var doc ExternalDoc
+	_, err := m.view(ctx, func(r docs) error { return named(r.get(externalKey(uuid), &doc), "model of another store", uuid) })
+	return doc, errors.Trace(err)
+}
+
+// Known is an error where the store doesn't have the model, and doesn't know that it was removed: what
+// it says of the model then is nothing.
+func (m *Model) Known(ctx context.Context) error {
+	_, err := m.view(ctx, func(r docs) error {
+		_, err := readInfo(r, m.info)
+		if !errors.Is(err, errors.NotFound) {
+			return errors.Trace(err)
+		}
+		if _, gone := r.Get(goneKey(m.info.UUID)); gone == nil {
+			return nil
+		}
+		return errors.NewNotFound(nil, fmt.Sprintf("model %q isn't in the store", m.info.Name))
+	})
+	return errors.Trace(err)
+}
+
 // ConsumeExternal is Consume of an offer that a model of another store makes, which is there. The
 // error is NotValid where that model is in this store.
 func (m *Model) ConsumeExternal(ctx context.Context, from *Model, there ExternalDoc, u model.OfferURL, name string) (SAASDoc, error) {
@@ -57,9 +81,8 @@ func (m *Model) ConsumeExternal(ctx context.Context, from *Model, there External
 	if err != nil {
 		return SAASDoc{}, errors.Trace(err)
 	}
-	saas := newSAAS(from, o, u, name)
-	saas.External = true
 	there.Model, there.ModelName = from.UUID(), from.Name()
+	var saas SAASDoc
 	_, err = m.update(ctx, func(tx *txn) error {
 		if err := tx.alive(); err != nil {
 			return errors.Trace(err)
@@ -70,6 +93,8 @@ func (m *Model) ConsumeExternal(ctx context.Context, from *Model, there External
 		case !errors.Is(err, errors.NotFound):
 			return errors.Trace(err)
 		}
+		saas = newSAAS(from, o, u, name)
+		saas.External = true
 		if err := tx.consume(&saas, u); err != nil {
 			return errors.Trace(err)
 		}
@@ -82,22 +107,35 @@ func (m *Model) ConsumeExternal(ctx context.Context, from *Model, there External
 // refers to it; it says whether it has.
 func (m *Model) ForgetExternal(ctx context.Context, uuid string) (gone bool, err error) {
 	_, err = m.update(ctx, func(tx *txn) error {
-		consumed, err := list[SAASDoc](tx.docs, saasPrefix)
-		if err != nil {
+		refers, err := tx.refersTo(uuid)
+		if gone = !refers; err != nil || refers {
 			return errors.Trace(err)
-		}
-		rels, err := list[RelationDoc](tx.docs, "relation/")
-		if err != nil {
-			return errors.Trace(err)
-		}
-		gone = !slices.ContainsFunc(consumed, func(s SAASDoc) bool { return s.External && s.Model == uuid }) &&
-			!slices.ContainsFunc(rels, func(r RelationDoc) bool { return r.apart(uuid) && !r.Across.Offering })
-		if !gone {
-			return nil
 		}
 		return tx.delete(externalKey(uuid))
 	})
 	return gone, errors.Trace(err)
+}
+
+// RefersTo says whether something was consumed of a model of another store, or is related with it.
+func (m *Model) RefersTo(ctx context.Context, uuid string) (refers bool, err error) {
+	_, err = m.view(ctx, func(r docs) (err error) {
+		refers, err = r.refersTo(uuid)
+		return errors.Trace(err)
+	})
+	return refers, errors.Trace(err)
+}
+
+func (d docs) refersTo(uuid string) (bool, error) {
+	consumed, err := list[SAASDoc](d, saasPrefix)
+	if err != nil {
+		return false, errors.Trace(err)
+	}
+	rels, err := list[RelationDoc](d, "relation/")
+	if err != nil {
+		return false, errors.Trace(err)
+	}
+	return slices.ContainsFunc(consumed, func(s SAASDoc) bool { return s.External && s.Model == uuid }) ||
+		slices.ContainsFunc(rels, func(r RelationDoc) bool { return r.apart(uuid) && !r.Across.Offering }), nil
 }
 
 // apart says whether the other half of a relation is in that model, and this in another store.
@@ -288,19 +326,19 @@ func (m *Model) OfferStatus(ctx context.Context, s SAASDoc) (model.Status, error
 }
 
 // SeeSAAS notes the status of what was consumed from another store, as it is seen now. It is no error
-// if that isn't here any more.
-func (m *Model) SeeSAAS(ctx context.Context, name string, status model.Status) error {
+// if that isn't here any more, or is of another offer.
+func (m *Model) SeeSAAS(ctx context.Context, of SAASDoc, status model.Status) error {
 	status.Data = nil
 	_, err := m.update(ctx, func(tx *txn) error {
-		s, err := tx.saas(name)
-		if errors.Is(err, errors.NotFound) || err == nil && (!s.External || s.Seen != nil && sameStatus(*s.Seen, status)) {
+		s, err := tx.saas(of.Name)
+		if errors.Is(err, errors.NotFound) || err == nil && (!s.External || s.Model != of.Model || s.OfferID != of.OfferID || s.Seen != nil && sameStatus(*s.Seen, status)) {
 			return nil
 		}
 		if err != nil {
 			return errors.Trace(err)
 		}
 		s.Seen = &status
-		return tx.put(saasKey(name), s)
+		return tx.put(saasKey(s.Name), s)
 	})
 	return errors.Trace(err)
 }

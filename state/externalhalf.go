@@ -100,29 +100,22 @@ func (d docs) halfUnit(id model.RelationID, unit model.UnitName) (u HalfUnit, er
 // TakeHalf has a half of a relation be as the other one says. It is done in as many transactions as
 // it takes, and changes nothing where it is so already. It is no error if the relation isn't there.
 func (m *Model) TakeHalf(ctx context.Context, id model.RelationID, says Half) error {
-	_, err := m.update(ctx, func(tx *txn) error {
-		r, ok, err := tx.halfThere(id)
-		if err != nil || !ok {
-			return errors.Trace(err)
-		}
-		return tx.takeRelation(r, says)
-	})
-	if err != nil {
-		return errors.Trace(err)
-	}
-	for _, some := range says.batches() {
+	for n, some := range says.batches() {
 		_, err := m.update(ctx, func(tx *txn) error {
+			r, ok, err := tx.halfThere(id)
+			if err == nil && ok && n == 0 {
+				err = tx.takeRelation(r, says)
+			}
 			for _, unit := range some {
+				if err != nil {
+					break
+				}
 				// The last one to leave takes the relation away.
-				r, ok, err := tx.halfThere(id)
-				if err == nil && ok {
+				if r, ok, err = tx.halfThere(id); err == nil && ok {
 					err = tx.takeUnit(r, unit, says.Units[unit])
 				}
-				if err != nil {
-					return errors.Trace(err)
-				}
 			}
-			return nil
+			return errors.Trace(err)
 		})
 		if err != nil {
 			return errors.Trace(err)
@@ -137,23 +130,33 @@ func (m *Model) TakeHalf(ctx context.Context, id model.RelationID, says Half) er
 // takenBytes bounds what one transaction takes of the databags of several units.
 const takenBytes = 256 << 10
 
-// batches are the units of which is said, as many together as fit in a transaction.
-func (h Half) batches() (all [][]model.UnitName) {
-	bytes, writes := 0, 0
+// batches are the units of which is said, as many together as fit in a transaction. The first is what goes
+// together with the relation itself, so that what one commit says of an application and of a unit is seen
+// together; it may be empty.
+func (h Half) batches() [][]model.UnitName {
+	all := [][]model.UnitName{nil}
+	bytes, writes := sizeOf(h.Application), 2
+	if h.Gone || h.Life != model.Alive {
+		writes = leaveWrites
+	}
 	for _, unit := range slices.SortedFunc(maps.Keys(h.Units), model.CompareUnits) {
 		size, keys := 0, leaveWrites
 		if of := h.Units[unit]; of.In {
-			keys = 2
-			for k, v := range of.Settings {
-				size += len(k) + len(v)
-			}
+			size, keys = sizeOf(of.Settings), 2
 		}
-		if bytes, writes = bytes+size, writes+keys; len(all) == 0 || bytes > takenBytes || writes > maxWrites-1 {
+		if bytes, writes = bytes+size, writes+keys; bytes > takenBytes || writes > maxWrites-1 {
 			all, bytes, writes = append(all, nil), size, keys
 		}
 		all[len(all)-1] = append(all[len(all)-1], unit)
 	}
 	return all
+}
+
+func sizeOf(bag model.Settings) (bytes int) {
+	for k, v := range bag {
+		bytes += len(k) + len(v)
+	}
+	return bytes
 }
 
 // halfThere reads a half of a relation between stores; false: there is none.
