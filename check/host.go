@@ -80,8 +80,7 @@ func (w World) addUnit() string {
 // pods says whether the units are container units, of which the one with the highest number goes first, and
 // comes again by the same number.
 func (w World) pods() bool {
-	_, subordinate := w.host()
-	return len(w.Charm.Containers) > 0 && !subordinate
+	return w.Charm.Sidecar() && !w.Charm.Subordinate
 }
 
 // removeUnit removes the unit with a number, which its principal's has too; of container units it has to be

@@ -136,8 +136,10 @@ func pythonWord(word string) string {
 	}
 	text := plain.String()
 	literal := strconv.Quote(text)
-	if strings.Contains(text, `\`) {
-		literal = "r" + strings.ReplaceAll(literal, `\\`, `\`)
+	// As a raw string a pattern is read as it is written; but that can't have each character.
+	odd := func(r rune) bool { return r == '"' || !strconv.IsPrint(r) }
+	if strings.Contains(text, `\`) && !strings.HasSuffix(text, `\`) && !strings.ContainsFunc(text, odd) {
+		literal = `r"` + text + `"`
 	}
 	if braces := strings.NewReplacer("{{", "", "}}", "").Replace(text); strings.Contains(braces, "{") {
 		return "f" + literal

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/juju/errors"
 
 	"github.com/unitd/unitd/history"
+	"github.com/unitd/unitd/model"
 )
 
 // learn makes the world of the player's charm: what it can be told by stubs, which actions
@@ -78,6 +80,11 @@ func (p *player) learnFormer(w *World) error {
 	if w.Commit == "" {
 		return nil
 	}
+	if w.otherStorage() {
+		w.Odd = append(w.Odd, "upgrades from commit "+w.Commit+": that version has other storage, which container units can't get by an upgrade, so the charm is upgraded to itself")
+		w.withoutFormer()
+		return nil
+	}
 	for _, life := range w.livesToUpgrade() {
 		ok, err := p.good(w.formerDeploy(), life)
 		if err != nil {
@@ -90,6 +97,16 @@ func (p *player) learnFormer(w *World) error {
 		}
 	}
 	return nil
+}
+
+// otherStorage says whether container units can't be upgraded from the former version, as it has other
+// storage. Source: docs/spec/containers.md §7.1.
+func (w World) otherStorage() bool {
+	same := func(a, b model.StorageSpec) bool {
+		a.Description, b.Description = "", ""
+		return reflect.DeepEqual(a, b)
+	}
+	return w.pods() && !maps.EqualFunc(w.Was.Storage, w.Charm.Storage, same)
 }
 
 // good is play, which says whether it went well; the error is another one.

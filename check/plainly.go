@@ -1,11 +1,14 @@
 package check
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/juju/errors"
+
+	"github.com/unitd/unitd/pattern"
 )
 
 // A comparison says that two ways come to the same end, and to show that takes both of them. Who reads
@@ -40,34 +43,64 @@ func eitherOf(lines []string) (e either, ok bool) {
 func (e either) fails() []string { return slices.Concat(e.setUp, e.other, e.claim) }
 func (e either) holds() []string { return slices.Concat(e.setUp, e.way, e.claim) }
 
-// maxClaims bounds how many differences are tried as claims.
-const maxClaims = 3
+// maxClaims bounds how many claims are tried.
+const maxClaims = 4
 
-// claims are claims about the differences that "same" has told, that which is told first before others.
-func claims(why string) (all [][]string) {
+// ofAWorld are parts of facts that are other ones in another world, as in which the scenario is kept: UUIDs,
+// and the addresses of units.
+var ofAWorld = pattern.New(`\b[0-9a-f]{8}-[0-9a-f]{4}-|\b\d+\.\d+\.\d+\.\d+\b`)
+
+// ofFileMode is what follows the name of a file in a fact.
+var ofFileMode = pattern.New(` [-a-z]{10}, \d+ bytes, [0-9a-f]+$`)
+
+// claimed is a claim about a difference that "same" has told in a line.
+type claimed struct {
+	difference string
+	lines      []string
+}
+
+// claims are what could be claimed in place of "same": statuses and the like before databags, and those before
+// files, of which only the names are. What a file or a databag has in it may be of the world that it is in.
+func claims(why string) (all []claimed) {
 	for line := range strings.Lines(atMarked.Regexp().ReplaceAllString(why, "")) {
-		sign, fact, ok := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
-		if !ok || len(all) == maxClaims {
-			continue
+		line = strings.TrimSuffix(line, "\n")
+		sign, fact, _ := strings.Cut(line, " ")
+		add := func(claim, fact string) {
+			if fact = strings.TrimSpace(fact); fact != "" && !ofAWorld.MatchString(fact) {
+				all = append(all, claimed{line, []string{"facts", claim + "'" + strings.ReplaceAll(fact, "'", "''") + "'"}})
+			}
 		}
-		claim := "has "
-		switch sign {
-		case "-":
-		case "+":
-			claim = "! has "
-		case "~":
-			key, values, _ := strings.Cut(fact, ": ")
-			was, _, ok := strings.Cut(values, " -> ")
-			if !ok {
+		if strings.HasPrefix(fact, "file ") {
+			if sign == "~" {
 				continue
 			}
-			fact = strings.TrimSpace(key + " " + was)
-		default:
-			continue
+			fact = ofFileMode.Regexp().ReplaceAllString(fact, "")
 		}
-		all = append(all, []string{"facts", claim + "'" + strings.ReplaceAll(fact, "'", "''") + "'"})
+		switch sign {
+		case "-":
+			add("has ", fact)
+		case "+":
+			add("! has ", fact)
+		case "~":
+			key, values, _ := strings.Cut(fact, ": ")
+			if was, is, ok := strings.Cut(values, " -> "); ok {
+				add("has ", key+" "+was)
+				add("! has ", key+" "+is)
+			}
+		}
 	}
-	return all
+	slices.SortStableFunc(all, func(a, b claimed) int { return cmp.Compare(a.rank(), b.rank()) })
+	return all[:min(len(all), maxClaims)]
+}
+
+func (c claimed) rank() int {
+	switch _, fact, _ := strings.Cut(c.difference, " "); {
+	case strings.HasPrefix(fact, "file "):
+		return 2
+	case strings.HasPrefix(fact, "databag "):
+		return 1
+	}
+	return 0
 }
 
 // plainly is a scenario that compares two ways as one that claims outright what they differ in, as short
@@ -78,8 +111,9 @@ func (s *shrinking) plainly(lines []string, f *failed) (_ []string, _ *failed, o
 		return lines, f, false, nil
 	}
 	compared := s.cause
-	for _, e.claim = range claims(f.why) {
-		g, err := s.played(e.fails())
+	for _, c := range claims(f.why) {
+		e.claim = c.lines
+		g, err := s.played(e.setUp, slices.Concat(e.other, e.claim))
 		if err != nil {
 			return nil, nil, false, err
 		}
@@ -87,24 +121,61 @@ func (s *shrinking) plainly(lines []string, f *failed) (_ []string, _ *failed, o
 			continue
 		}
 		_, s.cause = whatHappened(s.promise, g)
-		if h, err := s.played(e.holds()); err != nil {
+		if holds, err := s.holds(e, 1); err != nil {
 			return nil, nil, false, err
-		} else if h == nil {
-			lines, err = s.fewer(e)
-			return lines, &failed{line: g.line, at: len(lines) - 1, why: f.why}, true, err
+		} else if !holds {
+			continue
 		}
+		s.until = time.Now().Add(shrinkTime)
+		short, err := s.fewer(e)
+		if err != nil {
+			return nil, nil, false, err
+		}
+		// What is so by chance may have been so whenever it was looked at.
+		if holds, err := s.holds(short, repeats); err != nil {
+			return nil, nil, false, err
+		} else if !holds {
+			continue
+		}
+		out := short.fails()
+		return out, &failed{line: g.line, at: len(out) - 1, why: first(f.why, c.difference)}, true, nil
 	}
 	s.cause = compared
 	return lines, f, false, nil
 }
 
+// first is why two ways differ, with that difference before the others.
+func first(why, difference string) string {
+	head, rest, _ := strings.Cut(why, "\n")
+	lines := []string{head, difference}
+	for line := range strings.Lines(rest) {
+		if line = strings.TrimSuffix(line, "\n"); line != difference {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// holds says whether the claim holds on the way on which it is to, so many times.
+func (s *shrinking) holds(e either, times int) (bool, error) {
+	for range times {
+		if err := s.ctx.Err(); err != nil {
+			return false, errors.Trace(err)
+		}
+		if h, err := s.played(e.setUp, slices.Concat(e.way, e.claim)); err != nil || h != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
 // fewer leaves out of both ways what isn't needed.
-func (s *shrinking) fewer(e either) ([]string, error) {
+func (s *shrinking) fewer(e either) (either, error) {
 	e, err := s.dropping(e, func(e either) int { return len(e.other) }, either.withoutOther)
 	if err == nil {
 		e, err = s.dropping(e, func(e either) int { return len(e.setUp) }, either.withoutSetUp)
 	}
-	return e.fails(), err
+	return e, err
 }
 
 // dropping leaves out what drop does of a part, as long as the claim fails on the one way alone.
@@ -120,10 +191,10 @@ func (s *shrinking) dropping(e either, length func(either) int, drop func(e eith
 			if err := s.ctx.Err(); err != nil {
 				return e, errors.Trace(err)
 			}
-			g, err := s.fails(try.fails())
+			g, err := s.failsAfter(try.setUp, slices.Concat(try.other, try.claim))
 			if err == nil && g != nil && g.at == len(try.fails())-1 {
-				var h *failed
-				if h, err = s.played(try.holds()); err == nil && h == nil {
+				var holds bool
+				if holds, err = s.holds(try, 1); holds {
 					e = try
 				}
 			}
@@ -151,32 +222,37 @@ func lastIndex(lines []string, line string) int {
 }
 
 // withoutOther is a scenario without some lines of the one way, and without those that stand for them in
-// the other one; false: hooks would have had their time there alone. Both settle in the end.
+// the other one; false: one of them has none that does, and so is what is different, or hooks would have
+// had their time on the other way alone. Both settle in the end.
 func (e either) withoutOther(begin, end int) (either, bool) {
 	var out []int
 	settled := lastIndex(e.way, "settle")
+	other := slices.Clone(e.other)
+	for i, line := range other {
+		if call, ok := strings.CutPrefix(line, "run --background "); ok {
+			other[i] = "run " + call
+		}
+	}
 	for i := begin; i < end; i++ {
-		if i == lastIndex(e.other, "settle") {
+		if i == lastIndex(other, "settle") {
 			return e, false
 		}
 		nth := 0
-		for _, before := range e.other[:i] {
-			if before == e.other[i] {
+		for _, before := range other[:i] {
+			if before == other[i] {
 				nth++
 			}
 		}
 		at := slices.IndexFunc(e.way, func(line string) bool {
-			if line == e.other[i] {
+			if line == other[i] {
 				nth--
 			}
 			return nth < 0
 		})
-		switch verb := split(e.other[i])[0]; {
-		case at >= 0 && at != settled:
-			out = append(out, at)
-		case verb == "settle" || verb == "advance":
+		if at < 0 || at == settled {
 			return e, false
 		}
+		out = append(out, at)
 	}
 	var way []string
 	for i, line := range e.way {

@@ -58,3 +58,26 @@ func TestAnActionDoesntWaitForTheAgentThatIsKilled(t *testing.T) {
 		}
 	}
 }
+
+func TestContainerUnitsAreUpgradedWithTheStorageThatTheyHave(t *testing.T) {
+	t.Parallel()
+	w := world()
+	w.Charm.Containers = map[string]model.ContainerSpec{"web": {}}
+	w.Was = w.Charm
+	w.Was.Storage = map[string]model.StorageSpec{}
+	for name, spec := range w.Charm.Storage {
+		spec.Description += " of old"
+		w.Was.Storage[name] = spec
+	}
+	if w.otherStorage() {
+		t.Error("another description is other storage")
+	}
+	w.Was.Storage["more"] = model.StorageSpec{}
+	if !w.otherStorage() {
+		t.Error("more storage is none")
+	}
+	w.Charm.Containers = nil
+	if w.otherStorage() {
+		t.Error("machine units can get storage by an upgrade")
+	}
+}

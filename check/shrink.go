@@ -206,7 +206,12 @@ func (s *shrinking) fails(lines []string) (*failed, error) {
 	if !closed(lines) {
 		return nil, nil
 	}
-	f, err := s.played(lines)
+	return s.failsAfter(nil, lines)
+}
+
+// failsAfter is fails for lines after a set-up that is the same each time.
+func (s *shrinking) failsAfter(setUp, lines []string) (*failed, error) {
+	f, err := s.played(setUp, lines)
 	if err != nil || f == nil || f.misuse {
 		return nil, err
 	}
@@ -217,8 +222,8 @@ func (s *shrinking) fails(lines []string) (*failed, error) {
 }
 
 // played says how the lines fail, by whatever cause; nil: they don't.
-func (s *shrinking) played(lines []string) (*failed, error) {
-	err := s.play(nil, lines)
+func (s *shrinking) played(setUp, lines []string) (*failed, error) {
+	err := s.play(setUp, lines)
 	var f *failed
 	if err != nil && !errors.As(err, &f) {
 		return nil, errors.Trace(err)

@@ -86,7 +86,8 @@ func TestWhatIsDoneInVainIsLeftOut(t *testing.T) {
 func versions(t *testing.T, facts string) *shrinking {
 	t.Helper()
 	s := &shrinking{ctx: context.Background(), promise: Killed, until: time.Now().Add(time.Hour)}
-	s.play = func(_, lines []string) error {
+	s.play = func(setUp, lines []string) error {
+		lines = slices.Concat(setUp, lines)
 		deployed, killed, version, said := false, false, false, ""
 		for i, line := range lines {
 			fail := func(why string) error { return &failed{line: line, at: i, why: why} }
@@ -124,9 +125,9 @@ func TestAComparisonBecomesAClaim(t *testing.T) {
 	lines := append(slices.Clone(pr.setUp), pr.lines()...)
 	last := lines[len(lines)-1]
 	for why, want := range map[string][]string{
-		"~ a/0 version: 2 -> 1\n- a/0 other 3":                 {"deploy a", "kill-agent at ended a/0 install", "settle", "facts", "has 'a/0 version 2'"},
-		"+ a/0 random 12345\n- a/0 version 2\n+ a/0 version 1": {"deploy a", "kill-agent at ended a/0 install", "settle", "facts", "has 'a/0 version 2'"},
-		"+ a/0 version 1":    {"deploy a", "kill-agent at ended a/0 install", "settle", "facts", "! has 'a/0 version 1'"},
+		"~ a/0 version: 2 -> 1\n- a/0 other 3":                 {"deploy a", "kill-agent at ended a/0 install", "restart-agent", "settle", "facts", "has 'a/0 version 2'"},
+		"+ a/0 random 12345\n- a/0 version 2\n+ a/0 version 1": {"deploy a", "kill-agent at ended a/0 install", "restart-agent", "settle", "facts", "has 'a/0 version 2'"},
+		"+ a/0 version 1":    {"deploy a", "kill-agent at ended a/0 install", "restart-agent", "settle", "facts", "! has 'a/0 version 1'"},
 		"+ a/0 random 12345": nil,
 	} {
 		s := versions(t, "a/0 opens 80\na/0 version 2\n")
@@ -139,7 +140,7 @@ func TestAComparisonBecomesAClaim(t *testing.T) {
 			t.Fatal(err)
 		case want == nil && (ok || !slices.Equal(got, lines) || s.cause != cause):
 			t.Errorf("%q has become %q", why, got)
-		case want != nil && (!ok || !slices.Equal(got, want) || g.at != len(want)-1 || g.why != f.why):
+		case want != nil && (!ok || !slices.Equal(got, want) || g.at != len(want)-1 || len(g.why) != len(f.why)):
 			t.Errorf("%q has become %q, %+v; want %q", why, got, g, want)
 		}
 		if fails, tried, err := s.repeated(got); want != nil && (err != nil || fails != repeats || tried != repeats) {
@@ -160,6 +161,71 @@ func TestOnlyTwoWaysFromOneSetUpBecomeAClaim(t *testing.T) {
 	} {
 		if e, ok := eitherOf(strings.Split(text, "|")); ok {
 			t.Errorf("%s is %+v", text, e)
+		}
+	}
+}
+
+// TestWhatIsClaimed: nothing that is another one in another world, of files only the names, and what says
+// most comes first.
+func TestWhatIsClaimed(t *testing.T) {
+	t.Parallel()
+	for why, want := range map[string]string{
+		"- file a/0 /etc/x -rw-r--r--, 3 bytes, 0a1b2c3d\n- a/0 version 2":            "has 'a/0 version 2'|has 'file a/0 /etc/x'",
+		"+ file a/0 /etc/x y drwxr-xr-x, 0 bytes, e3b0c442":                           "! has 'file a/0 /etc/x y'",
+		"~ file a/0 /etc/x: -rw-r--r--, 3 bytes, 0a1b2c3d -> -rw-r--r--, 4 bytes, ff": "",
+		"- databag a:b a/0 host = 10.1.2.3":                                           "",
+		"- databag a:b a host = {\"uuid\":\"8c0f2a9e-0d9c-4a7a-8f7e-1b2c3d4e5f60\"}":  "",
+		"~ databag a:b a/0 n =: 1 -> 12":                                              "has 'databag a:b a/0 n = 1'|! has 'databag a:b a/0 n = 12'",
+		"+ a/0 status message it's done":                                              "! has 'a/0 status message it''s done'",
+		"… and 3 more":                                                                "",
+	} {
+		var got []string
+		for _, c := range claims("not as at mark \"expected\":\n" + why) {
+			if c.lines[0] != "facts" || len(c.lines) != 2 {
+				t.Errorf("%q claims %q", why, c.lines)
+			}
+			got = append(got, c.lines[1])
+		}
+		if strings.Join(got, "|") != want {
+			t.Errorf("%q claims %q, want %q", why, got, want)
+		}
+	}
+}
+
+// TestWhatIsSoByChanceIsNoClaim: it isn't reported as a fact.
+func TestWhatIsSoByChanceIsNoClaim(t *testing.T) {
+	t.Parallel()
+	pr := eitherWay(nil, []string{"deploy a", "settle"}, []string{"deploy a", "kill-agent at ended a/0 install", "restart-agent", "settle"}, "")
+	lines := pr.lines()
+	s := versions(t, "a/0 version 2\n")
+	sound, played := s.play, 0
+	s.play = func(setUp, lines []string) error {
+		if !slices.ContainsFunc(lines, func(l string) bool { return strings.HasPrefix(l, "kill-agent") }) {
+			if played++; played == 4 {
+				return &failed{line: lines[len(lines)-1], at: len(setUp) + len(lines) - 1, why: "by chance"}
+			}
+		}
+		return sound(setUp, lines)
+	}
+	f := &failed{line: "same expected", at: len(lines) - 1, why: "not as at mark \"expected\":\n~ a/0 version: 2 -> 1"}
+	_, s.cause = whatHappened(Killed, f)
+	if got, g, ok, err := s.plainly(lines, f); err != nil || ok && !strings.HasPrefix(got[len(got)-1], "! has") || !ok && (g != f || !slices.Equal(got, lines)) {
+		t.Errorf("%v %v: %q", ok, err, got)
+	}
+}
+
+func TestFactsAreWordsOfPython(t *testing.T) {
+	t.Parallel()
+	for word, want := range map[string]string{
+		`'a "b" c'`:        `"a \"b\" c"`,
+		`'{"ca":"x\ny"}'`:  `"{\"ca\":\"x\\ny\"}"`,
+		`'^a\.b$'`:         `r"^a\.b$"`,
+		`'ends in \'`:      `"ends in \\"`,
+		"'a\tb\\c'":        `"a\tb\\c"`,
+		`'it''s $NOTHING'`: `"it's $NOTHING"`,
+	} {
+		if got := pythonWord(word); got != want {
+			t.Errorf("%s is %s, want %s", word, got, want)
 		}
 	}
 }

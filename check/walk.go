@@ -107,6 +107,7 @@ type yard struct {
 	joined   map[string][]int
 	units    []int
 	next     int
+	most     int               // the highest next so far: container units come again, with their storage
 	storage  map[string]string // the names of those storages that a walk has added: attached, detached
 	kept     map[string]string // their ids
 	stores   int
@@ -143,7 +144,8 @@ func (y *yard) line(w World, words []string) {
 	case "deploy", "add-unit":
 		y.units = append(y.units, y.next)
 		y.next++
-		if words[0] == "add-unit" {
+		fresh := y.next > y.most
+		if y.most = max(y.most, y.next); words[0] == "add-unit" && fresh {
 			for _, s := range w.Charm.Storage {
 				y.stores += s.CountMin
 			}

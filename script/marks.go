@@ -120,6 +120,7 @@ func (c *call) facts() error {
 	if err != nil {
 		return err
 	}
+	c.printf("") // nothing is something that was printed, too
 	for _, key := range slices.Sorted(maps.Keys(now)) {
 		c.printf("%s\n", strings.TrimSpace(key+" "+now[key].value))
 	}

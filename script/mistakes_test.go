@@ -54,6 +54,16 @@ func suite(t *testing.T, scripts map[string]string, with func(*script.Suite)) []
 	return outcomes
 }
 
+// TestAKillThatNeverComesIsAMistake, which is known as soon as nothing is left to do.
+func TestAKillThatNeverComesIsAMistake(t *testing.T) {
+	t.Parallel()
+	for _, o := range suite(t, map[string]string{"never": world + "kill-agent at ended app/0 upgrade-charm\nrestart-agent\n" + worldFiles}, nil) {
+		if want := "never.txtar:5: the agent was to be killed, and has nothing left to do in which it would be"; o.Outcome != script.Failed || !strings.Contains(o.Output, want) {
+			t.Errorf("%s: %s\nwant %s", o.Outcome, o.Output, want)
+		}
+	}
+}
+
 // TestAMistakeSaysWhereItIsAndWhatWasMeant also behind a "!", which is for what
 // a model refuses and not for what was typed wrong.
 func TestAMistakeSaysWhereItIsAndWhatWasMeant(t *testing.T) {

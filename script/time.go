@@ -181,9 +181,14 @@ func (c *call) restartAgent() error {
 	return c.start()
 }
 
-// awaitEnd waits until a fault has ended the agent.
+// awaitEnd waits until a fault has ended the agent. If that finds nothing to do any more, none will.
 func (c *call) awaitEnd(a *agent) error {
 	late := time.After(patience)
+	m, err := c.model()
+	if err != nil {
+		return err
+	}
+	asked, aerr := m.AskSettled(c.ctx) // a store that is out of reach can't be asked
 	for {
 		select {
 		case <-a.ended:
@@ -195,8 +200,16 @@ func (c *call) awaitEnd(a *agent) error {
 			if err != nil {
 				continue // it ends
 			}
-			if _, err := c.carryOut(answer); errors.Is(err, errDeedFailed) {
+			if carried, err := c.carryOut(answer); errors.Is(err, errDeedFailed) {
 				return err
+			} else if carried {
+				asked, aerr = m.AskSettled(c.ctx)
+			}
+			if aerr != nil || !answer.Kills {
+				continue
+			}
+			if settled, err := m.Settled(c.ctx, asked); err == nil && settled {
+				return misuse{errors.New("the agent was to be killed, and has nothing left to do in which it would be")}
 			}
 		case <-late:
 			return misuse{errors.Errorf("the agent was to be killed, and is not after %s", patience)}
