@@ -115,6 +115,27 @@ func whatHappened(promise string, f *failed) (what, cause string) {
 	return first, promise + ": " + verb + ": " + plain(first)
 }
 
+// inWords says a difference as "same" tells it in words, and anything else as it is.
+func inWords(what string) string {
+	sign, fact, _ := strings.Cut(what, " ")
+	switch sign {
+	case "-":
+		return fact + " is missing"
+	case "+":
+		return fact + " shouldn't be there"
+	case "~":
+		key, values, _ := strings.Cut(fact, ": ")
+		was, is, ok := strings.Cut(values, " -> ")
+		switch key = strings.TrimSuffix(key, " ="); {
+		case ok && was == is: // a file, of which only what is in it is different
+			return key + " is another one"
+		case ok:
+			return key + " is " + is + ", not " + was
+		}
+	}
+	return what
+}
+
 func plain(text string) string {
 	text = uris.Regexp().ReplaceAllString(text, "secret:…")
 	return numbers.Regexp().ReplaceAllString(hexes.Regexp().ReplaceAllString(text, "N"), "N")

@@ -229,3 +229,19 @@ func TestFactsAreWordsOfPython(t *testing.T) {
 		}
 	}
 }
+
+func TestADifferenceIsSaidInWords(t *testing.T) {
+	t.Parallel()
+	for what, want := range map[string]string{
+		"- a/0 version 2":                         "a/0 version 2 is missing",
+		"+ a/0 opens 80/tcp":                      "a/0 opens 80/tcp shouldn't be there",
+		"~ a/0 status: active -> blocked":         "a/0 status is blocked, not active",
+		"~ databag a:b a/0 n =: 1 -> 2":           "databag a:b a/0 n is 2, not 1",
+		"~ file a/0 /x: -rw-r--r-- -> -rw-r--r--": "file a/0 /x is another one",
+		"start: KeyError: 'x'":                    "start: KeyError: 'x'",
+	} {
+		if got := inWords(what); got != want {
+			t.Errorf("%q is %q, want %q", what, got, want)
+		}
+	}
+}
