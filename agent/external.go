@@ -56,7 +56,7 @@ func ExternalStore(controller string) (string, error) {
 func NamedStore(name string) (string, error) {
 	name, err := storeName(name)
 	if err == nil && name == LocalStore {
-		err = Wrongf("%q is the store of each host: name the file of the other one", LocalStore)
+		err = Wrongf("%q is each host's own store: name the file of the other store", LocalStore)
 	}
 	return name, err
 }

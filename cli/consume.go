@@ -39,7 +39,7 @@ offer's. Then "integrate" relates applications with it.`,
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&from, "from", "", "experimental: the store with the model that makes the offer, as --store names one, if that is neither this one nor one of another controller of this host")
+	cmd.Flags().StringVar(&from, "from", "", "experimental: the store with the model that makes the offer, named as for --store; needed if it is neither this store nor that of another controller of this host")
 	return cmd
 }
 

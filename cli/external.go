@@ -106,7 +106,7 @@ func (a relationVerbs) relate(m *state.Model, left, right string, via []string) 
 	if external.Refused(err) { // it has changed its mind: what was made here goes
 		derr := m.DestroyRelationID(context.WithoutCancel(a.Context()), rel.ID)
 		if derr != nil && !errors.Is(derr, errors.NotFound) { // the agent may have seen to it
-			return rel, errors.Errorf("%v; and what was made of the relation can't be removed: %v", err, derr)
+			return rel, errors.Errorf("%v; and this model's half of the relation can't be removed: %v", err, derr)
 		}
 	}
 	return rel, err
@@ -128,5 +128,5 @@ func (a relationVerbs) external(m *state.Model, half *state.Counterpart) (there 
 		}
 		return c.Open(state.ModelInfo{UUID: doc.Model, Name: doc.ModelName}), end, nil
 	}
-	return nil, nil, errors.NewNotFound(nil, fmt.Sprintf("nothing says in which store the model is that offers %q", half.Offer))
+	return nil, nil, errors.NewNotFound(nil, fmt.Sprintf("cannot tell which store has the model that offers %q", half.Offer))
 }

@@ -22,7 +22,7 @@ func markCommands() []Cmd {
 	return []Cmd{
 		{Name: "mark", Args: "NAME", Summary: "note how the charms' applications look, for same: statuses, ports, databags, leader settings, storage, secrets, and files of isolated units; at a second mark of a name only what is alike in both counts", run: (*call).mark},
 		{Name: "same", Args: "[--but KIND,…] NAME [UNIT=FORMER…]", Summary: "check that they look as at that mark, but for facts of these kinds: files, values (of databags), messages (of statuses), secrets, settings (of leaders), ports, storage, version; UNIT stands for what FORMER was then", run: (*call).same},
-		{Name: "facts", Summary: "print how they look, one fact a line, as a mark notes it", run: (*call).facts},
+		{Name: "facts", Summary: "print how the charms' applications look, as mark notes it, with one fact on each line", run: (*call).facts},
 		{Name: "forget", Args: "NAME…", Summary: "drop snapshots and marks, which take space", run: (*call).forget},
 	}
 }

@@ -18,7 +18,7 @@ import (
 func stubCommands() []Cmd {
 	return []Cmd{
 		{Name: "stub", Args: "[--principal] APPLICATION ENDPOINT:INTERFACE[:ROLE]…", Summary: "make an application without a charm, whose unit the script plays; the role is provider, requirer or peer; with --principal, subordinates can live beside its units, and it needs no endpoint", run: (*call).stub},
-		{Name: "stub-join", Args: "APPLICATION [NUMBER]", Summary: "add a unit to a stub, or as many as the number says", run: (*call).stubJoin},
+		{Name: "stub-join", Args: "APPLICATION [NUMBER]", Summary: "add a unit to a stub, or NUMBER units", run: (*call).stubJoin},
 		{Name: "stub-set", Args: "UNIT [ENDPOINT] KEY=VALUE… | --app APPLICATION [ENDPOINT] KEY=VALUE…", Summary: "write to a stub's databag, of its unit or its application; KEY= deletes; without a relation, it is kept for the first one", run: (*call).stubSet},
 		{Name: "stub-leave", Args: "UNIT", Summary: "remove a unit of a stub", run: (*call).stubLeave},
 	}
@@ -98,7 +98,7 @@ func (c *call) stubJoin() error {
 			return c.usagef("%q is not a number of units", number)
 		}
 	default:
-		return c.usagef("expected an application, and how many units")
+		return c.usagef("expected an application, and perhaps a number of units")
 	}
 	if _, _, err := c.stubOf(c.args[0]); err != nil {
 		return err

@@ -89,7 +89,7 @@ class Stub:
         self._world.do("stub-set", "--app", self.name, *optional(endpoint), *pairs(values))
 
     def join(self, number: int = 1) -> None:
-        """Add a unit, or as many as the number says."""
+        """Add one unit, or the given number of units."""
         self._world.do("stub-join", self.name, str(number))
 
     def leave(self, unit: str | None = None) -> None:
