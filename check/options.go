@@ -249,6 +249,21 @@ func (w World) change() [][]string {
 	return nil
 }
 
+// changeAll sets all of them at once, so that whatever one of them is for, the hook has to do with it;
+// none: there are fewer than two.
+func (w World) changeAll() [][]string {
+	all := w.changes()
+	if len(all) < 2 {
+		return nil
+	}
+	command := "config " + w.Application()
+	line := command
+	for _, c := range all {
+		line += strings.TrimPrefix(c.set[0], command)
+	}
+	return [][]string{{line, "settle"}}
+}
+
 // other is a value other than an option's default.
 func other(o model.ConfigOption) (string, bool) {
 	switch o.Type {

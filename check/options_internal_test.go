@@ -198,3 +198,27 @@ func TestAFormerVersionHasItsOwnResources(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
+
+func TestAllOptionsAreChangedAtOnce(t *testing.T) {
+	t.Parallel()
+	w := world()
+	var want []string
+	for _, c := range w.changes() {
+		want = append(want, strings.TrimPrefix(c.set[0], "config shop "))
+	}
+	all := w.changeAll()
+	if len(want) < 2 || len(all) != 1 || all[0][0] != "config shop "+strings.Join(want, " ") || all[0][1] != "settle" {
+		t.Errorf("%q is changed by %q", want, all)
+	}
+	if lines := leading(w, nil)[0].lines(); !slices.ContainsFunc(lines, func(l string) bool { return l == all[0][0] }) {
+		t.Errorf("a leader isn't deposed while it changes all: %q", lines)
+	}
+	for name := range w.Charm.Options {
+		if len(w.Charm.Options) > 1 {
+			delete(w.Charm.Options, name)
+		}
+	}
+	if all := w.changeAll(); all != nil {
+		t.Errorf("of one option it makes %q", all)
+	}
+}

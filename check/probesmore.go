@@ -66,7 +66,7 @@ func (w World) next() string {
 func leading(w World, _ *rand.Rand) (all []probe) {
 	two := w.deploy(2)
 	deposed := w.app("lose-leadership %s")
-	for _, c := range w.change() {
+	for _, c := range slices.Concat(w.changeAll(), w.change()) {
 		other := []string{fmt.Sprintf("hang %s config-changed", w.Unit()), c[0], "! settle", deposed, "release " + w.Unit(), "settle"}
 		all = append(all, eitherWay(two, append(slices.Clone(c), deposed, "settle"), other, "files"))
 	}
