@@ -47,7 +47,6 @@ func TestAFindingOfOnePartIsWithoutTheOthers(t *testing.T) {
 		t.Run(tc.about, func(t *testing.T) {
 			t.Parallel()
 			s, played := asPlayed(claim, tc.needs...)
-			lines := append(slices.Clone(pr.setUp), pr.lines()...)
 			lines, f, fails, tried, err := s.shortest(pr, &failed{line: claim, at: len(pr.setUp) + len(pr.first) + 2*len(part("1")) - 1, why: "no"})
 			if err != nil || fails != tried || tried != repeats {
 				t.Fatalf("%v, it fails %d times of %d", err, fails, tried)
