@@ -111,6 +111,7 @@ func (s *shrinking) plainly(lines []string, f *failed) (_ []string, _ *failed, o
 		return lines, f, false, nil
 	}
 	compared := s.cause
+	s.until = time.Now().Add(shrinkTime) // for all claims
 	for _, c := range claims(f.why) {
 		e.claim = c.lines
 		g, err := s.played(e.setUp, slices.Concat(e.other, e.claim))
@@ -121,18 +122,18 @@ func (s *shrinking) plainly(lines []string, f *failed) (_ []string, _ *failed, o
 			continue
 		}
 		_, s.cause = whatHappened(s.promise, g)
-		if holds, err := s.holds(e, 1); err != nil {
+		if holds, err := s.holds(e, e.setUp, 1); err != nil {
 			return nil, nil, false, err
 		} else if !holds {
 			continue
 		}
-		s.until = time.Now().Add(shrinkTime)
 		short, err := s.fewer(e)
 		if err != nil {
 			return nil, nil, false, err
 		}
-		// What is so by chance may have been so whenever it was looked at.
-		if holds, err := s.holds(short, repeats); err != nil {
+		// What is so by chance may have been so whenever it was looked at, and what was made in the set-up is the
+		// same as often as that is gone back to.
+		if holds, err := s.holds(short, nil, repeats); err != nil {
 			return nil, nil, false, err
 		} else if !holds {
 			continue
@@ -140,7 +141,7 @@ func (s *shrinking) plainly(lines []string, f *failed) (_ []string, _ *failed, o
 		out := short.fails()
 		return out, &failed{line: g.line, at: len(out) - 1, why: first(f.why, c.difference)}, true, nil
 	}
-	s.cause = compared
+	s.cause, s.until = compared, time.Now().Add(shrinkTime)
 	return lines, f, false, nil
 }
 
@@ -156,13 +157,14 @@ func first(why, difference string) string {
 	return strings.Join(lines, "\n")
 }
 
-// holds says whether the claim holds on the way on which it is to, so many times.
-func (s *shrinking) holds(e either, times int) (bool, error) {
+// holds says whether the claim holds on the way on which it is to, so many times. setUp is what needs to be
+// done but once: the scenario's, or nothing.
+func (s *shrinking) holds(e either, setUp []string, times int) (bool, error) {
 	for range times {
 		if err := s.ctx.Err(); err != nil {
 			return false, errors.Trace(err)
 		}
-		if h, err := s.played(e.setUp, slices.Concat(e.way, e.claim)); err != nil || h != nil {
+		if h, err := s.played(setUp, e.holds()[len(setUp):]); err != nil || h != nil {
 			return false, err
 		}
 	}
@@ -194,7 +196,7 @@ func (s *shrinking) dropping(e either, length func(either) int, drop func(e eith
 			g, err := s.failsAfter(try.setUp, slices.Concat(try.other, try.claim))
 			if err == nil && g != nil && g.at == len(try.fails())-1 {
 				var holds bool
-				if holds, err = s.holds(try, 1); holds {
+				if holds, err = s.holds(try, try.setUp, 1); holds {
 					e = try
 				}
 			}

@@ -35,13 +35,16 @@ func (s *shrinking) shortest(pr probe, f *failed) (_ []string, _ *failed, fails,
 	if err != nil {
 		return nil, nil, 0, 0, err
 	}
-	lines, f, plain, err := s.plainly(lines, f)
+	compared := s.cause
+	claim, g, plain, err := s.plainly(lines, f)
 	if err != nil {
 		return nil, nil, 0, 0, err
 	}
 	if plain {
-		fails, tried, err = s.repeated(lines)
-		return lines, f, fails, tried, err
+		if fails, tried, err = s.repeated(claim); err != nil || fails > 0 {
+			return claim, g, fails, tried, err
+		}
+		s.cause, s.until = compared, time.Now().Add(shrinkTime) // it fails in the middle of something else alone
 	}
 	return s.shrink(lines, f)
 }

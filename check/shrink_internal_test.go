@@ -244,3 +244,24 @@ func TestADifferenceIsSaidInWords(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatIsMadeOnceIsNoClaim: a value that the set-up makes is the same as often as that is gone back to, and
+// another one in a new world.
+func TestWhatIsMadeOnceIsNoClaim(t *testing.T) {
+	t.Parallel()
+	pr := eitherWay([]string{"deploy a"}, []string{"config b=1", "settle"}, []string{"config b=1", "kill-agent at ended a/0 config-changed", "restart-agent", "settle"}, "")
+	lines := append(slices.Clone(pr.setUp), pr.lines()...)
+	s := versions(t, "a/0 version 2\n")
+	sound := s.play
+	s.play = func(setUp, lines []string) error {
+		if len(setUp) == 0 && !slices.ContainsFunc(lines, func(l string) bool { return strings.HasPrefix(l, "kill-agent") }) {
+			return &failed{line: lines[len(lines)-1], at: len(lines) - 1, why: "another version was made"}
+		}
+		return sound(setUp, lines)
+	}
+	f := &failed{line: "same expected", at: len(lines) - 1, why: "not as at mark \"expected\":\n- a/0 version 2"}
+	_, s.cause = whatHappened(Killed, f)
+	if got, _, ok, err := s.plainly(lines, f); err != nil || ok {
+		t.Errorf("%v: %q", err, got)
+	}
+}

@@ -47,7 +47,7 @@ var jujuToL = [...]JujuCommand{
 	{"clouds", []string{"list-clouds"}, Differs, "public clouds have their types and kinds of credentials, but no regions", "clouds-and-credentials-are-recorded"},
 	{"config", nil, Alike, "", "config-set-runs-config-changed"},
 	{"constraints", nil, Alike, "", "constraints-are-recorded-and-the-architecture-is-heeded"},
-	{"consume", nil, Differs, "the offer must be in another model of the same store", "models-are-related-by-an-offer"},
+	{"consume", nil, Differs, "the offer must be in another model of the same store; [other stores](scale.md#models-in-two-stores) are experimental", "models-are-related-by-an-offer"},
 	{"controller-config", nil, Recorded, "it records what is set, which has no effect", "model-defaults-hold-for-later-models"},
 	{"controllers", []string{"list-controllers"}, Differs, "what it shows is always current, with and without --refresh", "controllers-are-made-reached-and-removed"},
 	{"create-backup", nil, Absent, "unitd backup writes everything to one file, and unitd restore reads it", ""},

@@ -237,8 +237,8 @@ func Fail(ctx context.Context, m *state.Model, uuid string, why error) error {
 		return errors.Trace(err)
 	}
 	for _, s := range all {
-		if !s.External || s.Model != uuid {
-			continue
+		if !s.External || s.Model != uuid || s.Seen != nil && s.Seen.Status == model.StatusTerminated {
+			continue // what is gone stays so
 		}
 		if err := m.SeeSAAS(ctx, s, model.Status{Status: model.StatusError, Message: why.Error()}); err != nil {
 			return errors.Trace(err)

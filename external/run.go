@@ -40,7 +40,7 @@ func (l *Link) Run(ctx context.Context, c clock.Clock) error {
 	if err := l.Round(ctx); err != nil {
 		return errors.Trace(err)
 	}
-	see, round := c.After(0), c.After(roundEvery)
+	see, round, first := c.After(0), c.After(roundEvery), true
 	for {
 		consumed := false
 		select {
@@ -66,7 +66,7 @@ func (l *Link) Run(ctx context.Context, c clock.Clock) error {
 			if err := l.Round(ctx); err != nil {
 				return errors.Trace(err)
 			}
-			if round = c.After(roundEvery); see == nil {
+			if round, consumed = c.After(roundEvery), true; see == nil {
 				see = c.After(0)
 			}
 		case <-see:
@@ -74,7 +74,7 @@ func (l *Link) Run(ctx context.Context, c clock.Clock) error {
 			if err := l.See(ctx); err != nil {
 				return errors.Trace(err)
 			}
-			consumed = true // it may have been so from the beginning
+			consumed, first = first, false // it may have been so from the beginning
 		}
 		if !consumed {
 			continue

@@ -9,6 +9,7 @@ import (
 	"github.com/juju/errors"
 
 	"github.com/unitd/unitd/script/lab"
+	"github.com/unitd/unitd/state"
 )
 
 // timeCommands let a world do what is due, and time pass.
@@ -181,14 +182,22 @@ func (c *call) restartAgent() error {
 	return c.start()
 }
 
+// askAlone asks the world's only model whether all is settled. The error says why that isn't known: there are
+// more, or the store is out of reach.
+func (c *call) askAlone() (m *state.Model, asked int64, err error) {
+	infos, err := c.models.Models(c.ctx)
+	if err != nil || len(infos) != 1 {
+		return nil, 0, errors.Errorf("there are %d models (%v)", len(infos), err)
+	}
+	m = c.models.Open(infos[0])
+	asked, err = m.AskSettled(c.ctx)
+	return m, asked, errors.Trace(err)
+}
+
 // awaitEnd waits until a fault has ended the agent. If that finds nothing to do any more, none will.
 func (c *call) awaitEnd(a *agent) error {
 	late := time.After(patience)
-	m, err := c.model()
-	if err != nil {
-		return err
-	}
-	asked, aerr := m.AskSettled(c.ctx) // a store that is out of reach can't be asked
+	m, asked, aerr := c.askAlone()
 	for {
 		select {
 		case <-a.ended:
@@ -203,7 +212,7 @@ func (c *call) awaitEnd(a *agent) error {
 			if carried, err := c.carryOut(answer); errors.Is(err, errDeedFailed) {
 				return err
 			} else if carried {
-				asked, aerr = m.AskSettled(c.ctx)
+				m, asked, aerr = c.askAlone()
 			}
 			if aerr != nil || !answer.Kills {
 				continue

@@ -8,6 +8,7 @@ import (
 	"github.com/juju/errors"
 
 	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/state/store"
 )
 
 // Half is what one half of a relation between two stores says to the other: how the relation is, and
@@ -127,8 +128,12 @@ func (m *Model) TakeHalf(ctx context.Context, id model.RelationID, says Half) er
 	return errors.Trace(m.othersLeave(ctx, id, says))
 }
 
-// takenBytes bounds what one transaction takes of the databags of several units.
-const takenBytes = 256 << 10
+const (
+	// takenBytes bounds what one transaction takes of the databags of several units.
+	takenBytes = 256 << 10
+	// together bounds it for those of an application and of one unit, which one commit may have written.
+	together = store.MaxBytes - 128<<10
+)
 
 // batches are the units of which is said, as many together as fit in a transaction. The first is what goes
 // together with the relation itself, so that what one commit says of an application and of a unit is seen
@@ -144,7 +149,11 @@ func (h Half) batches() [][]model.UnitName {
 		if of := h.Units[unit]; of.In {
 			size, keys = sizeOf(of.Settings), 2
 		}
-		if bytes, writes = bytes+size, writes+keys; bytes > takenBytes || writes > maxWrites-1 {
+		most := takenBytes
+		if len(all) == 1 && len(all[0]) == 0 {
+			most = together
+		}
+		if bytes, writes = bytes+size, writes+keys; bytes > most || writes > maxWrites-1 {
 			all, bytes, writes = append(all, nil), size, keys
 		}
 		all[len(all)-1] = append(all[len(all)-1], unit)
