@@ -13,9 +13,6 @@ import (
 
 	"github.com/unitd/unitd/state"
 	"github.com/unitd/unitd/state/store"
-	"github.com/unitd/unitd/state/store/etcd"
-	"github.com/unitd/unitd/state/store/served"
-	"github.com/unitd/unitd/state/store/sqlite"
 )
 
 // experimentalVariable names, with commas between them, the experiments that this host takes part in.
@@ -28,11 +25,6 @@ const ManyStores = "stores"
 // Experimental says whether this host takes part in an experiment.
 func Experimental(what string) bool {
 	return slices.Contains(strings.Split(os.Getenv(experimentalVariable), ","), what)
-}
-
-// NeedsExperiment is the error of what needs an experiment that this host takes no part in.
-func NeedsExperiment(what string) error {
-	return errors.NewNotSupported(nil, fmt.Sprintf("relations between controllers are experimental: set %s=%s for the agents of this host and for its commands", experimentalVariable, what))
 }
 
 // ExternalStore is how another controller of this host has its models, as StoreName says it; the error is
@@ -65,7 +57,8 @@ func NamedStore(name string) (string, error) {
 // agent; end closes it.
 func (h *Host) OpenExternal(ctx context.Context, there state.ExternalDoc) (c *state.Controller, end func() error, err error) {
 	if !Experimental(ManyStores) {
-		return nil, nil, NeedsExperiment(ManyStores)
+		return nil, nil, errors.NewNotSupported(nil, fmt.Sprintf(
+			"relations between controllers are experimental: set %s=%s for the agents of this host and for its commands", experimentalVariable, ManyStores))
 	}
 	s, err := h.openExternal(ctx, there.Store)
 	if err != nil {
@@ -76,29 +69,11 @@ func (h *Host) OpenExternal(ctx context.Context, there state.ExternalDoc) (c *st
 
 func (h *Host) openExternal(ctx context.Context, name string) (store.Store, error) {
 	name, err := NamedStore(name)
+	if err == nil && OfHost(name) {
+		err = CheckPrivate(filepath.Dir(name))
+	}
 	if err != nil {
 		return nil, errors.Trace(err)
 	}
-	switch path, isServed := strings.CutPrefix(name, served.Scheme); {
-	case strings.HasPrefix(name, etcd.Scheme):
-		o, err := etcdOptions(name)
-		if err != nil {
-			return nil, errors.Trace(err)
-		}
-		o.Log, o.Former = h.ownLog(), state.FormerAgents
-		return openEtcd(ctx, o)
-	case isServed:
-		s, err := served.Open(ctx, served.Options{Path: path, Format: storeFormat, Log: h.ownLog()})
-		return s, errors.Trace(err)
-	}
-	if err := CheckPrivate(filepath.Dir(name)); err != nil {
-		return nil, errors.Trace(err)
-	}
-	s, err := sqlite.Open(name, sqlite.Options{Log: h.ownLog(), Clock: clock.WallClock, Former: func() error { return formerAgent(filepath.Dir(name)) }})
-	return s, errors.Trace(err)
-}
-
-func openEtcd(ctx context.Context, o etcd.Options) (store.Store, error) {
-	s, err := etcd.Open(ctx, o)
-	return s, errors.Trace(err)
+	return h.openNamed(ctx, name, clock.WallClock, func(err error) error { return err })
 }

@@ -146,31 +146,36 @@ func (h *Host) findStore(dir string, c clock.Clock) (s store.Store, keys string,
 	if err != nil {
 		return nil, "", err
 	}
-	if strings.HasPrefix(name, etcd.Scheme) {
+	if keys = dir; OfHost(name) {
+		if name == LocalStore {
+			name = filepath.Join(dir, StoreFile)
+		} else if err := CheckPrivate(filepath.Dir(name)); err != nil {
+			return nil, "", err
+		}
+		keys = filepath.Dir(name)
+	}
+	s, err = h.openNamed(h.ctx, name, c, h.former.found)
+	return s, keys, err
+}
+
+// openNamed opens a store by its name, which isn't LocalStore; found says what is to be done about
+// agents of a former format that work on it, if there are any.
+func (h *Host) openNamed(ctx context.Context, name string, c clock.Clock, found func(error) error) (store.Store, error) {
+	switch path, isServed := strings.CutPrefix(name, served.Scheme); {
+	case strings.HasPrefix(name, etcd.Scheme):
 		o, err := etcdOptions(name)
 		if err != nil {
-			return nil, "", err
+			return nil, err
 		}
-		o.Log, o.Former = h.ownLog(), func(r store.Reader) error { return h.former.found(state.FormerAgents(r)) }
-		s, err := etcd.Open(h.ctx, o)
-		return s, dir, errors.Trace(err)
+		o.Log, o.Former = h.ownLog(), func(r store.Reader) error { return found(state.FormerAgents(r)) }
+		s, err := etcd.Open(ctx, o)
+		return s, errors.Trace(err)
+	case isServed:
+		s, err := served.Open(ctx, served.Options{Path: path, Format: storeFormat, Log: h.ownLog()})
+		return s, errors.Trace(err)
 	}
-	if path, ok := strings.CutPrefix(name, served.Scheme); ok {
-		s, err := served.Open(h.ctx, served.Options{Path: path, Format: storeFormat, Log: h.ownLog()})
-		return s, dir, errors.Trace(err)
-	}
-	path := filepath.Join(dir, StoreFile)
-	if name != LocalStore {
-		path = name
-		if err := CheckPrivate(filepath.Dir(path)); err != nil {
-			return nil, "", err
-		}
-	}
-	db, err := sqlite.Open(path, sqlite.Options{Log: h.ownLog(), Clock: c, Former: func() error { return h.former.found(formerAgent(filepath.Dir(path))) }})
-	if err != nil {
-		return nil, "", errors.Trace(err)
-	}
-	return db, filepath.Dir(path), nil
+	s, err := sqlite.Open(name, sqlite.Options{Log: h.ownLog(), Clock: c, Former: func() error { return found(formerAgent(filepath.Dir(name))) }})
+	return s, errors.Trace(err)
 }
 
 // formerAgent is the error for a store of a former format that an agent works

@@ -80,13 +80,20 @@ func (a relationVerbs) consumeExternal(u model.OfferURL, alias, from string) (sa
 // relate relates two applications. If one is of another store, it is asked for its leave first, and then
 // for its half of the relation.
 func (a relationVerbs) relate(m *state.Model, left, right string, via []string) (rel state.RelationDoc, err error) {
-	if rel, err = m.TryRelation(a.Context(), left, right, via...); err != nil || rel.Across == nil || !rel.Across.External {
-		if err == nil {
-			rel, err = m.AddRelation(a.Context(), left, right, via...)
-		}
+	others, err := m.Externals(a.Context())
+	if err != nil {
 		return rel, err
 	}
-	there, end, err := a.external(m, rel.Across)
+	if len(others) > 0 {
+		rel, err = m.TryRelation(a.Context(), left, right, via...)
+	}
+	if err != nil {
+		return rel, err
+	}
+	if rel.Across == nil || !rel.Across.External {
+		return m.AddRelation(a.Context(), left, right, via...)
+	}
+	there, end, err := a.external(others, rel.Across)
 	if err != nil {
 		return rel, err
 	}
@@ -102,7 +109,7 @@ func (a relationVerbs) relate(m *state.Model, left, right string, via []string) 
 		return rel, err
 	}
 	l := external.Link{Here: m, There: there}
-	err = l.Propose(a.Context(), rel)
+	_, err = l.Propose(a.Context(), rel)
 	if external.Refused(err) { // it has changed its mind: what was made here goes
 		derr := m.DestroyRelationID(context.WithoutCancel(a.Context()), rel.ID)
 		if derr != nil && !errors.Is(derr, errors.NotFound) { // the agent may have seen to it
@@ -112,13 +119,9 @@ func (a relationVerbs) relate(m *state.Model, left, right string, via []string) 
 	return rel, err
 }
 
-// external is the model of another store that has the other half of a relation; end closes the store.
-func (a relationVerbs) external(m *state.Model, half *state.Counterpart) (there *state.Model, end func() error, err error) {
-	all, err := m.Externals(a.Context())
-	if err != nil {
-		return nil, nil, err
-	}
-	for _, doc := range all {
+// external is the model that has the other half of a relation, one of those of other stores; end closes its store.
+func (a relationVerbs) external(others []state.ExternalDoc, half *state.Counterpart) (there *state.Model, end func() error, err error) {
+	for _, doc := range others {
 		if doc.Model != half.Model {
 			continue
 		}

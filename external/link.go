@@ -118,10 +118,11 @@ func (l *Link) bring(ctx context.Context, o state.RelationDoc) error {
 	case o.Life != model.Alive:
 		return nil // it goes by itself: nobody is in it on the other side
 	default:
-		err := l.Propose(ctx, o)
-		if _, known := l.halves[here][o.ID]; !known || err != nil {
+		id, err := l.Propose(ctx, o)
+		if err != nil {
 			return errors.Trace(l.refused(ctx, o, err))
 		}
+		l.know(o, id)
 	}
 	for from := range l.halves {
 		id := o.ID
@@ -135,19 +136,14 @@ func (l *Link) bring(ctx context.Context, o state.RelationDoc) error {
 	return nil
 }
 
-// Propose has the other half of a relation made. The error is Refused for one that can't be.
-func (l *Link) Propose(ctx context.Context, o state.RelationDoc) error {
+// Propose has the other half of a relation made, and returns its id. The error is Refused for one that
+// can't be.
+func (l *Link) Propose(ctx context.Context, o state.RelationDoc) (model.RelationID, error) {
 	id, err := l.There.Accept(ctx, l.Here.UUID(), o)
 	if err != nil {
-		return errors.Trace(err)
+		return 0, errors.Trace(err)
 	}
-	if err := l.Here.Accepted(ctx, o.ID, id); err != nil {
-		return errors.Trace(err)
-	}
-	if l.halves[here] != nil {
-		l.know(o, id)
-	}
-	return nil
+	return id, errors.Trace(l.Here.Accepted(ctx, o.ID, id))
 }
 
 // Refused says of the error of Propose that the other model won't have the relation, now or later.
@@ -211,14 +207,11 @@ func (l *Link) changed(ctx context.Context, from int, c state.Change) error {
 
 // See notes the statuses of what is offered with what was consumed.
 func (l *Link) See(ctx context.Context) error {
-	all, err := l.Here.Consumed(ctx)
+	all, err := l.Here.ConsumedExternal(ctx, l.There.UUID())
 	if err != nil {
 		return errors.Trace(err)
 	}
 	for _, s := range all {
-		if !s.External || s.Model != l.There.UUID() {
-			continue
-		}
 		status, err := l.There.OfferStatus(ctx, s)
 		if err == nil {
 			err = l.Here.SeeSAAS(ctx, s, status)
@@ -232,12 +225,12 @@ func (l *Link) See(ctx context.Context) error {
 
 // Fail notes with what was consumed that the other model can't be reached, and why.
 func Fail(ctx context.Context, m *state.Model, uuid string, why error) error {
-	all, err := m.Consumed(ctx)
+	all, err := m.ConsumedExternal(ctx, uuid)
 	if err != nil {
 		return errors.Trace(err)
 	}
 	for _, s := range all {
-		if !s.External || s.Model != uuid || s.Seen != nil && s.Seen.Status == model.StatusTerminated {
+		if s.Seen != nil && s.Seen.Status == model.StatusTerminated {
 			continue // what is gone stays so
 		}
 		if err := m.SeeSAAS(ctx, s, model.Status{Status: model.StatusError, Message: why.Error()}); err != nil {

@@ -111,8 +111,8 @@ func (l *Link) done(ctx context.Context) (bool, error) {
 
 // unseen says whether something was consumed of which the status was never seen.
 func (l *Link) unseen(ctx context.Context) bool {
-	all, err := l.Here.Consumed(ctx)
-	return err == nil && slices.ContainsFunc(all, func(s state.SAASDoc) bool { return s.External && s.Model == l.There.UUID() && s.Seen == nil })
+	all, err := l.Here.ConsumedExternal(ctx, l.There.UUID())
+	return err == nil && slices.ContainsFunc(all, func(s state.SAASDoc) bool { return s.Seen == nil })
 }
 
 // ended is why a store tells nothing more.

@@ -58,12 +58,6 @@ func (e *externals) run(ctx context.Context) {
 		e.round(ctx)
 		select {
 		case <-ctx.Done():
-			go func() {
-				e.wait.Wait()
-				close(e.ended)
-			}()
-			for range e.ended {
-			}
 			return
 		case <-e.poked:
 		case uuid := <-e.ended:
@@ -90,7 +84,10 @@ func (e *externals) round(ctx context.Context) {
 		go func() {
 			defer e.wait.Done()
 			e.link(ctx, there)
-			e.ended <- there.Model
+			select {
+			case e.ended <- there.Model:
+			case <-ctx.Done():
+			}
 		}()
 	}
 }

@@ -59,10 +59,10 @@ func (m *Model) Known(ctx context.Context) error {
 		if !errors.Is(err, errors.NotFound) {
 			return errors.Trace(err)
 		}
-		if _, gone := r.Get(goneKey(m.info.UUID)); gone == nil {
-			return nil
+		if _, err = r.Get(goneKey(m.info.UUID)); errors.Is(err, errors.NotFound) {
+			err = errors.NewNotFound(nil, fmt.Sprintf("model %q isn't in the store", m.info.Name))
 		}
-		return errors.NewNotFound(nil, fmt.Sprintf("model %q isn't in the store", m.info.Name))
+		return errors.Trace(err)
 	})
 	return errors.Trace(err)
 }
@@ -126,16 +126,26 @@ func (m *Model) RefersTo(ctx context.Context, uuid string) (refers bool, err err
 }
 
 func (d docs) refersTo(uuid string) (bool, error) {
-	consumed, err := list[SAASDoc](d, saasPrefix)
-	if err != nil {
-		return false, errors.Trace(err)
+	consumed, err := d.consumedExternal(uuid)
+	if err != nil || len(consumed) > 0 {
+		return len(consumed) > 0, errors.Trace(err)
 	}
 	rels, err := list[RelationDoc](d, "relation/")
-	if err != nil {
-		return false, errors.Trace(err)
-	}
-	return slices.ContainsFunc(consumed, func(s SAASDoc) bool { return s.External && s.Model == uuid }) ||
-		slices.ContainsFunc(rels, func(r RelationDoc) bool { return r.apart(uuid) && !r.Across.Offering }), nil
+	return slices.ContainsFunc(rels, func(r RelationDoc) bool { return r.apart(uuid) && !r.Across.Offering }), errors.Trace(err)
+}
+
+// ConsumedExternal are all that the model has consumed of one of another store, by name.
+func (m *Model) ConsumedExternal(ctx context.Context, uuid string) (all []SAASDoc, err error) {
+	_, err = m.view(ctx, func(r docs) (err error) {
+		all, err = r.consumedExternal(uuid)
+		return errors.Trace(err)
+	})
+	return all, errors.Trace(err)
+}
+
+func (d docs) consumedExternal(uuid string) ([]SAASDoc, error) {
+	all, err := list[SAASDoc](d, saasPrefix)
+	return slices.DeleteFunc(all, func(s SAASDoc) bool { return !s.External || s.Model != uuid }), errors.Trace(err)
 }
 
 // apart says whether the other half of a relation is in that model, and this in another store.
@@ -257,7 +267,11 @@ func (t *txn) accept(consumer string, half RelationDoc) (model.RelationID, error
 	} else if found {
 		r, err := t.relation(model.RelationID(n))
 		if err == nil && (!r.apart(consumer) || r.Across.Relation != half.ID) {
-			err = errors.NewAlreadyExists(nil, fmt.Sprintf("cannot add relation: %s is related with offer %q already", own, c.Offer))
+			what := "is related with offer %q already"
+			if r.Life != model.Alive {
+				what = "was related with offer %q, and that relation is still being removed"
+			}
+			err = errors.NewAlreadyExists(nil, fmt.Sprintf("cannot add relation: %s "+what, own, c.Offer))
 		}
 		return r.ID, errors.Trace(err)
 	}
