@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+
+	"github.com/unitd/unitd/pattern"
 )
 
 // again has the agent come back after it was killed, and retry what it was in.
@@ -13,10 +15,10 @@ var again = []string{"restart-agent", "advance 10m", "settle"}
 
 // killing: each hook is killed after each hook tool that it calls, and at its end.
 func killing(w World, chance *rand.Rand) (all []probe) {
-	var sure, more []probe
+	var sure, more, later []probe
 	add := func(seen []Seen, setUp, step []string) {
-		s, m := w.kills(seen, setUp, step)
-		sure, more = append(sure, s.cut()...), append(more, m.cut()...)
+		s, m, l := w.kills(seen, setUp, step)
+		sure, more, later = append(sure, s.cut()...), append(more, m.cut()...), append(later, l.cut()...)
 	}
 	for i := 1; i < len(w.Life); i++ { // the first hooks are those of an install that is interrupted
 		var seen []Seen
@@ -33,11 +35,11 @@ func killing(w World, chance *rand.Rand) (all []probe) {
 			add(w.Hooks[upgrade:upgrade+1], append(w.formerDeploy(), life...), w.refresh())
 		}
 	}
-	for _, some := range [][]probe{sure, more} {
+	for _, some := range [][]probe{sure, more, later} {
 		chance.Shuffle(len(some), func(i, j int) { some[i], some[j] = some[j], some[i] })
 		slices.SortStableFunc(some, func(a, b probe) int { return onMachine(a) - onMachine(b) })
 	}
-	return append(sure, more...)
+	return slices.Concat(sure, more, later)
 }
 
 // onMachine says how much the hooks that are killed have to do with files, which stay as a killed hook has
@@ -59,11 +61,12 @@ func onMachine(p probe) int {
 }
 
 // kills are the probes that kill the hooks which a step brings, one after the other: sure at their ends and
-// after status-set, which mostly comes amid what they do; more after each other hook tool, those that write first.
-func (w World) kills(seen []Seen, setUp, step []string) (sure, more probe) {
+// after status-set, which mostly comes amid what they do; more after the first call of each other hook tool, and later
+// after its other calls, those that write first.
+func (w World) kills(seen []Seen, setUp, step []string) (sure, more, later probe) {
 	way := append(slices.Clone(step), "advance 10m", "settle")
 	sure = probe{setUp: setUp, first: slices.Concat([]string{"snapshot begin"}, way, []string{"mark expected"})}
-	more = sure
+	more, later = sure, sure
 	var act []string
 	for _, line := range step {
 		if call, ok := strings.CutPrefix(line, "run "); ok {
@@ -76,20 +79,28 @@ func (w World) kills(seen []Seen, setUp, step []string) (sure, more probe) {
 	for _, s := range seen {
 		for _, at := range append([]string{"at ended"}, prefixed("after ", s.Tools)...) {
 			kill := fmt.Sprintf("kill-agent %s %s %s", at, w.Unit(), s.Hook)
-			if slices.ContainsFunc(append(sure.parts, more.parts...), func(part []string) bool { return part[1] == kill }) {
+			if slices.ContainsFunc(slices.Concat(sure.parts, more.parts, later.parts), func(part []string) bool { return part[1] == kill }) {
 				continue
 			}
 			part := slices.Concat([]string{"restore begin", kill}, act, again, []string{"same expected"})
-			if at == "at ended" || at == "after status-set" {
+			switch {
+			case at == "at ended" || at == "after status-set":
 				sure.parts = append(sure.parts, part)
-			} else {
+			case laterCall(at):
+				later.parts = append(later.parts, part)
+			default:
 				more.parts = append(more.parts, part)
 			}
 		}
 	}
-	slices.SortStableFunc(more.parts, func(a, b []string) int { return cmp.Compare(reading(a[1]), reading(b[1])) })
-	return sure, more
+	for _, p := range []probe{more, later} {
+		slices.SortStableFunc(p.parts, func(a, b []string) int { return cmp.Compare(reading(a[1]), reading(b[1])) })
+	}
+	return sure, more, later
 }
+
+// laterCall says whether it is after a call of a hook tool that isn't its first one in the hook.
+func laterCall(at string) bool { return len(strings.Fields(at)) == 3 }
 
 // manyParts bounds the parts of a scenario, each of which kills an agent: only between scenarios it is
 // looked whether there is time left.
@@ -122,17 +133,23 @@ func prefixed(prefix string, words []string) (out []string) {
 
 // interrupting: so are the hooks that a new unit runs.
 func interrupting(w World, _ *rand.Rand) (all []probe) {
+	var had []string
 	for _, seen := range w.Hooks {
 		if seen.Step > 0 {
 			continue
 		}
 		for _, at := range append(prefixed("after ", seen.Tools), "at ended") {
-			other := slices.Concat(w.begun(1), []string{fmt.Sprintf("kill-agent %s %s %s", at, w.Unit(), seen.Hook)}, again)
+			kill := fmt.Sprintf("kill-agent %s %s %s", at, w.Unit(), seen.Hook)
+			if slices.Contains(had, kill) { // it has run several times
+				continue
+			}
+			had = append(had, kill)
+			other := slices.Concat(w.begun(1), []string{kill}, again)
 			all = append(all, eitherWay(nil, append(w.deploy(1), "advance 10m", "settle"), other, ""))
 		}
 	}
 	all = append(all, w.secondInstall()...)
-	// install first, and its end before all
+	// install first, and its end before all; calls that aren't the first of their tool last
 	slices.SortStableFunc(all, func(a, b probe) int { return rank(a) - rank(b) })
 	return all
 }
@@ -143,10 +160,12 @@ func (w World) secondInstall() (all []probe) {
 		return nil
 	}
 	second := w.Application() + "/1"
+	var had []string
 	for _, seen := range w.Hooks {
-		if seen.Step > 0 || seen.Hook == "leader-elected" || len(seen.Tools) == 0 {
+		if seen.Step > 0 || seen.Hook == "leader-elected" || len(seen.Tools) == 0 || slices.Contains(had, seen.Hook) {
 			continue
 		}
+		had = append(had, seen.Hook)
 		way := []string{w.addUnit(), "settle", "advance 10m", "settle"}
 		other := slices.Concat([]string{w.addUnit(), fmt.Sprintf("kill-agent at ended %s %s", second, seen.Hook)}, again)
 		all = append(all, eitherWay(w.bare(), way, other, ""))
@@ -154,9 +173,14 @@ func (w World) secondInstall() (all []probe) {
 	return all
 }
 
+// anotherCall is in a kill after a call of a tool that isn't the first one in its hook.
+var anotherCall = pattern.New(`(?m)^kill-agent after \d`)
+
 func rank(p probe) int {
 	text := strings.Join(p.lines(), "\n")
 	switch {
+	case anotherCall.MatchString(text):
+		return 4
 	case strings.Contains(text, " at ended ") && strings.Contains(text, " install\n"):
 		return 0
 	case strings.Contains(text, " install\n"):

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/unitd/unitd/history"
 )
 
 // TestKillsShareWhatTheyAreComparedWith: a step is lived once without a kill, and then once for each kill, at
@@ -13,7 +15,7 @@ func TestKillsShareWhatTheyAreComparedWith(t *testing.T) {
 	t.Parallel()
 	w := world()
 	w.Hooks = []Seen{
-		{0, "install", []string{"status-set"}}, {1, "db-relation-created", []string{"relation-get", "relation-set", "status-set"}},
+		{0, "install", []string{"status-set"}}, {1, "db-relation-created", []string{"relation-get", "relation-set", "2 relation-get", "status-set", "2 relation-set"}},
 		{2, "disk-storage-attached", []string{"status-set"}}, {3, "upgrade-charm", []string{"config-get"}},
 	}
 	w.Former, w.Was = "/was", w.Charm
@@ -43,6 +45,48 @@ func TestKillsShareWhatTheyAreComparedWith(t *testing.T) {
 	relation := []string{"after relation-set shop/0 db-relation-created", "after relation-get shop/0 db-relation-created"}
 	if !slices.ContainsFunc(kills, func(of []string) bool { return slices.Equal(of, relation) }) {
 		t.Errorf("got %q, want %q among them", kills, relation)
+	}
+	if later := []string{"after 2 relation-set shop/0 db-relation-created", "after 2 relation-get shop/0 db-relation-created"}; !slices.Equal(kills[len(kills)-1], later) {
+		t.Errorf("got %q, want %q at last", kills, later)
+	}
+}
+
+// TestCallsOfAToolAreToldApart: up to the tenth, in their order; tasks are no hooks of a life.
+func TestCallsOfAToolAreToldApart(t *testing.T) {
+	t.Parallel()
+	run := func(name string, tools ...string) history.Entry {
+		e := history.Entry{Name: name}
+		for _, tool := range tools {
+			e.Calls = append(e.Calls, history.Call{Tool: tool})
+		}
+		return e
+	}
+	var w World
+	w.note(1, run("start", "state-get", "state-set", "state-get"))
+	w.note(2, run("start", "state-get", "state-set", "state-get"))
+	w.note(3, run("stop", slices.Repeat([]string{"state-get"}, manyOfOne+3)...))
+	if want := []string{"state-get", "state-set", "2 state-get"}; len(w.Hooks) != 2 || w.Hooks[0].Step != 1 || !slices.Equal(w.Hooks[0].Tools, want) {
+		t.Fatalf("got %+v, want %q", w.Hooks, want)
+	}
+	if got := w.Hooks[1].Tools; len(got) != manyOfOne || got[manyOfOne-1] != "10 state-get" {
+		t.Errorf("got %q", got)
+	}
+	w = world()
+	w.Hooks = []Seen{{0, "install", []string{"status-set", "2 status-set"}}, {0, "start", []string{"status-set"}}, {0, "start", []string{"status-set", "state-set"}}}
+	var kills []string
+	for _, p := range interrupting(w, nil) {
+		for _, line := range p.lines() {
+			if kill, ok := strings.CutPrefix(line, "kill-agent "); ok {
+				kills = append(kills, kill)
+			}
+		}
+	}
+	want := []string{
+		"at ended shop/0 install", "at ended shop/1 install", "after status-set shop/0 install", "at ended shop/0 start", "at ended shop/1 start",
+		"after status-set shop/0 start", "after state-set shop/0 start", "after 2 status-set shop/0 install",
+	}
+	if !slices.Equal(kills, want) {
+		t.Errorf("got %q, want %q", kills, want)
 	}
 }
 

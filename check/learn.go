@@ -331,12 +331,19 @@ func (p *player) learnLife(ctx context.Context, w *World) error {
 	return nil
 }
 
+// manyOfOne bounds the calls of one tool in one hook that are told apart.
+const manyOfOne = 10
+
 // note notes a hook, unless the same has called the same tools.
 func (w *World) note(step int, run history.Entry) {
-	seen := Seen{Step: step, Hook: run.Name}
+	seen, called := Seen{Step: step, Hook: run.Name}, map[string]int{}
 	for _, call := range run.Calls {
-		if !slices.Contains(seen.Tools, call.Tool) {
+		called[call.Tool]++
+		switch n := called[call.Tool]; {
+		case n == 1:
 			seen.Tools = append(seen.Tools, call.Tool)
+		case n <= manyOfOne:
+			seen.Tools = append(seen.Tools, fmt.Sprintf("%d %s", n, call.Tool))
 		}
 	}
 	if run.Hook.IsTask() {

@@ -46,7 +46,7 @@ func TestContainerUnitsGoByTheirNumber(t *testing.T) {
 // TestAnActionDoesntWaitForTheAgentThatIsKilled: it is asked for, and done once there is another agent.
 func TestAnActionDoesntWaitForTheAgentThatIsKilled(t *testing.T) {
 	t.Parallel()
-	sure, more := world().kills([]Seen{{Hook: "config-changed", Tools: []string{"status-set", "config-get"}}}, nil, []string{"run shop/0 pack size=1", "settle"})
+	sure, more, _ := world().kills([]Seen{{Hook: "config-changed", Tools: []string{"status-set", "config-get"}}}, nil, []string{"run shop/0 pack size=1", "settle"})
 	for _, p := range []probe{sure, more} {
 		for _, part := range p.parts {
 			if part[2] != "run --background shop/0 pack size=1" {

@@ -79,7 +79,8 @@ const (
 // Kinds are those that are tried for a key whose value a charm can't use.
 func Kinds() []Kind { return []Kind{Number, Secret, Object, List, Bool, URL, Address, Word} }
 
-// Seen is a hook that a step has brought, and the tools that it called, in their order.
+// Seen is a hook that a step has brought, and the tools that it called, in their order: each call in the words that
+// kill-agent takes behind "after", such as "relation-set" and then "2 relation-set".
 type Seen struct {
 	Step  int
 	Hook  string

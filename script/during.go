@@ -15,11 +15,10 @@ import (
 func (c *call) during() error {
 	args, f := c.args, lab.Fault{Do: lab.Ask, At: machine.PointHook}
 	if len(args) > 1 && args[0] == "after" {
-		tool, err := c.tool(args[1])
-		if err != nil {
+		var err error
+		if args, err = c.afterTool(&f, args[1:]); err != nil {
 			return err
 		}
-		args, f.At, f.Tool = args[2:], machine.PointTool, tool
 	}
 	if len(args) < 3 {
 		return c.usagef("expected a unit, a hook and a command")

@@ -20,12 +20,12 @@ import (
 func faultCommands() []Cmd {
 	return []Cmd{
 		{Name: "fail", Args: "UNIT HOOK [TIMES]", Summary: "make the next runs of a hook fail, whatever the charm says", run: (*call).fail},
-		{Name: "hang", Args: "[at POINT | after TOOL] UNIT HOOK", Summary: "make the next run of a hook stand still, before it, at a point of it, or once it has called a tool", run: (*call).hang},
-		{Name: "during", Args: "[after TOOL] UNIT HOOK COMMAND…", Summary: "carry out a command of scripts in the next run of a hook, before its executable starts or once it has called a tool; then the hook goes on", run: (*call).during},
+		{Name: "hang", Args: "[at POINT | after [NUMBER] TOOL] UNIT HOOK", Summary: "make the next run of a hook stand still, before it, at a point of it, or once it has called a tool", run: (*call).hang},
+		{Name: "during", Args: "[after [NUMBER] TOOL] UNIT HOOK COMMAND…", Summary: "carry out a command of scripts in the next run of a hook, before its executable starts or once it has called a tool; then the hook goes on", run: (*call).during},
 		{Name: "run-hook-as", Args: "UNIT HOOK PROGRAM", Summary: "run a program, one of the script's files, in the next run of a hook in place of the charm's executable", run: (*call).runHookAs},
 		{Name: "release", Args: "UNIT", Summary: "let a unit go that stands still, and drop its other faults", run: (*call).release},
-		{Name: "kill-agent", Args: "[during UNIT HOOK | at POINT UNIT HOOK | after TOOL UNIT HOOK]", Summary: "end the agent by SIGKILL, now, at a point of a hook run, or once it has called a tool", run: (*call).killAgent},
-		{Name: "lose-leadership", Args: "APPLICATION [during UNIT HOOK | after TOOL UNIT HOOK]", Summary: "give the leadership to another unit, now or in a hook", run: (*call).loseLeadership},
+		{Name: "kill-agent", Args: "[during UNIT HOOK | at POINT UNIT HOOK | after [NUMBER] TOOL UNIT HOOK]", Summary: "end the agent by SIGKILL, now, at a point of a hook run, or once it has called a tool", run: (*call).killAgent},
+		{Name: "lose-leadership", Args: "APPLICATION [during UNIT HOOK | after [NUMBER] TOOL UNIT HOOK]", Summary: "give the leadership to another unit, now or in a hook", run: (*call).loseLeadership},
 		{Name: "lose-store", Args: "DURATION", Summary: "put the store out of the agent's reach for a while", run: (*call).loseStore},
 		{Name: "twice", Args: "on | off", Summary: "run every hook a second time; settle then fails where that makes a difference in what it writes", run: (*call).twice},
 		{Name: "disk-full", Args: "[on | off]", Summary: "make every write of the agent and its hooks fail, or succeed again", run: (*call).diskFull},
@@ -111,7 +111,7 @@ func (c *call) hang() error {
 		return c.arm(lab.Fault{Do: lab.HangHook, At: machine.PointHook}, c.args)
 	case len(c.args) == 4 && c.args[0] == "at":
 		return c.armAt(lab.HangHook)
-	case len(c.args) == 4 && c.args[0] == "after":
+	case len(c.args) > 3 && c.args[0] == "after":
 		return c.armAfter(lab.HangHook, c.args[1:])
 	}
 	return c.usagef("expected a unit and a hook, and perhaps where")
@@ -126,21 +126,34 @@ func (c *call) armAt(what lab.FaultKind) error {
 	return c.arm(lab.Fault{Do: what, At: point}, c.args[2:])
 }
 
-// armAfter is arm with "TOOL UNIT HOOK".
+// armAfter is arm with "[NUMBER] TOOL UNIT HOOK".
 func (c *call) armAfter(what lab.FaultKind, args []string) error {
-	tool, err := c.tool(args[0])
+	f := lab.Fault{Do: what}
+	args, err := c.afterTool(&f, args)
 	if err != nil {
 		return err
 	}
-	return c.arm(lab.Fault{Do: what, At: machine.PointTool, Tool: tool}, args[1:])
+	if len(args) != 2 {
+		return c.usagef("expected a unit and a hook behind the hook tool")
+	}
+	return c.arm(f, args)
 }
 
-// tool is the hook tool with that name.
-func (c *call) tool(name string) (string, error) {
-	if !slices.ContainsFunc(tools.Table(), func(t tools.Tool) bool { return t.Name == name }) {
-		return "", c.usagef("there is no hook tool %q", name)
+// afterTool has a fault happen once a hook tool was called, which "[NUMBER] TOOL" says: for the first time, or
+// so many times in one run. It returns the arguments behind that.
+func (c *call) afterTool(f *lab.Fault, args []string) ([]string, error) {
+	f.At = machine.PointTool
+	if n, err := strconv.Atoi(args[0]); err == nil && len(args) > 1 {
+		if n < 1 {
+			return nil, c.usagef("%q is not the number of a call: they count from 1", args[0])
+		}
+		f.Call, args = n, args[1:]
 	}
-	return name, nil
+	f.Tool = args[0]
+	if !slices.ContainsFunc(tools.Table(), func(t tools.Tool) bool { return t.Name == f.Tool }) {
+		return nil, c.usagef("there is no hook tool %q", f.Tool)
+	}
+	return args[1:], nil
 }
 
 func (c *call) release() error {
@@ -167,7 +180,7 @@ func (c *call) killAgent() error {
 		return c.arm(lab.Fault{Do: lab.Kill, At: machine.PointStarted}, c.args[1:])
 	case c.args[0] == "at" && len(c.args) == 4:
 		return c.armAt(lab.Kill)
-	case c.args[0] == "after" && len(c.args) == 4:
+	case c.args[0] == "after" && len(c.args) > 3:
 		return c.armAfter(lab.Kill, c.args[1:])
 	}
 	return c.usagef("expected nothing, or when")
@@ -180,7 +193,7 @@ func (c *call) loseLeadership() error {
 		return err
 	case len(c.args) == 4 && c.args[1] == "during":
 		return c.arm(lab.Fault{Do: lab.Depose, At: machine.PointHook}, c.args[2:])
-	case len(c.args) == 5 && c.args[1] == "after":
+	case len(c.args) > 4 && c.args[1] == "after":
 		return c.armAfter(lab.Depose, c.args[2:])
 	}
 	return c.usagef("expected an application, and perhaps when")

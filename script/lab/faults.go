@@ -19,9 +19,11 @@ type Fault struct {
 	// empty: in any.
 	Unit model.UnitName `json:"unit"`
 	Hook string         `json:"hook,omitempty"`
-	// At is the point; Tool, with machine.PointTool, the tool, or any.
+	// At is the point; Tool, with machine.PointTool, the tool, or any, and Call which of its calls in
+	// a run it is, from 1; 0: the first one there is.
 	At   machine.PointName `json:"at"`
 	Tool string            `json:"tool,omitempty"`
+	Call int               `json:"call,omitempty"`
 	// Program is what RunAs has the run execute, and Command what Ask has the script do.
 	Program string   `json:"program,omitempty"`
 	Command []string `json:"command,omitempty"`
@@ -62,8 +64,33 @@ type Faults struct {
 	// asks are what runs wait for the script to do, each with what lets the run go on.
 	asks   []ask
 	lastID int
+	// calls count those of each hook tool in each unit's newest run.
+	calls map[model.UnitName]calls
 	// instead is what each unit's newest run by RunAs runs.
 	instead map[model.UnitName]instead
+}
+
+// calls are how often a run has called each hook tool.
+type calls struct {
+	run int64
+	of  map[string]int
+}
+
+// called counts a call of a hook tool, and says which one of its run it is.
+func (f *Faults) called(p machine.Point) int {
+	if p.Name != machine.PointTool {
+		return 0
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if c, ok := f.calls[p.Unit]; !ok || c.run != p.Run {
+		if f.calls == nil {
+			f.calls = map[model.UnitName]calls{}
+		}
+		f.calls[p.Unit] = calls{p.Run, map[string]int{}}
+	}
+	f.calls[p.Unit].of[p.Tool]++
+	return f.calls[p.Unit].of[p.Tool]
 }
 
 // Add adds a fault.
@@ -117,16 +144,16 @@ func (f *Faults) Armed() []Fault {
 	return slices.Clone(f.list)
 }
 
-// take takes a fault that is to happen at the point, if there is one. Of each kind
+// take takes a fault that is to happen at the point, if there is one; call is which call of its tool it is. Of each kind
 // that is in had no other one happens there, so that a hook that is to fail twice
 // fails in two runs; a script can do several things in one.
-func (f *Faults) take(p machine.Point, had map[FaultKind]bool) (Fault, bool) {
+func (f *Faults) take(p machine.Point, call int, had map[FaultKind]bool) (Fault, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for i := range f.list {
 		fault := &f.list[i]
 		if had[fault.Do] || fault.Unit != p.Unit || fault.At != p.Name || fault.Hook != "" && fault.Hook != p.Hook.Name() ||
-			fault.Tool != "" && fault.Tool != p.Tool {
+			fault.Tool != "" && fault.Tool != p.Tool || fault.Call > 0 && fault.Call != call {
 			continue
 		}
 		taken := *fault
@@ -148,9 +175,9 @@ func (f *Faults) take(p machine.Point, had map[FaultKind]bool) (Fault, bool) {
 
 // At is the machine.Config.At of an agent under test.
 func (f *Faults) At(ctx context.Context, p machine.Point) error {
-	had := map[FaultKind]bool{}
+	had, call := map[FaultKind]bool{}, f.called(p)
 	for {
-		fault, ok := f.take(p, had)
+		fault, ok := f.take(p, call, had)
 		if !ok {
 			return nil
 		}
