@@ -103,6 +103,9 @@ var (
 // whatHappened is a failure in a line, and its cause: the same for failures that differ in
 // numbers only.
 func whatHappened(promise string, f *failed) (what, cause string) {
+	if f.set != "" {
+		return isActive(f.line, f.set)
+	}
 	if m := inError.FindStringSubmatch(f.why); m != nil {
 		if m[2] == "" || strings.HasPrefix(m[2], "exit status") {
 			return m[1] + " fails", "error: " + m[1] + " fails"

@@ -108,6 +108,10 @@ func configuring(w World, chance *rand.Rand) (all []probe) {
 			}
 		}
 	}
+	all = slices.Insert(all, 1, refusing(w, w.full()).cut()...)
+	if len(w.Endpoints) > 0 { // it may be blocked by what is published there
+		all = append(all, refusing(w, w.bare()).cut()...)
+	}
 	return slices.Concat(all, entrusting(w), choosing(w))
 }
 

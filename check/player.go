@@ -70,6 +70,8 @@ type failed struct {
 	why  string
 	// misuse: the line can't be right, whatever the charm does.
 	misuse bool
+	// set is the line that has set the option which a claim of refusing is about.
+	set string
 }
 
 // Error is part of error.
@@ -230,7 +232,7 @@ func (p *player) steps(lines []string, at int) error {
 		if err := p.line(line); err != nil {
 			var f *failed
 			if errors.As(err, &f) {
-				f.line, f.at = lines[i], at+i
+				f.line, f.at, f.set = lines[i], at+i, wrongly(lines[:i], lines[i])
 				f.why = strings.ReplaceAll(f.why, own, "")
 			}
 			return err

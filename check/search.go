@@ -310,6 +310,9 @@ func (c *search) find(ctx context.Context, p *player, pr probe, f *failed) {
 	c.rest(whole, f)
 	what, _ := whatHappened(pr.promise, last)
 	found := Finding{Promise: pr.promise, What: inWords(what), Why: last.why, Cause: cause, Steps: lines, Failed: failed, Tried: tried}
+	if last.set != "" {
+		found.What += c.world.inItsWords(last.set)
+	}
 	found.File, found.Line = p.source(last)
 	c.mu.Lock()
 	at := c.known[cause]

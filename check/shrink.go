@@ -163,6 +163,9 @@ func needed(lines []string) []bool {
 		out[i] = line == noRetry
 	}
 	claim := strings.TrimPrefix(lines[len(lines)-1], "! ")
+	if set := slices.Index(lines, wrongly(lines[:len(lines)-1], lines[len(lines)-1])); set >= 0 {
+		out[set], out[min(set+1, len(lines)-1)] = true, true
+	}
 	if !strings.HasPrefix(claim, "same ") && !strings.HasPrefix(claim, "stdout ") {
 		return out
 	}
