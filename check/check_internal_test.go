@@ -1,6 +1,8 @@
 package check
 
 import (
+	"archive/zip"
+	"cmp"
 	"encoding/json"
 	"encoding/xml"
 	"math/rand/v2"
@@ -110,6 +112,8 @@ func TestWordsAreFoundInCode(t *testing.T) {
 		"src/charm.py": "x = relation.data[unit]\nhost = x[\"host\"]\nport = x.get('port')\n# x['comment']\nif n > 65535: pass\nlog('Some text.')\n",
 		"venv/ops.py":  "d['ops-own']",
 		"lib/y.py":     "z = 12345\n",
+		"actions/act":  "if n > 77: pass\n",
+		"reactive/a":   "if n > 88: pass\n",
 		"README.md":    "['readme']",
 	} {
 		path := filepath.Join(dir, name)
@@ -120,15 +124,26 @@ func TestWordsAreFoundInCode(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var s Subject
-	if err := s.ReadConstants(dir); err != nil {
+	packed := filepath.Join(t.TempDir(), "x.charm")
+	file, err := os.Create(packed)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Join(s.Words, " "); got != "host port" {
-		t.Errorf("words: %s", got)
+	w := zip.NewWriter(file)
+	if err := cmp.Or(w.AddFS(os.DirFS(dir)), w.Close(), file.Close()); err != nil {
+		t.Fatal(err)
 	}
-	if !slices.Equal(s.Numbers, []int64{65535}) {
-		t.Errorf("numbers: %d", s.Numbers)
+	for _, charm := range []string{dir, packed} {
+		var s Subject
+		if err := s.ReadConstants(charm); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(s.Words, " "); got != "host port" {
+			t.Errorf("%s: words: %s", charm, got)
+		}
+		if !slices.Equal(s.Numbers, []int64{77, 88, 65535}) {
+			t.Errorf("%s: numbers: %d", charm, s.Numbers)
+		}
 	}
 }
 
@@ -143,6 +158,14 @@ func TestWhatHappened(t *testing.T) {
 		{
 			"same one", "not as at mark \"one\":\n~ file shop/0 /etc/x: -rw-r--r--, 3 bytes, 0a1b2c3d -> -rw-r--r--, 4 bytes, ffffffff\n+ more",
 			"~ file shop/0 /etc/x: -rw-r--r-- -> -rw-r--r--", "killed: same: ~ file shop/N /etc/x: -rw-r--r-- -> -rw-r--r--",
+		},
+		{
+			"settle", `shop/0: hook failed: "start" (exit status 1: at 0x7f9a4c0d3e80 of 0a1b2c3d-0000-4000-8000-abcdefabcdef: no /tmp/tmpk3j2l1xx/a: 9m4e2mr0ui3e8a215n4g); it waits to be resolved`,
+			"start: at 0x7f9a4c0d3e80 of 0a1b2c3d-0000-4000-8000-abcdefabcdef: no /tmp/tmpk3j2l1xx/a: 9m4e2mr0ui3e8a215n4g", "error: at N of N: no /tmp/…: N",
+		},
+		{
+			"same one", "not as at mark \"one\":\n~ databag db app/0 password =: a -> b", "~ databag db app/0 password =: a -> b",
+			"killed: same: ~ databag db app/N password =",
 		},
 		{"! stdout x", "it was printed: x 12", "it was printed: x 12", "killed: stdout: it was printed: x N"},
 	} {
@@ -232,7 +255,7 @@ func TestTheFormsOfAReport(t *testing.T) {
 	if err := xml.Unmarshal(junit, &suite); err != nil || suite.Tests != len(Promises()) || suite.Failures != 1 || suite.Skipped != len(Promises())-2 {
 		t.Errorf("%v %+v: %s", err, suite, junit)
 	}
-	sarif, err := r.SARIF("1", "src/charm.py")
+	sarif, err := r.SARIF("1", "my charm", "src/charm.py")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -248,6 +271,9 @@ func TestTheFormsOfAReport(t *testing.T) {
 		}
 	}
 	if want := `"text": "a < b\nThe scenario doesn't always fail: it failed in 2 of 3 runs.\n\nsettle"`; !strings.Contains(string(sarif), want) {
+		t.Errorf("it lacks %s: %s", want, sarif)
+	}
+	if want := `"uri": "my%20charm/src/charm.py"`; !strings.Contains(string(sarif), want) {
 		t.Errorf("it lacks %s: %s", want, sarif)
 	}
 	if err := json.Unmarshal(sarif, &doc); err != nil || doc.Runs[0].Tool.Driver.Rules[doc.Runs[0].Results[0].RuleIndex].ID != Killed {

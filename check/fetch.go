@@ -60,10 +60,12 @@ func (c *search) fetch(ctx context.Context, s Subject) (release func(), err erro
 			firsts = append(firsts, []string{"deploy " + quoted(partner.Dir) + " " + e.Stub(), "settle"})
 		}
 	}
-	for _, lines := range firsts {
-		if _, err := p.good(nil, lines); err != nil { // one that can't be deployed is told of later
+	for i, lines := range firsts {
+		ok, err := p.good(nil, lines)
+		if err != nil { // one that can't be deployed is told of later
 			return release, err
 		}
+		c.ranOpen = c.ranOpen || ok && i == 0
 		n, err := p.gather(dir)
 		if c.report.Fetched += n; err != nil {
 			c.report.Odd = append(c.report.Odd, "what the first unit has fetched can't be kept, so all units reach the network: "+err.Error())

@@ -90,14 +90,17 @@ type Report struct {
 }
 
 var (
-	inError  = pattern.New(`(?s)hook failed: "([^"]+)".*?\((?:exit status \d+: )?(.*?)\); it waits to be resolved`)
-	numbers  = pattern.New(`\d+`)
-	uris     = pattern.New(`secret:[^\s"]+`) // each time another one
-	hexes    = pattern.New(`\b[0-9a-f]{8,}\b`)
-	ofFile   = pattern.New(`, \d+ bytes, [0-9a-f]+`)
-	unitIn   = pattern.New(`(\S+/\d+): hook failed`)
-	tracedTo = pattern.New(`(?m)^\s*(?:File ")?(?:[^"\n]*/)?((?:src|lib|hooks)/[^"\n:]+\.py)(?:", line |:)(\d+), in `) // as Python has it, or as logs show it
-	atMarked = pattern.New(`(?m)^not as at mark "[^"]*":\n`)
+	inError = pattern.New(`(?s)hook failed: "([^"]+)".*?\((?:exit status \d+: )?(.*?)\); it waits to be resolved`)
+	numbers = pattern.New(`\d+`)
+	uris    = pattern.New(`secret:[^\s"]+`) // each time another one
+	// those are other ones each time: addresses in memory, UUIDs and what looks like a checksum, secrets without
+	// their scheme, and temporary files.
+	hexes     = pattern.New(`\b0x[0-9a-f]+\b|\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\b[0-9a-f]{8,}\b|\b[0-9a-v]{19}[0g]\b`)
+	temporary = pattern.New(`/tmp/[^\s'":,;()]+`)
+	ofFile    = pattern.New(`, \d+ bytes, [0-9a-f]+`)
+	unitIn    = pattern.New(`(\S+/\d+): hook failed`)
+	tracedTo  = pattern.New(`(?m)^\s*(?:File ")?(?:[^"\n]*/)?((?:src|lib|hooks)/[^"\n:]+\.py)(?:", line |:)(\d+), in `) // as Python has it, or as logs show it
+	atMarked  = pattern.New(`(?m)^not as at mark "[^"]*":\n`)
 )
 
 // whatHappened is a failure in a line, and its cause: the same for failures that differ in
@@ -115,7 +118,11 @@ func whatHappened(promise string, f *failed) (what, cause string) {
 	why := ofFile.Regexp().ReplaceAllString(atMarked.Regexp().ReplaceAllString(f.why, ""), "")
 	first, _, _ := strings.Cut(strings.TrimSpace(why), "\n")
 	verb := strings.Fields(strings.TrimPrefix(f.line, "! "))[0]
-	return first, promise + ": " + verb + ": " + plain(first)
+	alike := first
+	if key, _, ok := strings.Cut(first, ": "); ok && strings.HasPrefix(first, "~ databag ") { // the values may be made up
+		alike = key
+	}
+	return first, promise + ": " + verb + ": " + plain(alike)
 }
 
 // inWords says a difference as "same" tells it in words, and anything else as it is.
@@ -141,6 +148,7 @@ func inWords(what string) string {
 
 func plain(text string) string {
 	text = uris.Regexp().ReplaceAllString(text, "secret:…")
+	text = temporary.Regexp().ReplaceAllString(text, "/tmp/…")
 	return numbers.Regexp().ReplaceAllString(hexes.Regexp().ReplaceAllString(text, "N"), "N")
 }
 
@@ -155,7 +163,7 @@ func (p *player) source(f *failed) (file string, line int) {
 	if err != nil {
 		return "", 0
 	}
-	at := strings.LastIndex(told.Stdout, "Traceback (most recent call last)")
+	at := strings.LastIndex(told.Stdout, traceback)
 	if at < 0 {
 		return "", 0
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"fmt"
+	"net/url"
 	"path"
 	"slices"
 	"strings"
@@ -63,8 +64,8 @@ func (r *Report) JUnit() ([]byte, error) {
 // SARIF is the report in the form that code hosts show beside the code: version 2.1.0 of
 // https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html. top is the charm's directory
 // as seen from where paths begin, "" for the same; findings that don't say which line of the charm
-// has failed are shown at the first of src/charm.py.
-func (r *Report) SARIF(version, top string) ([]byte, error) {
+// has failed are shown at the first line of a file of the charm, main.
+func (r *Report) SARIF(version, top, main string) ([]byte, error) {
 	type text struct {
 		Text string `json:"text"`
 	}
@@ -80,14 +81,14 @@ func (r *Report) SARIF(version, top string) ([]byte, error) {
 	}
 	for _, f := range r.Findings {
 		if f.File == "" {
-			f.File, f.Line = "src/charm.py", 1
+			f.File, f.Line = main, 1
 		}
 		results = append(results, object{
 			"ruleId": f.Promise, "ruleIndex": ordinal(f.Promise), "level": "error",
 			"message":             text{strings.Join(slices.Concat([]string{f.What}, f.sometimes(), []string{""}, f.Steps), "\n")},
 			"partialFingerprints": map[string]string{"cause/v1": f.Cause},
 			"locations": []object{{"physicalLocation": object{
-				"artifactLocation": map[string]string{"uri": path.Join(top, f.File)}, "region": map[string]int{"startLine": f.Line},
+				"artifactLocation": map[string]string{"uri": (&url.URL{Path: path.Join(top, f.File)}).EscapedPath()}, "region": map[string]int{"startLine": f.Line},
 			}}},
 		})
 	}

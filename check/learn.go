@@ -6,10 +6,8 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/juju/errors"
 
@@ -22,6 +20,12 @@ import (
 // can't even be deployed alone. life: it is needed to know of a whole life.
 func (p *player) learn(ctx context.Context, life bool) (World, error) {
 	w := World{Subject: p.subject, Endpoints: p.subject.endpoints()}
+	for name, e := range w.Charm.Endpoints {
+		if jujusOwn(e.Interface) && e.Role == model.Requirer && e.Scope == model.Global {
+			w.Odd = append(w.Odd, "relations of "+name+": no stub can provide the interface "+e.Interface)
+		}
+	}
+	slices.Sort(w.Odd)
 	if err := p.play(w.deploy(1), nil); err != nil {
 		return w, err
 	}
@@ -240,66 +244,6 @@ func (p *player) askedSecrets(e Endpoint) (map[string]bool, error) {
 		}
 	}
 	return asked, nil
-}
-
-// learnActions finds the calls of actions that succeed, two of each that has parameters.
-func (p *player) learnActions(ctx context.Context, w *World) error {
-	for _, name := range slices.Sorted(maps.Keys(w.Charm.Actions)) {
-		for _, edition := range []int{1, 2} {
-			if err := ctx.Err(); err != nil {
-				return errors.Trace(err)
-			}
-			call := actionCall(name, w.Charm.Actions[name].Params, edition)
-			if slices.Contains(w.Actions, call) {
-				continue
-			}
-			ok, err := p.good(w.deploy(1), []string{"run " + w.Unit() + " " + call, "settle"})
-			if err != nil {
-				return err
-			}
-			if ok && edition == 1 {
-				w.Actions = append(w.Actions, call)
-			} else if ok {
-				w.More = append(w.More, call)
-			}
-		}
-	}
-	return nil
-}
-
-// actionCall is a call with a value for each parameter that is required.
-func actionCall(name string, schema map[string]any, edition int) string {
-	call := name
-	required, _ := schema["required"].([]any)
-	properties, _ := schema["properties"].(map[string]any)
-	for _, param := range slices.Sorted(maps.Keys(properties)) {
-		if slices.Contains(required, any(param)) {
-			of, _ := properties[param].(map[string]any)
-			call += fmt.Sprintf(" %s=%s", param, quoted(sample(param, of, edition)))
-		}
-	}
-	return call
-}
-
-// sample is a value that a JSON schema allows, another one for each edition where it can.
-func sample(name string, of map[string]any, edition int) string {
-	if all, ok := of["enum"].([]any); ok && len(all) > 0 {
-		return fmt.Sprint(all[(edition-1)%len(all)])
-	}
-	if d, ok := of["default"]; ok && edition == 1 && !strings.ContainsFunc(fmt.Sprint(d), unicode.IsControl) {
-		return fmt.Sprint(d)
-	}
-	switch of["type"] {
-	case "integer", "number":
-		least := 0
-		if m, ok := of["minimum"]; ok {
-			least, _ = strconv.Atoi(fmt.Sprint(m))
-		}
-		return strconv.Itoa(least + edition + 1)
-	case "boolean":
-		return strconv.FormatBool(edition == 1)
-	}
-	return fmt.Sprintf("%s-%d", name, edition)
 }
 
 // learnLife lives a whole life step by step, and notes which hooks each step brings.

@@ -266,7 +266,7 @@ func ownCode(charm string) (map[string]string, error) {
 			return err
 		}
 		top, _, _ := strings.Cut(name, "/")
-		own := slices.Contains([]string{"src", "hooks", "lib", "actions", "reactive", "dispatch"}, top)
+		own := slices.Contains(ownDirs, top) || top == "dispatch"
 		if d.IsDir() {
 			if name != "." && !own || name == "lib/charms" || path.Base(name) == "__pycache__" {
 				return fs.SkipDir

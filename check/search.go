@@ -62,6 +62,8 @@ type search struct {
 	failed  error
 	// suspected: a hook has taken long.
 	suspected bool
+	// ranOpen: the charm could be deployed where units reach the network.
+	ranOpen bool
 }
 
 // Check finds out which promises a charm breaks. The error says why that can't be found out; a
@@ -142,6 +144,10 @@ func (c *search) begin(ctx context.Context, s Subject, p *player) (more bool, er
 		}
 		if len(s.Placeholders) > 0 {
 			return false, s.lacking(f)
+		}
+		if c.report.Closed && c.ranOpen {
+			what, _ := whatHappened(EmptyDatabag, f)
+			return false, errors.Errorf("cannot check %s: only where units reach the network can it be deployed (%s); use --net", s.Charm.Name, what)
 		}
 		c.find(ctx, p, probe{promise: EmptyDatabag, parts: [][]string{c.world.bare()}}, f)
 		c.look(p)
@@ -245,6 +251,8 @@ func (c *search) judge(ctx context.Context, p *player, pr probe, err error) {
 	case f.misuse:
 		c.odd(pr, f)
 		c.rest(pr, f)
+	case len(pr.setUp)+len(pr.first) > 0 && p.refused(f):
+		c.skip(pr, f.line)
 	default:
 		c.find(ctx, p, pr, f)
 		c.look(p) // what has run meanwhile is nothing new of the next one
@@ -289,15 +297,29 @@ func (c *search) tell(format string, args ...any) {
 // find makes a finding of a probe that has failed, unless its cause is known. The rest of the
 // probe is tried later.
 func (c *search) find(ctx context.Context, p *player, pr probe, f *failed) {
-	whole := pr
+	whole, first := pr, f
 	if pr.promise == OrderOfRelations && !strings.HasPrefix(f.line, "same ") {
 		if other := c.world.blamed(append(slices.Clone(pr.setUp), pr.lines()...)[:f.at+1]); slices.Contains(c.Promises, other) {
 			pr.promise = other
 		}
 	}
 	_, cause := whatHappened(pr.promise, f)
-	if c.isKnown(cause, pr.promise, f.at < len(pr.setUp)) {
-		c.rest(whole, f)
+	before := ""
+	if f.at < len(pr.setUp) {
+		before = whole.promise
+	}
+	if c.isKnown(cause, pr.promise, before) {
+		c.rest(whole, first)
+		return
+	}
+	pr, f, cause, err := c.sure(p, pr, f, cause)
+	switch {
+	case err != nil:
+		c.fail(ctx, err)
+		c.back(ctx, whole)
+		return
+	case f == nil:
+		c.rest(whole, first)
 		return
 	}
 	s := &shrinking{ctx: ctx, play: p.play, promise: pr.promise, cause: cause, until: time.Now().Add(shrinkTime)}
@@ -307,7 +329,7 @@ func (c *search) find(ctx context.Context, p *player, pr probe, f *failed) {
 		c.back(ctx, whole)
 		return
 	}
-	c.rest(whole, f)
+	c.rest(whole, first)
 	what, _ := whatHappened(pr.promise, last)
 	found := Finding{Promise: pr.promise, What: inWords(what), Why: last.why, Cause: cause, Steps: lines, Failed: failed, Tried: tried}
 	if last.set != "" {
@@ -337,7 +359,7 @@ func (c *search) rest(pr probe, f *failed) {
 func (c *search) back(ctx context.Context, pr probe) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if ctx.Err() == nil || len(pr.setUp)+len(pr.parts) == 0 || c.report.Tried[pr.promise] == 0 {
+	if len(pr.setUp)+len(pr.parts) == 0 || c.report.Tried[pr.promise] == 0 {
 		return
 	}
 	c.report.Tried[pr.promise]--
@@ -345,8 +367,8 @@ func (c *search) back(ctx context.Context, pr probe) {
 }
 
 // isKnown says whether there is a finding of that cause, and notes that there is one from now on.
-// before: nothing of the promise's own was tried yet.
-func (c *search) isKnown(cause, promise string, before bool) bool {
+// before: it has come before anything of that promise's own was tried; "": it hasn't.
+func (c *search) isKnown(cause, promise, before string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	at, known := c.known[cause]
@@ -355,9 +377,9 @@ func (c *search) isKnown(cause, promise string, before bool) bool {
 		c.report.Findings = append(c.report.Findings, Finding{Promise: promise, Cause: cause})
 		return false
 	}
-	if before {
-		c.report.Tried[promise]--
-		c.blocked[promise]++
+	if before != "" {
+		c.report.Tried[before]--
+		c.blocked[before]++
 		return true
 	}
 	if found := &c.report.Findings[at]; found.Promise != promise && !slices.Contains(found.Also, promise) {

@@ -2,8 +2,7 @@ package check
 
 import (
 	"io/fs"
-	"os"
-	"path/filepath"
+	"path"
 	"slices"
 	"sort"
 	"strconv"
@@ -74,32 +73,35 @@ var (
 	numberForm = pattern.New(`\b\d{1,10}\b`)
 )
 
-// ReadConstants reads the words and numbers in the code of the charm in a directory: of its src,
-// hooks and lib, and of its own files at the top.
-func (s *Subject) ReadConstants(dir string) error {
+// ownDirs are the directories of a charm that have code of its own.
+var ownDirs = []string{"src", "hooks", "lib", "actions", "reactive"}
+
+// ReadConstants reads the words and numbers in the code of a charm, which is a directory or a charm file: of the
+// directories that have its code, and of its own files at the top.
+func (s *Subject) ReadConstants(charm string) error {
 	score := map[string]int{}
 	numbers := map[int64]bool{}
 	s.describedValues()
-	dir, err := filepath.EvalSymlinks(dir)
+	files, end, err := openTree(charm)
 	if err != nil {
 		return errors.Annotate(err, "cannot read the charm's code")
 	}
-	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+	defer end()
+	err = fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		rel, _ := filepath.Rel(dir, path)
-		top, _, below := strings.Cut(rel, string(filepath.Separator))
+		top, _, below := strings.Cut(name, "/")
 		switch {
-		case d.IsDir() && rel != "." && !slices.Contains([]string{"src", "hooks", "lib"}, top):
+		case d.IsDir() && name != "." && !slices.Contains(ownDirs, top):
 			return fs.SkipDir
-		case d.IsDir() || !d.Type().IsRegular() || !below && filepath.Ext(path) != ".py" && filepath.Ext(path) != "":
+		case d.IsDir() || !d.Type().IsRegular() || !below && path.Ext(name) != ".py" && path.Ext(name) != "":
 			return nil
 		}
 		if info, err := d.Info(); err != nil || info.Size() > maxSource {
 			return err
 		}
-		b, err := os.ReadFile(path)
+		b, err := fs.ReadFile(files, name)
 		if err != nil || strings.ContainsRune(string(b), 0) {
 			return err
 		}

@@ -68,7 +68,7 @@ type walker struct {
 func newWalker(w World, chance *rand.Rand) *walker {
 	k := &walker{world: w, chance: chance, trails: []trail{{{EmptyDatabag, w.bare()}}}}
 	if w.Former != "" {
-		k.trails = append(k.trails, trail{{Upgrade, slices.Concat(w.formerDeploy(), w.acts(w.Unit()), w.refresh())}})
+		k.trails = append(k.trails, trail{{Upgrade, slices.Concat(w.formerDeploy(), w.livesToUpgrade()[0], w.refresh())}})
 	}
 	k.begins = len(k.trails)
 	return k

@@ -117,6 +117,9 @@ func (a testVerbs) check(path string, f checkFlags) error {
 			return Usagef("--only: there is no promise %q; there are %s", name, strings.Join(promiseNames(), ", "))
 		}
 	}
+	if err := besideCharm(path, f.keep); err != nil {
+		return err
+	}
 	o := check.Options{For: f.time, Seed: f.seed, Parallel: f.parallel, Promises: f.only, FailFast: f.failFast, Net: f.net}
 	if o.Seed == 0 {
 		o.Seed = rand.Uint64N(1<<32) + 1

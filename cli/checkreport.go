@@ -108,7 +108,7 @@ func writeForms(r *check.Report, path, former string, f checkFlags) error {
 		make func() ([]byte, error)
 	}{
 		{f.junit, r.JUnit},
-		{f.sarif, func() ([]byte, error) { return r.SARIF(version, seenFromHere(path)) }},
+		{f.sarif, func() ([]byte, error) { return r.SARIF(version, seenFromHere(path), mainFile(path)) }},
 		{f.page.report, func() ([]byte, error) { return web.Page(r, web.About{Version: version, Former: former}), nil }},
 		{f.page.badge, func() ([]byte, error) { return web.Badge(r), nil }},
 	} {
@@ -124,6 +124,36 @@ func writeForms(r *check.Report, path, former string, f checkFlags) error {
 		}
 	}
 	return nil
+}
+
+// mainFile is the file of a charm that stands for all of it.
+func mainFile(charm string) string {
+	for _, name := range []string{"src/charm.py", "dispatch", "charmcraft.yaml"} {
+		if _, err := os.Stat(filepath.Join(charm, name)); err == nil {
+			return name
+		}
+	}
+	return "metadata.yaml"
+}
+
+// besideCharm: what --keep writes deploys the charm from the directory above its own.
+func besideCharm(charm, keep string) error {
+	if keep == "" {
+		return nil
+	}
+	if info, err := os.Stat(charm); err == nil && !info.IsDir() {
+		return Usagef("--keep: what is kept deploys the charm from its directory, and %s is a file", charm)
+	}
+	above, err := filepath.Abs(filepath.Join(keep, ".."))
+	if err != nil {
+		return errors.Trace(err)
+	}
+	there, err := os.Stat(above)
+	here, cerr := os.Stat(charm)
+	if err == nil && cerr == nil && os.SameFile(there, here) {
+		return nil
+	}
+	return Usagef("--keep: %s isn't in the charm's directory, from which what is kept deploys the charm: use %s", keep, filepath.Join(charm, filepath.Base(keep)))
 }
 
 // seenFromHere is a charm's path as annotations want it: below the directory that somebody is in,
