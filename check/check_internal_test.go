@@ -319,6 +319,8 @@ func TestDeedsStay(t *testing.T) {
 		"deploy x;mark a;config x a=b;settle;config x --reset a;settle;same a":             "0000110",
 		"deploy x;snapshot a;config x a=b;settle;mark b;restore a;config x a=b;same b":     "01111111",
 		"deploy x;stub-leave y/0;settle;search text;! stdout file":                         "01110",
+		"deploy x;mark a;remove-relation x y;settle;remove-application y;settle;same a":    "0011000",
+		"deploy x;mark a;remove-relation x y;settle;remove-application x;settle;same a":    "0011110",
 		"deploy x;stub-leave y/0;settle":                                                   "000",
 		"deploy x;kill-agent at ended x/0 start;restart-agent;advance 10m;settle;! same a": "011110",
 	} {

@@ -40,6 +40,9 @@ func (p *player) learn(ctx context.Context, life bool) (World, error) {
 			return w, err
 		}
 	}
+	if err := p.learnTogether(&w); err != nil {
+		return w, err
+	}
 	if err := p.learnTrusted(ctx, &w); err != nil {
 		return w, err
 	}
@@ -193,6 +196,43 @@ func (p *player) learnKeys(ctx context.Context, w *World, i int) error {
 		e.Keys = keys
 	}
 	return err
+}
+
+// learnTogether finds the keys that the charm takes for secrets only once it has other relations too.
+func (p *player) learnTogether(w *World) error {
+	if len(w.Endpoints) < 2 {
+		return nil
+	}
+	if _, err := p.good(w.full(), nil); err != nil {
+		return err
+	}
+	asked := make([]map[string]bool, len(w.Endpoints))
+	for i, e := range w.Endpoints {
+		var err error
+		if asked[i], err = p.askedSecrets(e); err != nil {
+			return err
+		}
+	}
+	for i := range w.Endpoints {
+		e := &w.Endpoints[i]
+		keys, more := slices.Clone(e.Keys), false
+		for j, k := range keys {
+			if asked[i][k.Name] && k.Kind != Secret {
+				keys[j].Kind, keys[j].Value, more = Secret, "", true
+			}
+		}
+		if !more {
+			continue
+		}
+		former := e.Keys
+		e.Keys = keys
+		if ok, err := p.good(w.full(), nil); err != nil {
+			return err
+		} else if !ok {
+			e.Keys = former
+		}
+	}
+	return nil
 }
 
 // usable are keys of those to be added with which all goes well beside those that are known to,

@@ -172,9 +172,18 @@ func needed(lines []string) []bool {
 	either := slices.IndexFunc(lines, func(line string) bool { return strings.HasPrefix(line, "snapshot ") })
 	for i, line := range lines {
 		verb := split(strings.TrimPrefix(line, "! "))[0]
-		out[i] = out[i] || either >= 0 && i >= either || deeds[verb] || strings.Contains(line, " --reset ") || i > 0 && verb == "settle" && out[i-1]
+		out[i] = out[i] || either >= 0 && i >= either || deeds[verb] && !goneAnyway(lines[:i], line) || strings.Contains(line, " --reset ") || i > 0 && verb == "settle" && out[i-1]
 	}
 	return out
+}
+
+// goneAnyway says whether a line removes an application whose relation has been removed before: whoever is on the
+// other side by then makes no difference to the charm.
+func goneAnyway(before []string, line string) bool {
+	name, ok := strings.CutPrefix(line, "remove-application ")
+	return ok && slices.ContainsFunc(before, func(l string) bool {
+		return strings.HasPrefix(l, "remove-relation ") && strings.HasSuffix(l, " "+name)
+	})
 }
 
 // fewerWords leaves out what stubs publish to no purpose.
