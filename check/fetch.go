@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/juju/errors"
 
@@ -61,11 +62,15 @@ func (c *search) fetch(ctx context.Context, s Subject) (release func(), err erro
 		}
 	}
 	for i, lines := range firsts {
-		ok, err := p.good(nil, lines)
-		if err != nil { // one that can't be deployed is told of later
+		err := p.play(nil, lines)
+		var f *failed
+		if errors.As(err, &f) { // one that can't be deployed is told of later
+			err = s.lasting(f)
+		}
+		if err != nil {
 			return release, err
 		}
-		c.ranOpen = c.ranOpen || ok && i == 0
+		c.ranOpen = c.ranOpen || f == nil && i == 0
 		n, err := p.gather(dir)
 		if c.report.Fetched += n; err != nil {
 			c.report.Odd = append(c.report.Odd, "what the first unit has fetched can't be kept, so all units reach the network: "+err.Error())
@@ -74,6 +79,15 @@ func (c *search) fetch(ctx context.Context, s Subject) (release func(), err erro
 	}
 	c.Params.Machine, c.Params.Closed, c.report.Closed = dir, true, true
 	return release, nil
+}
+
+// lasting is the error of a deployment that takes too long to be checked; nil: it has failed otherwise.
+func (s Subject) lasting(f *failed) error {
+	why, _, _ := strings.Cut(f.why, ": ")
+	if !strings.HasPrefix(why, "not settled after ") {
+		return nil
+	}
+	return errors.Errorf("cannot check %s: it is %s; give it more time with --for", s.Charm.Name, why)
 }
 
 // gather adds to a seed what the machines of the player's world have fetched.

@@ -75,6 +75,8 @@ func Check(ctx context.Context, s Subject, o Options) (*Report, error) {
 			o.Promises = append(o.Promises, p.Name)
 		}
 	}
+	// What a charm takes to be deployed isn't the charm's fault, but a hook that hangs may not last for ever.
+	o.Params.Patience = min(max(o.For, 2*time.Minute), 15*time.Minute)
 	if o.Parallel <= 0 {
 		o.Parallel = runtime.NumCPU()
 	}
@@ -144,6 +146,9 @@ func (c *search) begin(ctx context.Context, s Subject, p *player) (more bool, er
 		}
 		if len(s.Placeholders) > 0 {
 			return false, s.lacking(f)
+		}
+		if err := s.lasting(f); err != nil {
+			return false, err
 		}
 		if c.report.Closed && c.ranOpen {
 			what, _ := whatHappened(EmptyDatabag, f)

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/juju/errors"
 	"github.com/rogpeppe/go-internal/testscript"
@@ -43,6 +44,8 @@ type Params struct {
 	// world, which nobody else has; nil: each has a file. Such a world has no
 	// snapshots.
 	Store func(name string) string
+	// Patience is how long, in real time, a world may take to do what is due; 0: two minutes.
+	Patience time.Duration
 	// Update rewrites the files in scripts that cmp finds different.
 	Update bool
 	// Environment are more variables, NAME=VALUE, for all hooks and commands of units. $WORK in a

@@ -196,7 +196,7 @@ func (c *call) askAlone() (m *state.Model, asked int64, err error) {
 
 // awaitEnd waits until a fault has ended the agent. If that finds nothing to do any more, none will.
 func (c *call) awaitEnd(a *agent) error {
-	late := time.After(patience)
+	late := time.After(c.patience)
 	m, asked, aerr := c.askAlone()
 	for {
 		select {
@@ -221,7 +221,7 @@ func (c *call) awaitEnd(a *agent) error {
 				return misuse{errors.New("the agent was to be killed, and has nothing left to do in which it would be")}
 			}
 		case <-late:
-			return misuse{errors.Errorf("the agent was to be killed, and is not after %s", patience)}
+			return misuse{errors.Errorf("the agent was to be killed, and is not after %s", c.patience)}
 		case <-c.ctx.Done():
 			return errors.Trace(c.ctx.Err())
 		}

@@ -112,7 +112,7 @@ func (w *world) settle() error {
 func (w *world) untilPaused() error { return w.until(true) }
 
 func (w *world) until(pause bool) error {
-	wait := patience
+	wait := w.patience
 	if w.troubled {
 		wait = patience / 20
 	}
@@ -242,9 +242,9 @@ func (w *world) unsettled(err error, coming []string) error {
 	case w.troubled:
 		return errors.New(`not settled: the agent tries again what it couldn't read or write only when time passes: "advance" lets it`)
 	case len(coming) > 0:
-		return errors.Errorf("not settled after %s: not there yet: %s", patience, strings.Join(coming, ", "))
+		return errors.Errorf("not settled after %s: not there yet: %s", w.patience, strings.Join(coming, ", "))
 	}
-	return errors.Annotatef(err, "not settled after %s", patience)
+	return errors.Annotatef(err, "not settled after %s", w.patience)
 }
 
 // errAgentFailed says that nothing happens any more because the agent of a unit

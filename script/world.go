@@ -1,6 +1,7 @@
 package script
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -40,6 +41,8 @@ type world struct {
 	file   string // of the script
 	work   string // its directory
 	dir    string // UNITD_DATA
+	// patience is how long a wait lasts in which nothing comes to its end.
+	patience time.Duration
 	// isolated: units are, where the script doesn't say otherwise.
 	isolated bool
 	env      []string
@@ -114,7 +117,7 @@ func (e *engine) setUp(env *testscript.Env) error {
 	if err := makeExecutable(env.WorkDir); err != nil {
 		return err
 	}
-	w := &world{unitd: e.Unitd, isolated: e.Isolate != model.IsolateOff, name: name, file: e.files[name], work: env.WorkDir, dir: filepath.Join(env.WorkDir, ".unitd"), clock: lab.NewClock(begin), dawn: begin, held: map[container]bool{}, hung: map[container]bool{}}
+	w := &world{unitd: e.Unitd, patience: cmp.Or(e.Patience, patience), isolated: e.Isolate != model.IsolateOff, name: name, file: e.files[name], work: env.WorkDir, dir: filepath.Join(env.WorkDir, ".unitd"), clock: lab.NewClock(begin), dawn: begin, held: map[container]bool{}, hung: map[container]bool{}}
 	w.ctx, w.cancel = context.WithCancel(e.ctx)
 	if e.door != nil {
 		w.file = "" // it is nobody's
