@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -48,6 +49,9 @@ agent runs them as its own user, in the home directory, without hook tools.`,
 			if !on.all && len(on.units)+len(on.applications)+len(on.machines) == 0 {
 				return Usagef("You must specify a target, either through --all, --machine, --application or --unit")
 			}
+			if on.all && len(on.units)+len(on.applications)+len(on.machines) > 0 {
+				return Usagef("You cannot specify --all and individual units, applications or machines")
+			}
 			if err := machineArgs(on.machines); err != nil {
 				return err
 			}
@@ -90,7 +94,7 @@ func (a taskVerbs) exec(on execTargets, in execContainer, command string, f task
 	for _, unit := range units {
 		requests = append(requests, state.TaskRequest{Unit: unit, TaskSpec: spec})
 	}
-	for _, id := range on.machines {
+	for _, id := range once(on.machines) {
 		requests = append(requests, state.TaskRequest{Machine: id, TaskSpec: spec})
 		units = append(units, "machine "+id)
 	}
@@ -98,8 +102,6 @@ func (a taskVerbs) exec(on execTargets, in execContainer, command string, f task
 	switch {
 	case err != nil:
 		return err
-	case strings.HasPrefix(op.Fail, "could not determine leader"):
-		return errors.New(op.Fail)
 	case op.Fail != "":
 		a.unscheduled(op)
 		return nil
@@ -113,18 +115,25 @@ func (a taskVerbs) exec(on execTargets, in execContainer, command string, f task
 	return a.follow(m, tasks, f, nil)
 }
 
-// execUnits are the units that are meant.
+// execUnits are the units that are meant, each once, however often they are named: what a
+// command does may not be done twice.
 func (a taskVerbs) execUnits(m *state.Model, on execTargets) (units []string, err error) {
+	for _, u := range on.units {
+		if !unitOrLeader.MatchString(u) {
+			return nil, Usagef("invalid unit name %q", u)
+		}
+		name, err := a.leaderOr(m, u)
+		if err != nil {
+			return nil, err
+		}
+		units = append(units, name)
+	}
 	all, err := m.Units(a.Context())
 	if err != nil {
 		return nil, err
 	}
-	units = append(units, on.units...)
-	for _, u := range units {
-		if !unitOrLeader.MatchString(u) {
-			return nil, Usagef("invalid unit name %q", u)
-		}
-	}
+	// A dead unit takes no task, and one that can't be queued would stop all others.
+	all = slices.DeleteFunc(all, func(u state.UnitDoc) bool { return u.Life == model.Dead })
 	for _, app := range on.applications {
 		n := len(units)
 		for _, u := range all {
@@ -144,5 +153,28 @@ func (a taskVerbs) execUnits(m *state.Model, on execTargets) (units []string, er
 	if len(units)+len(on.machines) == 0 {
 		return nil, errors.New("there are no units")
 	}
-	return units, nil
+	return once(units), nil
+}
+
+// once are the names, each of them at its first place alone.
+func once(names []string) (out []string) {
+	for _, name := range names {
+		if !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// leaderOr is a unit's name, where "shop/leader" is that of shop's leader.
+func (a taskVerbs) leaderOr(m *state.Model, unit string) (string, error) {
+	app, leads := strings.CutSuffix(unit, "/leader")
+	if !leads {
+		return unit, nil
+	}
+	leader, _, err := m.Leadership(a.Context(), app)
+	if err == nil && leader == "" {
+		err = errors.NewNotFound(nil, fmt.Sprintf("could not determine leader for %q", app))
+	}
+	return string(leader), err
 }
