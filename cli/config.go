@@ -193,32 +193,80 @@ func (a appVerbs) configFile(app, file string) (map[string]string, error) {
 }
 
 // configYAML reads options from YAML: {application: {key: value}}, {key:
-// value}, or what "config" shows.
+// value}, or what "config" or "model-config" shows. Values are taken as they are
+// written: a version 1.10 isn't the number 1.1, and a mode 0755 isn't 493.
 func configYAML(app, file string, b []byte) (map[string]string, error) {
-	var doc map[string]any
-	if err := yaml.Unmarshal(b, &doc); err != nil {
+	doc, err := configNodes(app, b)
+	if err != nil {
 		why := strings.Join(strings.Fields(err.Error()), " ") // it may have lines
 		return nil, errors.NewNotValid(nil, fmt.Sprintf("cannot read %s: %s", file, why))
 	}
-	if own, ok := doc[app].(map[string]any); ok {
-		doc = own
-	} else if settings, ok := doc["settings"].(map[string]any); ok {
-		doc = map[string]any{}
-		for k, s := range settings {
-			if one, ok := s.(map[string]any); ok && one["source"] == "user" {
-				doc[k] = one["value"]
-			}
-		}
-	}
 	out := map[string]string{}
 	for _, k := range slices.Sorted(maps.Keys(doc)) {
-		switch v := doc[k].(type) {
-		case map[string]any, []any:
+		n := doc[k]
+		var text string
+		switch err := n.Decode(&text); {
+		case err != nil:
 			return nil, errors.NewNotValid(nil, fmt.Sprintf("%s: option %q is neither text, number nor boolean", file, k))
-		case nil:
-		default:
-			out[k] = fmt.Sprint(v)
+		case n.ShortTag() != "!!null":
+			out[k] = text
 		}
 	}
 	return out, nil
+}
+
+// configNodes are the values of options in YAML.
+func configNodes(app string, b []byte) (map[string]yaml.Node, error) {
+	var doc map[string]yaml.Node
+	if err := yaml.Unmarshal(b, &doc); err != nil {
+		return nil, err
+	}
+	own, settings := doc[app], doc["settings"]
+	switch {
+	case own.Kind == yaml.MappingNode:
+		doc = nil
+		err := own.Decode(&doc)
+		return doc, err
+	case settings.Kind == yaml.MappingNode:
+		doc = nil
+		if err := settings.Decode(&doc); err != nil {
+			return nil, err
+		}
+		for k, n := range doc {
+			if value, source := shownSetting(n); source == "user" {
+				doc[k] = value
+			} else {
+				delete(doc, k)
+			}
+		}
+		return doc, nil
+	}
+	for k, n := range doc {
+		switch value, source := shownSetting(n); source {
+		case "":
+		case "model":
+			doc[k] = value
+		default:
+			delete(doc, k)
+		}
+	}
+	return doc, nil
+}
+
+// shownSetting is a setting as it is shown, and where it is from; empty: it isn't one that
+// was shown. "model-config" writes the keys in capitals into JSON.
+func shownSetting(n yaml.Node) (value yaml.Node, source string) {
+	var one map[string]yaml.Node
+	if n.Kind != yaml.MappingNode || n.Decode(&one) != nil {
+		return value, ""
+	}
+	for k, n := range one {
+		switch strings.ToLower(k) {
+		case "value":
+			value = n
+		case "source":
+			source = n.Value
+		}
+	}
+	return value, source
 }

@@ -1,6 +1,9 @@
 package cli
 
 import (
+	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -32,7 +35,13 @@ func TestOptionsAreReadFromYAMLInEachOfItsShapes(t *testing.T) {
 		{"nothing is left out", "shop: {port: null}", "", ""},
 		{"an empty file", "", "", ""},
 		{"text that looks like a number", "shop: {title: '007'}", "title=007", ""},
-		{"a large number", "shop: {port: 9007199254740993, rate: 1e21}", "port=9007199254740993 rate=1e+21", ""},
+		{"a large number", "shop: {port: 9007199254740993, rate: 1e21}", "port=9007199254740993 rate=1e21", ""},
+		{"values as they are written", "shop: {title: 2026-03-03, port: 0755, rate: 1.10, on: True}", "on=True port=0755 rate=1.10 title=2026-03-03", ""},
+		{"a date in what config shows", "application: shop\nsettings: {title: {value: 2026-03-03, source: user}}", "title=2026-03-03", ""},
+		{"as model-config shows them, only what was set", "port: {value: 1.10, source: model}\non: {value: true, source: default}", "port=1.10", ""},
+		{"as model-config writes them into JSON", `{"port": {"Value": 5, "Source": "model"}, "on": {"Value": true, "Source": "default"}}`, "port=5", ""},
+		{"text by an anchor", "shop: {title: &a x y, rate: *a}", "rate=x y title=x y", ""},
+		{"an option that is there twice", "shop: {port: 1, port: 2}", "", "x.yaml"},
 		{"a list is no value", "shop: {port: [1]}", "", `x.yaml: option "port" is neither text, number nor boolean`},
 		{"a map is no value", "shop: {port: {a: 1}}", "", `x.yaml: option "port" is neither text, number nor boolean`},
 		{"a list is no map of options", "[1, 2]", "", "x.yaml"},
@@ -59,6 +68,20 @@ func TestOptionsAreReadFromYAMLInEachOfItsShapes(t *testing.T) {
 				t.Errorf("have %v, want %s", got, test.want)
 			}
 		})
+	}
+}
+
+func TestParametersOfActionsKeepTheirKindAndDatesTheirText(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "params.yaml")
+	if err := os.WriteFile(path, []byte("when: [2026-03-03, {at: 2026-03-03 10:00:00}]\nn: 3\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	params, err := actionParams(path, []string{"day=2026-03-03", "all=[2026-03-03, 1.5]", "none=", "on=true"}, false)
+	have, _ := json.Marshal(params)
+	const want = `{"all":["2026-03-03",1.5],"day":"2026-03-03","n":3,"none":"","on":true,"when":["2026-03-03",{"at":"2026-03-03 10:00:00"}]}`
+	if err != nil || string(have) != want {
+		t.Errorf("have %s, %v\nwant %s", have, err, want)
 	}
 }
 

@@ -90,7 +90,7 @@ func actionParams(path string, args []string, asText bool) (map[string]any, erro
 		if err != nil {
 			return nil, errors.Annotate(err, "cannot read the parameters")
 		}
-		if err := yaml.Unmarshal(b, &params); err != nil {
+		if err := decodeParams(b, &params); err != nil {
 			return nil, errors.Errorf("%s: not a map of parameters: %s", path, strings.Join(strings.Fields(err.Error()), " "))
 		}
 		if params == nil {
@@ -108,13 +108,33 @@ func actionParams(path string, args []string, asText bool) (map[string]any, erro
 		}
 		var value any = text
 		if !asText {
-			if err := yaml.Unmarshal([]byte(text), &value); err != nil {
+			if err := decodeParams([]byte(text), &value); err != nil {
 				return nil, Usagef("argument %q: the value is no YAML: %s", arg, strings.Join(strings.Fields(err.Error()), " "))
 			}
 		}
 		setParam(params, keys, value)
 	}
 	return params, nil
+}
+
+// decodeParams decodes YAML, in which dates stay the text that they are written as: JSON,
+// in which a charm gets its parameters, has none.
+func decodeParams(b []byte, into any) error {
+	var n yaml.Node
+	if err := yaml.Unmarshal(b, &n); err != nil || n.IsZero() {
+		return err
+	}
+	datesAsText(&n)
+	return n.Decode(into)
+}
+
+func datesAsText(n *yaml.Node) {
+	if n.Kind == yaml.ScalarNode && n.ShortTag() == "!!timestamp" {
+		n.Tag = "!!str"
+	}
+	for _, c := range n.Content {
+		datesAsText(c)
+	}
 }
 
 func setParam(params map[string]any, keys []string, value any) {
