@@ -25,6 +25,19 @@ type logFlags struct {
 	date, utc            bool
 	color                bool
 	format               string
+	begins               bool // lines was said
+}
+
+// newest is how many of the last lines are shown first; 0: all. One that ends shows what
+// there is, unless it is told how much.
+func (f logFlags) newest(limited, ends bool) int {
+	switch {
+	case limited:
+		return f.limit
+	case f.replay || ends && !f.begins:
+		return 0
+	}
+	return f.lines
 }
 
 func (a statusVerbs) debugLogCmd() *cobra.Command {
@@ -48,6 +61,7 @@ UTC, however many lines its message has.`,
   unitd debug-log --format json --tail`,
 		Args: Args(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			f.begins = cmd.Flags().Changed("lines")
 			return a.debugLog(cmd.Flags().Changed("limit"), f)
 		},
 	}
@@ -114,20 +128,15 @@ func (a statusVerbs) debugLog(limited bool, f logFlags) error {
 		return err
 	}
 	if len(others) > 0 {
-		return a.logOfAll(m, ends, f, show)
+		return a.logOfAll(m, f.newest(limited, ends), ends, f, show)
 	}
+	last := newLast(f.newest(limited, ends), f.Filter, show)
 	if ends {
-		last := newLast(f.limit, f.Filter, show)
 		if err := debuglog.ReadAll(path, last.add); err != nil {
 			return err
 		}
 		return last.flush()
 	}
-	begin := f.lines
-	if f.replay {
-		begin = 0
-	}
-	last := newLast(begin, f.Filter, show)
 	if err := debuglog.Follow(a.Context(), path, last.add, last.flush); !errors.Is(err, context.Canceled) {
 		return err
 	}
@@ -135,14 +144,8 @@ func (a statusVerbs) debugLog(limited bool, f logFlags) error {
 }
 
 // logOfAll shows the logs of all hosts of the model.
-func (a statusVerbs) logOfAll(m *state.Model, ends bool, f logFlags, show func(debuglog.Entry) error) error {
+func (a statusVerbs) logOfAll(m *state.Model, newest int, ends bool, f logFlags, show func(debuglog.Entry) error) error {
 	l := &logOfHosts{base: a.base, model: m, filter: f.Filter, show: show}
-	newest := f.lines
-	if ends {
-		newest = f.limit
-	} else if f.replay {
-		newest = 0
-	}
 	own, others, err := l.existing(newest)
 	if err != nil || ends {
 		return err
