@@ -8,6 +8,7 @@ import (
 	"github.com/juju/errors"
 	"github.com/spf13/cobra"
 
+	"github.com/unitd/unitd/charmdir"
 	"github.com/unitd/unitd/deploy"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
@@ -276,7 +277,11 @@ func (a charmVerbs) refreshTo(name string, to int, hub *state.Hub, f refreshFlag
 	if err := checkBase(app, old.Charm, charm.Charm, f); err != nil {
 		return err
 	}
-	r := state.Refresh{URL: url, Hub: hub, Config: set}
+	given, err := a.resourcesOfHeld(m, app, charm.Charm, hub, f)
+	if err != nil {
+		return err
+	}
+	r := state.Refresh{URL: url, Hub: hub, Resources: given, Config: set}
 	if url == app.Charm && !f.units() {
 		r.URL = "" // its units have it
 	}
@@ -290,6 +295,20 @@ func (a charmVerbs) refreshTo(name string, to int, hub *state.Hub, f refreshFlag
 		return err
 	}
 	return a.added()
+}
+
+// resourcesOfHeld are the resources that an application gets with a charm that the model
+// has. One of a hub that the model has is taken only where no resources are named, and
+// keeps those that it has.
+func (a charmVerbs) resourcesOfHeld(m *state.Model, app state.ApplicationDoc, charm model.Charm, hub *state.Hub, f refreshFlags) (map[string]state.Content, error) {
+	if hub != nil {
+		return nil, nil
+	}
+	values, err := resourceArgs(charm, f.resources)
+	if err != nil {
+		return nil, err
+	}
+	return a.ResourcesFor(m, deploy.Charm{Charm: &charmdir.Charm{Charm: charm}}, values, nil, app.Resources)
 }
 
 // sameBase is an error for a charm that doesn't name the base that the application's
