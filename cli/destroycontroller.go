@@ -89,6 +89,11 @@ func (a controllerVerbs) destroyController(name string, f destroyControllerFlags
 	if len(infos) > 0 && !f.allModels {
 		return hasModels(name, infos)
 	}
+	for _, info := range infos { // one that refuses must not leave the others destroyed
+		if err := c.Open(info).CheckDestroy(a.Context(), f.storageFate()); ignore(err, errors.NotFound) != nil {
+			return err
+		}
+	}
 	if !f.noPrompt {
 		if err := a.confirm("controller", name, "all its models"); err != nil {
 			return err

@@ -128,7 +128,11 @@ func (a storageVerbs) goesWithUnitsOf(m *state.Model, application string, destro
 // destroyWithStorage destroys a model, if somebody has said what is to become
 // of storage that would outlive it.
 func (a storageVerbs) destroyWithStorage(m *state.Model, f destroyFlags) error {
-	fate := fateOf(f.destroyStorage)
+	return m.DestroyWith(a.Context(), f.force, f.storageFate())
+}
+
+// storageFate is what the flags say of the storage of a model.
+func (f destroyFlags) storageFate() state.StorageFate {
 	if f.releaseStorage {
 		fate = state.StorageReleased
 	}

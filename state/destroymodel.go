@@ -50,6 +50,18 @@ func (m *Model) DestroyWith(ctx context.Context, force bool, storage StorageFate
 	return errors.Trace(m.finishModel(ctx, goingModel{Force: force}))
 }
 
+// CheckDestroy says why DestroyWith would refuse.
+func (m *Model) CheckDestroy(ctx context.Context, storage StorageFate) error {
+	_, err := m.view(ctx, func(r docs) error {
+		info, err := readInfo(r, m.info)
+		if err == nil {
+			_, err = r.fateOfModel(info, storage)
+		}
+		return errors.Trace(err)
+	})
+	return errors.Trace(err)
+}
+
 // fateOfModel is what becomes of the storage of a model that is being destroyed.
 func (d docs) fateOfModel(info ModelInfo, said StorageFate) (StorageFate, error) {
 	if said == StorageDestroyed && info.StorageFate == StorageReleased {

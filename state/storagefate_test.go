@@ -101,6 +101,10 @@ func TestAModelWithStorageNeedsAWordForIt(t *testing.T) {
 		`"--destroy-storage" removes it, "--release-storage" leaves what is in it on this machine`)
 	w.is("storage", w.fate(), "data/0 alive\n")
 	w.is("application", w.appLife("db"), "alive")
+	w.fails(w.CheckDestroy(w.ctx, state.StorageStays), `cannot destroy model "shop": it has storage in it that would outlive it (data/0, …): `+
+		`"--destroy-storage" removes it, "--release-storage" leaves what is in it on this machine`)
+	w.ok(w.CheckDestroy(w.ctx, state.StorageReleased))
+	w.is("application that was only asked about", w.appLife("db"), "alive")
 	w.ok(w.ForceUnitWith(w.ctx, "db/0", state.Orderly, state.StorageDestroyed))
 	w.ok(w.Destroy(w.ctx, true))
 	w.is("storage of a unit that goes with it", w.fate(), "data/0 dying\n")
