@@ -54,6 +54,6 @@ func (a charmVerbs) noteDeployed(todo state.DeployArgs, f deployFlags) {
 	a.notePlacements(p)
 	a.recordsBindings(todo.Bindings)
 	if len(f.device) > 0 {
-		a.records("--device")
+		a.ignores("--device")
 	}
 }

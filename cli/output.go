@@ -34,6 +34,14 @@ func (o *output) records(what string) {
 }
 
 // formats makes the command refuse, as wrong usage, any other --format.
+// ignores is records for what isn't even kept.
+func (o *output) ignores(what string) {
+	if !slices.Contains(o.told, what) {
+		o.told = append(o.told, what)
+		o.note("unitd ignores %s; it has no effect here and isn't kept", what)
+	}
+}
+
 func formats(cmd *cobra.Command, known ...string) {
 	flag := cmd.Flags().Lookup("format")
 	cmd.PreRunE = func(*cobra.Command, []string) error {

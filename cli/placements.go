@@ -47,6 +47,6 @@ func parsePlacements(text string, n int) (placements, error) {
 // notePlacements says what is not done about places.
 func (a base) notePlacements(p placements) {
 	if len(p.directives) > 0 {
-		a.records("--to " + strings.Join(p.directives, ","))
+		a.ignores("--to " + strings.Join(p.directives, ","))
 	}
 }

@@ -107,7 +107,7 @@ func (a spaceVerbs) addSpaceCmd() *cobra.Command {
 				return nil
 			}
 			a.Note("added space %q with subnets %s", name, strings.Join(subnets, ", "))
-			a.records("the subnets of spaces")
+			a.ignores("the subnets of spaces")
 			return nil
 		},
 	}
