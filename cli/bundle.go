@@ -56,6 +56,12 @@ func (a charmVerbs) deployRead(path, name string, f deployFlags, read func() (*b
 	if name != "" || f.units != -1 || len(f.config) > 0 || len(f.constraints) > 0 || f.hookTimeout+f.lockGroup != "" || len(f.resources) > 0 {
 		return Usagef("%s", bundle.As(path, ": ")+"a bundle names its applications, and says their units and options itself")
 	}
+	if err := f.forBundle(path); err != nil {
+		return err
+	}
+	if f.force {
+		a.ignores("--force")
+	}
 	mapping, err := bundle.ParseMapping(f.bundle.mapMachines)
 	if err != nil {
 		return Usagef("%v", err)

@@ -65,7 +65,10 @@ path.`,
   unitd deploy ./shop.yaml
   unitd deploy ./shop.yaml --overlay more.yaml --dry-run`,
 		Args: Args(1, 2, "no charm specified"),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.units < 0 && cmd.Flags().Changed("num-units") {
+				return tooFew()
+			}
 			name := ""
 			if len(args) == 2 {
 				name = args[1]
@@ -107,9 +110,6 @@ func (a charmVerbs) deploy(word, name string, f deployFlags) error {
 	case release != nil:
 		return a.deployRelease(*release, name, f)
 	case bundle.Is(path):
-		if err := f.forBundle(path); err != nil {
-			return err
-		}
 		return a.deployBundle(path, name, f)
 	}
 	if err := f.bundle.onCharm(); err != nil {
@@ -268,8 +268,6 @@ func (f deployFlags) args(charm model.Charm, name string) (todo state.DeployArgs
 // count is how many units the flags ask for.
 func (f deployFlags) count(charm model.Charm) (int, error) {
 	switch {
-	case f.units < -1:
-		return 0, Usagef("--num-units must be a positive integer")
 	case f.units > bundle.MaxUnits:
 		return 0, tooMany(f.units)
 	case f.units == -1 && charm.Subordinate:
@@ -310,7 +308,9 @@ func (f deployFlags) check() error {
 	return nil
 }
 
-// tooMany is the error of so many units at once.
+// tooFew and tooMany are the errors of less than one unit, and of so many at once.
+func tooFew() error { return Usagef("--num-units must be a positive integer") }
+
 func tooMany(units int) error {
 	return Usagef("--num-units must be at most %d, got %d", bundle.MaxUnits, units)
 }

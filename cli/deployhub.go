@@ -99,9 +99,6 @@ func (a charmVerbs) deployHubBundle(r charmhub.Release, name string, f deployFla
 	if err := f.hub.checkBundle(); err != nil {
 		return err
 	}
-	if err := f.forBundle(""); err != nil {
-		return err
-	}
 	return a.deployRead("", name, f, func() (*bundle.Bundle, error) {
 		a.Note("Located bundle %q in charm-hub, revision %d", r.Name, r.Revision)
 		return a.readHubBundle(r, f.bundle.overlays)

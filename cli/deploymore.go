@@ -10,23 +10,37 @@ import (
 	"github.com/unitd/unitd/state"
 )
 
-// forBundle is the error of flags that bundles don't take; path is that of the bundle.
+// forBundle is the error of flags that bundles don't take; path is that of the bundle,
+// and empty for one of a hub, which has channels and revisions.
 // Source: docs/spec/juju-clients.md §10.1.
 func (f deployFlags) forBundle(path string) error {
 	var given []string
 	for _, flag := range []struct {
 		name string
 		is   bool
-	}{{"attach-storage", len(f.attach) > 0}, {"bind", f.bind != ""}, {"device", len(f.device) > 0}} {
+	}{
+		{"attach-storage", len(f.attach) > 0},
+		{"base", f.base != ""},
+		{"bind", f.bind != ""},
+		{"channel", f.hub.channel != "" && path != ""},
+		{"config", len(f.config) > 0},
+		{"constraints", len(f.constraints) > 0},
+		{"device", len(f.device) > 0},
+		{"hook-timeout", f.hookTimeout != ""},
+		{"lock-group", f.lockGroup != ""},
+		{"num-units", f.units != -1},
+		{"resource", len(f.resources) > 0},
+		{"revision", f.hub.revision != latest && path != ""},
+		{"series", f.series != ""},
+		{"storage", len(f.storage) > 0},
+		{"to", f.to != ""},
+	} {
 		if flag.is {
 			given = append(given, flag.name)
 		}
 	}
-	switch {
-	case len(given) > 0:
-		return errors.New("options provided but not supported when deploying a bundle: " + strings.Join(given, ", "))
-	case f.to != "":
-		return Usagef("%s", bundle.As(path, ": ")+"--to is for a charm: a bundle says itself where its units go")
+	if len(given) > 0 {
+		return errors.New(bundle.As(path, ": ") + "options provided but not supported when deploying a bundle: " + strings.Join(given, ", "))
 	}
 	return nil
 }

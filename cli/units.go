@@ -47,7 +47,7 @@ func (a unitVerbs) addUnitCmd() *cobra.Command {
 func (a unitVerbs) addUnits(application string, n int, to string, attach []string) error {
 	switch {
 	case n < 1:
-		return Usagef("--num-units must be a positive integer")
+		return tooFew()
 	case n > bundle.MaxUnits:
 		return tooMany(n)
 	case len(attach) > 0 && n != 1:
