@@ -15,14 +15,17 @@ import (
 func (a modelVerbs) modelConfigCmd() *cobra.Command {
 	var format, file, output string
 	var reset []string
+	var ignore bool
 	cmd := &cobra.Command{
 		Use:   "model-config [KEY | KEY=VALUE …]",
 		Short: "Show or change the model's configuration",
 		Example: `  unitd model-config
   unitd model-config update-status-hook-interval=10s
-  unitd model-config --reset update-status-hook-interval`,
+  unitd model-config --reset update-status-hook-interval
+  unitd model-config --format yaml -o shop.yaml
+  unitd model-config --file shop.yaml`,
 		RunE: func(_ *cobra.Command, args []string) error {
-			return a.modelConfig(args, reset, file, format, output)
+			return a.modelConfig(args, reset, file, ignore, format, output)
 		},
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return slices.Sorted(maps.Keys(state.ModelConfigDefaults())), cobra.ShellCompDirectiveNoFileComp
@@ -30,13 +33,14 @@ func (a modelVerbs) modelConfigCmd() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&format, "format", "tabular", "output format: tabular, yaml or json")
 	cmd.Flags().StringVarP(&output, "output", "o", "", "write to this file")
-	cmd.Flags().StringVar(&file, "file", "", "YAML file with settings; - is standard input")
+	cmd.Flags().StringVar(&file, "file", "", "YAML file with settings, or what --format yaml has written; - is standard input")
 	cmd.Flags().StringSliceVar(&reset, "reset", nil, "settings to be reset to their defaults")
+	cmd.Flags().BoolVar(&ignore, "ignore-read-only-fields", false, "with --file: leave out what can't be set, as the model's name")
 	formats(cmd, "tabular", "yaml", "json")
 	return cmd
 }
 
-func (a modelVerbs) modelConfig(args, reset []string, file, format, output string) error {
+func (a modelVerbs) modelConfig(args, reset []string, file string, ignore bool, format, output string) error {
 	keys, pairs, err := keysOrPairs(args, reset)
 	if err != nil {
 		return err
@@ -51,6 +55,11 @@ func (a modelVerbs) modelConfig(args, reset []string, file, format, output strin
 	set, err := a.changes(m.Name(), pairs, reset, file)
 	if err != nil {
 		return err
+	}
+	if ignore {
+		for _, k := range []string{"agent-version", "name", "type", "uuid"} {
+			delete(set, k)
+		}
 	}
 	known := state.ModelConfigDefaults()
 	for _, k := range slices.Sorted(maps.Keys(set)) {
@@ -71,8 +80,10 @@ func (a modelVerbs) showModelConfig(m *state.Model, keys []string, format, outpu
 		if !ok {
 			return errors.NewNotFound(nil, fmt.Sprintf("key %q not found in %q model.", keys[0], "admin/"+m.Name()))
 		}
-		a.printf("%s\n", v)
-		return nil
+		if format == "tabular" {
+			return a.text(output, v+"\n")
+		}
+		all = map[string]string{keys[0]: v}
 	}
 	source := func(k string) string {
 		if set[k] {
