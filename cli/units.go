@@ -101,13 +101,13 @@ func addUnitError(err error) error {
 	return err
 }
 
-// namedUnit is the error of removing a container unit by its name.
-func (a unitVerbs) namedUnit(m *state.Model, arg string, how state.Force) error {
+// namedUnit is the error of removing a container unit by its name, with whatever force.
+func (a unitVerbs) namedUnit(m *state.Model, arg string) error {
 	name, err := model.ParseUnitName(arg)
 	if err != nil {
 		return Usagef("%s", err)
 	}
-	return m.ForceUnit(a.Context(), name, how)
+	return m.DestroyUnit(a.Context(), name)
 }
 
 func (a unitVerbs) removeUnitCmd() *cobra.Command {
@@ -140,7 +140,7 @@ as --num-units says.
 			case container && dryRun:
 				return errors.New("`--dry-run` is not supported for kubernetes units")
 			case container && strings.Contains(args[0], "/"):
-				return a.namedUnit(m, args[0], how)
+				return a.namedUnit(m, args[0])
 			case container:
 				return a.scaleDown(m, args, num, how, destroyStorage)
 			case dryRun:
@@ -187,7 +187,7 @@ func (a unitVerbs) removeUnits(args []string, how state.Force, destroyStorage bo
 
 // removeUnit removes a unit, and says in lines what becomes of its storage.
 func (a unitVerbs) removeUnit(m *state.Model, name model.UnitName, how state.Force, destroyStorage bool) (string, error) {
-	if _, err := m.Unit(a.Context(), name); err != nil {
+	if u, err := m.Unit(a.Context(), name); err != nil || u.Pod && u.Principal == "" {
 		return "", m.DestroyUnit(a.Context(), name) // which says what is wrong
 	}
 	if err := a.warnUnit(m, name, how); err != nil {
