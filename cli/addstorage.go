@@ -38,19 +38,17 @@ func (a storageVerbs) addStorage(words []string) error {
 	if err != nil {
 		return err
 	}
-	failed := false
+	done, failed := 0, 0
 	for _, name := range names {
 		ids, err := m.AddStorage(a.Context(), unit, name, directives[name])
 		if err != nil {
-			failed = true
+			failed++
 			a.failure(err)
 		}
+		done += len(ids)
 		for _, id := range ids {
 			a.printf("added storage %s to %s\n", id, unit)
 		}
 	}
-	if failed {
-		return Exit(Failed)
-	}
-	return a.Ensure()
+	return a.afterEach(done, failed)
 }

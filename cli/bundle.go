@@ -53,7 +53,7 @@ func (a charmVerbs) deployBundle(path, name string, f deployFlags) error {
 
 // deployRead deploys a bundle that read reads, if the flags are those of one.
 func (a charmVerbs) deployRead(path, name string, f deployFlags, read func() (*bundle.Bundle, error)) error {
-	if name != "" || f.units != -1 || len(f.config) > 0 || len(f.constraints) > 0 || f.hookTimeout+f.lockGroup != "" || len(f.resources) > 0 {
+	if name != "" {
 		return Usagef("%s", bundle.As(path, ": ")+"a bundle names its applications, and says their units and options itself")
 	}
 	if err := f.forBundle(path); err != nil {
@@ -110,7 +110,17 @@ func (a charmVerbs) carryOut(w *bundle.Work, dry bool) error {
 		}
 	default:
 		a.printf("Executing changes:\n")
-		if err := w.Do(tell); err != nil {
+		begun := 0
+		err := w.Do(func(c bundle.Change) {
+			begun++
+			tell(c)
+		})
+		if err != nil && begun > 1 { // what was done before it needs an agent
+			if err := a.Ensure(); err != nil {
+				a.failure(err)
+			}
+		}
+		if err != nil {
 			return err
 		}
 		a.Note("Deploy of bundle completed.")

@@ -17,20 +17,18 @@ that it has started, and what it wrote is dropped.`,
 			if err != nil {
 				return err
 			}
-			failed := false
+			done, failed := 0, 0
 			for _, id := range args {
 				t, err := m.CancelTask(a.Context(), id)
 				if err != nil {
-					failed = true
+					failed++
 					a.failure(err)
 					continue
 				}
+				done++
 				a.printf("task %s: %s\n", id, t.Status)
 			}
-			if failed {
-				return Exit(Failed)
-			}
-			return a.Ensure()
+			return a.afterEach(done, failed)
 		},
 	}
 }

@@ -133,15 +133,14 @@ func (a relationVerbs) removeSAAS(names []string, force bool) error {
 	if force {
 		how = state.Abandon
 	}
-	failed := false
+	done, failed := 0, 0
 	for _, name := range names {
 		if err := m.RemoveSAAS(a.Context(), name, how); err != nil {
-			failed = true
+			failed++
 			a.failure(fmt.Errorf("removing SAAS application %s failed: %w", name, err))
+			continue
 		}
+		done++
 	}
-	if failed {
-		return Exit(Failed)
-	}
-	return a.Ensure()
+	return a.afterEach(done, failed)
 }

@@ -66,7 +66,7 @@ func (a machineVerbs) removeMachines(ids []string, force bool) error {
 	if err != nil {
 		return err
 	}
-	failed := false
+	done, failed := 0, 0
 	for _, id := range ids {
 		doc, err := m.Machine(a.Context(), id)
 		switch {
@@ -78,19 +78,17 @@ func (a machineVerbs) removeMachines(ids []string, force bool) error {
 			err = m.DestroyMachine(a.Context(), id)
 		}
 		if err != nil {
-			failed = true
+			failed++
 			a.failure(fmt.Errorf("removing machine %s failed: %w", id, err))
 			continue
 		}
+		done++
 		a.printf("will remove machine %s\n", id)
 		for _, u := range doc.Units {
 			a.printf("- will remove unit %s\n", u)
 		}
 	}
-	if failed {
-		return Exit(Failed)
-	}
-	return a.Ensure()
+	return a.afterEach(done, failed)
 }
 
 // sayLeftBehind says what taking a machine away by force leaves behind.

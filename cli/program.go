@@ -14,6 +14,20 @@ type base struct {
 	*focus
 }
 
+// afterEach ends a command that has done the same with several things, of which some may
+// have failed: what was done needs an agent all the same.
+func (a base) afterEach(done, failed int) error {
+	if done > 0 || failed == 0 {
+		if err := a.Ensure(); err != nil {
+			return err
+		}
+	}
+	if failed > 0 {
+		return Exit(Failed)
+	}
+	return nil
+}
+
 // deploying is what those verbs need that bring charms into a model.
 type deploying struct {
 	base

@@ -63,20 +63,21 @@ func (a unitVerbs) resolved(args []string, f resolvedFlags) error {
 			return err
 		}
 	}
+	done, failed := a.resolveEach(m, names, f)
 	switch {
-	case a.resolveEach(m, names, f):
+	case f.dryRun && failed > 0:
 		return Exit(Failed)
 	case f.dryRun:
 		return nil
 	}
-	return a.Ensure()
+	return a.afterEach(done, failed)
 }
 
 // resolveEach resolves units one by one, or says what that would bring, and
-// reports whether one failed. With --all nobody has named the units, so one that
+// reports how many were done and how many failed. With --all nobody has named the units, so one that
 // has left its error by then, by its own retry or somebody else's answer, is as
 // it was asked to be.
-func (a unitVerbs) resolveEach(m *state.Model, names []model.UnitName, f resolvedFlags) (failed bool) {
+func (a unitVerbs) resolveEach(m *state.Model, names []model.UnitName, f resolvedFlags) (done, failed int) {
 	for _, name := range names {
 		var err error
 		if f.dryRun {
@@ -86,12 +87,13 @@ func (a unitVerbs) resolveEach(m *state.Model, names []model.UnitName, f resolve
 		}
 		settled := errors.Is(err, errors.NotValid) || errors.Is(err, errors.AlreadyExists) || errors.Is(err, errors.NotFound)
 		if err == nil || f.all && !f.dryRun && settled {
+			done++
 			continue
 		}
-		failed = true
+		failed++
 		a.failure(err)
 	}
-	return failed
+	return done, failed
 }
 
 // unresolved are the units in error that nobody has resolved.

@@ -58,19 +58,17 @@ func (a storageVerbs) eachStorage(words []string, doing string, do func(*state.M
 	if err != nil {
 		return err
 	}
-	failed := false
+	done, failed := 0, 0
 	for _, id := range ids {
 		if err := do(m, id); err != nil {
-			failed = true
+			failed++
 			a.failure(err)
 			continue
 		}
+		done++
 		a.printf(doing+"\n", id)
 	}
-	if failed {
-		return Exit(Failed)
-	}
-	return a.Ensure()
+	return a.afterEach(done, failed)
 }
 
 // fateOf is what --destroy-storage says.
@@ -134,7 +132,7 @@ func (a storageVerbs) destroyWithStorage(m *state.Model, f destroyFlags) error {
 // storageFate is what the flags say of the storage of a model.
 func (f destroyFlags) storageFate() state.StorageFate {
 	if f.releaseStorage {
-		fate = state.StorageReleased
+		return state.StorageReleased
 	}
-	return m.DestroyWith(a.Context(), f.force, fate)
+	return fateOf(f.destroyStorage)
 }

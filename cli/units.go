@@ -169,20 +169,18 @@ func (a unitVerbs) removeUnits(args []string, how state.Force, destroyStorage bo
 	if err != nil {
 		return err
 	}
-	failed := false
+	done, failed := 0, 0
 	for _, name := range names {
 		storage, err := a.removeUnit(m, name, how, destroyStorage)
 		if err != nil {
-			failed = true
+			failed++
 			a.failure(fmt.Errorf("removing unit %s failed: %w", name, err))
 			continue
 		}
+		done++
 		a.printf("will remove unit %s\n%s", name, storage)
 	}
-	if failed {
-		return Exit(Failed)
-	}
-	return a.Ensure()
+	return a.afterEach(done, failed)
 }
 
 // removeUnit removes a unit, and says in lines what becomes of its storage.
@@ -248,24 +246,22 @@ func (a unitVerbs) removeApplications(args []string, how state.Force, destroySto
 	if err != nil {
 		return err
 	}
-	failed := false
+	done, failed := 0, 0
 	for _, name := range args {
 		gone, storage, err := a.removeApplication(m, name, how, destroyStorage)
 		if err != nil {
-			failed = true
+			failed++
 			a.failure(fmt.Errorf("removing application %s failed: %w", name, err))
 			continue
 		}
+		done++
 		a.printf("will remove application %s\n", name)
 		for _, u := range gone.Units {
 			a.printf("- will remove unit %s\n", u)
 		}
 		a.printf("%s", storage)
 	}
-	if failed {
-		return Exit(Failed)
-	}
-	return a.Ensure()
+	return a.afterEach(done, failed)
 }
 
 // removeApplication removes an application, and says in lines what becomes of
