@@ -129,6 +129,9 @@ func (a offerVerbs) removeOffers(args []string, force, yes bool) error {
 	if len(with) > 0 {
 		return errors.New("These offers contain endpoints. Only specify the offer name itself.\n" + strings.Join(with, "\n"))
 	}
+	if err := sameController(args); err != nil {
+		return err
+	}
 	if force && !yes {
 		fmt.Fprintf(a.Err, "WARNING! This command will remove offers: %s\nThis includes all relations to those offers.\n\nContinue [y/N]? ", strings.Join(args, ", "))
 		answer, _ := bufio.NewReader(a.In).ReadString('\n')
@@ -136,21 +139,49 @@ func (a offerVerbs) removeOffers(args []string, force, yes bool) error {
 			return errors.New("aborted: nothing was removed")
 		}
 	}
-	failed := false
+	done, failed := 0, 0
 	for _, arg := range args {
 		m, name, err := a.offered(arg)
 		if err == nil {
 			err = m.RemoveOffer(a.Context(), name, force)
 		}
 		if err != nil {
-			failed = true
+			failed++
 			a.failure(err)
+			continue
 		}
+		done++
 	}
-	if failed {
-		return Exit(Failed)
+	return a.afterEach(done, failed)
+}
+
+// followOffer has the command work on the controller that the URL of an offer, or a part
+// of one, names.
+func (a offerVerbs) followOffer(url string) error {
+	if of, _, _ := strings.Cut(url, ":"); strings.ContainsAny(of, "./") {
+		return nil // what follows is an endpoint
 	}
-	return a.Ensure()
+	return a.follow(url)
+}
+
+// sameController is the error of offers of several controllers: a command works on one.
+func sameController(refs []string) error {
+	here, err := agent.Controller()
+	if err != nil {
+		return errors.Trace(err)
+	}
+	first := ""
+	for _, ref := range refs {
+		of := here.Name
+		if u, err := model.ParseOfferURL(ref); err == nil && model.IsOfferURL(ref) && u.Controller != "" {
+			of = u.Controller
+		}
+		if first != "" && of != first {
+			return errors.New("all offer URLs must use the same controller")
+		}
+		first = of
+	}
+	return nil
 }
 
 // offered is the model of an offer, which is given by its URL or, of the model in focus, by
@@ -159,6 +190,9 @@ func (a offerVerbs) offered(ref string) (m *state.Model, name string, err error)
 	if !model.IsOfferURL(ref) {
 		m, err = a.model()
 		return m, ref, err
+	}
+	if err := a.followOffer(ref); err != nil {
+		return nil, "", err
 	}
 	u, err := a.offerURL(ref)
 	if err != nil {

@@ -143,6 +143,9 @@ names a model, an offer of it, or both.`,
 // foundOffers are the offers that a part of a URL names: all of them, those of a controller
 // ("unitd:") or of a model ("admin/harbour"), or one ("admin/harbour.ledgerdb").
 func (a offerVerbs) foundOffers(part string) ([]render.Offer, error) {
+	if err := a.followOffer(part); err != nil {
+		return nil, err
+	}
 	c, err := a.Open()
 	if err != nil {
 		return nil, err

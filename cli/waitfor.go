@@ -117,6 +117,9 @@ func (a waiting) waitForKindCmd(kind awaitedKind) *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error {
 			name := args[0]
 			if kind.word == "model" {
+				if err := a.follow(name); err != nil {
+					return err
+				}
 				ref, err := modelRef(name)
 				if err != nil && !errors.Is(err, ErrUsage) {
 					return err
