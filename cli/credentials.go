@@ -34,6 +34,7 @@ func (a cloudVerbs) credentialsCmd() *cobra.Command {
 			if !secrets {
 				tree = tree.Hidden()
 			}
+			a.secret = secrets
 			if format != "tabular" {
 				return a.write(format, output, tree)
 			}

@@ -19,6 +19,7 @@ type output struct {
 	Streams
 	failed atomic.Pointer[error] // the first of printf
 	told   []string              // what records has said
+	secret bool                  // files are for their owner alone
 }
 
 // records says on stderr that what a person asks for is kept and shown again, and that
@@ -33,7 +34,6 @@ func (o *output) records(what string) {
 	o.note("unitd records %s; it has no effect here", what)
 }
 
-// formats makes the command refuse, as wrong usage, any other --format.
 // ignores is records for what isn't even kept.
 func (o *output) ignores(what string) {
 	if !slices.Contains(o.told, what) {
@@ -42,6 +42,7 @@ func (o *output) ignores(what string) {
 	}
 }
 
+// formats makes the command refuse, as wrong usage, any other --format.
 func formats(cmd *cobra.Command, known ...string) {
 	flag := cmd.Flags().Lookup("format")
 	cmd.PreRunE = func(*cobra.Command, []string) error {
@@ -60,7 +61,7 @@ func (o *output) write(format, output string, v any) error {
 		return errors.Annotate(err, "cannot print the result")
 	}
 	if output != "" {
-		return errors.Annotate(os.WriteFile(output, b, 0o644), "cannot write the result")
+		return o.writeFile(output, string(b))
 	}
 	_, err = o.Out.Write(b)
 	return errors.Trace(err)
@@ -85,7 +86,16 @@ func (o *output) table(output string, blocks ...[][]render.Cell) error {
 
 // writeFile writes text to a file that a person has named.
 func (o *output) writeFile(path, text string) error {
-	return errors.Annotate(os.WriteFile(path, []byte(text), 0o644), "cannot write the result")
+	mode := os.FileMode(0o644)
+	if o.secret {
+		mode = 0o600
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+			if err := os.Chmod(path, mode); err != nil { // it may have been there, open to others
+				return errors.Annotate(err, "cannot write the result")
+			}
+		}
+	}
+	return errors.Annotate(os.WriteFile(path, []byte(text), mode), "cannot write the result")
 }
 
 // text prints text, or writes it to a file if one is named.

@@ -82,6 +82,7 @@ func (a secretVerbs) showSecret(ref string, f showSecretFlags) error {
 		}
 		shown.Checksum = fmt.Sprintf("%x", sha256.Sum256(encoded))
 	}
+	a.secret = f.reveal
 	list := render.NewSecretList()
 	list.Add(s.ID, shown)
 	return a.write(f.format, f.output, list)
