@@ -15,7 +15,7 @@ import (
 
 // agents are the rooms of which an agent is made: what they do to files goes
 // through package durable, so that a test can kill an agent at each step.
-var agents = []string{"uniter", "uniter/journal", "hooks/runner", "charmdir", "debuglog", "history", "recording", "machine", "agentlog"}
+var agents = []string{"uniter", "uniter/journal", "hooks/runner", "charmdir", "debuglog", "history", "recording", "machine", "agentlog", "storage"}
 
 // past are the functions by which a step would go past package durable, by the
 // package that has them. Nobody can write to a file that was opened for reading.

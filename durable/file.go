@@ -137,6 +137,11 @@ func (f *File) CloneFrom(from *os.File) (done bool, err error) {
 	return done, err
 }
 
+// Truncate is that of os.File.
+func (f *File) Truncate(size int64) error {
+	return f.disk.step(Write, f.Name(), nil, func() error { return f.file.Truncate(size) })
+}
+
 // SyncData makes content and size durable, and not the times, whose write is
 // spared where the system can tell the two apart.
 func (f *File) SyncData() error {

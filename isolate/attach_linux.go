@@ -104,7 +104,7 @@ func (c *Cell) attachments(change func(at map[string]string, save func() error) 
 	}
 	path := filepath.Join(c.dir, attachedName)
 	var r attachedRecord
-	if err := readRecord(path, &r); err != nil && !os.IsNotExist(errors.Cause(err)) {
+	if err := readOfBoot(path, &r); err != nil && !os.IsNotExist(errors.Cause(err)) {
 		return errors.Trace(err)
 	}
 	if r.process != c.record.process {
@@ -113,7 +113,7 @@ func (c *Cell) attachments(change func(at map[string]string, save func() error) 
 	if r.At == nil {
 		r.At = map[string]string{}
 	}
-	return errors.Trace(change(r.At, func() error { return errors.Trace(writeRecord(path, r)) }))
+	return errors.Trace(change(r.At, func() error { return errors.Trace(writeOfBoot(path, r)) }))
 }
 
 // perform has an attachment there.

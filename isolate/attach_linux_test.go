@@ -131,3 +131,27 @@ func TestACellOfAFormerLayoutIsMadeAnew(t *testing.T) {
 		t.Errorf("%d boots, were %d", c.Boots(), boots)
 	}
 }
+
+// TestACellWhoseRecordsHaveLostTheirContentIsMadeAnew, as after a power cut: they counted until then.
+func TestACellWhoseRecordsHaveLostTheirContentIsMadeAnew(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.open("app/0", model.IsolateFiles)
+	want(t, c, "echo kept >/etc/kept; echo gone >/run/gone; umask", "0022")
+	must(t, os.MkdirAll(filepath.Join(w.dir, "agents", "unit-app-1"), 0o755))
+	for _, content := range []string{"", "\x00\x00"} {
+		endInit(t, c)
+		for _, name := range []string{"cell.json", "attached.json"} {
+			must(t, os.WriteFile(filepath.Join(c.Dir(), name), []byte(content), 0o600))
+		}
+		if _, err := w.cells.Find(key("app/0")); !errors.Is(err, errors.NotFound) {
+			t.Errorf("there is something of it: %v", err)
+		}
+		c = w.open("app/0", model.IsolateFiles)
+		want(t, c, "cat /etc/kept; ls /run", "kept\nlock")
+		must(t, c.Attach("data/0", filepath.Join(w.dir, "agents", "unit-app-1"), "/srv/data"))
+	}
+	endInit(t, c)
+	must(t, os.Truncate(filepath.Join(c.Dir(), "cell.json"), 0))
+	must(t, w.cells.Remove(key("app/0")))
+}

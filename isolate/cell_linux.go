@@ -2,7 +2,6 @@ package isolate
 
 import (
 	"bytes"
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
@@ -223,13 +222,5 @@ func (c *Cell) kill() error {
 }
 
 func (c *Cell) save() error {
-	b, err := json.Marshal(c.record)
-	if err != nil {
-		return errors.Trace(err)
-	}
-	disk := c.cells.disk()
-	if err := disk.WriteFile(c.recordPath()+".new", b, 0o600); err != nil {
-		return errors.Trace(err)
-	}
-	return errors.Trace(disk.Rename(c.recordPath()+".new", c.recordPath()))
+	return errors.Trace(writeRecord(c.cells.disk(), c.recordPath(), c.record))
 }

@@ -123,7 +123,7 @@ func (c *Cells) Find(key string) (*Cell, error) {
 // an empty one, and the error is NotFound.
 func (c *Cells) recorded(key string) (*Cell, error) {
 	cell := &Cell{cells: c, key: key, dir: filepath.Join(c.Dir, key)}
-	err := readRecord(cell.recordPath(), &cell.record)
+	err := readOfBoot(cell.recordPath(), &cell.record)
 	if os.IsNotExist(errors.Cause(err)) {
 		return cell, errors.NotFoundf("cell %s", key)
 	}
@@ -186,7 +186,7 @@ func (c *Cells) remove(key string) error {
 		delete(c.children, key)
 	}
 	c.letRoot(key)
-	b, err := openBridge(c.Dir)
+	b, err := openBridge(c.Disk, c.Dir)
 	if err != nil {
 		return errors.Trace(err)
 	}
@@ -275,7 +275,7 @@ func (c *Cells) halt(paused bool) error {
 	all.Wait()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	b, err := openBridge(c.Dir)
+	b, err := openBridge(c.Disk, c.Dir)
 	if err == nil {
 		err = b.takeDown()
 	}
@@ -366,7 +366,7 @@ func (c *Cell) lostIDs() []string {
 // The error is NotFound where there is none.
 func At(dir, program string) (*Cell, error) {
 	c := &Cell{cells: &Cells{Program: program}, dir: dir}
-	if err := readRecord(c.recordPath(), &c.record); err != nil {
+	if err := readOfBoot(c.recordPath(), &c.record); err != nil {
 		if os.IsNotExist(errors.Cause(err)) {
 			return nil, errors.NewNotFound(nil, "the unit has no cell")
 		}

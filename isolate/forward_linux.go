@@ -34,7 +34,7 @@ func forward(device string, on, six bool) error {
 	defer unlock()
 	path := filepath.Join(forwardDir, "forwarding.json")
 	all := map[string]forwarding{}
-	if err := readRecord(path, &all); err != nil && !os.IsNotExist(errors.Cause(err)) {
+	if err := readOfBoot(path, &all); err != nil && !os.IsNotExist(errors.Cause(err)) {
 		return errors.Trace(err)
 	}
 	switch {
@@ -58,7 +58,7 @@ func forward(device string, on, six bool) error {
 	if err := os.MkdirAll(forwardDir, 0o755); err != nil {
 		return errors.Trace(err)
 	}
-	return errors.Trace(writeRecord(path, all))
+	return errors.Trace(writeOfBoot(path, all))
 }
 
 // lockHost keeps the agents of a host from each other, while they look at what

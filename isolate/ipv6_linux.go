@@ -142,7 +142,7 @@ func setUpNetwork6(n Network, eth netlink.Link) error {
 
 // IPv6 are the IPv6 addresses of the cells that have them, by their IPv4 addresses.
 func (c *Cells) IPv6() (map[string]string, error) {
-	b, err := openBridge(c.Dir)
+	b, err := openBridge(c.Disk, c.Dir)
 	if err != nil {
 		return nil, errors.Trace(err)
 	}

@@ -14,7 +14,7 @@ import (
 // in vain. Who asks gives up after three seconds, and what waits for that fails, also if
 // the network is well again by then: else a script couldn't tell.
 func (f *FaultyNet) introduce() error {
-	b, err := openBridge(f.bridge.dir)
+	b, err := openBridge(f.cells.Disk, f.bridge.dir)
 	if err != nil || !b.subnet().IsValid() {
 		return errors.Trace(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"github.com/unitd/unitd/durable"
 	"github.com/unitd/unitd/tunnel"
 )
 
@@ -24,7 +25,8 @@ const netBits = networkBits
 // bridge is the network of all cells of one agent: a bridge that the host is
 // on, too, with a way out by the host's address.
 type bridge struct {
-	dir string
+	dir  string
+	disk durable.Disk
 	netRecord
 	// mtu is that of the bridge's cables, out6 says that there is a way out by IPv6;
 	// both once it is up.
@@ -52,8 +54,8 @@ type netRecord struct {
 }
 
 // openBridge reads what there is of a network.
-func openBridge(dir string) (*bridge, error) {
-	b := &bridge{dir: dir}
+func openBridge(disk durable.Disk, dir string) (*bridge, error) {
+	b := &bridge{dir: dir, disk: disk}
 	if err := readRecord(filepath.Join(dir, networkFile), &b.netRecord); err != nil && !os.IsNotExist(errors.Cause(err)) {
 		return nil, errors.Trace(err)
 	}
@@ -67,7 +69,7 @@ func openBridge(dir string) (*bridge, error) {
 }
 
 func (b *bridge) save() error {
-	return writeRecord(filepath.Join(b.dir, networkFile), b.netRecord)
+	return writeRecord(b.disk, filepath.Join(b.dir, networkFile), b.netRecord)
 }
 
 // hashed is a name of a device: no two directories, or cells, have the same.
@@ -137,7 +139,7 @@ func hardware(of string) net.HardwareAddr {
 // Host is the host on the cells' network. It goes by what is recorded, as a network
 // that went with the host's last boot comes back as it was.
 func (c *Cells) Host() (HostEnd, error) {
-	b, err := openBridge(c.Dir)
+	b, err := openBridge(c.Disk, c.Dir)
 	if err != nil || len(b.Addresses) == 0 || !b.subnet().IsValid() {
 		return HostEnd{}, errors.Trace(err)
 	}

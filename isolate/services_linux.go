@@ -34,7 +34,7 @@ const servicesEnd = "\x00services"
 func (c *Cells) Lease(key string) (string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	b, err := openBridge(c.Dir)
+	b, err := openBridge(c.Disk, c.Dir)
 	if err != nil {
 		return "", errors.Trace(err)
 	}
@@ -79,7 +79,7 @@ func (b *bridge) leaseService(key string) (string, error) {
 func (c *Cells) Leased() ([]string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	b, err := openBridge(c.Dir)
+	b, err := openBridge(c.Disk, c.Dir)
 	if err != nil {
 		return nil, errors.Trace(err)
 	}
@@ -95,7 +95,7 @@ func (c *Cells) Leased() ([]string, error) {
 func (c *Cells) Release(key string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	b, err := openBridge(c.Dir)
+	b, err := openBridge(c.Disk, c.Dir)
 	if err != nil {
 		return errors.Trace(err)
 	}

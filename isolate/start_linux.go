@@ -164,7 +164,7 @@ func (c *Cell) network(set *setUp) (*bridge, error) {
 	if set.User && !set.Mapped.Many() {
 		return without(errNoNetwork)
 	}
-	b, err := openBridge(c.cells.Dir)
+	b, err := openBridge(c.cells.Disk, c.cells.Dir)
 	if err != nil {
 		return nil, errors.Trace(err)
 	}

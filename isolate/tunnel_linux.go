@@ -51,7 +51,7 @@ func (c *Cells) Propose(p netip.Prefix) {
 // Subnet is the cells' network; zero: there has been none. used says whether there are cells
 // on it.
 func (c *Cells) Subnet() (p netip.Prefix, used bool, err error) {
-	b, err := openBridge(c.Dir)
+	b, err := openBridge(c.Disk, c.Dir)
 	if err != nil {
 		return netip.Prefix{}, false, errors.Trace(err)
 	}
@@ -64,7 +64,7 @@ func (c *Cells) Subnet() (p netip.Prefix, used bool, err error) {
 func (c *Cells) OpenTunnel(port int) (TunnelEnd, error) {
 	c.tunnelled.mu.Lock()
 	defer c.tunnelled.mu.Unlock()
-	b, err := openBridge(c.Dir)
+	b, err := openBridge(c.Disk, c.Dir)
 	if err != nil || !b.subnet().IsValid() {
 		return TunnelEnd{}, errors.Trace(err)
 	}
@@ -116,7 +116,7 @@ func (c *Cells) tunnelRecord(b *bridge) (tunnelRecord, error) {
 func (c *Cells) keepTunnel(r tunnelRecord) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	b, err := openBridge(c.Dir)
+	b, err := openBridge(c.Disk, c.Dir)
 	if err != nil {
 		return errors.Trace(err)
 	}
@@ -148,7 +148,7 @@ func (c *Cells) SetTunnel(peers []tunnel.Peer) (reached []netip.Prefix, err erro
 	t := &c.tunnelled
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	b, err := openBridge(c.Dir)
+	b, err := openBridge(c.Disk, c.Dir)
 	if err != nil || !b.subnet().IsValid() {
 		return nil, errors.Trace(err)
 	}

@@ -28,16 +28,22 @@ func (k *Keeper) recordPath(id model.StorageID) string {
 	return filepath.Join(k.dir(id), "record.json")
 }
 
-// read is the record of a volume; zero where there is none.
+// read is the record of a volume; zero where there is none. One without its content,
+// which former versions could lose with the host's power, is as good as none: nothing
+// is mounted since.
 func (k *Keeper) read(id model.StorageID) (r record, err error) {
 	b, err := os.ReadFile(k.recordPath(id))
 	if os.IsNotExist(err) {
 		return r, nil
 	}
-	if err != nil {
-		return r, errors.Trace(err)
+	if err == nil {
+		err = json.Unmarshal(b, &r)
 	}
-	return r, errors.Annotatef(json.Unmarshal(b, &r), "cannot read %s", k.recordPath(id))
+	var lost *json.SyntaxError
+	if errors.As(err, &lost) {
+		return record{}, nil
+	}
+	return r, errors.Annotatef(err, "cannot read %s", k.recordPath(id))
 }
 
 // write replaces the record; an old or the new one is there at any time.
@@ -50,10 +56,7 @@ func (k *Keeper) write(id model.StorageID, r record) error {
 	if was, err := os.ReadFile(path); err == nil && string(was) == string(b) {
 		return nil
 	}
-	if err := k.Disk.WriteFile(path+".new", b, 0o600); err != nil {
-		return errors.Annotate(err, "cannot note what is done for the storage")
-	}
-	return errors.Trace(k.Disk.Rename(path+".new", path))
+	return errors.Annotate(k.Disk.ReplaceFile(path, b, 0o600), "cannot note what is done for the storage")
 }
 
 // mounted says whether something is mounted at the path.

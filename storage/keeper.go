@@ -183,7 +183,7 @@ func (k *Keeper) image(ctx context.Context, v Volume) (string, error) {
 		return path, errors.Trace(err)
 	}
 	half := path + ".new"
-	f, err := os.OpenFile(half, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	f, err := k.Disk.OpenFile(half, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
 		return "", errors.Annotate(err, "cannot make the storage's image")
 	}

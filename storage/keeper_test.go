@@ -11,6 +11,7 @@ import (
 
 	"github.com/juju/errors"
 
+	"github.com/unitd/unitd/durable"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/storage"
 )
@@ -220,5 +221,42 @@ func TestBlockStorageIsADevice(t *testing.T) {
 	must(t, k.Remove(ctx, v.ID))
 	if out, err := exec.Command("losetup", "--noheadings", "--output", "BACK-FILE", device).Output(); err == nil && strings.Contains(string(out), k.Dir) {
 		t.Errorf("%s is still attached: %s", device, out)
+	}
+}
+
+func TestARecordIsDurableBeforeItTakesThePlaceOfTheFormerOne(t *testing.T) {
+	t.Parallel()
+	k := newKeeper(t, false)
+	var steps []string
+	k.Disk.Around = func(s durable.Step, _, whole func() error) error {
+		if strings.Contains(s.Path, "record.json") || s.Do == durable.Sync {
+			steps = append(steps, string(s.Do))
+		}
+		return whole()
+	}
+	provide(t, k, storage.Volume{ID: "data/0", Provider: model.RootFS, Kind: model.Filesystem, Wanted: "/srv/nobody/asks"})
+	if got := strings.Join(steps, " "); got != "create write sync rename sync" {
+		t.Errorf("the steps are %s", got)
+	}
+}
+
+func TestARecordWithoutItsContentIsAsGoodAsNone(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	for name, content := range map[string]string{"empty": "", "zeroes": "\x00\x00\x00\x00"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			k := newKeeper(t, false)
+			v := storage.Volume{ID: "data/0", Provider: model.RootFS, Kind: model.Filesystem, Wanted: "/srv/nobody/asks"}
+			where := provide(t, k, v)
+			fill(t, where)
+			record := filepath.Join(filepath.Dir(where), "record.json")
+			must(t, os.WriteFile(record, []byte(content), 0o600))
+			if again := provide(t, k, v); again != where || !filled(where) {
+				t.Errorf("what was in it is lost, or it is at %s now", again)
+			}
+			must(t, os.WriteFile(record, []byte(content), 0o600))
+			must(t, k.Remove(ctx, v.ID))
+		})
 	}
 }
