@@ -88,6 +88,8 @@ func (m *Model) cleanUp(ctx context.Context, doc cleanupDoc) (err error) {
 		err = m.abandonRelation(ctx, *doc.Relation, newCounter(0, nil))
 	case doc.Tasks != "":
 		err = m.endTasks(ctx, doc.Tasks)
+	case doc.Operation != "":
+		err = m.enqueueRest(ctx, doc.Operation)
 	case doc.Machine != "":
 		err = m.finishForced(ctx, doc.Machine)
 	case doc.Blobs:

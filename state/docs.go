@@ -293,7 +293,7 @@ type consumerDoc struct {
 // refers to Application, which is Dying; a Unit that is Dead; a Relation that
 // nobody is to be in any more; the secrets that are listed under
 // SecretsOf, whose owner is gone, with what it has read; the tasks whose refs are
-// below Tasks, of a unit that is gone; the units that the scale of the application
+// below Tasks, of a unit that is gone; the tasks of an Operation that wait to be queued; the units that the scale of the application
 // ScaleOf asks for; or storage that the units of StorageOf
 // lack since its charm was upgraded.
 type cleanupDoc struct {
@@ -304,6 +304,8 @@ type cleanupDoc struct {
 	Upto        int64  `json:"upto,omitempty"`
 	Application string `json:"application,omitempty"`
 	Tasks       string `json:"tasks,omitempty"`
+	// Operation is one of whose tasks some may wait to be queued.
+	Operation string `json:"operation,omitempty"`
 
 	Unit     *cleanupUnit      `json:"unit,omitempty"`
 	Relation *model.RelationID `json:"relation,omitempty"`

@@ -11,6 +11,7 @@ import (
 	"github.com/juju/errors"
 
 	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/state/store"
 )
 
 const (
@@ -20,8 +21,10 @@ const (
 	maxTaskSpec    = 200 << 10
 	maxTaskCommand = 100 << 10
 	// tasksPerTxn is how many tasks one transaction makes: each is two documents,
-	// and takes the place of an old one.
+	// and takes the place of an old one. taskBytes is how large their documents and
+	// the operation's may be together.
 	tasksPerTxn = 25
+	taskBytes   = store.MaxBytes - 128<<10
 	// keptTasks is how many operations and tasks are kept, the newest ones.
 	keptTasks = 2000
 )
@@ -40,7 +43,8 @@ type TaskRequest struct {
 }
 
 // Enqueue asks for tasks, as one operation. Either all of them are queued, or,
-// where one of them can't be, none, and the operation's Fail says why. Tasks are
+// where one of them can't be, none, and the operation's Fail says why. Those that
+// don't fit into one transaction are queued by RunCleanups, if not by Enqueue. Tasks are
 // in the order of the requests, and run in the order of their ids.
 func (m *Model) Enqueue(ctx context.Context, summary string, requests []TaskRequest) (OperationDoc, []TaskDoc, error) {
 	var op OperationDoc
@@ -69,21 +73,23 @@ func (m *Model) Enqueue(ctx context.Context, summary string, requests []TaskRequ
 		if len(refused) > 0 {
 			op.Fail, op.Tasks, tasks = strings.Join(slices.Compact(refused), "\n"), nil, nil
 		}
-		if err := tx.put(operationKey(op.ID), op); err != nil {
+		if err := tx.enqueueSome(&op, tasks); err != nil || op.Waiting == nil {
 			return errors.Trace(err)
 		}
-		return tx.enqueue(tasks[:min(len(tasks), tasksPerTxn)])
+		// Whoever is cut off after this leaves the rest to the agent.
+		return tx.queue(cleanupDoc{Operation: op.ID})
 	})
+	if errors.Is(err, store.ErrTooLarge) {
+		err = errors.NewQuotaLimitExceeded(nil, "what the tasks are to do is more than one operation can take")
+	}
 	if err != nil {
 		return op, nil, errors.Trace(err)
 	}
-	for i := tasksPerTxn; i < len(tasks); i += tasksPerTxn {
-		_, err := m.update(ctx, func(tx *txn) error { return tx.enqueue(tasks[i:min(len(tasks), i+tasksPerTxn)]) })
-		if err != nil {
-			return op, nil, errors.Trace(err)
-		}
+	if op.Waiting == nil {
+		return op, tasks, nil
 	}
-	return op, tasks, nil
+	op.Waiting = nil
+	return op, tasks, errors.Annotatef(m.enqueueRest(ctx, op.ID), "an agent queues the other tasks of operation %s", op.ID)
 }
 
 // draw draws several numbers of a sequence, from 1, and returns the first.
@@ -137,6 +143,10 @@ func (t *txn) dropOld(id string) error {
 		return t.delete(taskKey(old))
 	case found:
 		return nil
+	}
+	var op OperationDoc
+	if _, err := t.find(operationKey(old), &op); err != nil || op.Waiting != nil {
+		return errors.Trace(err)
 	}
 	return t.delete(operationKey(old))
 }

@@ -233,3 +233,74 @@ func TestTheNewestTasksAreKept(t *testing.T) {
 		t.Errorf("an old one that waits is %s", got)
 	}
 }
+
+func TestAnOperationThatIsCutOffIsQueuedWholeByTheAgent(t *testing.T) {
+	t.Parallel()
+	w, _ := pair(t)
+	requests := make([]state.TaskRequest, 60)
+	for i := range requests {
+		requests[i] = state.TaskRequest{Unit: "mysql/1", TaskSpec: state.TaskSpec{Kind: state.ExecTask, Command: fmt.Sprint("echo ", i/40), Relation: model.NoRelation}}
+	}
+	requests[59].Unit = "mysql/0"
+	var op state.OperationDoc
+	w.cutOff(1, func(m *state.Model) (err error) {
+		op, _, err = m.Enqueue(w.ctx, "test", requests)
+		return err
+	})
+	first := op.Tasks[0]
+	if _, err := w.StartTask(w.ctx, "mysql/1", first); err != nil {
+		t.Fatal(err)
+	}
+	w.ok(w.CommitTask(w.ctx, state.TaskCommit{Unit: "mysql/1", Run: 1, Task: first}))
+	for _, id := range op.Tasks[1:25] {
+		_, err := w.CancelTask(w.ctx, id)
+		w.ok(err)
+	}
+	o, err := w.Operation(w.ctx, op.ID)
+	w.ok(err)
+	if o.Status() != state.TaskRunning || len(o.Tasks) != 60 {
+		t.Errorf("while its rest isn't queued it is %s, with %d tasks", o.Status(), len(o.Tasks))
+	}
+	_, err = w.ForceApplication(w.ctx, "mysql", state.Abandon, nil)
+	w.ok(err)
+	w.ok(w.RunCleanups(w.ctx))
+	w.ok(w.RunCleanups(w.ctx))
+	o, err = w.Operation(w.ctx, op.ID)
+	w.ok(err)
+	for i, task := range o.Tasks {
+		if task.ID != op.Tasks[i] || task.Command != fmt.Sprint("echo ", i/40) || i > 0 && task.Status != state.TaskCancelled {
+			t.Errorf("task %d is %+v", i, task)
+		}
+	}
+	if len(o.Tasks) != 60 || o.Status() != state.TaskCancelled {
+		t.Errorf("it is %s, with %d tasks", o.Status(), len(o.Tasks))
+	}
+}
+
+func TestTheTasksOfAnOperationMayTogetherBeLargerThanATransaction(t *testing.T) {
+	t.Parallel()
+	w, _ := pair(t)
+	requests := make([]state.TaskRequest, 30)
+	for i := range requests {
+		requests[i] = state.TaskRequest{Unit: "mysql/0", TaskSpec: state.TaskSpec{Kind: state.ExecTask, Command: strings.Repeat("x", 100<<10), Relation: model.NoRelation}}
+	}
+	op, _, err := w.Enqueue(w.ctx, "test", requests)
+	w.ok(err)
+	for _, id := range op.Tasks {
+		if got := w.taskStatus(id); got != state.TaskPending {
+			t.Errorf("task %s is %s", id, got)
+		}
+	}
+	for i := range requests {
+		requests[i].Command = requests[i].Command[i:]
+	}
+	_, tasks, err := w.Enqueue(w.ctx, "test", requests[:12])
+	w.ok(err)
+	if got := w.taskStatus(tasks[11].ID); got != state.TaskPending {
+		t.Errorf("the last of twelve that differ is %s", got)
+	}
+	_, _, err = w.Enqueue(w.ctx, "test", requests)
+	if !errors.Is(err, errors.QuotaLimitExceeded) {
+		t.Errorf("what fits into no operation is refused with %v", err)
+	}
+}

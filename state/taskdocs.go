@@ -51,6 +51,8 @@ type OperationDoc struct {
 	Fail     string    `json:"fail,omitempty"`
 	Enqueued time.Time `json:"enqueued"`
 	By       string    `json:"by,omitempty"` // see Origin
+	// Waiting are those that are to be queued still; nil: none.
+	Waiting *waitingTasks `json:"waiting,omitempty"`
 }
 
 // TaskDoc is the document of a task. Operations and tasks draw their ids from

@@ -64,7 +64,9 @@ func (m *Model) Operation(ctx context.Context, id string) (Operation, error) {
 }
 
 func (d docs) addTasks(o *Operation) error {
-	for _, id := range o.OperationDoc.Tasks {
+	waiting := o.waiting()
+	queued := o.OperationDoc.Tasks[:len(o.OperationDoc.Tasks)-len(waiting)]
+	for _, id := range queued {
 		var doc TaskDoc
 		found, err := d.find(taskKey(id), &doc)
 		if err != nil {
@@ -74,6 +76,7 @@ func (d docs) addTasks(o *Operation) error {
 			o.Tasks = append(o.Tasks, doc)
 		}
 	}
+	o.Tasks = append(o.Tasks, waiting...)
 	return nil
 }
 
