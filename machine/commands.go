@@ -15,6 +15,7 @@ import (
 	"github.com/unitd/unitd/hooks/runner"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
+	"github.com/unitd/unitd/state/store"
 )
 
 // commands runs what people have machines do, outside of any unit. Tasks of one
@@ -28,6 +29,7 @@ type commands struct {
 	handing  *handing
 	runner   *runner.Runner
 	present  *present
+	health   *health
 
 	changed     chan struct{} // has room for one
 	pokes, seen atomic.Int64
@@ -50,7 +52,7 @@ func (a *modelAgent) newCommands() *commands {
 	config := a.Config
 	config.Log = a.log // the model's
 	c := &commands{
-		Config: config, model: a.model, debugLog: a.debugLog, turns: &a.turns, handing: a.handing, present: a.present,
+		Config: config, model: a.model, debugLog: a.debugLog, turns: &a.turns, handing: a.handing, present: a.present, health: a.health,
 		runner:  &runner.Runner{Disk: a.Disk, Cgroups: a.cgroups, Reaper: a.Reaper},
 		changed: make(chan struct{}, 1), idle: a.tellIdle, running: map[string]*command{},
 	}
@@ -222,10 +224,30 @@ func (c *commands) next(ctx context.Context, machine string) error {
 	if err != nil {
 		return errors.Trace(err)
 	}
-	outcome := c.carryOut(limited, end, t, doc)
-	last, cancel := outlive(ctx, lastWords)
-	defer cancel()
-	return errors.Trace(c.model.EndMachineTask(last, t.ID, outcome))
+	return errors.Trace(c.note(ctx, t, c.carryOut(limited, end, t, doc)))
+}
+
+// note writes what has come of a task, and tries again for as long as the store can't be
+// written to: a task that was left begun would be taken for one of an agent that was killed.
+func (c *commands) note(ctx context.Context, t state.MachineTask, outcome model.TaskOutcome) error {
+	for try := 0; ; try++ {
+		hope := c.health.hoped() // before the try, so that none is missed
+		last, cancel := outlive(ctx, lastWords)
+		err := c.model.EndMachineTask(last, t.ID, outcome)
+		cancel()
+		if err == nil || final(err) && !errors.Is(err, store.ErrContention) {
+			return errors.Trace(err)
+		}
+		if try == 0 && !errors.Is(err, errNotWritten) { // that is said once
+			c.Log.Warn("cannot note what has come of commands, trying again", "machine", t.Machine, "err", err)
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Trace(err)
+		case <-hope:
+		case <-c.Clock.After(min(100*time.Millisecond<<min(try, 10), retellAtMost)):
+		}
+	}
 }
 
 // mark tells the processes of a task from all others.

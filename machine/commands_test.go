@@ -1,9 +1,12 @@
 package machine_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -137,5 +140,61 @@ func TestCommandsOfAMachineThatTakeTooLongAreEnded(t *testing.T) {
 	main.do(err)
 	if doc := main.task(tasks[0].ID, ended); doc.Status != state.TaskFailed || doc.Message != "timed out after 300ms" {
 		t.Errorf("got %+v", doc)
+	}
+}
+
+// TestCommandsOutliveAStoreThatIsAwayAsTheyEnd: what came of them is written once it is back, and what
+// they have left in the background goes on.
+func TestCommandsOutliveAStoreThatIsAwayAsTheyEnd(t *testing.T) {
+	t.Parallel()
+	for name, fault := range map[string]func(s *faultyStore, away error){
+		"nothing is written": func(s *faultyStore, away error) {
+			s.update = func(context.Context) error { return away }
+		},
+		"it is written, and nobody knows": func(s *faultyStore, away error) {
+			s.written = func() error { return away }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			s := w.withFaults()
+			h := &host{world: w}
+			doc, _, err := w.model.AddMachine(w.ctx, state.LocalProvider, 0)
+			h.do(err)
+			begun, goOn := pipeIn(t), pipeIn(t)
+			task := h.enqueue(doc.ID, "sleep 1000 >/dev/null 2>&1 & echo $! >"+begun+"; read line <"+goOn+"; echo done")[0]
+			said, err := os.ReadFile(begun)
+			h.do(err)
+			pid, err := strconv.Atoi(strings.TrimSpace(string(said)))
+			h.do(err)
+			t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGKILL) })
+			tries := 0
+			s.set(func() {
+				fault(s, errUnreachable)
+				update, written := s.update, s.written
+				s.update = func(ctx context.Context) error {
+					if caller() == "Model.EndMachineTask" {
+						if tries++; tries == 3 {
+							s.set(func() { s.update, s.written = nil, nil })
+							return nil
+						}
+					}
+					if update == nil {
+						return nil
+					}
+					return update(ctx)
+				}
+				s.written = written
+			})
+			h.do(os.WriteFile(goOn, []byte("go on\n"), 0o600))
+			if doc := h.task(task.ID, ended); doc.Status != state.TaskCompleted || doc.Results["stdout"] != "done\n" {
+				t.Errorf("got %+v", doc)
+			}
+			w.settle()
+			if err := syscall.Kill(pid, 0); err != nil {
+				t.Errorf("what runs in the background has ended: %v", err)
+			}
+		})
 	}
 }
