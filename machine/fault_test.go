@@ -278,3 +278,38 @@ func TestAStoreThatSomebodyHoldsOnToKeepsNoAgent(t *testing.T) {
 		t.Error("the agent didn't stop")
 	}
 }
+
+// TestACleanupThatFailsIsDoneAgain, though nothing of the model changes meanwhile.
+func TestACleanupThatFailsIsDoneAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	s := w.withFaults()
+	w.deploy("app", w.charm(plain, "true\n"), 1)
+	w.settle()
+	failures := 0
+	s.set(func() {
+		s.update = func(context.Context) error {
+			if caller() != "Model.RunCleanups" || failures == 2 {
+				return nil
+			}
+			failures++
+			return errUnreachable
+		}
+	})
+	queue := "m/" + w.model.UUID() + "/cleanup/"
+	_, err := s.Store.Update(w.ctx, func(tx store.Tx) error { return tx.Put(queue+"999999999", []byte(`{"prefix":"nothing/"}`)) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.settle()
+	_, err = s.Store.View(w.ctx, func(r store.Reader) error {
+		left, err := r.List(queue)
+		if len(left) > 0 || failures != 2 {
+			t.Errorf("after %d failures %d cleanups are left", failures, len(left))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/juju/errors"
@@ -61,10 +62,9 @@ func (a *modelAgent) react(ctx context.Context, c state.Change) error {
 	if err := a.lead(ctx, c); err != nil {
 		return errors.Trace(err)
 	}
+	var left error
 	if c.Cleanups { // those who have joined do it when they look at everything
-		if err := a.model.RunCleanups(ctx); err != nil {
-			a.log.Error("cannot clean up", "err", err)
-		}
+		left = errors.Annotate(a.model.RunCleanups(ctx), "cannot clean up")
 	}
 	if err := a.poke(ctx, c); err != nil {
 		return errors.Trace(err)
@@ -73,7 +73,8 @@ func (a *modelAgent) react(ctx context.Context, c state.Change) error {
 	if err := a.endCancelled(ctx, c); err != nil {
 		return errors.Trace(err)
 	}
-	return errors.Trace(a.dismissAny(ctx, c))
+	// What isn't cleaned up keeps nobody from their hooks, but it is tried again.
+	return errors.Trace(cmp.Or(a.dismissAny(ctx, c), left))
 }
 
 // hasNew says whether the change is about a unit that isn't hosted yet, and may
