@@ -40,7 +40,8 @@ const (
 func (l *Link) side(i int) *state.Model { return [2]*state.Model{l.Here, l.There}[i] }
 
 // Round brings all that both models say to the other one. More may be to do when it has: what it
-// changes is told by both stores. A store that lacks one of the models and doesn't know that it was
+// changes is told by both stores. What can't be brought keeps no other relation waiting; the error is
+// the first. A store that lacks one of the models and doesn't know that it was
 // removed, as while it is being restored, says nothing: that is an error.
 func (l *Link) Round(ctx context.Context) error {
 	for side, name := range []string{"here", "there"} {
@@ -82,12 +83,16 @@ func (l *Link) Round(ctx context.Context) error {
 		}
 		l.know(ours[i], t.ID)
 	}
-	for _, o := range ours {
-		if err := l.bring(ctx, o); err != nil {
-			return errors.Annotatef(err, "relation %d", o.ID)
+	var first error
+	for _, o := range ours { // one that can't be brought is no reason to keep the others waiting
+		if err := l.bring(ctx, o); err != nil && first == nil {
+			first = errors.Annotatef(err, "relation %d", o.ID)
+		}
+		if ctx.Err() != nil {
+			break
 		}
 	}
-	return nil
+	return first
 }
 
 // belong says whether two halves are those of one relation. A store that was restored from a backup

@@ -161,11 +161,10 @@ func (h Half) batches() [][]model.UnitName {
 	return all
 }
 
-func sizeOf(bag model.Settings) (bytes int) {
-	for k, v := range bag {
-		bytes += len(k) + len(v)
-	}
-	return bytes
+// sizeOf is how many bytes a databag takes as it is stored, which is more than it has.
+func sizeOf(bag model.Settings) int {
+	b, _ := model.EncodeJSON(bag) // of texts there is no error
+	return len(b)
 }
 
 // halfThere reads a half of a relation between stores; false: there is none.
