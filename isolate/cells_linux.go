@@ -193,7 +193,14 @@ func (c *Cells) remove(key string) error {
 	if err := b.forget(key); err != nil {
 		return errors.Trace(err)
 	}
-	if err := removeAll(c.disk(), cell.dir); err != nil {
+	clean := func() error { return removeAll(c.disk(), cell.dir) }
+	if _, container := CutContainer(key); container == "" {
+		// Of a machine that may be a whole system's files, and nobody else has its turn.
+		err = c.apart(clean)
+	} else {
+		err = clean()
+	}
+	if err != nil {
 		return errors.Annotate(err, "cannot remove what a unit has changed")
 	}
 	_ = os.Remove(filepath.Dir(cell.dir)) // once the model has none

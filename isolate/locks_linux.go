@@ -11,7 +11,8 @@ import (
 
 // turns have each cell be worked on by one at a time, and so many machines boot at once as
 // there are processors. What cells share, such as the record of their network, is under
-// Cells.mu, which nobody has while a machine boots or shuts down: others needn't wait for it.
+// Cells.mu, which nobody has while a machine boots, shuts down or is deleted: others needn't wait
+// for it.
 type turns struct {
 	mu    sync.Mutex
 	keys  map[string]*turn

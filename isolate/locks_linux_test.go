@@ -5,6 +5,9 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"github.com/unitd/unitd/durable"
+	"github.com/unitd/unitd/model"
 )
 
 // TestHostAMachineThatDoesNotBootHoldsNobodyUp: others start and end meanwhile, and who waits
@@ -42,4 +45,35 @@ func TestHostAMachineThatDoesNotBootHoldsNobodyUp(t *testing.T) {
 		t.Error(err)
 	}
 	must(t, w.cells.Remove(key("app/0")))
+}
+
+// TestACellThatIsDeletedHoldsNobodyUp: it may have the files of a whole system.
+func TestACellThatIsDeletedHoldsNobodyUp(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	gone := w.open("app/0", model.IsolateFiles)
+	found := make(chan error, 1)
+	deleted := false
+	w.cells.Disk.Around = func(s durable.Step, _, whole func() error) error {
+		if s.Do == durable.Remove && s.Path == gone.Dir() && !deleted {
+			deleted = true
+			go func() {
+				_, err := w.cells.Open(context.Background(), key("app/1"), w.spec("app/1", model.IsolateFiles))
+				found <- err
+			}()
+			select {
+			case err := <-found:
+				found <- err
+			case <-time.After(time.Minute):
+				t.Error("another cell can't be opened meanwhile")
+			}
+		}
+		return whole()
+	}
+	must(t, w.cells.Remove(key("app/0")))
+	must(t, <-found)
+	if !deleted {
+		t.Error("nothing was deleted")
+	}
+	must(t, w.cells.Remove(key("app/1")))
 }
