@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"encoding/xml"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"testing"
 	"time"
 
 	"github.com/juju/errors"
@@ -69,6 +71,7 @@ func (s *Suite) Run(ctx context.Context) ([]Outcome, error) {
 	if width <= 0 {
 		width = runtime.NumCPU()
 	}
+	readyTesting()
 	r := &suiteRun{suite: s, turns: make(chan struct{}, width), names: named(files), running: map[string]time.Time{}}
 	defer r.tell()()
 	top := &suiteTest{of: r}
@@ -78,6 +81,15 @@ func (s *Suite) Run(ctx context.Context) ([]Outcome, error) {
 	r.wait.Wait()
 	return r.outcomes, nil
 }
+
+// readyTesting has package testing say whether tests are to be short, as testscript asks it for
+// the conditions "short" and "net": outside of "go test" nobody has its flags.
+var readyTesting = sync.OnceFunc(func() {
+	if !flag.Parsed() {
+		testing.Init()
+		_ = flag.CommandLine.Parse(nil) // without arguments nothing is wrong with them
+	}
+})
 
 // suiteRun is one run of a Suite.
 type suiteRun struct {
