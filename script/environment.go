@@ -2,6 +2,10 @@ package script
 
 import (
 	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/unitd/unitd/script/lab"
@@ -30,4 +34,25 @@ func (e *engine) agentEnvironment(w *world, home, work string) []string {
 		env = append(env, workload.PebbleVariable+"="+e.Pebble)
 	}
 	return env
+}
+
+// makeExecutable gives the scripts among a script's files their x bits, which
+// the txtar form doesn't have.
+func makeExecutable(dir string) error {
+	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		f, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		head := make([]byte, 2)
+		_, err = io.ReadFull(f, head)
+		f.Close()
+		if err == nil && string(head) == "#!" {
+			return os.Chmod(path, 0o755)
+		}
+		return nil
+	})
 }

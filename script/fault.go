@@ -7,6 +7,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/juju/errors"
+
 	"github.com/unitd/unitd/debuglog"
 	"github.com/unitd/unitd/hooks"
 	"github.com/unitd/unitd/machine"
@@ -27,7 +29,7 @@ func faultCommands() []Cmd {
 		{Name: "kill-agent", Args: "[during UNIT HOOK | at POINT UNIT HOOK | after [NUMBER] TOOL UNIT HOOK]", Summary: "end the agent by SIGKILL, now, at a point of a hook run, or once it has called a tool", run: (*call).killAgent},
 		{Name: "lose-leadership", Args: "APPLICATION [during UNIT HOOK | after [NUMBER] TOOL UNIT HOOK]", Summary: "give the leadership to another unit, now or in a hook", run: (*call).loseLeadership},
 		{Name: "lose-store", Args: "DURATION", Summary: "put the store out of the agent's reach for a while", run: (*call).loseStore},
-		{Name: "twice", Args: "on | off", Summary: "run every hook a second time; settle then fails where that makes a difference in what it writes", run: (*call).twice},
+		{Name: "twice", Args: "on | off", Summary: "run every hook a second time; settle, and off at the latest, fails where that makes a difference in what it writes", run: (*call).twice},
 		{Name: "disk-full", Args: "[on | off]", Summary: "make every write of the agent and its hooks fail, or succeed again", run: (*call).diskFull},
 	}
 }
@@ -217,20 +219,41 @@ func (c *call) twice() error {
 		return c.usagef("expected on or off")
 	}
 	on := c.args[0] == "on"
-	m, err := c.model()
-	if err != nil {
+	if _, err := c.tell(lab.Request{Twice: &on}); err != nil {
 		return err
 	}
-	lines, err := c.differences(m)
-	if err != nil {
-		return err
+	if c.world.twice = on; on {
+		return nil
 	}
-	c.seenTwice = len(lines)
-	_, err = c.tell(lab.Request{Twice: &on})
+	found, err := c.untold()
+	if err == nil && len(found) > 0 {
+		err = errors.New(strings.Join(found, "\n"))
+	}
 	return err
 }
 
-// differences are what second runs have found so far.
+// untold are what second runs have found, in any model, and what wasn't told yet. It is from now on.
+func (w *world) untold() ([]string, error) {
+	infos, err := w.models.Models(w.ctx)
+	if err != nil {
+		return nil, err
+	}
+	var all []string
+	for _, info := range infos {
+		found, err := w.differences(w.models.Open(info))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found[min(w.toldTwice[info.UUID], len(found)):]...)
+		if w.toldTwice == nil {
+			w.toldTwice = map[string]int{}
+		}
+		w.toldTwice[info.UUID] = len(found)
+	}
+	return all, nil
+}
+
+// differences are what second runs in a model have found so far.
 func (w *world) differences(m *state.Model) ([]string, error) {
 	var lines []string
 	err := debuglog.ReadAll(machine.LogPath(w.dir, m.UUID()), func(e debuglog.Entry) error {

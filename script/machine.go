@@ -57,11 +57,6 @@ func (w *world) rebooted(a *agent) (*agent, error) {
 	if err := w.start(); err != nil {
 		return nil, err
 	}
-	if w.chosen != nil {
-		if _, err := w.tell(lab.Request{Order: w.chosen}); err != nil {
-			return nil, err
-		}
-	}
 	hold := false
 	if _, err := w.tell(lab.Request{Hold: &hold}); err != nil {
 		return nil, err

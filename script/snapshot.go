@@ -38,7 +38,7 @@ type kept struct {
 	running bool // an agent ran, with these faults to come:
 	faults  []lab.Fault
 	twice   bool
-	seen    int // world.seenTwice
+	told    map[string]int // world.toldTwice
 	order   *uint64
 	change  *change
 	probes  map[string]bool
@@ -105,9 +105,9 @@ func (w *world) keepState(k *kept) error {
 		case answer.Full:
 			return errors.New("the disk is full")
 		}
-		k.running, k.faults, k.twice = true, answer.Armed, answer.Twice
+		k.running, k.faults = true, answer.Armed
 	}
-	k.order, k.change, k.seen, k.box = w.chosen, w.change, w.seenTwice, w.box
+	k.order, k.twice, k.change, k.told, k.box = w.chosen, w.twice, w.change, maps.Clone(w.toldTwice), w.box
 	k.early = slices.Clone(w.early)
 	k.probes, k.held = maps.Clone(w.probes), maps.Clone(w.held)
 	maps.DeleteFunc(k.held, func(one container, _ bool) bool { return w.hung[one] }) // it ends with all others
@@ -172,7 +172,7 @@ func (c *call) goBack(k *kept) error {
 	}
 	c.clock = lab.NewClock(k.now)
 	c.ts.Setenv(nowVariable, k.now.Format(time.RFC3339Nano))
-	c.chosen, c.change, c.seenTwice, c.box = k.order, k.change, k.seen, k.box
+	c.chosen, c.world.twice, c.change, c.toldTwice, c.box = k.order, k.twice, k.change, maps.Clone(k.told), k.box
 	c.early = slices.Clone(k.early)
 	c.probes, c.held = maps.Clone(k.probes), maps.Clone(k.held)
 	clear(c.hung)
@@ -186,15 +186,8 @@ func (c *call) goBack(k *kept) error {
 	if err := c.start(); err != nil {
 		return err
 	}
-	wishes := []lab.Request{{Twice: &k.twice}}
-	if k.order != nil {
-		wishes = append(wishes, lab.Request{Order: k.order})
-	}
 	for _, f := range k.faults {
-		wishes = append(wishes, lab.Request{Fault: &f})
-	}
-	for _, wish := range wishes {
-		if _, err := c.tell(wish); err != nil {
+		if _, err := c.tell(lab.Request{Fault: &f}); err != nil {
 			return err
 		}
 	}

@@ -57,13 +57,11 @@ func (c *call) settle_() error {
 	if err != nil {
 		return err
 	}
-	found, err := c.differences(m)
+	found, err := c.untold()
 	if err != nil {
 		return err
 	}
-	failed = append(failed, found[min(c.seenTwice, len(found)):]...)
-	c.seenTwice = len(found)
-	if len(failed) == 0 {
+	if failed = append(failed, found...); len(failed) == 0 {
 		return nil
 	}
 	return c.explained(errors.New(strings.Join(failed, "\n")))
@@ -148,6 +146,23 @@ func (c *call) order() error {
 		c.chosen = &seed
 	}
 	return err
+}
+
+// recallWishes tells an agent that has just started how it is to run hooks.
+func (w *world) recallWishes() error {
+	var wishes []lab.Request
+	if w.twice {
+		wishes = append(wishes, lab.Request{Twice: &w.twice})
+	}
+	if w.chosen != nil {
+		wishes = append(wishes, lab.Request{Order: w.chosen})
+	}
+	for _, wish := range wishes {
+		if _, err := w.tell(wish); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (c *call) advance_() error {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -61,13 +60,15 @@ type world struct {
 	agent *agent // nil: none runs
 	// troubled: the agent couldn't read or write, and hasn't settled since.
 	troubled bool
-	// seenTwice is how much of what second runs have found was told.
-	seenTwice int
+	// toldTwice is how much of what second runs have found was told of each model, by its UUID.
+	toldTwice map[string]int
 	// log has what the agents have printed.
 	log strings.Builder
 
-	// chosen is the seed of the order of the agent's hooks; nil: by turns.
+	// chosen is the seed of the order of the agent's hooks; nil: by turns. twice: they are run
+	// twice. Each agent is told so.
 	chosen *uint64
+	twice  bool
 	// kept has the snapshots, change what came of letting the world go on the
 	// last time; nil: it hasn't been.
 	kept   map[string]*kept
@@ -203,27 +204,6 @@ type worldKey struct{}
 // nowVariable tells unitd the time of its world.
 const nowVariable = "UNITD_NOW"
 
-// makeExecutable gives the scripts among a script's files their x bits, which
-// the txtar form doesn't have.
-func makeExecutable(dir string) error {
-	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() {
-			return err
-		}
-		f, err := os.Open(path)
-		if err != nil {
-			return err
-		}
-		head := make([]byte, 2)
-		_, err = io.ReadFull(f, head)
-		f.Close()
-		if err == nil && string(head) == "#!" {
-			return os.Chmod(path, 0o755)
-		}
-		return nil
-	})
-}
-
 // start starts the agent.
 func (w *world) start() error {
 	dir, err := os.MkdirTemp("", "unitd-lab-")
@@ -263,6 +243,10 @@ func (w *world) start() error {
 	w.mu.Lock()
 	w.agent = a
 	w.mu.Unlock()
+	w.troubled = false // what kept the other one from the store and the disk has gone with it
+	if err := w.recallWishes(); err != nil {
+		return err
+	}
 	return w.recallHeld()
 }
 

@@ -320,12 +320,15 @@ class World:
 
     @contextlib.contextmanager
     def twice(self) -> Iterator[None]:
-        """Have each hook run a second time within the context: settle then fails where that makes a difference."""
+        """Have each hook run a second time within the context: settle, or its end, fails where that makes a difference."""
         self.do("twice", "on")
         try:
             yield
-        finally:
-            self.do("twice", "off")
+        except BaseException:
+            with contextlib.suppress(CommandError):  # what has failed is told
+                self.do("twice", "off")
+            raise
+        self.do("twice", "off")
 
     def recover(self) -> None:
         """Take away faults that have struck, as an operator would, and settle.

@@ -102,9 +102,8 @@ type Answer struct {
 	Kills bool `json:"kills,omitempty"`
 	// Armed are the faults that are still to happen.
 	Armed []Fault `json:"armed,omitempty"`
-	// Twice: hooks are run twice. Full: the disk is full.
-	Twice bool `json:"twice,omitempty"`
-	Full  bool `json:"full,omitempty"`
+	// Full: the disk is full.
+	Full bool `json:"full,omitempty"`
 	// Coming names the workload containers that aren't there yet.
 	Coming []string `json:"coming,omitempty"`
 	// Fetched grows as long as images are being fetched for such containers.
@@ -180,7 +179,7 @@ func (s *Server) talk(conn net.Conn) {
 		a.Lost, a.Paused = s.Store.Lost(), s.Order.Paused()
 		a.Armed = s.Faults.Armed() // before those that hang: a fault goes that way
 		a.Asks = s.Faults.Asks()
-		a.Twice, a.Full = s.Twice.Load(), s.disk.full()
+		a.Full = s.disk.full()
 		a.Next, a.Hung, a.Kills = s.Clock.Next(), s.Faults.Hung(), s.Faults.Kills()
 		a.Round, a.Coming = s.Rounds.Next(a.Lost || a.Full), s.Containers.Coming()
 		a.Fetched = s.Containers.Fetched()
