@@ -86,10 +86,10 @@ type Config struct {
 	// unit's agent or of a hook tool call, which waits for it; nil: nobody wants
 	// to know. An error at PointHook or PointEnded is the failure of the hook.
 	At func(context.Context, Point) error
-	// Instead, where it is set, names the program that a unit's run, by its number, runs in
-	// place of the charm's executable; empty: that one runs. It is asked again when Twice has
+	// Instead, where it is set, names the program that a run, by its number, of a unit of the
+	// model with that UUID runs in place of the charm's executable; empty: that one runs. It is asked again when Twice has
 	// the same run executed a second time.
-	Instead func(unit model.UnitName, run int64, h hooks.Info) string
+	Instead func(uuid string, unit model.UnitName, run int64, h hooks.Info) string
 	// Around, where it is set, runs the programs of hooks in place of the agent, by the
 	// function that it gets, or does what such a program would do; see Program. nil: they
 	// are run. Tasks and second runs (Twice) are always run.

@@ -191,7 +191,7 @@ func (u *unit) program(run uniter.Run) (path string, args []string, err error) {
 		return "/bin/bash", []string{"-c", u.doing.Command}, nil
 	}
 	if u.instead != nil {
-		path = u.instead(u.name, run.Number, run.Hook)
+		path = u.instead(u.model.UUID(), u.name, run.Number, run.Hook)
 	}
 	if path != "" {
 		u.taking = nil // what is recorded is replayed with the charm

@@ -97,7 +97,7 @@ type unit struct {
 	lost     <-chan struct{}
 	observer func(Event)
 	atPoint  func(context.Context, Point) error
-	instead  func(unit model.UnitName, run int64, h hooks.Info) string
+	instead  func(uuid string, unit model.UnitName, run int64, h hooks.Info) string
 	passed   func(model string, unit model.UnitName) time.Time
 	// runAround is Config.Around, secretID that of Config; listening is told of the calls of the
 	// program that runs, and nil if nobody listens.

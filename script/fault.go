@@ -44,7 +44,7 @@ func (c *call) arm(f lab.Fault, args []string) error {
 	if err != nil {
 		return err
 	}
-	f.Unit, f.Hook = unit, args[1]
+	f.Model, f.Unit, f.Hook, f.Due = m.UUID(), unit, args[1], true
 	if err := c.knownHook(m, unit, f.Hook); err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func (c *call) hang() error {
 	case len(c.args) == 4 && c.args[0] == "at":
 		return c.armAt(lab.HangHook)
 	case len(c.args) > 3 && c.args[0] == "after":
-		return c.armAfter(lab.HangHook, c.args[1:])
+		return c.armAfter(lab.Fault{Do: lab.HangHook}, c.args[1:])
 	}
 	return c.usagef("expected a unit and a hook, and perhaps where")
 }
@@ -129,8 +129,7 @@ func (c *call) armAt(what lab.FaultKind) error {
 }
 
 // armAfter is arm with "[NUMBER] TOOL UNIT HOOK".
-func (c *call) armAfter(what lab.FaultKind, args []string) error {
-	f := lab.Fault{Do: what}
+func (c *call) armAfter(f lab.Fault, args []string) error {
 	args, err := c.afterTool(&f, args)
 	if err != nil {
 		return err
@@ -162,11 +161,11 @@ func (c *call) release() error {
 	if len(c.args) != 1 {
 		return c.usagef("expected a unit")
 	}
-	unit, _, err := c.known()
+	unit, m, err := c.known()
 	if err != nil {
 		return err
 	}
-	_, err = c.tell(lab.Request{Release: unit})
+	_, err = c.tell(lab.Request{Model: m.UUID(), Release: unit})
 	return err
 }
 
@@ -183,22 +182,37 @@ func (c *call) killAgent() error {
 	case c.args[0] == "at" && len(c.args) == 4:
 		return c.armAt(lab.Kill)
 	case c.args[0] == "after" && len(c.args) > 3:
-		return c.armAfter(lab.Kill, c.args[1:])
+		return c.armAfter(lab.Fault{Do: lab.Kill}, c.args[1:])
 	}
 	return c.usagef("expected nothing, or when")
 }
 
 func (c *call) loseLeadership() error {
-	switch {
-	case len(c.args) == 1:
-		_, err := c.tell(lab.Request{Depose: c.args[0]})
-		return err
-	case len(c.args) == 4 && c.args[1] == "during":
-		return c.arm(lab.Fault{Do: lab.Depose, At: machine.PointHook}, c.args[2:])
-	case len(c.args) > 4 && c.args[1] == "after":
-		return c.armAfter(lab.Depose, c.args[2:])
+	args := c.args
+	during := len(args) == 4 && args[1] == "during"
+	after := len(args) > 4 && args[1] == "after"
+	if len(args) != 1 && !during && !after {
+		return c.usagef("expected an application, and perhaps when")
 	}
-	return c.usagef("expected an application, and perhaps when")
+	m, err := c.model()
+	if err != nil {
+		return err
+	}
+	if _, err := m.Application(c.ctx, args[0]); errors.Is(err, errors.NotFound) {
+		return misuse{err}
+	} else if err != nil {
+		return err
+	}
+	f := lab.Fault{Do: lab.Depose, Application: args[0]}
+	switch {
+	case during:
+		f.At = machine.PointHook
+		return c.arm(f, args[2:])
+	case after:
+		return c.armAfter(f, args[2:])
+	}
+	_, err = c.tell(lab.Request{Model: m.UUID(), Depose: args[0]})
+	return err
 }
 
 func (c *call) loseStore() error {

@@ -74,19 +74,20 @@ type instead struct {
 }
 
 // Instead is the machine.Config.Instead of an agent under test.
-func (f *Faults) Instead(unit model.UnitName, run int64, h hooks.Info) string {
+func (f *Faults) Instead(uuid string, name model.UnitName, run int64, h hooks.Info) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	unit := unitOf{uuid, name}
 	if now, ok := f.instead[unit]; ok && now.run == run {
 		return now.program
 	}
 	for i, fault := range f.list {
-		if fault.Do != RunAs || fault.Unit != unit || fault.Hook != h.Name() {
+		if fault.Do != RunAs || fault.of() != unit || fault.Hook != h.Name() {
 			continue
 		}
 		f.list = slices.Delete(f.list, i, i+1)
 		if f.instead == nil {
-			f.instead = map[model.UnitName]instead{}
+			f.instead = map[unitOf]instead{}
 		}
 		f.instead[unit] = instead{run, fault.Program}
 		return fault.Program

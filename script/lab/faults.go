@@ -15,20 +15,25 @@ import (
 // Fault is something that is to happen at a point of a hook run.
 type Fault struct {
 	Do FaultKind `json:"do"`
-	// Unit and Hook ("db-relation-joined") say in which runs; Hook may be
-	// empty: in any.
-	Unit model.UnitName `json:"unit"`
-	Hook string         `json:"hook,omitempty"`
+	// Unit, of the model with that UUID, and Hook ("db-relation-joined") say in which runs;
+	// Hook may be empty: in any.
+	Model string         `json:"model"`
+	Unit  model.UnitName `json:"unit"`
+	Hook  string         `json:"hook,omitempty"`
 	// At is the point; Tool, with machine.PointTool, the tool, or any, and Call which of its calls in
 	// a run it is, from 1; 0: the first one there is.
 	At   machine.PointName `json:"at"`
 	Tool string            `json:"tool,omitempty"`
 	Call int               `json:"call,omitempty"`
-	// Program is what RunAs has the run execute, and Command what Ask has the script do.
-	Program string   `json:"program,omitempty"`
-	Command []string `json:"command,omitempty"`
+	// Program is what RunAs has the run execute, Command what Ask has the script do, and
+	// Application whose leader Depose deposes.
+	Program     string   `json:"program,omitempty"`
+	Command     []string `json:"command,omitempty"`
+	Application string   `json:"application,omitempty"`
 	// Times is how often it happens before it is over.
 	Times int `json:"times"`
+	// Due: the script counts on it, and it hasn't happened yet, not even once.
+	Due bool `json:"due,omitempty"`
 }
 
 // Hangs says whether it is one that makes a unit stand still.
@@ -46,7 +51,7 @@ const (
 	FailHook FaultKind = "fail"   // the hook fails, whatever its executable says
 	HangHook FaultKind = "hang"   // the run stands still until it is let go
 	Kill     FaultKind = "kill"   // the agent's process is ended by SIGKILL
-	Depose   FaultKind = "depose" // the unit's application gets another leader
+	Depose   FaultKind = "depose" // an application gets another leader
 	Ask      FaultKind = "ask"    // the script does something, and the run waits for it
 	RunAs    FaultKind = "run-as" // another program runs instead of the charm's; at no point
 )
@@ -54,21 +59,27 @@ const (
 // Faults has the faults that are to happen. It is safe for use by many
 // goroutines.
 type Faults struct {
-	// Depose takes the leadership of an application from whoever has it.
-	Depose func(ctx context.Context, application string) error
+	// Depose takes the leadership of an application, of the model with a UUID, from whoever has it.
+	Depose func(ctx context.Context, uuid, application string) error
 
 	mu   sync.Mutex
 	list []Fault
 	// hung has, for each unit that stands still, what lets it go.
-	hung map[model.UnitName]chan struct{}
+	hung map[unitOf]chan struct{}
 	// asks are what runs wait for the script to do, each with what lets the run go on.
 	asks   []ask
 	lastID int
 	// calls count those of each hook tool in each unit's newest run.
-	calls map[model.UnitName]calls
+	calls map[unitOf]calls
 	// instead is what each unit's newest run by RunAs runs.
-	instead map[model.UnitName]instead
+	instead map[unitOf]instead
 }
+
+// of is the unit whose run is at the point.
+func of(p machine.Point) unitOf { return unitOf{p.Model, p.Unit} }
+
+// of is the unit that the fault is for.
+func (f Fault) of() unitOf { return unitOf{f.Model, f.Unit} }
 
 // calls are how often a run has called each hook tool.
 type calls struct {
@@ -83,14 +94,15 @@ func (f *Faults) called(p machine.Point) int {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if c, ok := f.calls[p.Unit]; !ok || c.run != p.Run {
+	unit := of(p)
+	if c, ok := f.calls[unit]; !ok || c.run != p.Run {
 		if f.calls == nil {
-			f.calls = map[model.UnitName]calls{}
+			f.calls = map[unitOf]calls{}
 		}
-		f.calls[p.Unit] = calls{p.Run, map[string]int{}}
+		f.calls[unit] = calls{p.Run, map[string]int{}}
 	}
-	f.calls[p.Unit].of[p.Tool]++
-	return f.calls[p.Unit].of[p.Tool]
+	f.calls[unit].of[p.Tool]++
+	return f.calls[unit].of[p.Tool]
 }
 
 // Add adds a fault.
@@ -101,22 +113,17 @@ func (f *Faults) Add(fault Fault) {
 	f.list = append(f.list, fault)
 }
 
-// Release lets a unit go that stands still, and drops what else was to happen
-// to it.
-func (f *Faults) Release(unit model.UnitName) {
+// Release lets a unit of the model with a UUID go that stands still, and drops what else was
+// to happen to it.
+func (f *Faults) Release(uuid string, name model.UnitName) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	unit := unitOf{uuid, name}
 	if letGo, ok := f.hung[unit]; ok {
 		close(letGo)
 		delete(f.hung, unit)
 	}
-	left := f.list[:0]
-	for _, fault := range f.list {
-		if fault.Unit != unit {
-			left = append(left, fault)
-		}
-	}
-	f.list = left
+	f.list = slices.DeleteFunc(f.list, func(fault Fault) bool { return fault.of() == unit })
 }
 
 // Hung are the units that stand still.
@@ -125,7 +132,7 @@ func (f *Faults) Hung() []model.UnitName {
 	defer f.mu.Unlock()
 	var units []model.UnitName
 	for unit := range f.hung {
-		units = append(units, unit)
+		units = append(units, unit.name)
 	}
 	return units
 }
@@ -152,20 +159,21 @@ func (f *Faults) take(p machine.Point, call int, had map[FaultKind]bool) (Fault,
 	defer f.mu.Unlock()
 	for i := range f.list {
 		fault := &f.list[i]
-		if had[fault.Do] || fault.Unit != p.Unit || fault.At != p.Name || fault.Hook != "" && fault.Hook != p.Hook.Name() ||
+		if had[fault.Do] || fault.of() != of(p) || fault.At != p.Name || fault.Hook != "" && fault.Hook != p.Hook.Name() ||
 			fault.Tool != "" && fault.Tool != p.Tool || fault.Call > 0 && fault.Call != call {
 			continue
 		}
 		taken := *fault
+		fault.Due = false
 		if fault.Times--; fault.Times == 0 {
 			f.list = append(f.list[:i], f.list[i+1:]...)
 		}
 		// At no moment is it neither armed nor seen to stand still.
 		if taken.Hangs() {
 			if f.hung == nil {
-				f.hung = map[model.UnitName]chan struct{}{}
+				f.hung = map[unitOf]chan struct{}{}
 			}
-			f.hung[p.Unit] = make(chan struct{})
+			f.hung[of(p)] = make(chan struct{})
 		}
 		had[taken.Do] = taken.Do != Ask
 		return taken, true
@@ -199,7 +207,7 @@ func (f *Faults) happen(ctx context.Context, p machine.Point, fault Fault) error
 		_ = syscall.Kill(syscall.Getpid(), syscall.SIGKILL)
 		select {} // until it has come
 	case Depose:
-		return errors.Annotatef(f.Depose(ctx, p.Unit.Application()), "cannot depose the leader")
+		return errors.Annotatef(f.Depose(ctx, fault.Model, fault.Application), "cannot depose the leader")
 	}
 	return errors.Errorf("unknown fault %q", fault.Do)
 }
@@ -207,7 +215,7 @@ func (f *Faults) happen(ctx context.Context, p machine.Point, fault Fault) error
 func (f *Faults) hang(ctx context.Context, p machine.Point) error {
 	p.Stand(true)
 	defer p.Stand(false)
-	unit := p.Unit
+	unit := of(p)
 	f.mu.Lock()
 	ch, ok := f.hung[unit]
 	f.mu.Unlock()

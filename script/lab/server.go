@@ -16,8 +16,10 @@ import (
 )
 
 // Request is what a script tells an agent under test: one line of JSON. At most
-// one of its members is set; none asks how things are.
+// one of its members is set, but for Model; none asks how things are.
 type Request struct {
+	// Model is the UUID of the model that Release and Depose are about.
+	Model string `json:"model,omitempty"`
 	// Now sets the clock, on its way to Until.
 	Now   time.Time `json:"now,omitzero"`
 	Until time.Time `json:"until,omitzero"`
@@ -128,7 +130,7 @@ type Server struct {
 	// Address is the machine's, a string; empty: the host's.
 	Address atomic.Value
 	// Depose is Faults.Depose at once.
-	Depose func(application string) error
+	Depose func(uuid, application string) error
 	// Gone is called when a script has closed its connection: it has ended, and
 	// so should the agent.
 	Gone func()
@@ -204,7 +206,7 @@ func (s *Server) do(r Request) error {
 	case r.Fault != nil:
 		s.Faults.Add(*r.Fault)
 	case r.Release != "":
-		s.Faults.Release(r.Release)
+		s.Faults.Release(r.Model, r.Release)
 	case r.Done != 0:
 		s.Faults.Done(r.Done)
 	case r.Twice != nil:
@@ -225,7 +227,7 @@ func (s *Server) do(r Request) error {
 	case r.Container != nil:
 		s.Containers.Hold(r.Container.Model, r.Container.Unit, r.Container.Name, r.Container.Held)
 	case r.Depose != "":
-		return s.Depose(r.Depose)
+		return s.Depose(r.Model, r.Depose)
 	}
 	return nil
 }

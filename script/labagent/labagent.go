@@ -111,8 +111,8 @@ func newWorld(ctx context.Context, end func(), dir string, now time.Time) (*worl
 	// A leader is deposed past the agent's own view of the store.
 	w.outside = state.NewController(w.store, w.clock)
 	w.rounds = &lab.Rounds{Clock: w.clock}
-	w.faults = &lab.Faults{Depose: func(ctx context.Context, application string) error {
-		return deposeIn(ctx, w.outside, application)
+	w.faults = &lab.Faults{Depose: func(ctx context.Context, uuid, application string) error {
+		return deposeIn(ctx, w.outside, uuid, application)
 	}}
 	w.statuses = &lab.Statuses{Clock: w.clock, Picture: func(ctx context.Context, uuid string) (model.Picture, error) {
 		return pictureOf(ctx, w.outside, uuid)
@@ -169,7 +169,7 @@ func (w *world) serve(ctx context.Context, c *machine.Config) {
 			w.alone.Store(true)
 			w.end()
 		},
-		Depose: func(application string) error { return deposeIn(ctx, w.outside, application) },
+		Depose: func(uuid, application string) error { return deposeIn(ctx, w.outside, uuid, application) },
 	}
 	c.Twice, c.Still, c.Room = server.Twice.Load, server.Still.Store, server.Room
 	host := machine.LocalHost()
@@ -184,30 +184,32 @@ func (w *world) serve(ctx context.Context, c *machine.Config) {
 	w.server = server
 }
 
-// deposeIn takes the leadership of an application in whichever model has it.
-func deposeIn(ctx context.Context, c *state.Controller, application string) error {
-	infos, err := c.Models(ctx)
+// deposeIn takes the leadership of an application of the model with the UUID.
+func deposeIn(ctx context.Context, c *state.Controller, uuid, application string) error {
+	m, err := modelWith(ctx, c, uuid)
 	if err != nil {
 		return err
 	}
-	for _, info := range infos {
-		err := c.Open(info).Depose(ctx, application)
-		if !errors.Is(err, errors.NotFound) {
-			return err
-		}
-	}
-	return errors.NotFoundf("application %q", application)
+	return m.Depose(ctx, application)
 }
 
 // pictureOf is how the model with the UUID looks.
 func pictureOf(ctx context.Context, c *state.Controller, uuid string) (model.Picture, error) {
+	m, err := modelWith(ctx, c, uuid)
+	if err != nil {
+		return nil, err
+	}
+	return m.Picture(ctx)
+}
+
+func modelWith(ctx context.Context, c *state.Controller, uuid string) (*state.Model, error) {
 	infos, err := c.Models(ctx)
 	if err != nil {
 		return nil, err
 	}
 	for _, info := range infos {
 		if info.UUID == uuid {
-			return c.Open(info).Picture(ctx)
+			return c.Open(info), nil
 		}
 	}
 	return nil, errors.NotFoundf("model %s", uuid)
