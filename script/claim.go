@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/juju/errors"
@@ -38,8 +39,20 @@ func keeping(claim func(*call) error) func(*call) error {
 	}
 }
 
+// workloadStatuses and agentStatuses are those that there can be.
+func workloadStatuses() []string {
+	return append(model.CharmStatuses(), model.StatusUnknown, model.StatusError, model.StatusTerminated)
+}
+
+func agentStatuses() []string {
+	return []string{
+		model.StatusAllocating, model.StatusIdle, model.StatusExecuting, model.StatusError, model.StatusFailed, model.StatusLost,
+		model.StatusRebooting,
+	}
+}
+
 func (c *call) workload() error {
-	return c.claim(func(s *state.FullStatus, name string) (model.Status, bool) {
+	return c.claim(workloadStatuses(), func(s *state.FullStatus, name string) (model.Status, bool) {
 		for _, app := range s.Applications {
 			if app.Name == name {
 				return app.Status, true
@@ -51,7 +64,7 @@ func (c *call) workload() error {
 }
 
 func (c *call) agentStatus() error {
-	return c.claim(func(s *state.FullStatus, name string) (model.Status, bool) {
+	return c.claim(agentStatuses(), func(s *state.FullStatus, name string) (model.Status, bool) {
 		u, found := unitIn(s, name)
 		return u.Agent, found
 	})
@@ -68,14 +81,18 @@ func unitIn(s *state.FullStatus, name string) (state.UnitView, bool) {
 	return state.UnitView{}, false
 }
 
-// claim compares a status with what the line says it is.
-func (c *call) claim(of func(s *state.FullStatus, name string) (model.Status, bool)) error {
+// claim compares a status with what the line says it is, which is one of those known, so that a
+// slip of the pen after "!" isn't a claim that always holds.
+func (c *call) claim(known []string, of func(s *state.FullStatus, name string) (model.Status, bool)) error {
 	if len(c.args) < 2 || len(c.args) > 3 {
 		return c.usagef("expected a name and a status, and perhaps what its message matches")
 	}
 	message, err := c.pattern(2)
 	if err != nil {
 		return err
+	}
+	if !slices.Contains(known, c.args[1]) {
+		return c.usagef("there is no status %q; there are %s", c.args[1], strings.Join(known, ", "))
 	}
 	m, err := c.model()
 	if err != nil {
@@ -166,7 +183,7 @@ func (c *call) at(path string) ([]string, error) {
 	}
 	var doc any
 	if err := json.Unmarshal([]byte(c.printed()), &doc); err != nil {
-		return nil, errors.New("what the last command printed isn't JSON: has it --format json?")
+		return nil, misuse{errors.New("what the last command printed isn't JSON: has it --format json?")}
 	}
 	found := p.Select(doc)
 	if len(found) == 0 {

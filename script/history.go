@@ -42,6 +42,7 @@ func (c *call) history() error {
 		if diffs {
 			return c.usagef("--diff needs the number of a run")
 		}
+		c.printf("") // no runs are none, not what the last command has
 		for _, run := range runs {
 			c.printf("%4d  %-32s exit %d  %d tool calls  %s\n", run.Run, word(run), run.Exit, run.Tools, run.Cause())
 			if files && !run.Missing {

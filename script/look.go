@@ -103,6 +103,7 @@ func (c *call) hooks() error {
 	if err != nil {
 		return err
 	}
+	c.printf("") // no hooks are none, not what the last command has
 	var have []string
 	for _, run := range runs {
 		if run.Hook.Kind == hooks.Exec && c.probes[run.Hook.Task] {

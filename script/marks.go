@@ -220,7 +220,7 @@ func (c *call) sight() (map[string]sighted, map[string]model.RelationID, error) 
 	if err != nil {
 		return nil, nil, err
 	}
-	relations, secrets := map[model.RelationID]string{}, map[string]int{}
+	relations, secrets, storages := map[model.RelationID]string{}, map[string]int{}, map[string][]string{}
 	for _, f := range p {
 		if f.Kind == model.FactRelation {
 			relations[f.Relation] = f.Of
@@ -239,6 +239,10 @@ func (c *call) sight() (map[string]sighted, map[string]model.RelationID, error) 
 			facts[key+" ="] = sighted{sightValues, value}
 		case model.FactSecret:
 			secrets[f.Of]++
+		case model.FactStorage:
+			name, _, _ := strings.Cut(f.Key, "/")
+			key := fmt.Sprintf("storage of %s %s", f.Of, name)
+			storages[key] = append(storages[key], value)
 		default:
 			maps.Copy(facts, plainSight(f, value))
 		}
@@ -246,7 +250,25 @@ func (c *call) sight() (map[string]sighted, map[string]model.RelationID, error) 
 	for owner, n := range secrets {
 		facts["secrets of "+owner] = sighted{sightSecrets, strconv.Itoa(n)}
 	}
+	maps.Copy(facts, storageSight(storages))
 	return facts, relationIDs(p), c.addFiles(m, facts)
+}
+
+// storageSight are the facts of storages, by whose they are and their name, which a unit can have
+// several of: they are numbered, as their ids differ from one run to the next.
+func storageSight(storages map[string][]string) map[string]sighted {
+	facts := map[string]sighted{}
+	for key, values := range storages {
+		slices.Sort(values)
+		for i, value := range values {
+			numbered := key
+			if i > 0 {
+				numbered = fmt.Sprintf("%s #%d", key, i+1)
+			}
+			facts[numbered] = sighted{sightStorage, value}
+		}
+	}
+	return facts
 }
 
 // plainSight is a fact that isn't compared in a way of its own.
@@ -266,9 +288,6 @@ func plainSight(f model.Fact, value string) map[string]sighted {
 		return map[string]sighted{"leader setting of " + key: {sightSettings, value}}
 	case f.Kind == model.FactPort:
 		return map[string]sighted{f.Of + " opens " + f.Key: {kind: sightPorts}}
-	case f.Kind == model.FactStorage:
-		name, _, _ := strings.Cut(f.Key, "/")
-		return map[string]sighted{fmt.Sprintf("storage of %s %s", f.Of, name): {sightStorage, value}}
 	}
 	return map[string]sighted{key: {value: value}}
 }
