@@ -258,6 +258,9 @@ func (v *visit) leap() {
 	if _, err := w.carryOut(answer); err != nil {
 		fmt.Fprintf((*agentLog)(w), "%v\n", err)
 	}
+	if len(w.early) > 0 { // who is in the world beside the door relates as well
+		_ = w.sayEarly() // the next command says what can't be written
+	}
 	if now.Sub(v.made).Abs() >= rounds {
 		v.made = now
 		_, _ = w.tell(lab.Request{Rounds: true}) // it says so by itself when it can't go on

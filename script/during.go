@@ -73,8 +73,12 @@ func (c *call) player() func(words []string) error {
 	}
 }
 
-// do carries the command out.
+// do carries the command out. What stubs are to say early they say before it, as the relation may
+// have come by something else than a command, such as "exec", and behind it.
 func (c *call) do() error {
+	if len(c.early) > 0 {
+		_ = c.sayEarly() // what fails does so once more below
+	}
 	err := c.cmd.run(c)
 	if len(c.early) > 0 {
 		if early := c.sayEarly(); err == nil {
