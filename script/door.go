@@ -335,6 +335,8 @@ type desk struct {
 	*testscript.TestScript
 	out, err         strings.Builder
 	printed, hasExec bool
+	// before is what the last command has printed that has printed something.
+	before struct{ stdout, stderr string }
 }
 
 // Stdout is part of stage.
@@ -355,7 +357,23 @@ func (d *desk) Exec(program string, args ...string) error {
 	return d.TestScript.Exec(program, args...)
 }
 
+// ReadFile is part of stage.
+func (d *desk) ReadFile(name string) string {
+	switch {
+	case d.hasExec:
+	case name == "stdout":
+		return d.before.stdout
+	case name == "stderr":
+		return d.before.stderr
+	}
+	return d.TestScript.ReadFile(name)
+}
+
+// clear makes room for another command, which still can look at what this one has printed.
 func (d *desk) clear() {
+	if d.printed || d.hasExec {
+		d.before.stdout, d.before.stderr = d.said()
+	}
 	d.out.Reset()
 	d.err.Reset()
 	d.printed, d.hasExec = false, false
