@@ -42,6 +42,8 @@ type Asked struct {
 	Dir string `json:"dir,omitempty"`
 	// Report asks how the world looks, as a script shows that has failed.
 	Report bool `json:"report,omitempty"`
+	// Due asks which faults were to happen and never have.
+	Due bool `json:"due,omitempty"`
 	// Real has time go on as the host's does, or stand still.
 	Real *bool `json:"real,omitempty"`
 }
@@ -284,6 +286,8 @@ func (v *visit) answer(asked Asked) Told {
 		return Told{}
 	case asked.Report:
 		return Told{Stdout: v.world.report()}
+	case asked.Due:
+		return Told{Stdout: v.world.due()}
 	}
 	return v.command(asked)
 }

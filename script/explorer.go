@@ -190,7 +190,7 @@ func (x *explorer) run(ways []way, known string) ([]string, error) {
 	why := make([]string, len(ways))
 	byName := map[string]int{}
 	p := x.engine.Params
-	p.Files, p.Update, p.Keep, p.Here, p.Seed, p.memory = nil, false, false, x.here, x.seed, known
+	p.Files, p.Update, p.Keep, p.Here, p.Seed, p.memory, p.ways = nil, false, false, x.here, x.seed, known, true
 	for i, w := range ways {
 		x.n++
 		name := fmt.Sprintf("way-%06d", x.n)

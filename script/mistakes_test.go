@@ -64,6 +64,42 @@ func TestAKillThatNeverComesIsAMistake(t *testing.T) {
 	}
 }
 
+// TestAFaultThatNeverHappensFailsTheScript, unless it was taken back, has happened at least once, or
+// the script is skipped.
+func TestAFaultThatNeverHappensFailsTheScript(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ name, lines, want string }{
+		{"fail", "fail app/0 install", "fail app/0 install has never happened"},
+		{"hang", "hang app/0 upgrade-charm\nsettle", "hang app/0 upgrade-charm has never happened"},
+		{"hang-after-a-tool", "hang after config-get app/0 config-changed\nconfig app k=1\nsettle", "hang after config-get app/0 config-changed has never happened"},
+		{"kill", "kill-agent during app/0 install\nsettle", "kill-agent app/0 install has never happened"},
+		{"depose", "lose-leadership app during app/0 install\nsettle", "lose-leadership app app/0 install has never happened"},
+		{"during", "during app/0 install config app k=1\nsettle", "during app/0 install config app k=1 has never happened"},
+		{"other-program", "run-hook-as app/0 install ./program\nsettle", "run-hook-as app/0 install has never happened"},
+		{"early-end", "fail app/0 install\nstop", "fail app/0 install has never happened"},
+		{"once-of-twice", "fail app/0 config-changed 2\nconfig app k=1\n! settle", ""},
+		{"released", "fail app/0 install\nrelease app/0", ""},
+		{"in-another-branch", "fail app/0 config-changed\nconfig app k=1\nsnapshot armed\n! settle\nrestore armed", ""},
+		{"in-no-branch", "fail app/0 install\nsnapshot armed", "fail app/0 install has never happened"},
+		{"agent-gone", "fail app/0 install\nstop-agent", ""},
+		{"skipped", "fail app/0 install\nskip", ""},
+		{"failed", "fail app/0 install\nsettle now", `"now" is not a number of hooks`},
+	}
+	scripts, wants := map[string]string{}, map[string]string{}
+	for _, tt := range tests {
+		scripts[tt.name], wants[tt.name] = world+tt.lines+"\n"+worldFiles+"-- program --\n#!/bin/sh\n", tt.want
+	}
+	for _, o := range suite(t, scripts, nil) {
+		want := wants[o.Name]
+		if failed := o.Outcome == script.Failed; failed != (want != "") || !strings.Contains(o.Output, want) {
+			t.Errorf("%s: %s\n%s\nwant %q", o.Name, o.Outcome, o.Output, want)
+		}
+		if o.Name == "failed" && strings.Contains(o.Output, "never happened") {
+			t.Errorf("a script that has failed says more than why:\n%s", o.Output)
+		}
+	}
+}
+
 // TestAMistakeSaysWhereItIsAndWhatWasMeant also behind a "!", which is for what
 // a model refuses and not for what was typed wrong.
 func TestAMistakeSaysWhereItIsAndWhatWasMeant(t *testing.T) {

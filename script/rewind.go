@@ -198,6 +198,7 @@ func (w *world) keepRun() error {
 	if err := w.keepState(k); err != nil {
 		return errors.Annotate(err, "cannot keep the world after a run")
 	}
+	k.happened()
 	if err := w.keepFiles(k, true); err != nil {
 		return err
 	}

@@ -69,6 +69,7 @@ type Params struct {
 
 	door   *Door  // the one that the script is for; nil: none
 	memory string // the directory of the memory that the worlds share; empty: they have none
+	ways   bool   // the scripts are ways of an exploration
 }
 
 // Seen is the world of a script that has ended: the model in focus, whose agent, if it still
@@ -116,7 +117,7 @@ func RunT(ctx context.Context, t testscript.T, p Params) {
 	p.Bases = cmp.Or(p.Bases, os.Getenv(bases.Variable))
 	p.Isolate = cmp.Or(p.Isolate, os.Getenv(isolateVariable), model.IsolateOff)
 	e := &engine{Params: p, ctx: ctx, files: named(p.Files)}
-	testscript.RunT(watched{T: t, engine: e}, testscript.Params{
+	testscript.RunT(watched{T: t, engine: e, ended: new(bool)}, testscript.Params{
 		Files:              p.Files,
 		Setup:              e.setUp,
 		Cmds:               e.commands(),
@@ -252,18 +253,26 @@ type watched struct {
 	testscript.T
 	engine *engine
 	name   string
+	ended  *bool // it has failed or was skipped
 }
 
 // Run is part of testscript.T.
 func (t watched) Run(name string, f func(testscript.T)) {
 	t.T.Run(name, func(inner testscript.T) {
-		f(watched{T: inner, engine: t.engine, name: name})
+		f(watched{T: inner, engine: t.engine, name: name, ended: new(bool)})
 	})
+}
+
+// Skip is part of testscript.T.
+func (t watched) Skip(args ...any) {
+	*t.ended = true
+	t.T.Skip(args...)
 }
 
 // FailNow is part of testscript.T. The world is still as it was when the line
 // failed.
 func (t watched) FailNow() {
+	*t.ended = true
 	if w, ok := t.engine.worlds.Load(t.name); ok {
 		t.T.Log(w.(*world).report())
 	}

@@ -87,7 +87,17 @@ func (c *call) keep(k *kept) error {
 	if err := c.keepFiles(k, false); err != nil {
 		return err
 	}
-	return c.goBack(k)
+	err := c.goBack(k)
+	k.happened()
+	return err
+}
+
+// happened has the script count no more on the faults that are to come: whoever goes back has
+// been in their future.
+func (k *kept) happened() {
+	for i := range k.faults {
+		k.faults[i].Due = false
+	}
 }
 
 // keepState fills k with all but files: what is to happen, and the store.

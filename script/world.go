@@ -162,11 +162,16 @@ func (e *engine) setUp(env *testscript.Env) error {
 	unwatch := context.AfterFunc(e.ctx, func() { runner.EndLeftover(context.Background(), mine) })
 	env.Defer(func() {
 		unwatch()
+		due := e.stillDue(env.T().(watched), w)
 		e.seen(w)
 		w.end()
 		runner.EndLeftover(context.Background(), mine)
 		e.worlds.Delete(name)
 		e.audit(env.T(), w)
+		if due != "" {
+			env.T().Log(due)
+			env.T().FailNow()
+		}
 	})
 	if err := w.open(); err != nil {
 		return err

@@ -334,14 +334,21 @@ class World:
         """Take away faults that have struck, as an operator would, and settle.
 
         An agent that was killed is started anew, units that stand still are let go,
-        and those in error are told to go on.
+        and those in error are told to go on. It raises CommandError if a fault that was
+        to happen never has.
         """
+        __tracebackhide__ = True
         try:
             self.do("settle")
-            return
+            settled = True
         except CommandError as e:
+            settled = False
             if "restart-agent" in str(e):
                 self.agent.restart()
+        if due := self._ask(due=True).get("stdout"):
+            raise CommandError(str(due))
+        if settled:
+            return
         for unit in all_units(self.status_json()):
             self.release(unit)
         self.settle(errors="ignore")
