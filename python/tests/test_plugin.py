@@ -183,6 +183,38 @@ def test_coverage_is_that_of_the_authors_files(pytester: pytest.Pytester, counte
     assert sorted(p.name for p in counter.glob(".coverage*")) == [".coverage.unitd"]
 
 
+def test_coverage_of_units_that_have_gone(pytester: pytest.Pytester, counter: Path) -> None:
+    pytester.makepyfile(
+        """
+        def test_it(unitd):
+            unitd.deploy(".")
+            unitd.settle()
+            unitd.remove_application("counter")
+            unitd.settle()
+            assert not unitd.status_json()["applications"]
+        """
+    )
+    result = pytester.runpytest("--unitd-cov", *JUBILANT_ALONE)
+    result.assert_outcomes(passed=1)
+    result.stdout.re_match_lines([r"src/charm.py +5 +0 +100%"])
+
+
+def test_coverage_of_worlds_that_are_open_at_the_same_time(pytester: pytest.Pytester, counter: Path) -> None:
+    pytester.makepyfile(
+        """
+        def test_the_first(unitd_module):
+            unitd_module.deploy(".")
+            unitd_module.settle()
+
+        def test_another(unitd, unitd_module):
+            assert unitd is not unitd_module
+        """
+    )
+    result = pytester.runpytest("--unitd-cov", *JUBILANT_ALONE)
+    result.assert_outcomes(passed=2)
+    result.stdout.re_match_lines([r"src/charm.py +5 +0 +100%"])
+
+
 def test_coverage_of_branches_where_the_author_has_it(pytester: pytest.Pytester, counter: Path) -> None:
     (counter / ".coveragerc").write_text("[run]\nbranch = true\n")
     result = pytester.runpytest("--unitd-cov", *JUBILANT_ALONE)

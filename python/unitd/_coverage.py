@@ -102,28 +102,45 @@ class Measuring:
         self._found = coverage.CoverageData(basename=str(self._directory / "found"))
 
     def collect(self, data: Path) -> None:
-        """Take what the hooks of a world have measured, before its directories go."""
+        """Take what the hooks of a world have measured, before its directories go.
+
+        What those of other worlds have measured, which may be open at the same time, stays
+        for them, and so does what can't be read: a hook still writes it, or was killed.
+        """
         import coverage
 
         for file in sorted(self._data.iterdir()):
             measured = coverage.CoverageData(basename=str(file))
             try:
                 measured.read()
-                self._found.update(measured, map_path=lambda path: self._source(path, data))
+                theirs = any(Path(path).is_relative_to(data) for path in measured.measured_files())
+                if theirs:
+                    self._found.update(measured, map_path=lambda path: self._source(path, data))
             except coverage.CoverageException:
-                pass  # of a hook that was killed
+                theirs = False
             measured.close()
-            file.unlink(missing_ok=True)
+            if theirs:
+                file.unlink(missing_ok=True)
 
     def _source(self, path: str, data: Path) -> str:
         """Return the author's file for one of a unit's charm directory."""
         parts = Path(path).parts
-        if not Path(path).is_relative_to(data) or "charm" not in parts:
+        if not Path(path).is_relative_to(data) or "charm" not in parts[len(data.parts) :]:
             return path
         at = parts.index("charm", len(data.parts))
-        charm = Path(*parts[: at + 1])
-        root = self.roots.get(charm_name(charm))
-        return str(root.joinpath(*parts[at + 1 :])) if root else path
+        charm, rest = Path(*parts[: at + 1]), Path(*parts[at + 1 :])
+        root = self.roots.get(charm_name(charm)) if charm.is_dir() else self._root_of(parts[at - 1], rest)
+        return str(root / rest) if root else path
+
+    def _root_of(self, unit: str, rest: Path) -> Path | None:
+        """Return the root with that file for a unit, by its tag, that has gone with its charm.
+
+        Where several have such a file, it is the one of the charm that the application is called after.
+        """
+        having = {name: root for name, root in self.roots.items() if (root / rest).is_file()}
+        if len(having) > 1:
+            return having.get(unit.removeprefix("unit-").rpartition("-")[0])
+        return next(iter(having.values()), None)
 
     def write(self, file: Path) -> None:
         """Write what was found of the author's files into a data file of coverage's own."""
