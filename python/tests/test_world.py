@@ -33,6 +33,15 @@ def test_hooks_databags_and_statuses(world: World) -> None:
     assert world.hooks("shop/0")[-2:] == ["db-relation-changed(pg/0)"] * 2
 
 
+def test_the_databag_of_an_application_without_units(world: World) -> None:
+    world.do("stub-set", "--app", "pg", "version=14", "greeting=a\nb")
+    world.do("stub-leave", "pg/0")
+    world.settle()
+    assert world.databag("shop/0", "db", "pg") == {"version": "14", "greeting": "a\nb"}
+    with pytest.raises(CommandError, match='in no relation by "db" with "nix"'):
+        world.databag("shop/0", "db", "nix")
+
+
 def test_mistakes_say_what_is_wrong(world: World) -> None:
     with pytest.raises(MisuseError, match='there is no unit "shop/7"; there are .*shop/0'):
         world.hooks("shop/7")
@@ -83,6 +92,48 @@ def test_a_hook_that_is_struck_runs_again(world: World, fault: Fault) -> None:
     assert world.status("shop/0").status != "error"
 
 
+@pytest.mark.parametrize("fault", faults("shop/0", "install"), ids=str)
+def test_a_fault_that_never_happens_is_told(world: World, fault: Fault) -> None:
+    fault.arm(world)
+    world.settle(errors="ignore")
+    with pytest.raises(CommandError, match=r"shop/0 install has never happened"):
+        world.recover()
+    world.release("shop/0")
+    world.recover()
+
+
+def test_what_second_runs_find_is_told_at_the_end_of_the_context(unitd: World, tmp_path: Path) -> None:
+    unitd.clock.stop()
+    (tmp_path / "hooks").mkdir()
+    (tmp_path / "metadata.yaml").write_text("name: app\n")
+    (tmp_path / "hooks" / "start").write_text("#!/bin/sh\nmkdir made-once\n")
+    (tmp_path / "hooks" / "start").chmod(0o755)
+    with pytest.raises(CommandError, match="start, run a second time"), unitd.twice():
+        unitd.deploy(tmp_path)
+        unitd.clock.advance("1m")
+    with pytest.raises(ZeroDivisionError), unitd.twice():
+        _ = 1 / 0
+    unitd.settle()
+
+
+def test_what_a_stub_is_to_say_is_there_for_relations_from_outside(unitd: World, shop: Path) -> None:
+    env = {**unitd.environment, "PATH": "/usr/bin:/bin"}
+    unitd.deploy(shop)
+    unitd.stub("pg", "db:ledgerdb").set_app({"host": "x"})
+    subprocess.run([unitd.bin / "juju", "integrate", "shop", "pg"], check=True, env=env, capture_output=True)
+    shown = b""
+    while b"host: x" not in shown:  # nothing here is a command of the world
+        shown = subprocess.run([unitd.bin / "juju", "show-unit", "shop/0"], check=True, env=env, capture_output=True).stdout
+
+
+def test_what_a_command_has_printed_is_claimed_and_captured(world: World) -> None:
+    world.do("status", "--format", "json")
+    world.do("json", "$.applications.shop")
+    world.do("has", "pg/0")
+    with pytest.raises(CommandError, match="there is nothing at"):
+        world.do("json", "$.applications.nix")
+
+
 def test_real_time_goes_on_by_itself(unitd: World, shop: Path) -> None:
     assert unitd.clock.real
     env = {**unitd.environment, "PATH": "/usr/bin:/bin"}
@@ -112,6 +163,8 @@ def test_actions_and_commands(unitd: World, shop: Path, ledger: Path, real: bool
     results = unitd.run("shop/0", "place-order", {"item": "tea", "quantity": 2})
     assert results["order"] == {"item": "tea", "quantity": "2"}
     assert results["database"] == "ledger/0"
+    assert unitd.run("shop/0", "place-order", {"item": "12345"})["order"]["item"] == "12345"
+    assert unitd.run("shop/0", "place-order", {"item": 'a: "b"\n\u2028🍵'})["order"]["item"] == 'a: "b"\n\u2028🍵'
     assert unitd.exec("ledger/0", "config-get", "port").strip() == "5433"
     with pytest.raises(MisuseError, match='shop has no action "dance"'):
         unitd.run("shop/0", "dance")

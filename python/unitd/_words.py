@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -31,6 +32,14 @@ def all_units(status: dict[str, Any]) -> dict[str, dict[str, Any]]:
 def text_of(value: Value) -> str:
     """Return a value as configuration and parameters have it."""
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def param_text(value: Value) -> str:
+    """Return a value as a parameter of an action, which is read as YAML: a text stays one."""
+    if not isinstance(value, str):
+        return text_of(value)
+    # JSON is YAML but for these, of which some would end the line.
+    return re.sub("[\x7f-\x9f\u2028\u2029\ufeff]", lambda m: f"\\u{ord(m[0]):04x}", json.dumps(value, ensure_ascii=False))
 
 
 def pairs(values: Mapping[str, str]) -> list[str]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from unitd._door import Door, WorldError, write_commands
 from unitd._parts import Agent, Clock, Stub
-from unitd._words import Duration, Value, all_units, duration_text, optional, pairs, text_of, time_of
+from unitd._words import Duration, Value, all_units, duration_text, optional, pairs, param_text, text_of, time_of
 
 if TYPE_CHECKING:
     import jubilant
@@ -201,7 +201,7 @@ class World:
 
         It raises CommandError where the action fails.
         """
-        given = pairs({k: text_of(v) for k, v in (params or {}).items()})
+        given = pairs({k: param_text(v) for k, v in (params or {}).items()})
         said = self.do("run", unit, action, *given, "--format", "json")
         (task,) = json.loads(said).values()
         if task.get("status") != "completed":
@@ -247,8 +247,10 @@ class World:
                 return dict(units[remote])
             if "/" not in remote and any(name.partition("/")[0] == remote for name in units):
                 return dict(relation.get("application-data", {}))
-        self.do("relation-data", unit, endpoint, *optional(remote))  # its error says what is wrong
-        return {}
+        # An application of which no unit is there: only this knows the relation. Its error says what is wrong.
+        said = self.do("relation-data", unit, endpoint, *optional(remote))
+        bags: list[dict[str, str]] = [relation.get("application-data") or {} for relation in relations]
+        return next((dict(b) for b in bags if said == "".join(f"{k}: {b[k]}\n" for k in sorted(b))), {})
 
     def log(self, unit: str) -> str:
         """Return what a unit has logged."""
