@@ -14,6 +14,7 @@ import (
 
 	"github.com/fsnotify/fsnotify"
 	"github.com/juju/errors"
+	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/unitd/unitd/charmdir"
 )
@@ -99,14 +100,7 @@ func subjectsOf(file string) []string {
 	if above := filepath.Dir(dir); isCharm(above) {
 		add(above)
 	}
-	b, err := os.ReadFile(file)
-	if err != nil {
-		return subjects // who runs it says so
-	}
-	for line := range strings.Lines(string(b)) {
-		if strings.HasPrefix(line, "-- ") {
-			break // its own files follow
-		}
+	for line := range strings.Lines(commandsOf(file)) {
 		words := strings.FieldsFunc(line, func(r rune) bool { return strings.ContainsRune(" \t\n'\"=,;", r) })
 		brings := slices.Contains(words, "deploy") || slices.Contains(words, "refresh")
 		for _, word := range words {
@@ -118,6 +112,31 @@ func subjectsOf(file string) []string {
 		}
 	}
 	return subjects
+}
+
+// commandsOf are the lines of a script, and those of the steps that it explores, which are among
+// its own files. It is empty if the script can't be read, as who runs it says.
+func commandsOf(file string) string {
+	if readable(file) != nil {
+		return ""
+	}
+	archive, err := txtar.ParseFile(file)
+	if err != nil {
+		return ""
+	}
+	commands := string(archive.Comment)
+	for line := range strings.Lines(commands) {
+		words := strings.Fields(line)
+		if i := slices.Index(words, "explore"); i >= 0 && i < len(words)-1 {
+			steps := strings.TrimPrefix(strings.Trim(words[len(words)-1], "'"), "$WORK/")
+			for _, f := range archive.Files {
+				if filepath.Clean(f.Name) == filepath.Clean(steps) {
+					commands += "\n" + string(f.Data)
+				}
+			}
+		}
+	}
+	return commands
 }
 
 func isCharm(dir string) bool {

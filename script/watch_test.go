@@ -41,6 +41,8 @@ func TestAChangeRunsTheScriptsAgainThatItTouches(t *testing.T) {
 	write(filepath.Join(dir, "two.txtar"), "stop\n")
 	write(filepath.Join(other, "far.txtar"), "exec cat $SCRIPT_DIR/../data\n")
 	write(filepath.Join(filepath.Dir(other), "data"), "one\n")
+	write(filepath.Join(other, "steps.txtar"), "stop\nexplore -runs 2 steps\n-- steps --\nexec cat $SCRIPT_DIR/../more\n")
+	write(filepath.Join(filepath.Dir(other), "more"), "one\n")
 	var lost atomic.Bool
 	find := func() ([]string, error) {
 		if lost.Load() {
@@ -73,7 +75,7 @@ func TestAChangeRunsTheScriptsAgainThatItTouches(t *testing.T) {
 		change func()
 		want   string
 	}{
-		{func() {}, "far pass, one pass, two pass"},
+		{func() {}, "far pass, one pass, steps pass, two pass"},
 		{func() { write(filepath.Join(dir, "two.txtar"), "settle now\n") }, "two fail"},
 		// What doesn't matter to a charm runs nothing: the round is that of what comes after it.
 		{func() {
@@ -83,6 +85,7 @@ func TestAChangeRunsTheScriptsAgainThatItTouches(t *testing.T) {
 		{func() { write(filepath.Join(charm, "src", "charm.py"), "pass\n") }, "new pass, one pass, two fail"},
 		{func() { write(filepath.Join(charm, "src", "charm.py"), "pass # more\n") }, "new pass, one pass, two fail"},
 		{func() { write(filepath.Join(filepath.Dir(other), "data"), "two\n") }, "far pass"},
+		{func() { write(filepath.Join(filepath.Dir(other), "more"), "two\n") }, "steps pass"},
 		{func() { write(filepath.Join(dir, "two.txtar"), "-- --\n") }, "error"},
 		{func() { write(filepath.Join(dir, "two.txtar"), "stop\n") }, "two pass"},
 		// What was found before counts once scripts are found again.
