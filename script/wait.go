@@ -135,6 +135,8 @@ func (w *world) until(pause bool) error {
 		return err
 	}
 	var coming []string
+	var moved int64 // how often the model has, while the agent was troubled: it does something
+	began := time.Now()
 	for {
 		done, err := m.Settled(ctx, rev)
 		if ctx.Err() != nil {
@@ -150,7 +152,7 @@ func (w *world) until(pause bool) error {
 		answer, err := w.tell(lab.Request{})
 		if err == nil {
 			coming = answer.Coming
-			more(answer.Fetched)
+			more(answer.Fetched + moved)
 			done, err := w.carryOut(answer)
 			if err == nil && done {
 				rev, err = m.AskSettled(ctx) // what follows from it as well
@@ -175,6 +177,9 @@ func (w *world) until(pause bool) error {
 		}
 		select {
 		case <-watch:
+			if w.troubled && time.Since(began) < patience {
+				moved++
+			}
 		case <-ask:
 		case <-a.ended:
 			w.gone(a)
