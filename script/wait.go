@@ -130,7 +130,7 @@ func (w *world) until(pause bool) error {
 	if err != nil {
 		return err
 	}
-	rev, err := m.AskSettled(ctx)
+	all, err := w.inquire(ctx)
 	if err != nil {
 		return err
 	}
@@ -138,12 +138,9 @@ func (w *world) until(pause bool) error {
 	var moved int64 // how often the model has, while the agent was troubled: it does something
 	began := time.Now()
 	for {
-		done, err := m.Settled(ctx, rev)
+		done, err := all.settled(ctx)
 		if ctx.Err() != nil {
 			return w.unsettled(context.DeadlineExceeded, coming)
-		}
-		if err == nil && !done {
-			done, err = isGone(ctx, m)
 		}
 		if err != nil || done {
 			w.troubled = w.troubled && !done
@@ -155,7 +152,7 @@ func (w *world) until(pause bool) error {
 			more(answer.Fetched + moved)
 			done, err := w.carryOut(answer)
 			if err == nil && done {
-				rev, err = m.AskSettled(ctx) // what follows from it as well
+				err = all.ask(ctx) // what follows from it as well
 			}
 			if err != nil {
 				return err
@@ -165,7 +162,7 @@ func (w *world) until(pause bool) error {
 		case err == nil && pause && answer.Paused:
 			return nil
 		case err == nil:
-			if err := standing(ctx, m, answer, rev); err != nil {
+			if err := all.standing(ctx, answer); err != nil {
 				return err
 			}
 		}
