@@ -33,7 +33,7 @@ func TestContainersAreRefusedOnAnotherSystemThanLinux(t *testing.T) {
 			return charmVerbs{caches{a.deploying}}.deploy(charm, "", deployFlags{units: -1, resources: []string{"image=host"}})
 		},
 		"deploy BUNDLE": func(a *program) error {
-			return charmVerbs{caches{a.deploying}}.deploy(bundle, "", deployFlags{units: -1})
+			return charmVerbs{caches{a.deploying}}.deploy(bundle, "", deployFlags{units: -1, hub: hubFlags{revision: latest}})
 		},
 		"up": func(a *program) error {
 			return upVerbs{base: a.base, charmVerbs: charmVerbs{caches{a.deploying}}}.up(bundle, upFlags{})

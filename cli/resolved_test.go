@@ -23,11 +23,11 @@ func TestAUnitThatIsNoLongerInErrorFailsOnlyWhenItIsNamed(t *testing.T) {
 	host := agent.New(t.Context(), io.Discard, "unitd")
 	a := unitVerbs{base: base{&output{Streams: Streams{Out: io.Discard, Err: &said}}, &focus{Host: host}}, Deployer: deploy.New(host, io.Discard)}
 	names := []model.UnitName{"app0/0", "app0/9"}
-	if a.resolveEach(m, names, resolvedFlags{all: true}) || said.Len() > 0 {
+	if _, failed := a.resolveEach(m, names, resolvedFlags{all: true}); failed > 0 || said.Len() > 0 {
 		t.Errorf("with --all, it fails: %s", said.String())
 	}
 	const want = `ERROR unit "app0/0" is not in an error state` + "\n" + `ERROR unit "app0/9" not found` + "\n"
-	if !a.resolveEach(m, names, resolvedFlags{}) || said.String() != want {
+	if done, failed := a.resolveEach(m, names, resolvedFlags{}); done != 0 || failed != 2 || said.String() != want {
 		t.Errorf("with units that are named, it says %q, want %q", said.String(), want)
 	}
 }
