@@ -26,6 +26,7 @@ func (a taskVerbs) execCmd() *cobra.Command {
 	var f taskFlags
 	var on execTargets
 	var in execContainer
+	var apps []string
 	cmd := &cobra.Command{
 		Use:   "exec (--unit UNIT | --application APPLICATION | --machine ID | --all) -- COMMAND …",
 		Short: "Run commands in the context of units, or on machines",
@@ -46,6 +47,7 @@ agent runs them as its own user, in the home directory, without hook tools.`,
 			if len(args) == 0 {
 				return Usagef("no commands specified")
 			}
+			on.applications = append(on.applications, apps...)
 			if !on.all && len(on.units)+len(on.applications)+len(on.machines) == 0 {
 				return Usagef("You must specify a target, either through --all, --machine, --application or --unit")
 			}
@@ -63,6 +65,7 @@ agent runs them as its own user, in the home directory, without hook tools.`,
 	}
 	cmd.Flags().StringSliceVarP(&on.units, "unit", "u", nil, "units, or APPLICATION/leader")
 	cmd.Flags().StringSliceVarP(&on.applications, "application", "a", nil, "all units of applications")
+	cmd.Flags().StringSliceVar(&apps, "app", nil, "the same as --application")
 	cmd.Flags().StringSliceVar(&on.machines, "machine", nil, "machines, by id")
 	cmd.Flags().BoolVar(&on.all, "all", false, "all units")
 	cmd.Flags().DurationVar(&f.wait, "wait", execWait, "end the commands, and give up waiting, after this long")
