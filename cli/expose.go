@@ -17,6 +17,7 @@ import (
 
 func (a appVerbs) exposeCmd() *cobra.Command {
 	var publish []string
+	var to exposedTo
 	cmd := &cobra.Command{
 		Use:   "expose APPLICATION",
 		Short: "Mark an application's ports as open to the world, and publish some on this host",
@@ -26,9 +27,13 @@ With --publish its units are reached by a port of the host: connections to it go
 the units in turn, those that refuse are passed over. It is on the loopback device
 unless an address is given; 0.0.0.0 stands for all. PORT is that of the units, the
 same as HOSTPORT if it is left out. The units need a network of their own
-(--isolate). What is published stays so until unexpose.`,
+(--isolate). What is published stays so until unexpose.
+
+With --endpoints only the ports of those endpoints are open. That, and to whom they are,
+is recorded.`,
 		Example: `  unitd expose shop
   unitd expose shop --publish 8080:80
+  unitd expose shop --endpoints website --to-cidrs 10.0.0.0/8
   unitd expose shop --publish 0.0.0.0:443 --publish 192.0.2.1:8080:80`,
 		Args:              Args(1, 1, "no application name specified"),
 		ValidArgsFunction: a.completeApplications(1),
@@ -37,10 +42,16 @@ same as HOSTPORT if it is left out. The units need a network of their own
 			if err != nil {
 				return err
 			}
+			if to.given() {
+				if err := a.exposeTo(m, args[0], to); err != nil || len(publish) == 0 {
+					return err
+				}
+			}
 			return a.expose(m, args[0], publish)
 		},
 	}
 	cmd.Flags().StringArrayVar(&publish, "publish", nil, "publish a port: [ADDRESS:]HOSTPORT[:PORT]; may be given more than once")
+	to.declare(cmd.Flags())
 	return cmd
 }
 
@@ -69,12 +80,14 @@ func (a appVerbs) expose(m *state.Model, name string, publish []string) error {
 		}
 		ports = append(ports, p)
 	}
-	if len(ports) == 0 {
-		return m.SetExposed(a.Context(), name, true)
-	}
 	app, err := m.Application(a.Context(), name)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case len(ports) == 0 && len(app.ExposedEndpoints) > 0:
+		return a.exposeTo(m, name, exposedTo{}) // as a whole, beside those endpoints
+	case len(ports) == 0:
+		return m.SetExposed(a.Context(), name, true)
 	}
 	for _, p := range ports {
 		if slices.Contains(app.Published, p) {
