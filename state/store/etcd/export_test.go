@@ -9,6 +9,19 @@ func SetFormat(ctx context.Context, s *Store, format string) {
 	}
 }
 
+// DeleteUser removes a user as far as who is killed meanwhile does: the role is left.
+func DeleteUser(ctx context.Context, s *Store, name string) {
+	if _, err := s.client.UserDelete(ctx, name); err != nil {
+		panic(err)
+	}
+}
+
+// HasRole says whether etcd has the role of a user.
+func HasRole(ctx context.Context, s *Store, name string) bool {
+	_, err := s.client.RoleGet(ctx, s.role(name))
+	return err == nil
+}
+
 // FormatOf is the layout that a store has.
 func FormatOf(ctx context.Context, s *Store) string {
 	resp, err := s.client.Get(ctx, s.prefix+"format")

@@ -42,7 +42,11 @@ func (s *Store) role(name string) string { return s.prefix + name }
 
 func (s *Store) grant(ctx context.Context, name string, access store.Rights) error {
 	role := s.role(name)
-	if _, err := s.client.RoleAdd(ctx, role); err != nil && !errors.Is(err, rpctypes.ErrRoleAlreadyExist) {
+	// One that is left of a former user of the name may allow more.
+	if err := s.removeRole(ctx, role); err != nil {
+		return errors.Trace(err)
+	}
+	if _, err := s.client.RoleAdd(ctx, role); err != nil {
 		return errors.Trace(err)
 	}
 	for _, p := range s.permissions(access) {
@@ -105,10 +109,19 @@ func (s *Store) removeUser(ctx context.Context, name string) error {
 	// The user first: one without a role can do nothing, a role without a user
 	// is nobody's.
 	_, err := s.client.UserDelete(ctx, name)
-	if err != nil {
+	if err != nil && !errors.Is(err, rpctypes.ErrUserNotFound) {
 		return errors.Trace(err)
 	}
-	_, err = s.client.RoleDelete(ctx, s.role(name))
+	// Also of a user who is gone: somebody may have been killed in between.
+	if err := s.removeRole(ctx, s.role(name)); err != nil {
+		return errors.Trace(err)
+	}
+	return errors.Trace(err)
+}
+
+// removeRole removes a role, if there is one.
+func (s *Store) removeRole(ctx context.Context, role string) error {
+	_, err := s.client.RoleDelete(ctx, role)
 	if errors.Is(err, rpctypes.ErrRoleNotFound) {
 		return nil
 	}

@@ -75,6 +75,8 @@ func TestAUserDoesWhatItMayAndNothingElse(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	add("agent-1", "", store.Everything()) // a former one, of whom the role is left
+	etcd.DeleteUser(t.Context(), root, "agent-1")
 	add("agent-1", "", model("1"))
 	add("agent-2", "sesame", model("2"))
 	add("reader", "sesame", store.Rights{{Keys: store.Below("")}})
@@ -141,6 +143,13 @@ func TestAUserDoesWhatItMayAndNothingElse(t *testing.T) {
 	}
 	if err := root.RemoveUser(t.Context(), "agent-2"); !errors.Is(err, errors.NotFound) {
 		t.Errorf("removing it again gives %v", err)
+	}
+	etcd.DeleteUser(t.Context(), root, "reader")
+	if err := root.RemoveUser(t.Context(), "reader"); !errors.Is(err, errors.NotFound) {
+		t.Errorf("removing one of whom the role is left gives %v", err)
+	}
+	if etcd.HasRole(t.Context(), root, "reader") {
+		t.Error("the role of a user who was removed is left")
 	}
 	if openError(t, ca.As(t, base, "anybody")+"&user=agent-2&password-file="+password) == nil {
 		t.Error("a user who was removed is let in")
