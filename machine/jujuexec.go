@@ -160,10 +160,16 @@ func unitOf(name string) model.UnitName {
 	return unit
 }
 
-// caller is whose machine a call comes from, if that is known.
+// caller is the isolated unit whose machine a call comes from; zero: it comes from the host.
 type caller struct {
 	model *state.Model
 	unit  model.UnitName
+}
+
+// reaches says whether a call may be for a unit of a model, by its UUID. Root in an isolated
+// unit's machine has no leave in another one, nor on the host.
+func (c caller) reaches(uuid string, u state.UnitDoc) bool {
+	return c.model == nil || c.model.UUID() == uuid && (u.Name == c.unit || u.Principal == c.unit)
 }
 
 // command runs what juju-exec was given, when it is the unit's turn. ctx is the
@@ -184,9 +190,9 @@ func (a *agent) command(ctx, call context.Context, req wire.Request, from caller
 		return a.alone(ctx, call, req.Dir, c.commands, from)
 	}
 	if c.unit == "" && c.model == "" {
-		c.unit, c.model = string(from.unit), from.modelName()
+		c.unit = string(from.unit)
 	}
-	m, unit, err := a.find(ctx, c)
+	m, unit, err := a.find(ctx, c, from)
 	if err != nil {
 		return tools.Failed(1, err)
 	}
@@ -218,17 +224,9 @@ func (a *agent) command(ctx, call context.Context, req wire.Request, from caller
 	return a.awaitCommand(ctx, call, m, tasks[0].ID)
 }
 
-// modelName is that of its model; empty: any.
-func (c caller) modelName() string {
-	if c.model == nil {
-		return ""
-	}
-	return c.model.Name()
-}
-
-// find finds the unit that is meant, the only one of this agent's if none was
-// named; an empty name: there is more than one, or none.
-func (a *agent) find(ctx context.Context, c jujuExec) (*state.Model, model.UnitName, error) {
+// find finds the unit that is meant, the only one of this agent's that the caller reaches if none
+// was named; an empty name: there is more than one, or none.
+func (a *agent) find(ctx context.Context, c jujuExec, from caller) (*state.Model, model.UnitName, error) {
 	infos, err := a.Controller.Models(ctx)
 	if err != nil {
 		return nil, "", errors.Trace(err)
@@ -245,7 +243,7 @@ func (a *agent) find(ctx context.Context, c jujuExec) (*state.Model, model.UnitN
 			return nil, "", errors.Trace(err)
 		}
 		for _, u := range all {
-			if !a.Machine.hosts(u) {
+			if !a.Machine.hosts(u) || !from.reaches(info.UUID, u) {
 				continue
 			}
 			if c.unit == "" || u.Name == unitOf(c.unit) {
