@@ -183,4 +183,17 @@ func TestNewLinesOfALogThatIsSetAside(t *testing.T) {
 	if got != "seven\n" {
 		t.Errorf("lines of a log that was cut: %q", got)
 	}
+	got = ""
+	long := strings.Repeat("long", linesAtMost/2)
+	write(long)
+	read() // it hasn't ended
+	if got != "" {
+		t.Errorf("of a line that hasn't ended %d bytes come", len(got))
+	}
+	write("\neight\n")
+	read()
+	read()
+	if want := long[:linesAtMost-1] + "\neight\n"; got != want {
+		t.Errorf("a line that is too long, and the next: %d bytes, want %d", len(got), len(want))
+	}
 }

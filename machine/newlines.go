@@ -1,12 +1,14 @@
 package machine
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"time"
@@ -94,9 +96,36 @@ func linesFrom(path string, after LogMark) ([]byte, LogMark, error) {
 	if err != nil {
 		return nil, after, errors.Trace(err)
 	}
-	text = text[:bytes.LastIndexByte(text, '\n')+1]
-	after.Offset += int64(len(text))
+	whole := bytes.LastIndexByte(text, '\n') + 1
+	if whole > 0 || len(text) < linesAtMost {
+		after.Offset += int64(whole)
+		return text[:whole], after, nil
+	}
+	// Of a line that is longer than what is sent at once the beginning is.
+	end, err := lineEnd(f, after.Offset+linesAtMost)
+	if err != nil || end == 0 {
+		return nil, after, errors.Trace(err)
+	}
+	text[len(text)-1] = '\n'
+	after.Offset = end
 	return text, after, nil
+}
+
+// lineEnd is where the line ends that goes on at an offset; 0: it hasn't ended so far.
+func lineEnd(f io.ReaderAt, from int64) (int64, error) {
+	r := bufio.NewReaderSize(io.NewSectionReader(f, from, math.MaxInt64-from), 64<<10)
+	for {
+		piece, err := r.ReadSlice('\n')
+		from += int64(len(piece))
+		switch {
+		case err == nil:
+			return from, nil
+		case errors.Is(err, io.EOF):
+			return 0, nil
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return 0, errors.Trace(err)
+		}
+	}
 }
 
 // markAt is a place in a log.
