@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"context"
 	"encoding/base64"
 	"slices"
 	"strings"
@@ -73,6 +74,25 @@ func (v liveView) Now() time.Time { return v.u.clock.Now() }
 
 // Hide is part of hookcontext.View.
 func (v liveView) Hide(content model.SecretContent) { v.u.mask.add(content, v.named) }
+
+// hideKnown has the mask know, once in each process, what the unit has read or written before: its
+// charm may have kept it.
+func (u *unit) hideKnown(ctx context.Context, s *state.Snapshot) error {
+	if u.masked {
+		return nil
+	}
+	if s.Unit.Secrets || s.Application.Secrets != "" {
+		known, err := u.model.KnownSecrets(ctx, u.name)
+		if err != nil {
+			return errors.Annotate(err, "cannot read what is to be hidden in the log")
+		}
+		for _, content := range known {
+			liveView{ctx: ctx, u: u}.Hide(content)
+		}
+	}
+	u.masked = true
+	return nil
+}
 
 // named says whether a value is a name of the model; where nobody can tell, it
 // isn't.

@@ -175,8 +175,9 @@ type unit struct {
 	// files follows what hooks do to files.
 	files   footprint.Tracker
 	keeping sync.WaitGroup
-	// mask has the secrets that are not to get into the log.
-	mask mask
+	// mask has the secrets that are not to get into the log; masked: also those of former agents.
+	mask   mask
+	masked bool
 	// fetching is held while a resource's file is got.
 	fetching sync.Mutex
 	version  string // Config.Version
@@ -281,6 +282,9 @@ func (u *unit) observe(ctx context.Context, l resolver.Local) (resolver.Remote, 
 		return resolver.Remote{Now: u.clock.Now(), Gone: true}, nil
 	}
 	if err != nil {
+		return resolver.Remote{}, errors.Trace(err)
+	}
+	if err := u.hideKnown(ctx, s); err != nil {
 		return resolver.Remote{}, errors.Trace(err)
 	}
 	moved, err := u.face(ctx, s.Told.Addresses)

@@ -114,6 +114,30 @@ func TestSecrets(t *testing.T) {
 		w.reads("wordpress/0", ref, "(permission denied)")
 	})
 
+	t.Run("what a unit may know is all of its own, and what it reads", func(t *testing.T) {
+		t.Parallel()
+		w := newSecrets(t)
+		known := func(unit model.UnitName) (tokens string) {
+			all, err := w.KnownSecrets(w.ctx, unit)
+			w.ok(err)
+			for _, c := range all {
+				tokens += c["token"] + " "
+			}
+			return tokens
+		}
+		w.is("of no secret", known("mysql/0"), "")
+		w.ok(w.hook("mysql/0", made("one"), w.grant("wordpress/0")))
+		w.is("who hasn't read it", known("wordpress/0"), "")
+		w.reads("wordpress/0", ref, "one")
+		w.ok(w.hook("mysql/0", model.SecretChange{ID: secretOne, Content: content("two")}))
+		w.ok(w.hook("mysql/0", model.SecretChange{ID: secretOne, Content: content("three")}))
+		w.is("the owner", known("mysql/0"), "one two three ")
+		w.is("the owner's other unit", known("mysql/1"), "one two three ")
+		w.is("who reads it", known("wordpress/0"), "one three ")
+		w.ok(w.hook("mysql/0", model.SecretChange{ID: secretOne, Revoke: w.grant("wordpress/0").Grant}))
+		w.is("who may no more", known("wordpress/0"), "one three ")
+	})
+
 	t.Run("a reader keeps its revision until it refreshes", func(t *testing.T) {
 		t.Parallel()
 		w := newSecrets(t)
