@@ -174,7 +174,7 @@ func (h *Host) openNamed(ctx context.Context, name string, c clock.Clock, found 
 		s, err := served.Open(ctx, served.Options{Path: path, Format: storeFormat, Log: h.ownLog()})
 		return s, errors.Trace(err)
 	}
-	s, err := sqlite.Open(name, sqlite.Options{Log: h.ownLog(), Clock: c, Former: func() error { return found(formerAgent(filepath.Dir(name))) }})
+	s, err := sqlite.Open(name, sqlite.Options{Log: h.ownLog(), Clock: c, Former: func(r store.Reader) error { return found(formerAgents(filepath.Dir(name), r)) }})
 	return s, errors.Trace(err)
 }
 
@@ -187,6 +187,30 @@ func formerAgent(dir string) error {
 		return errors.Trace(err)
 	}
 	return errors.Errorf(`an agent of an earlier unitd (process %d) works on it: "unitd shutdown" ends that one; then this unitd takes the store over, and earlier ones refuse it`, pid)
+}
+
+// formerAgents is formerAgent, also for agents that have joined, whose data directories are others.
+// What is there of this one's own agent counts only while another process is that: its machine
+// is there for a while after it has ended, and as it becomes another program.
+func formerAgents(dir string, r store.Reader) error {
+	if err := formerAgent(dir); err != nil {
+		return errors.Trace(err)
+	}
+	own, err := DataDirPath()
+	if err != nil {
+		return errors.Trace(err)
+	}
+	joined, err := ReadJoin(own)
+	if err != nil {
+		return errors.Trace(err)
+	}
+	pid, err := holder(filepath.Join(own, "agent.lock"))
+	if err != nil {
+		return errors.Trace(err)
+	}
+	return errors.Trace(state.FormerMachines(r, func(uuid, machine string) bool {
+		return joined != nil && joined.Model == uuid && joined.Machine == machine && (pid == 0 || pid == os.Getpid())
+	}))
 }
 
 // HasStore says whether there is a store to look into that needn't be made.
@@ -277,7 +301,7 @@ func (h *Host) Look(r Registered, do func(*state.Controller) error) error {
 	if _, err := os.Stat(path); os.IsNotExist(err) {
 		return do(nil)
 	}
-	db, err := sqlite.Open(path, sqlite.Options{Log: h.ownLog(), Clock: clock.WallClock, Former: func() error { return formerAgent(r.Dir) }})
+	db, err := sqlite.Open(path, sqlite.Options{Log: h.ownLog(), Clock: clock.WallClock, Former: func(s store.Reader) error { return formerAgents(r.Dir, s) }})
 	if err != nil {
 		return errors.Annotatef(err, "controller %s", r.Name)
 	}

@@ -25,6 +25,17 @@ func TestFormerAgentsAreThoseThatAreThere(t *testing.T) {
 		w.ok(err)
 		return said
 	}
+	joined := func(own bool) string {
+		said := ""
+		_, err := w.store.View(w.ctx, func(r store.Reader) error {
+			if err := state.FormerMachines(r, func(uuid, machine string) bool { return own && uuid == w.UUID() && machine == "2" }); err != nil {
+				said = err.Error()
+			}
+			return nil
+		})
+		w.ok(err)
+		return said
+	}
 	w.is("nobody is there", ask(), "")
 	lease, err := w.store.Grant(w.ctx, time.Hour)
 	w.ok(err)
@@ -37,6 +48,15 @@ func TestFormerAgentsAreThoseThatAreThere(t *testing.T) {
 	if said := ask(); !strings.Contains(said, "(machine 1 of model ") || !strings.Contains(said, "unitd shutdown") {
 		t.Errorf("with a machine: %q", said)
 	}
+	w.is("of those that have joined nobody is there", joined(false), "")
+	id, token := w.addMachine()
+	w.ok(w.join(token, "b"))
+	w.ok(w.Appear(w.ctx, lease, state.MachineDoc{ID: id}))
+	if said := joined(false); !strings.Contains(said, "(machine 2 of model ") {
+		t.Errorf("with one that has joined: %q", said)
+	}
+	w.is("the caller's own", joined(true), "")
 	w.ok(w.store.Revoke(w.ctx, lease))
+	w.is("those that have joined have ended", joined(false), "")
 	w.is("they have ended", ask(), "")
 }

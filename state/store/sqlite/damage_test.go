@@ -243,14 +243,20 @@ func formerFormat(t *testing.T, former string) {
 	filled(t, path, 3)
 	execute(t, raw(t, path), former)
 	refusal := errors.New("somebody works on it")
-	if _, err := sqlite.Open(path, sqlite.Options{Former: func() error { return refusal }}); !errors.Is(err, refusal) {
+	read := func(r store.Reader) error {
+		if kv, err := r.Get("m/key/00001"); err != nil || len(kv.Value) != 300 {
+			t.Errorf("before, a key has %q, %v", kv.Value, err)
+		}
+		return refusal
+	}
+	if _, err := sqlite.Open(path, sqlite.Options{Former: read}); !errors.Is(err, refusal) {
 		t.Errorf("it is opened though that was refused: %v", err)
 	}
 	s := open(t, path, sqlite.Options{})
 	if got := value(t, s, "m/key/00001"); len(got) != 300 {
 		t.Errorf("a key has %q", got)
 	}
-	again := open(t, path, sqlite.Options{Former: func() error { return refusal }})
+	again := open(t, path, sqlite.Options{Former: read})
 	if got := value(t, again, "m/key/00001"); len(got) != 300 {
 		t.Errorf("a key has %q", got)
 	}

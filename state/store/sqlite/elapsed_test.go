@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/juju/errors"
+
 	"github.com/unitd/unitd/state/store"
 	"github.com/unitd/unitd/state/store/sqlite"
 )
@@ -62,4 +64,34 @@ func TestLeasesGoByTheTimeSinceTheHostWasBooted(t *testing.T) {
 		t.Error("a leader has outlived its boot")
 	}
 	await(t, watch(t, again, "leader", rev), "leader", true)
+}
+
+// TestWhoIsAskedAboutAFormerFormatSeesWhatIsAlive: those of a former boot have ended.
+func TestWhoIsAskedAboutAFormerFormatSeesWhatIsAlive(t *testing.T) {
+	t.Parallel()
+	up, path := time.Hour, dbPath(t)
+	s := open(t, path, sqlite.Options{Up: booted("one", &up)})
+	lease, err := s.Grant(t.Context(), time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	update(t, s, func(tx store.Tx) error { return tx.PutLease("leader", []byte("x"), lease) })
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	execute(t, raw(t, path), "PRAGMA user_version = 2")
+	refusal := errors.New("somebody works on it")
+	for boot, want := range map[string]string{"one": "x", "two": ""} {
+		got := ""
+		_, err := sqlite.Open(path, sqlite.Options{Up: booted(boot, &up), Former: func(r store.Reader) error {
+			kv, err := r.Get("leader")
+			if got = string(kv.Value); err != nil && !errors.Is(err, errors.NotFound) {
+				return err
+			}
+			return refusal
+		}})
+		if !errors.Is(err, refusal) || got != want {
+			t.Errorf("in boot %s the key has %q (%v)", boot, got, err)
+		}
+	}
 }

@@ -53,9 +53,9 @@ type Options struct {
 	// one than the wall clock.
 	Up func() (boot string, up time.Duration)
 	// Former is asked before a store of a former format is given that of this
-	// program, by which earlier ones know it no more; its error is that of Open.
-	// Nil: nothing speaks against that.
-	Former func() error
+	// program, by which earlier ones know it no more; it reads the store as it is, and its
+	// error is that of Open. Nil: nothing speaks against that.
+	Former func(store.Reader) error
 	// MirrorAfter is how often the store is read before its keys are in memory as well,
 	// see mirror; 0: 200 times.
 	MirrorAfter int
@@ -67,7 +67,7 @@ type Options struct {
 type Store struct {
 	path   string
 	time   elapsed
-	former func() error // Options.Former
+	former func(store.Reader) error // Options.Former
 	log    *slog.Logger
 	read   *readers
 	rev    *os.File // the side file "<path>-rev"
@@ -173,7 +173,7 @@ func (s *Store) writer() (*writer, error) {
 	if s.write != nil {
 		return s.write, nil
 	}
-	w, err := openWriter(s.ctx, s.path, s.former)
+	w, err := openWriter(s.ctx, s.path, s.time, s.former)
 	if err != nil {
 		return nil, errors.Trace(err)
 	}

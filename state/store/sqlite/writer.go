@@ -37,9 +37,9 @@ type writer struct {
 	db     *sql.DB
 }
 
-// openWriter opens the database and makes its tables if it is new; former is
-// that of Options. When ctx ends, so does the writer's waiting for locks.
-func openWriter(ctx context.Context, path string, former func() error) (*writer, error) {
+// openWriter opens the database and makes its tables if it is new; by is the time of leases, and
+// former that of Options. When ctx ends, so does the writer's waiting for locks.
+func openWriter(ctx context.Context, path string, by elapsed, former func(store.Reader) error) (*writer, error) {
 	db, err := sql.Open("sqlite", dsn(path))
 	if err != nil {
 		return nil, errors.Trace(err)
@@ -50,14 +50,14 @@ func openWriter(ctx context.Context, path string, former func() error) (*writer,
 		db.Close()
 		return nil, notADatabase(err)
 	}
-	if err := w.prepareFile(ctx, former); err != nil {
+	if err := w.prepareFile(ctx, by, former); err != nil {
 		w.Close()
 		return nil, errors.Trace(err)
 	}
 	return w, nil
 }
 
-func (w *writer) prepareFile(ctx context.Context, former func() error) error {
+func (w *writer) prepareFile(ctx context.Context, by elapsed, former func(store.Reader) error) error {
 	if err := w.refuse(ctx); err != nil {
 		return errors.Trace(err)
 	}
@@ -76,7 +76,7 @@ func (w *writer) prepareFile(ctx context.Context, former func() error) error {
 			return notADatabase(err)
 		}
 	}
-	if err := w.migrate(ctx, former); err != nil {
+	if err := w.migrate(ctx, by, former); err != nil {
 		return errors.Trace(err)
 	}
 	// From now on begin does the waiting, as SQLite's own can't be given up.
@@ -130,7 +130,7 @@ func busy(err error) bool {
 
 // migrate makes the tables of a new file, and gives one of an older format the
 // number of this one, so that no older program writes to it any more.
-func (w *writer) migrate(ctx context.Context, former func() error) error {
+func (w *writer) migrate(ctx context.Context, by elapsed, former func(store.Reader) error) error {
 	version, err := w.version(ctx)
 	if err != nil || version == Format {
 		return notADatabase(err)
@@ -151,12 +151,31 @@ func (w *writer) migrate(ctx context.Context, former func() error) error {
 		tables = ""
 	}
 	if version > 0 && former != nil {
-		if err := former(); err != nil {
+		asItIs, err := w.former(ctx, version, by)
+		if err == nil {
+			err = former(asItIs)
+		}
+		if err != nil {
 			return errors.Trace(err)
 		}
 	}
 	_, err = w.conn.ExecContext(ctx, tables+fmt.Sprintf("PRAGMA user_version = %d; COMMIT", Format))
 	return notADatabase(err)
+}
+
+// former reads a store of a former format. In format 1 leases go by the date; in later ones those
+// of a former boot are over.
+func (w *writer) former(ctx context.Context, version int, by elapsed) (*reader, error) {
+	r := &reader{ctx: ctx, tx: w.conn, now: by.now(), alive: by.alive}
+	boot := ""
+	if version == 1 {
+		r.now, r.alive = by.clock.Now().UnixNano(), "expires > ?"
+	} else if err := w.conn.QueryRowContext(ctx, "SELECT id FROM boot").Scan(&boot); err != nil {
+		return nil, errors.Trace(err)
+	} else if !by.ofBoot(boot) {
+		r.alive = "? IS NULL"
+	}
+	return r, errors.Trace(r.head(ctx))
 }
 
 // version is the number of the file's format; 0: it is a new one.
