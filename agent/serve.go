@@ -88,16 +88,19 @@ func (o Options) tunnelPort() (int, error) {
 // Serve is the agent of this data directory, in this process, until the context
 // ends. What is asked for and can't be is ErrUsage; AlreadyExists: there is an agent.
 func (h *Host) Serve(o Options) error {
-	f := o.Join
-	if err := f.check(); err != nil {
+	environ := os.Environ()
+	// Before any other program is started, which would have the files that were handed over.
+	handed, lock, handedErr := takeHandover()
+	keysByCommand.fetch()
+	if lock != nil { // it has joined and taken over before, as another program; the token may be gone
+		o.Join.Token, o.TakeOver = "", false
+	}
+	if err := o.Join.check(); err != nil {
 		return err
 	}
-	if o.TakeOver && f.Token != "" {
+	if o.TakeOver && o.Join.Token != "" {
 		return Wrongf("--takeover is for the agent that manages the models, --join for another one: choose one of them")
 	}
-	environ := os.Environ()
-	keysByCommand.fetch()
-	handed, lock, handedErr := takeHandover()
 	file, endLog, err := h.openLog(o.Log)
 	if err != nil {
 		return err
@@ -109,10 +112,7 @@ func (h *Host) Serve(o Options) error {
 		}
 	}
 	defer h.Release(lock)
-	if handed != nil { // it has done that before, as another program
-		f.Token, o.TakeOver = "", false
-	}
-	joined, err := h.Join(f)
+	joined, err := h.Join(o.Join)
 	if err != nil {
 		return err
 	}
@@ -147,8 +147,11 @@ func (h *Host) Serve(o Options) error {
 	}
 	var socket *storeSocket
 	c.Handed, c.Upgrade = handed, upgrade(lock, environ, measured.Flush, func() (back func()) {
-		measured.EndSessions()
-		return socket.hold()
+		sessions, store := measured.holdSessions(), socket.hold()
+		return func() {
+			store()
+			sessions()
+		}
 	})
 	if handedErr != nil {
 		c.Log.Error("the hooks that were handed over are ended, as after a crash", "err", handedErr)

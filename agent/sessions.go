@@ -62,11 +62,13 @@ func (m *Measured) openSessions(h *Host, c *machine.Config, host string) error {
 	return nil
 }
 
-// EndSessions ends all sessions of people of other hosts, and lets none begin any more.
-func (m *Measured) EndSessions() {
-	if m.sessions != nil {
-		m.sessions.Close()
+// holdSessions ends all sessions of people of other hosts, and lets none begin until back is
+// called.
+func (m *Measured) holdSessions() (back func()) {
+	if m.sessions == nil {
+		return func() {}
 	}
+	return m.sessions.Hold()
 }
 
 // doors are the addresses by which others reach the listener.

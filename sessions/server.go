@@ -201,8 +201,13 @@ func (s *Server) over(p *program) {
 
 // Close ends all sessions, and lets none begin any more. It waits for their programs, which
 // don't have long.
-func (s *Server) Close() {
+func (s *Server) Close() { s.Hold() }
+
+// Hold is Close until back is called, after which sessions can begin again, unless the server was
+// closed before.
+func (s *Server) Hold() (back func()) {
 	s.mu.Lock()
+	held := s.closed
 	s.closed = true
 	var all sync.WaitGroup
 	for p := range s.running {
@@ -210,6 +215,11 @@ func (s *Server) Close() {
 	}
 	s.mu.Unlock()
 	all.Wait()
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.closed = held
+	}
 }
 
 func readRequest(conn net.Conn) (r Request, err error) {

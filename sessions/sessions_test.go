@@ -410,10 +410,27 @@ func TestSessionsEndWithTheAgent(t *testing.T) {
 			t.Errorf("process %d goes on, with %q", n, trap)
 		}
 		<-ended
+		s.Hold()() // nothing comes back that was closed
 		late, _, _ := s.call("echo late", nil)
 		if _, err := late.Run(t.Context()); !errors.Is(err, sessions.ErrRefused) {
 			t.Errorf("one begins after the end: %v", err)
 		}
+	}
+}
+
+// TestSessionsBeginAgainWhereTheAgentGoesOn: it has tried to become another program, and couldn't.
+func TestSessionsBeginAgainWhereTheAgentGoesOn(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	back := s.Hold()
+	early, _, _ := s.call("echo early", nil)
+	if _, err := early.Run(t.Context()); !errors.Is(err, sessions.ErrRefused) {
+		t.Errorf("one begins meanwhile: %v", err)
+	}
+	back()
+	c, out, _ := s.call("echo again", nil)
+	if _, err := c.Run(t.Context()); err != nil || out.String() != "again\n" {
+		t.Errorf("one that begins then: %q, %v", out, err)
 	}
 }
 
