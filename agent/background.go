@@ -123,7 +123,7 @@ func (h *Host) beginAgent(dir string, log, tell *os.File) (pid int, err error) {
 		name, _, _ := strings.Cut(v, "=")
 		return slices.Contains(service.Variables(), name)
 	})
-	cmd.Env = append(env, "UNITD_DATA="+dir, storeVariable+"="+store, readyVariable+"=3")
+	cmd.Env = append(env, "UNITD_DATA="+dir, storeVariable+"="+store, readyVariable+"=3", backgroundVariable+"=yes")
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.ExtraFiles = []*os.File{tell}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -140,6 +140,10 @@ const (
 	readyVariable = "UNITD_READY_FD"
 	readyWord     = "ready"
 )
+
+// backgroundVariable marks the environment of an agent that a command has begun in the background,
+// also once it was upgraded.
+const backgroundVariable = "UNITD_BACKGROUND"
 
 // TellReady tells who started this agent that it is ready.
 func TellReady() {

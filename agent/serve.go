@@ -89,6 +89,7 @@ func (o Options) tunnelPort() (int, error) {
 // ends. What is asked for and can't be is ErrUsage; AlreadyExists: there is an agent.
 func (h *Host) Serve(o Options) error {
 	environ := os.Environ()
+	os.Unsetenv(backgroundVariable) // it is about no program that this one starts
 	// Before any other program is started, which would have the files that were handed over.
 	handed, lock, handedErr := takeHandover()
 	keysByCommand.fetch()

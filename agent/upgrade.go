@@ -60,10 +60,11 @@ func (h *Host) Upgrade(timeout time.Duration) error {
 }
 
 // replace has an agent that can't hand over be ended, once no hook runs, and begins another
-// one. A service manager's is left to that.
+// one. One that no command has begun is left to who has: a service manager, or a person, with
+// options that another one wouldn't have.
 func (h *Host) replace(ctx context.Context, dir string, pid int) error {
-	if isService(pid) {
-		return errors.Errorf("the agent (process %d) can't hand over to this program, and runs as a service: restart that, at a moment at which no hook runs", pid)
+	if !inBackground(pid) {
+		return errors.Errorf("the agent (process %d) can't hand over to this program, and wasn't begun in the background by a command: restart it as it was begun, or its service, at a moment at which no hook runs", pid)
 	}
 	look := time.NewTicker(replaceEvery)
 	defer look.Stop()
@@ -88,11 +89,17 @@ func (h *Host) replace(ctx context.Context, dir string, pid int) error {
 	return h.startAgent(dir)
 }
 
-// isService says whether a service manager has begun a process, and no command of one.
-func isService(pid int) bool {
+// inBackground says whether a command has begun the process of an agent, or nobody can tell.
+func inBackground(pid int) bool {
 	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	return err != nil || begunInBackground(env)
+}
+
+// begunInBackground is inBackground by the environment that a process has begun with, as the
+// kernel shows it. Agents of earlier programs have only the file to tell that they are ready.
+func begunInBackground(env []byte) bool {
 	env = append([]byte{0}, env...)
-	return err == nil && bytes.Contains(env, []byte("\x00INVOCATION_ID=")) && !bytes.Contains(env, []byte("\x00"+readyVariable+"="))
+	return bytes.Contains(env, []byte("\x00"+backgroundVariable+"=")) || bytes.Contains(env, []byte("\x00"+readyVariable+"="))
 }
 
 // replaceEvery is how often replace looks whether hooks run.
