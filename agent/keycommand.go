@@ -39,6 +39,9 @@ type keyCommand struct {
 	keys  *sealed.Keys
 	err   error // of the last time
 	asked time.Time
+	took  time.Duration
+	// running is closed when the command has ended that runs; nil: none does.
+	running chan struct{}
 }
 
 // keysByCommand is the process's own: the keys are the same whoever asks.
@@ -48,38 +51,94 @@ var keysByCommand = keyCommand{time: commandTime, rest: commandRest}
 // it runs gets what it prints then. The error says what it has written on its standard error, and
 // never what it has printed.
 func (k *keyCommand) read(line string, renew bool) (*sealed.Keys, error) {
+	for {
+		keys, running, err := k.soon(line, renew)
+		if running == nil {
+			return keys, err
+		}
+		<-running
+	}
+}
+
+// soon is read for who doesn't wait: running is closed when the command has ended that has to
+// run first; nil: none has. It rests as long as it took to fail: one that hangs isn't always run.
+func (k *keyCommand) soon(line string, renew bool) (keys *sealed.Keys, running <-chan struct{}, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.line != line {
-		k.line, k.keys, k.err, k.asked = line, nil, nil, time.Time{}
+		k.line, k.keys, k.err, k.asked, k.running = line, nil, nil, time.Time{}, nil
 	}
-	resting := time.Since(k.asked) < k.rest
+	rest := k.rest
+	if k.err != nil {
+		rest = max(rest, k.took)
+	}
+	resting := k.running == nil && time.Since(k.asked) < rest
 	switch {
 	case k.keys != nil && (resting || !renew):
-		return k.keys, nil
+		return k.keys, nil, nil
 	case k.err != nil && resting:
-		return nil, k.err
+		return nil, nil, k.err
 	}
+	if k.running == nil {
+		k.running = make(chan struct{})
+		go k.ask(line, k.running) // which k.time ends
+	}
+	return nil, k.running, nil
+}
+
+// ask runs the command, and closes running then.
+func (k *keyCommand) ask(line string, running chan struct{}) {
+	began := time.Now()
 	text, err := k.run(line)
+	var keys *sealed.Keys
 	if err != nil {
-		k.err = errors.Annotatef(err, "cannot get the keys for secrets by %s", SecretKeyCommandVariable)
+		err = errors.Annotatef(err, "cannot get the keys for secrets by %s", SecretKeyCommandVariable)
 	} else {
-		k.keys, err = sealed.Parse(text)
-		k.err = errors.Annotatef(err, "cannot use what the command of %s prints", SecretKeyCommandVariable)
+		keys, err = sealed.Parse(text)
+		err = errors.Annotatef(err, "cannot use what the command of %s prints", SecretKeyCommandVariable)
 	}
-	k.asked = time.Now()
-	if k.err != nil {
-		return nil, k.err
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	defer close(running)
+	if k.running != running {
+		return // it is another command by now
 	}
-	return k.keys, nil
+	k.err, k.asked, k.took, k.running = err, time.Now(), time.Since(began), nil
+	if err == nil {
+		k.keys = keys
+	}
+}
+
+// await waits for the command if it runs.
+func (k *keyCommand) await(ctx context.Context) error {
+	k.mu.Lock()
+	running := k.running
+	k.mu.Unlock()
+	if running == nil {
+		return nil
+	}
+	select {
+	case <-running:
+		return nil
+	case <-ctx.Done():
+		return errors.Trace(ctx.Err())
+	}
 }
 
 // fetch asks for the keys beside everything else, so that the first who needs them has them. What
 // goes wrong is told to who needs them.
 func (k *keyCommand) fetch() {
-	if line := os.Getenv(SecretKeyCommandVariable); line != "" && os.Getenv(SecretKeyVariable) == "" {
-		go func() { _, _ = k.read(line, false) }()
+	if line := commandForKeys(); line != "" {
+		_, _, _ = k.soon(line, false)
 	}
+}
+
+// commandForKeys is the command that prints the keys for secrets; empty: they come otherwise.
+func commandForKeys() string {
+	if os.Getenv(SecretKeyVariable) != "" {
+		return ""
+	}
+	return os.Getenv(SecretKeyCommandVariable)
 }
 
 // run runs a command, and ends it, with what it has started, when its time is over.

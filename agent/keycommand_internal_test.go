@@ -1,12 +1,16 @@
 package agent
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
+
+	"github.com/juju/errors"
 
 	"github.com/unitd/unitd/sealed"
 )
@@ -72,6 +76,63 @@ func TestACommandThatFailsIsLeftAloneForAWhile(t *testing.T) {
 	k.asked = k.asked.Add(-2 * k.rest)
 	if _, err := k.read(line, false); err == nil || runs() != 2 {
 		t.Errorf("later it was run %d times in all (%v)", runs(), err)
+	}
+}
+
+// TestWhoDoesNotWaitForACommandHasItsKeysLater: those that are known go on to be given meanwhile.
+func TestWhoDoesNotWaitForACommandHasItsKeysLater(t *testing.T) {
+	t.Parallel()
+	want, err := sealed.Generate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	line, runs := counted(t, want.Text())
+	dir := t.TempDir()
+	gate := filepath.Join(dir, "gate")
+	if err := syscall.Mkfifo(gate, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	line = fmt.Sprintf("cat '%s' && %s", gate, line)
+	k := &keyCommand{time: time.Minute, rest: 0}
+	for n := range 2 {
+		renew := n > 0
+		_, running, err := k.soon(line, renew)
+		if _, again, _ := k.soon(line, renew); running == nil || again != running || err != nil {
+			t.Fatalf("it isn't run once beside this: %v", err)
+		}
+		if have, running, err := k.soon(line, false); renew && (running != nil || err != nil || have.Name() != want.Name()) {
+			t.Errorf("meanwhile they are %v, %v", have, err)
+		}
+		stopped, stop := context.WithCancel(t.Context())
+		stop()
+		if err := k.await(stopped); !errors.Is(err, context.Canceled) {
+			t.Errorf("who can't wait any more: %v", err)
+		}
+		open, err := os.OpenFile(gate, os.O_WRONLY, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		open.Close()
+		if err := k.await(t.Context()); err != nil {
+			t.Error(err)
+		}
+		<-running
+		if have, running, err := k.soon(line, false); running != nil || err != nil || have.Name() != want.Name() || runs() != n+1 {
+			t.Errorf("then they are %v, %v, by %d runs", have, err, runs())
+		}
+	}
+}
+
+// TestACommandThatHangsRestsAsLongAsItTook.
+func TestACommandThatHangsRestsAsLongAsItTook(t *testing.T) {
+	t.Parallel()
+	k := &keyCommand{time: 300 * time.Millisecond, rest: 0}
+	if _, err := k.read("sleep 100 & wait", false); err == nil || k.took < k.time {
+		t.Fatalf("it has taken %s (%v)", k.took, err)
+	}
+	k.took = time.Hour
+	if _, running, err := k.soon("sleep 100 & wait", true); running != nil || err == nil {
+		t.Errorf("it is run again at once (%v)", err)
 	}
 }
 

@@ -4,7 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/juju/errors"
@@ -32,7 +32,7 @@ func givenAgain(renew bool) (*sealed.Keys, error) {
 		k, err := sealed.Parse(text)
 		return k, errors.Annotate(err, "cannot use "+SecretKeyVariable)
 	}
-	if line := os.Getenv(SecretKeyCommandVariable); line != "" {
+	if line := commandForKeys(); line != "" {
 		return keysByCommand.read(line, renew)
 	}
 	path, ok := service.Credential(secretKeyCredential)
@@ -89,6 +89,20 @@ func (r keyring) read(renew bool) (*sealed.Keys, error) {
 	return sealed.ReadOrMake(secretKeyFile(r.dir))
 }
 
+// soon is read for who holds others up: the error is ErrKeysAwaited where a command has to run
+// first.
+func (r keyring) soon(renew bool) (*sealed.Keys, error) {
+	line := commandForKeys()
+	if line == "" {
+		return r.read(renew)
+	}
+	keys, running, err := keysByCommand.soon(line, renew)
+	if running != nil {
+		return nil, errors.Trace(state.ErrKeysAwaited)
+	}
+	return keys, err
+}
+
 // has says whether there are keys that read needn't make.
 func (r keyring) has() bool { return r.served != nil || hasSecretKeys(r.dir) }
 
@@ -100,21 +114,26 @@ func (r keyring) has() bool { return r.served != nil || hasSecretKeys(r.dir) }
 func Sealer(dir string, waits func() bool) state.Sealer { return keyring{dir: dir}.sealer(waits) }
 
 func (r keyring) sealer(waits func() bool) state.Sealer {
-	var mu sync.Mutex
-	var known *sealed.Keys
+	var known atomic.Pointer[sealed.Keys]
+	s, soon := r.sealerBy(r.read, waits, &known), r.sealerBy(r.soon, waits, &known)
+	soon.Await = keysByCommand.await
+	s.Soon = &soon
+	return s
+}
+
+// sealerBy is a sealer that reads its keys so, and what it knows of them.
+func (r keyring) sealerBy(read func(renew bool) (*sealed.Keys, error), waits func() bool, known *atomic.Pointer[sealed.Keys]) state.Sealer {
 	_, had := service.Credential(secretKeyCredential)
 	keys := func(again, renew bool) (*sealed.Keys, error) {
-		mu.Lock()
-		defer mu.Unlock()
-		if known != nil && !again && !renew {
-			return known, nil
+		if k := known.Load(); k != nil && !again && !renew {
+			return k, nil
 		}
 		if _, has := service.Credential(secretKeyCredential); had && !has && !keysAreGiven() {
 			return nil, errors.Errorf("the credential %s of this service is gone: start it again", secretKeyCredential) // no other key is to be made
 		}
-		k, err := r.read(renew)
+		k, err := read(renew)
 		if err == nil {
-			known = k
+			known.Store(k)
 		}
 		return k, errors.Trace(err)
 	}

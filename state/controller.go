@@ -147,7 +147,7 @@ func putInfo(tx store.Tx, info ModelInfo) error {
 
 func (c *Controller) open(info ModelInfo) *Model {
 	info.controller = c.name
-	return &Model{info: info, store: c.store, clock: c.clock, sealer: c.sealer, command: c.command, by: c.cause, author: c.author, oneHost: c.oneHost, managed: c.manager, charms: c.charms.of(info.UUID)}
+	return &Model{info: info, store: c.store, clock: c.clock, sealer: c.sealer.soon(), command: c.command, by: c.cause, author: c.author, oneHost: c.oneHost, managed: c.manager, charms: c.charms.of(info.UUID)}
 }
 
 // Models are all models by name.

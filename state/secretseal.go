@@ -22,6 +22,36 @@ type Sealer struct {
 	// Newest is the name of the key that rotate-secret-key takes into use; one is made
 	// where there is none.
 	Newest func() (string, error)
+	// Soon is for transactions, in which nobody waits for keys: the error of its functions is
+	// ErrKeysAwaited where keys have to be fetched first, and its Await waits until they were.
+	// nil: it is this one.
+	Soon  *Sealer
+	Await func(context.Context) error
+}
+
+// ErrKeysAwaited is that of a Sealer's Soon.
+const ErrKeysAwaited = errors.ConstError("the keys for secrets are being fetched")
+
+// soon is the sealer for transactions.
+func (s Sealer) soon() Sealer {
+	if s.Soon == nil {
+		return s
+	}
+	return *s.Soon
+}
+
+// patiently does something again, as often as somebody may wait, if it lacked the keys for
+// secrets: it has ended its transaction before, so that it holds up nobody who writes.
+func (s Sealer) patiently(ctx context.Context, do func() (int64, error)) (rev int64, err error) {
+	for range 3 {
+		if rev, err = do(); !errors.Is(err, ErrKeysAwaited) || s.Await == nil {
+			return rev, err
+		}
+		if err := s.Await(ctx); err != nil {
+			return 0, errors.Trace(err)
+		}
+	}
+	return do()
 }
 
 // sealingKey is where a model says which key its secrets are sealed with. Whoever seals
@@ -95,6 +125,9 @@ func (d docs) keyInUse() (string, error) {
 		return "", errors.Annotatef(err, "document %s", first[0].Key)
 	}
 	key, err := d.m.sealer.Opener(sealed)
+	if errors.Is(err, ErrKeysAwaited) {
+		return "", errors.Trace(err)
+	}
 	if err != nil {
 		return "", otherKey()
 	}
@@ -163,6 +196,9 @@ func (d docs) unseal(sealed []byte) ([]byte, error) {
 		return nil, errors.New("there is no key to open secrets with")
 	}
 	b, err := d.m.sealer.Open(sealed)
+	if errors.Is(err, ErrKeysAwaited) {
+		return nil, errors.Trace(err)
+	}
 	if err != nil {
 		return nil, errors.WithType(errors.Trace(err), ErrSealed)
 	}

@@ -2,6 +2,7 @@ package state_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -167,6 +168,48 @@ func TestAHostWithAnotherKeySealsNothing(t *testing.T) {
 	w.ok(w.withKeys(other).CommitHook(w.ctx, secretOf(92, change)))
 	if err := w.withKeys(right).CommitHook(w.ctx, secretOf(93, change)); !errors.Is(err, state.ErrOtherKey) {
 		t.Errorf("the key that is no longer in use: %v", err)
+	}
+}
+
+// TestWhoWaitsForKeysHoldsNobodyUp: others write meanwhile, also while somebody seals.
+func TestWhoWaitsForKeysHoldsNobodyUp(t *testing.T) {
+	t.Parallel()
+	w := newSecrets(t)
+	keys := &ring{keys: []string{"a"}}
+	there := false
+	awaited := func(err error) error {
+		if !there {
+			return state.ErrKeysAwaited
+		}
+		return err
+	}
+	full := keys.sealer()
+	soon := state.Sealer{
+		Opener: full.Opener, Newest: full.Newest,
+		Seal: func(b []byte, key string) ([]byte, string, error) {
+			sealed, by, err := full.Seal(b, key)
+			return sealed, by, awaited(err)
+		},
+		Open: func(b []byte) ([]byte, error) {
+			plain, err := full.Open(b)
+			return plain, awaited(err)
+		},
+		Await: func(context.Context) error {
+			there = true
+			return w.SetModelConfig(w.ctx, map[string]string{state.RetryHooks: "false"}, nil)
+		},
+	}
+	full.Soon = &soon
+	m := w.controller.WithSealer(full).Open(state.ModelInfo{Name: w.Name(), UUID: w.UUID()})
+	w.ok(m.CommitHook(w.ctx, secretOf(90, made("one"))))
+	there = false
+	if got, err := m.SecretContent(w.ctx, secretOne, 0); err != nil || got["token"] != "one" {
+		t.Errorf("it has %v, %v", got, err)
+	}
+	there, soon.Await = false, func(context.Context) error { return nil }
+	m = w.controller.WithSealer(full).Open(state.ModelInfo{Name: w.Name(), UUID: w.UUID()})
+	if _, err := m.SecretContent(w.ctx, secretOne, 0); !errors.Is(err, state.ErrKeysAwaited) || errors.Is(err, state.ErrSealed) {
+		t.Errorf("where they don't come: %v", err)
 	}
 }
 

@@ -155,10 +155,17 @@ type txn struct {
 }
 
 func (m *Model) view(ctx context.Context, fn func(r docs) error) (int64, error) {
-	return m.store.View(ctx, func(r store.Reader) error { return fn(docs{r, m}) })
+	return m.sealer.patiently(ctx, func() (int64, error) {
+		return m.store.View(ctx, func(r store.Reader) error { return fn(docs{r, m}) })
+	})
 }
 
 func (m *Model) update(ctx context.Context, fn func(tx *txn) error, opts ...store.Option) (int64, error) {
+	return m.sealer.patiently(ctx, func() (int64, error) { return m.updateSoon(ctx, fn, opts...) })
+}
+
+// updateSoon is update that doesn't wait for keys for secrets.
+func (m *Model) updateSoon(ctx context.Context, fn func(tx *txn) error, opts ...store.Option) (int64, error) {
 	rev, err := m.store.Update(ctx, func(tx store.Tx) error {
 		var log *recorder
 		if m.author != nil {
