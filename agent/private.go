@@ -23,6 +23,9 @@ func CheckPrivate(dir string) error {
 	if backup.Unfinished(dir) {
 		return errors.Errorf("%s is being restored from a backup, which hasn't ended well: run that \"unitd restore\" again", dir)
 	}
+	if backup.UnfinishedStore(dir) {
+		return errors.Errorf("the store of %s is being restored from a backup, which hasn't ended well: run that \"unitd restore --store-only\" again", dir)
+	}
 	for _, name := range append([]string{""}, privateFiles...) {
 		if err := checkSecret(filepath.Join(dir, name)); err != nil {
 			return err

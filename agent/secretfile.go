@@ -18,9 +18,9 @@ func ReadSecret(path string) (string, error) {
 }
 
 // KeysForSecrets are the keys for secrets of a data directory, those of the environment or of a
-// credential of this service if it has some; none where no secret was ever made.
+// credential of this service if it has some, as they are now; none where no secret was ever made.
 func KeysForSecrets(dir string) ([]byte, error) {
-	given, err := givenKeys()
+	given, err := givenAgain(true)
 	if err != nil {
 		return nil, errors.Trace(err)
 	}

@@ -31,6 +31,7 @@ type original struct {
 	dir        string
 	controller *state.Controller
 	key        *age.X25519Identity
+	keys       func() ([]byte, error) // of secrets
 }
 
 func newOriginal(t *testing.T) *original {
@@ -39,7 +40,7 @@ func newOriginal(t *testing.T) *original {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := &original{t: t, dir: t.TempDir(), controller: newController(t), key: key}
+	o := &original{t: t, dir: t.TempDir(), controller: newController(t), key: key, keys: func() ([]byte, error) { return []byte("AGE-SECRET-KEY-1CANARY\n"), nil }}
 	m, err := o.controller.AddModel(context.Background(), "shop")
 	if err != nil {
 		t.Fatal(err)
@@ -72,7 +73,7 @@ func (o *original) write(name, content string) {
 }
 
 func (o *original) take(disk durable.Disk, path string, storage bool) error {
-	_, err := Take(context.Background(), disk, Source{Dir: o.dir, Controller: o.controller, Keys: []byte("AGE-SECRET-KEY-1CANARY\n"), Storage: storage, Version: "1", Host: "h"},
+	_, err := Take(context.Background(), disk, Source{Dir: o.dir, Controller: o.controller, Keys: o.keys, Storage: storage, Version: "1", Host: "h"},
 		[]age.Recipient{o.key.Recipient()}, path)
 	return err
 }
@@ -194,6 +195,26 @@ func TestWhatIsRestoredIsWhatThereWas(t *testing.T) {
 		if left := content(t, other); len(left) > 0 {
 			t.Errorf("what was refused has left %v", left)
 		}
+	}
+}
+
+// TestABackupHasTheKeysOfBothSidesOfItsMoment: rotate-secret-key may run meanwhile.
+func TestABackupHasTheKeysOfBothSidesOfItsMoment(t *testing.T) {
+	t.Parallel()
+	o := newOriginal(t)
+	o.write(KeyFile, "AGE-SECRET-KEY-1OLD\n")
+	o.keys = func() ([]byte, error) {
+		b, err := os.ReadFile(filepath.Join(o.dir, KeyFile))
+		o.write(KeyFile, "AGE-SECRET-KEY-1NEW\n")
+		return b, err
+	}
+	dir := filepath.Join(t.TempDir(), "new")
+	if _, err := Restore(context.Background(), durable.Disk{}, target(dir, newController(t)), o.backup(false), o.with()); err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(filepath.Join(dir, KeyFile))
+	if want := "AGE-SECRET-KEY-1NEW\nAGE-SECRET-KEY-1OLD\n"; err != nil || string(b) != want {
+		t.Errorf("the keys are %q (%v), not %q", b, err, want)
 	}
 }
 
@@ -337,6 +358,77 @@ func TestARestorationThatIsKilledAtAnyStepCanBeRunAgain(t *testing.T) {
 		}
 		if got := content(t, dir); !slices.Equal(got, want) || !slices.Equal(models(t, c), []string{"shop"}) {
 			t.Errorf("killed at step %d, and run again, there is %v", n, got)
+		}
+	}
+}
+
+// TestTheStoreAloneCanBeRestoredAgainWhereverThatIsKilled: what the data directory has stays, and
+// until all is there nobody makes another store.
+func TestTheStoreAloneCanBeRestoredAgainWhereverThatIsKilled(t *testing.T) {
+	t.Parallel()
+	path, with := "", []age.Identity(nil)
+	{
+		o := newOriginal(t)
+		path, with = o.backup(false), o.with()
+	}
+	for n := 1; ; n++ {
+		k := &killer{n: n, torn: n%2 == 0}
+		dir := t.TempDir()
+		to := storeOnly(t, dir)
+		own := []string{"/own -rw------- mine", "/secret.key -rw------- AGE-SECRET-KEY-1CANARY\n", "/store.db -rw------- whole"}
+		if err := os.WriteFile(filepath.Join(dir, "own"), []byte("mine"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Restore(context.Background(), k.disk(), to, path, with)
+		if !k.dead {
+			if got := content(t, dir); err != nil || n < 8 || !slices.Equal(got, own) {
+				t.Fatalf("after %d steps: %v, %v", n, got, err)
+			}
+			return
+		}
+		_, missing := os.Lstat(filepath.Join(dir, "store.db"))
+		if missing == nil && !UnfinishedStore(dir) {
+			continue // it is there, and only what was staged is left
+		}
+		if _, err := Restore(context.Background(), durable.Disk{}, to, path, with); err != nil {
+			t.Fatalf("killed at step %d it can't be run again: %v", n, err)
+		}
+		if got := content(t, dir); !slices.Equal(got, own) {
+			t.Errorf("killed at step %d, and run again, there is %v", n, got)
+		}
+	}
+}
+
+// storeOnly restores the store alone, which is a file in a data directory.
+func storeOnly(t *testing.T, dir string) Target {
+	return Target{Dir: dir, StoreFile: "store.db", Inside: true, StoreOnly: true, Open: func(at string) (*state.Controller, func() error, error) {
+		return newController(t), func() error { return os.WriteFile(filepath.Join(at, "store.db"), []byte("whole"), 0o600) }, nil
+	}}
+}
+
+// TestAStoreThatIsMadeMeanwhileStaysAsItIs, or the log of one.
+func TestAStoreThatIsMadeMeanwhileStaysAsItIs(t *testing.T) {
+	t.Parallel()
+	o := newOriginal(t)
+	path := o.backup(false)
+	for _, name := range []string{"store.db", "store.db-wal", "store.db-shm"} {
+		dir := t.TempDir()
+		to := storeOnly(t, dir)
+		open := to.Open
+		to.Open = func(at string) (*state.Controller, func() error, error) {
+			if !UnfinishedStore(dir) || Unfinished(dir) {
+				t.Error("the data directory doesn't say that the store is being restored")
+			}
+			if err := os.WriteFile(filepath.Join(dir, name), []byte("another"), 0o600); err != nil {
+				t.Error(err)
+			}
+			return open(at)
+		}
+		if _, err := Restore(context.Background(), durable.Disk{}, to, path, o.with()); !jujuerrors.Is(err, ErrNotEmpty) {
+			t.Errorf("with %s: %v", name, err)
+		}
+		if got, want := content(t, dir), []string{"/secret.key -rw------- AGE-SECRET-KEY-1CANARY\n", "/" + name + " -rw------- another"}; !slices.Equal(got, want) {
+			t.Errorf("there is %v", got)
 		}
 	}
 }

@@ -84,6 +84,9 @@ func Restore(ctx context.Context, disk durable.Disk, to Target, path string, wit
 		return info, errors.Trace(err)
 	}
 	r.info = info
+	if r.StoreOnly && r.placed() {
+		return info, errors.Trace(r.endPlaced())
+	}
 	if err := r.begin(); err != nil {
 		return info, errors.Annotate(err, "cannot begin to restore")
 	}
@@ -114,14 +117,7 @@ func (r *restoring) at(names ...string) string {
 // mayBegin refuses a data directory that has something.
 func (r *restoring) mayBegin() error {
 	if r.StoreOnly {
-		if r.Inside {
-			for _, suffix := range []string{"", "-wal", "-shm"} {
-				if _, err := os.Lstat(r.at(r.StoreFile + suffix)); err == nil {
-					return errors.WithType(errors.Errorf("%s is there already: move it away first", r.at(r.StoreFile+suffix)), ErrNotEmpty)
-				}
-			}
-		}
-		return nil
+		return errors.Trace(r.noStore())
 	}
 	entries, err := os.ReadDir(r.Dir)
 	if os.IsNotExist(err) || err == nil && Unfinished(r.Dir) {
@@ -144,7 +140,7 @@ func (r *restoring) begin() error {
 	r.owners = os.Geteuid() == 0
 	r.mark = state.RestoredDoc{ID: uuid.NewString(), Taken: r.info.Taken, Rev: r.info.Revision}
 	if r.StoreOnly {
-		return errors.Trace(stderrors.Join(r.disk.MkdirAll(r.Dir, 0o700), r.disk.RemoveAll(r.at(staging))))
+		return errors.Trace(r.beginStore())
 	}
 	if err := r.disk.MkdirAll(r.Dir, 0o700); err != nil {
 		return errors.Trace(err)
@@ -228,11 +224,10 @@ func (r *restoring) all() error {
 
 // undo leaves nothing of a restoration that was refused.
 func (r *restoring) undo() error {
-	err := r.disk.RemoveAll(r.at(staging))
-	if !r.StoreOnly {
-		err = stderrors.Join(err, r.disk.Remove(r.at(unfinished)))
+	if r.StoreOnly {
+		return errors.Trace(r.endStore())
 	}
-	return err
+	return stderrors.Join(r.disk.RemoveAll(r.at(staging)), r.disk.Remove(r.at(unfinished)))
 }
 
 // stage reads the backup into the store and the staging directory.
@@ -325,37 +320,18 @@ func (r *restoring) write(path string, content io.Reader) error {
 	return errors.Trace(first(err, f.Close()))
 }
 
-// addKeys has the data directory have the keys of a backup too, after its own.
-func (r *restoring) addKeys(content io.Reader) error {
-	b, err := io.ReadAll(content)
-	if err != nil {
-		return errors.Trace(err)
-	}
-	own, err := os.ReadFile(r.at(KeyFile))
-	if err != nil && !os.IsNotExist(err) {
-		return errors.Trace(err)
-	}
-	keys := strings.TrimSpace(string(own))
-	for line := range strings.Lines(string(b)) {
-		if line = strings.TrimSpace(line); line != "" && !strings.Contains(keys, line) {
-			keys = strings.TrimSpace(keys + "\n" + line)
-		}
-	}
-	if keys == strings.TrimSpace(string(own)) {
-		return nil
-	}
-	return errors.Trace(r.disk.ReplaceFile(r.at(KeyFile), []byte(keys+"\n"), 0o600))
-}
-
 // place moves what was staged to where it belongs.
 func (r *restoring) place() error {
+	if r.StoreOnly {
+		return errors.Trace(r.placeStore())
+	}
 	entries, err := os.ReadDir(r.at(staging))
 	if err != nil {
 		return errors.Trace(err)
 	}
 	// What the engine has beside its file it makes anew.
 	entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool {
-		return strings.HasPrefix(e.Name(), r.StoreFile+"-") || r.StoreOnly && e.Name() != r.StoreFile
+		return strings.HasPrefix(e.Name(), r.StoreFile+"-")
 	})
 	for _, e := range entries {
 		if err := r.disk.Rename(r.at(staging, e.Name()), r.at(e.Name())); err != nil {

@@ -2,6 +2,7 @@ package backup
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	stderrors "errors"
 	"io/fs"
@@ -33,8 +34,8 @@ type Source struct {
 	// Dir is the data directory, and Controller has its store.
 	Dir        string
 	Controller *state.Controller
-	// Keys are the keys of secrets, as KeyFile has them; empty: there are none yet.
-	Keys []byte
+	// Keys reads the keys of secrets, as KeyFile has them; nil, or empty: there are none yet.
+	Keys func() ([]byte, error)
 	// Storage has the content of storage be in it.
 	Storage bool
 	// Version and Host are those of Info.
@@ -107,13 +108,19 @@ func first(errs ...error) error {
 // taking is a backup that is being taken.
 type taking struct {
 	Source
-	ctx     context.Context
-	info    Info
-	units   map[string]kept
+	ctx   context.Context
+	info  Info
+	units map[string]kept
+	// keys are those from before the store was read: the newest that it has are read later, and
+	// older ones may be gone by then.
+	keys    []byte
 	leftOut []string
 }
 
 func (t *taking) all(out *bufio.Writer, to []age.Recipient) error {
+	if err := t.readKeys(); err != nil {
+		return errors.Trace(err)
+	}
 	before, err := journals(t.Dir)
 	if err != nil {
 		return errors.Trace(err)
@@ -123,6 +130,9 @@ func (t *taking) all(out *bufio.Writer, to []age.Recipient) error {
 		return errors.Trace(err)
 	}
 	store, err := t.Controller.WriteEverything(t.ctx, lines{a}, func(all state.Everything) error {
+		if err := t.readKeys(); err != nil {
+			return errors.Trace(err)
+		}
 		if t.units, err = keep(t.Dir, all.Units, before); err != nil {
 			return errors.Trace(err)
 		}
@@ -139,6 +149,33 @@ func (t *taking) all(out *bufio.Writer, to []age.Recipient) error {
 		return errors.Trace(err)
 	}
 	return errors.Trace(a.close(store.Documents))
+}
+
+// readKeys reads the keys of secrets, again: with those that were read before they are all that
+// the store can be sealed with, whenever rotate-secret-key runs.
+func (t *taking) readKeys() error {
+	if t.Keys == nil {
+		return nil
+	}
+	keys, err := t.Keys()
+	if err == nil {
+		t.keys = withKeys(keys, t.keys)
+	}
+	return errors.Trace(err)
+}
+
+// withKeys are keys with those of others that aren't among them behind.
+func withKeys(keys, others []byte) []byte {
+	all := bytes.TrimSpace(keys)
+	for line := range bytes.Lines(others) {
+		if line = bytes.TrimSpace(line); len(line) > 0 && !bytes.Contains(all, line) {
+			all = bytes.TrimSpace(slices.Concat(all, []byte("\n"), line))
+		}
+	}
+	if len(all) == len(bytes.TrimSpace(keys)) {
+		return keys
+	}
+	return append(all, '\n')
 }
 
 // describe says what the backup is of.
@@ -169,8 +206,8 @@ func (t *taking) files(a *archive) error {
 	if err != nil {
 		return errors.Trace(err)
 	}
-	if len(t.Keys) > 0 {
-		if err := files.text(KeyFile, t.Keys); err != nil {
+	if len(t.keys) > 0 {
+		if err := files.text(KeyFile, t.keys); err != nil {
 			return errors.Trace(err)
 		}
 	}

@@ -112,16 +112,12 @@ func (a backupVerbs) takeBackup(path string, to []age.Recipient, storage bool) (
 	if err != nil {
 		return backup.Taken{}, err
 	}
-	keys, err := agent.KeysForSecrets(dir)
-	if err != nil {
-		return backup.Taken{}, err
-	}
 	if err := agent.HasKeys(a.Context(), c, "the backup lacks the key for secrets of"); err != nil {
 		a.Note("WARNING: %v; if the agent has its key from a credential, set %s and take the backup again", err, agent.SecretKeyVariable)
 	}
 	host, _ := os.Hostname() // for people
 	return backup.Take(a.Context(), durable.Disk{}, backup.Source{
-		Dir: dir, Controller: c, Keys: keys, Storage: storage, Version: agent.Version(), Host: host,
+		Dir: dir, Controller: c, Keys: func() ([]byte, error) { return agent.KeysForSecrets(dir) }, Storage: storage, Version: agent.Version(), Host: host,
 	}, to, path)
 }
 
