@@ -111,8 +111,8 @@ type taking struct {
 	ctx   context.Context
 	info  Info
 	units map[string]kept
-	// keys are those from before the store was read: the newest that it has are read later, and
-	// older ones may be gone by then.
+	// keys are those from before the moment of the backup and from just after it: of the ones a
+	// newer one may be missing that the store is sealed with, and of the others an older one.
 	keys    []byte
 	leftOut []string
 }
