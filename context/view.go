@@ -88,8 +88,11 @@ type Relation struct {
 	Endpoint  string // the unit's own endpoint
 	Peer      bool
 	RemoteApp string // for a peer relation the unit's own application
-	Members   model.Members
-	// Broken: dying or suspended, and without members, as in its broken hook;
+	// RemoteModel is the UUID of the model of RemoteApp; empty: the unit's own.
+	RemoteModel string
+	Members     model.Members
+	// Broken: dying or suspended, and without members, as in its broken hook; a
+	// peer relation is so in that hook only;
 	// relation-ids leaves it out, though by its id it can be read and written.
 	Broken bool
 }

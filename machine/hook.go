@@ -19,6 +19,7 @@ import (
 	"github.com/unitd/unitd/hooks/runner"
 	"github.com/unitd/unitd/kube"
 	"github.com/unitd/unitd/model"
+	"github.com/unitd/unitd/relation"
 	"github.com/unitd/unitd/tools"
 	"github.com/unitd/unitd/uniter"
 	"github.com/unitd/unitd/uniter/resolver"
@@ -303,21 +304,21 @@ func Executable(charm, path string) (string, error) {
 
 // relationsOf are the unit's relations as the hook sees them.
 func (u *unit) relationsOf(run uniter.Run) []hookcontext.Relation {
-	live := map[int]bool{}
+	seen := map[model.RelationID]relation.Snapshot{}
 	for _, s := range u.seen.Relations {
-		live[int(s.ID)] = s.Live
+		seen[s.ID] = s
 	}
-	leaving := u.seen.Life != 0
 	var out []hookcontext.Relation
 	for _, s := range run.Local.InOrder() {
 		members := s.During(run.Hook)
-		broken := (!live[int(s.ID)] || leaving) && len(members) == 0
+		broken := !s.Peer && !seen[s.ID].Live && len(members) == 0
 		if run.Hook.IsRelation() && run.Hook.RelationID == s.ID {
 			// The one that departs is a member until that hook has succeeded.
 			broken = run.Hook.Kind == hooks.RelationBroken
 		}
 		out = append(out, hookcontext.Relation{
-			ID: s.ID, Endpoint: s.Endpoint, Peer: s.Peer, RemoteApp: s.RemoteApp, Members: members, Broken: broken,
+			ID: s.ID, Endpoint: s.Endpoint, Peer: s.Peer, RemoteApp: s.RemoteApp, RemoteModel: seen[s.ID].RemoteModel,
+			Members: members, Broken: broken,
 		})
 	}
 	return out

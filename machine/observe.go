@@ -123,9 +123,13 @@ func proxyOf(settings map[string]string, prefix string) hooks.Proxy {
 }
 
 func snapshot(v state.RelationView) relation.Snapshot {
-	return relation.Snapshot{
+	s := relation.Snapshot{
 		ID: v.ID, Endpoint: v.Own.Name, RemoteApp: v.Other.Application, Peer: v.IsPeer(),
 		Implicit: v.Own.Implicit(), Live: v.Life == model.Alive && !v.Suspended, Lenient: v.Force >= state.SkipFailing,
 		InScope: v.InScope, NotYet: v.NotYet, Members: v.Members, Application: v.ApplicationVersion,
 	}
+	if v.Across != nil {
+		s.RemoteModel = v.Across.Model
+	}
+	return s
 }

@@ -34,7 +34,9 @@ type Snapshot struct {
 	ID        model.RelationID
 	Endpoint  string
 	RemoteApp string
-	Peer      bool
+	// RemoteModel is the UUID of the model of RemoteApp; empty: the unit's own.
+	RemoteModel string
+	Peer        bool
 	// Implicit: the local endpoint is the juju-info that nobody declared. The
 	// unit is in its scope, and runs no hook for it
 	// (docs/spec/uniter-facts.md §5.1).

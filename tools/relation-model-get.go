@@ -1,6 +1,8 @@
 package tools
 
 import (
+	"cmp"
+
 	hookcontext "github.com/unitd/unitd/context"
 	"github.com/unitd/unitd/model"
 )
@@ -9,8 +11,8 @@ func relationModelGetTool() Tool {
 	return Tool{
 		Name:    "relation-model-get",
 		Summary: "get details of the model that the other side of a relation is in",
-		Details: `Prints a map with one key, uuid. Relations don't cross models here, so it is the
-unit's own model.`,
+		Details: `Prints a map with one key, uuid. It is that of the unit's own model, unless the
+relation is with an application of another model.`,
 		make: func(c *hookcontext.Context) command { return &relationModelGet{ctx: c} },
 	}
 }
@@ -34,5 +36,9 @@ func (t *relationModelGet) parse(args []string) error {
 }
 
 func (t *relationModelGet) run(c *call) error {
-	return t.out.write(c, map[string]string{"uuid": t.ctx.ModelUUID()})
+	r, err := t.ctx.Relation(t.relation)
+	if err != nil {
+		return err
+	}
+	return t.out.write(c, map[string]string{"uuid": cmp.Or(r.RemoteModel, t.ctx.ModelUUID())})
 }

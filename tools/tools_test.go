@@ -322,6 +322,14 @@ func TestSessions(t *testing.T) {
 			want:  "{\"units\":{},\"relations\":{}}\nunits: {}\nrelations: {}\n",
 		},
 		{
+			name: "the model of a relation with another model",
+			setUp: func(_ *memory, p *hookcontext.Params) {
+				p.Relations = append(p.Relations, hookcontext.Relation{ID: 5, Endpoint: "db", RemoteModel: "9a1e5cf0-0d2f-4f0b-8a3e-1d6a0a7d3c11"})
+			},
+			lines: []string{"relation-model-get -r 5"},
+			want:  "uuid: 9a1e5cf0-0d2f-4f0b-8a3e-1d6a0a7d3c11\n",
+		},
+		{
 			name:  "the model of a relation",
 			hook:  relationHook(),
 			lines: []string{"relation-model-get", "relation-model-get --format=json", "relation-model-get -r 99"},
