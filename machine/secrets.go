@@ -22,7 +22,7 @@ import (
 func addSecrets(r *resolver.Remote, s *state.Snapshot) {
 	for _, o := range s.OwnedSecrets {
 		own := resolver.OwnSecret{
-			ID: o.ID, Label: o.SecretInfo.Label, Rotate: o.Rotate, NextRotate: o.NextRotate, Obsolete: o.Obsolete,
+			ID: o.ID, Label: o.SecretInfo.Label, Rotate: o.Rotate, NextRotate: o.NextRotate, Unrotated: o.Unrotated, Obsolete: o.Obsolete,
 		}
 		for _, rev := range o.Revisions {
 			if !rev.Expires.IsZero() {

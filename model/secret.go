@@ -122,6 +122,36 @@ func (p RotatePolicy) Next(from time.Time) time.Time {
 	return time.Time{}
 }
 
+// SecretRetry is how long after a secret-rotate that has made no revision, or a
+// secret-expired that has removed none, the hook comes again. Source:
+// docs/spec/uniter-facts.md §1.1.
+const SecretRetry = 5 * time.Minute
+
+// After is the first of the times that follow due at the policy's interval that
+// is after from: what was missed is made up for once. Zero: never.
+func (p RotatePolicy) After(due, from time.Time) time.Time {
+	for _, r := range rotations {
+		switch {
+		case r.policy != p:
+		case r.every > 0:
+			return afterBy(r.every, due, from)
+		case r.months > 0:
+			next := due.AddDate(0, r.months, 0)
+			for n := 2 * r.months; !next.After(from); n += r.months {
+				next = due.AddDate(0, n, 0)
+			}
+			return next
+		}
+	}
+	return time.Time{}
+}
+
+// afterBy is the first time after from that is a whole number of intervals after
+// due, but one at least.
+func afterBy(every time.Duration, due, from time.Time) time.Time {
+	return due.Add(every * (1 + max(0, from.Sub(due)/every)))
+}
+
 // The limits of a secret's content, in bytes. Source: docs/spec/hook-tools.md §6.
 const (
 	MaxSecretValue = 8 << 10
@@ -182,6 +212,9 @@ type SecretInfo struct {
 	Description string        `json:"description,omitempty"`
 	Rotate      RotatePolicy  `json:"rotate,omitempty"`
 	NextRotate  time.Time     `json:"next-rotate,omitzero"`
+	// Unrotated: the newest secret-rotate has made no revision, and comes again at
+	// NextRotate.
+	Unrotated bool `json:"unrotated,omitempty"`
 	AutoPrune   bool          `json:"auto-prune,omitempty"`
 	Created     time.Time     `json:"created"`
 	Updated     time.Time     `json:"updated"`
@@ -213,6 +246,26 @@ func (s SecretInfo) Next() int {
 		next = max(next, r.Revision+1)
 	}
 	return next
+}
+
+// rotateSlack is how far from now the next secret-rotate is at least.
+const rotateSlack = time.Minute
+
+// Rotated is the secret once a secret-rotate hook of it has ended at a time;
+// before is the secret as it was when the hook's writes were applied. If the hook
+// has made no revision, it comes again soon. The times go by when it was due, not
+// by when it ran.
+func (s SecretInfo) Rotated(before SecretInfo, at time.Time) SecretInfo {
+	due, from := before.NextRotate, at.Add(rotateSlack)
+	if due.IsZero() {
+		due = at
+	}
+	s.NextRotate = s.Rotate.After(due, from)
+	s.Unrotated = !s.NextRotate.IsZero() && s.Next() == before.Next()
+	if s.Unrotated {
+		s.NextRotate = afterBy(SecretRetry, due, from)
+	}
+	return s
 }
 
 // Granted says whether the application, or the unit itself, was granted the

@@ -88,10 +88,14 @@ func (m *Model) CommitHook(ctx context.Context, c HookCommit) error {
 		if err := tx.tell(u, c.Seen); err != nil {
 			return errors.Trace(err)
 		}
+		rotating, err := tx.rotating(c.Rotated)
+		if err != nil {
+			return errors.Trace(err)
+		}
 		if err := tx.apply(u, c.Changes); err != nil {
 			return errors.Trace(err)
 		}
-		if err := tx.rotated(c.Rotated); err != nil {
+		if err := tx.rotated(rotating); err != nil {
 			return errors.Trace(err)
 		}
 		if c.Detach != "" {
@@ -120,9 +124,15 @@ func (m *Model) Apply(ctx context.Context, unit model.UnitName, c model.Changes)
 }
 
 // ApplyAsLeader is Apply as if the unit led, for whoever plays a whole application, in which
-// nobody leads before an agent has seen to it.
+// nobody leads before an agent has seen to it. As it comes after its secret-rotate, and not
+// in it, new content of a secret that was to be rotated counts as that.
 func (m *Model) ApplyAsLeader(ctx context.Context, unit model.UnitName, c model.Changes) error {
-	return m.play(ctx, unit, func(tx *txn, u UnitDoc) error { return tx.applyAs(u, true, c) })
+	return m.play(ctx, unit, func(tx *txn, u UnitDoc) error {
+		if err := tx.applyAs(u, true, c); err != nil {
+			return errors.Trace(err)
+		}
+		return tx.rotatedLate(c.Secrets)
+	})
 }
 
 func (m *Model) play(ctx context.Context, unit model.UnitName, apply func(*txn, UnitDoc) error) error {

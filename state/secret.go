@@ -339,18 +339,53 @@ func (t *txn) removeSecret(list string, id model.SecretID) error {
 	return t.cleanup(secretReaders(id))
 }
 
-// rotated takes note that the secret-rotate hook of a secret has run.
-func (t *txn) rotated(id model.SecretID) error {
-	if id == "" {
+// rotated takes note that the secret-rotate hook of a secret has run; before is
+// what the secret was before it, nil if there was none.
+func (t *txn) rotated(before *model.SecretInfo) error {
+	if before == nil {
 		return nil
 	}
-	s, err := t.secret(id)
+	s, err := t.secret(before.ID)
 	if errors.Is(err, errors.NotFound) {
 		return nil
 	}
 	if err != nil {
 		return errors.Trace(err)
 	}
-	s.NextRotate = s.Rotate.Next(t.now())
-	return t.put(secretKey(id), s)
+	return t.put(secretKey(s.ID), s.Rotated(*before, t.now()))
+}
+
+// rotating is the secret whose secret-rotate hook has run, before what the hook
+// wrote; nil: there is none.
+func (t *txn) rotating(id model.SecretID) (*model.SecretInfo, error) {
+	if id == "" {
+		return nil, nil
+	}
+	s, err := t.secret(id)
+	if errors.Is(err, errors.NotFound) {
+		return nil, nil
+	}
+	return &s, errors.Trace(err)
+}
+
+// rotatedLate takes the rotations that have made no revision as made up for by
+// changes with new content.
+func (t *txn) rotatedLate(changes []model.SecretChange) error {
+	for _, c := range changes {
+		if c.Content == nil || c.Make != nil {
+			continue
+		}
+		s, err := t.secret(c.ID)
+		if err != nil {
+			return errors.Trace(err)
+		}
+		if !s.Unrotated {
+			continue
+		}
+		s.NextRotate, s.Unrotated = s.Rotate.After(s.NextRotate.Add(-model.SecretRetry), t.now()), false
+		if err := t.put(secretKey(s.ID), s); err != nil {
+			return errors.Trace(err)
+		}
+	}
+	return nil
 }

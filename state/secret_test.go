@@ -307,3 +307,38 @@ func TestSnapshotSaysWhatIsDueOfSecrets(t *testing.T) {
 		t.Errorf("obsolete: %v", own[0].Obsolete)
 	}
 }
+
+// A secret-rotate that makes no revision comes again, and the schedule goes by when
+// it was due.
+func TestARotationWithoutARevisionComesAgain(t *testing.T) {
+	t.Parallel()
+	w := newSecrets(t)
+	c, rotate := made("one"), model.RotatePolicy("hourly")
+	c.Rotate = &rotate
+	w.ok(w.hook("mysql/0", c))
+	due := w.clock.Now().Add(time.Hour)
+	rotates := func(late time.Duration, changes ...model.SecretChange) {
+		w.run++
+		w.clock.advance(due.Add(late).Sub(w.clock.Now()))
+		w.ok(w.CommitHook(w.ctx, state.HookCommit{
+			Unit: "mysql/0", Run: w.run, Changes: model.Changes{Secrets: changes}, LeaveScope: model.NoRelation, Rotated: secretOne,
+		}))
+	}
+	wantNext := func(after time.Duration, unrotated bool) {
+		t.Helper()
+		own := w.snapshot("mysql/0").OwnedSecrets[0]
+		if !own.NextRotate.Equal(due.Add(after)) || own.Unrotated != unrotated {
+			t.Errorf("next after %s, unrotated: %v; want %s, %v", own.NextRotate.Sub(due), own.Unrotated, after, unrotated)
+		}
+	}
+	rotates(time.Second)
+	wantNext(5*time.Minute, true)
+	rotates(6*time.Minute, model.SecretChange{ID: secretOne, Content: content("one")})
+	wantNext(10*time.Minute, true)
+	rotates(11*time.Minute, model.SecretChange{ID: secretOne, Content: content("two")})
+	wantNext(70*time.Minute, false)
+	rotates(70 * time.Minute)
+	w.ok(w.ApplyAsLeader(w.ctx, "mysql/0", model.Changes{Secrets: []model.SecretChange{{ID: secretOne, Content: content("three")}}}))
+	wantNext(130*time.Minute, false)
+	rotates(130*time.Minute, model.SecretChange{ID: secretOne, RemoveAll: true})
+}

@@ -1,6 +1,7 @@
 package resolver
 
 import (
+	"maps"
 	"time"
 
 	"github.com/unitd/unitd/hooks"
@@ -94,6 +95,9 @@ func afterRun(l Local, op Op, e Event) Local {
 			c.Attempts = l.Current.Attempts
 		}
 		l.Run, l.Current = op.Run, &c
+		if op.Secrets != nil {
+			l.Secrets = maps.Clone(op.Secrets)
+		}
 	case Done:
 		return committed(l, *l.Current, e)
 	case Broke:

@@ -84,6 +84,9 @@ type Op struct {
 	Relations []model.RelationID
 	// Storage is, for Detach and Forget, what goes; for Idle what is waited for.
 	Storage []model.StorageID
+	// Secrets is, for RunHook, what was told of the secrets that there still are;
+	// nil: that wasn't looked for.
+	Secrets map[model.SecretID]SecretTold
 	// Workloads are, for Forget, the containers that are gone.
 	Workloads []string
 	// Pod is, for Replace, and for the Deploy of a unit of which nothing was done

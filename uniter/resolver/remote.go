@@ -75,7 +75,8 @@ type Remote struct {
 	// StatusInterval is the time between two update-status; 0: none.
 	StatusInterval time.Duration
 	// StatusPassed is up to when update-status counts as run without having been;
-	// zero, but in test worlds: see machine.Config.
+	// so do secret-rotate and secret-expired that would come again. It is zero, but
+	// in test worlds: see machine.Config.
 	StatusPassed time.Time
 }
 

@@ -108,7 +108,7 @@ func currentRevision(h hooks.Info, r Remote) bool {
 	i := slices.IndexFunc(r.OwnSecrets, func(s OwnSecret) bool { return s.ID == h.Secret })
 	switch h.Kind {
 	case hooks.SecretExpired:
-		return slices.ContainsFunc(r.OwnSecrets[i].Expiring, func(e Expiring) bool { return e.Revision == h.SecretRevision })
+		return r.OwnSecrets[i].expires(h.SecretRevision)
 	case hooks.SecretRemove:
 		return slices.Contains(r.OwnSecrets[i].Obsolete, h.SecretRevision)
 	}

@@ -42,10 +42,7 @@ func (l Local) At(now time.Time) Local {
 		l.StatusAt = until(l.StatusAt, now, 0)
 	}
 	for id, s := range l.Secrets {
-		if !s.Rotated.IsZero() {
-			s.Rotated = until(s.Rotated, now, 0)
-			l.Secrets[id] = s
-		}
+		l.Secrets[id] = s.asOf(now)
 	}
 	l.Workloads = workloadsAt(l.Workloads, now)
 	l.Again = slices.Clone(l.Again)

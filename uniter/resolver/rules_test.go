@@ -164,6 +164,7 @@ var situations = []struct{ rule, name, situation, want string }{
 	{"secrets", "then what others have changed", "settled newer obsolete", "run-hook secret-changed"},
 	{"secrets", "then what nobody reads", "settled obsolete", "run-hook secret-remove"},
 	{"secrets", "each is told once", "settled expired rotates newer obsolete knows", "idle"},
+	{"secrets", "a revision that has expired is told again until it is removed", "settled expired knows late", "run-hook secret-expired"},
 	{"secrets", "before configuration", "settled obsolete config2", "run-hook secret-remove"},
 	{"secrets", "not before start", "charm installed settings obsolete", "run-hook config-changed"},
 	{"secrets", "not while Dying", "settled obsolete dying", "run-hook stop"},

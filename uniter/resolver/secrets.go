@@ -1,6 +1,7 @@
 package resolver
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -16,6 +17,9 @@ type OwnSecret struct {
 	// Rotate is how often it is to be rotated, NextRotate when that is next due.
 	Rotate     model.RotatePolicy
 	NextRotate time.Time
+	// Unrotated: NextRotate is when a secret-rotate comes again that has made no
+	// revision.
+	Unrotated bool
 	Expiring   []Expiring
 	// Obsolete are the revisions but the latest that nobody reads.
 	Obsolete []int
@@ -42,8 +46,10 @@ type SecretTold struct {
 	Changed int `json:"changed,omitempty"`
 	// Rotated is when secret-rotate last ended.
 	Rotated time.Time `json:"rotated,omitzero"`
-	// Expired and Removed are the revisions that those hooks have told of.
-	Expired []int `json:"expired,omitempty"`
+	// Expired are the revisions that secret-expired has told of, with when it last
+	// ended. An earlier unitd wrote them without a time, under another name.
+	Expired map[int]time.Time `json:"expired-at,omitempty"`
+	// Removed are the revisions that secret-remove has told of.
 	Removed []int `json:"removed,omitempty"`
 }
 
@@ -54,20 +60,64 @@ func (t SecretTold) after(h hooks.Info, at time.Time) SecretTold {
 	case hooks.SecretRotate:
 		t.Rotated = at
 	case hooks.SecretExpired:
-		t.Expired = append(slices.Clone(t.Expired), h.SecretRevision)
+		expired := map[int]time.Time{h.SecretRevision: at}
+		for revision, was := range t.Expired {
+			if revision != h.SecretRevision {
+				expired[revision] = was
+			}
+		}
+		t.Expired = expired
 	case hooks.SecretRemove:
 		t.Removed = append(slices.Clone(t.Removed), h.SecretRevision)
 	}
 	return t
 }
 
+// asOf is what was told as of a time before which all of it was done.
+func (t SecretTold) asOf(now time.Time) SecretTold {
+	if !t.Rotated.IsZero() {
+		t.Rotated = until(t.Rotated, now, 0)
+	}
+	t.Expired = maps.Clone(t.Expired)
+	for revision, at := range t.Expired {
+		t.Expired[revision] = until(at, now, 0)
+	}
+	return t
+}
+
 // rotateDue is when a secret is next to be rotated; zero: never. A rotation
 // that was skipped counts, though the model doesn't know of it.
-func rotateDue(s OwnSecret, told SecretTold) time.Time {
-	if s.NextRotate.IsZero() || told.Rotated.Before(s.NextRotate) {
-		return s.NextRotate
+func rotateDue(s OwnSecret, told SecretTold, r Remote) time.Time {
+	due := s.NextRotate
+	if due.IsZero() {
+		return due
 	}
-	return s.Rotate.Next(told.Rotated)
+	if !told.Rotated.Before(due) {
+		due = s.Rotate.After(due, told.Rotated)
+	}
+	if s.Unrotated {
+		due = r.notPassed(due)
+	}
+	return due
+}
+
+// expireDue is when a revision's secret-expired is due: when it expires, and then
+// again and again until it is removed.
+func expireDue(e Expiring, told SecretTold, r Remote) time.Time {
+	at, ok := told.Expired[e.Revision]
+	if !ok {
+		return e.At
+	}
+	return r.notPassed(at.Add(model.SecretRetry))
+}
+
+// notPassed is when what comes again and again is due that would be due at a time:
+// where time passes without its update-status, it does without these hooks too.
+func (r Remote) notPassed(due time.Time) time.Time {
+	if next := r.StatusPassed.Add(model.SecretRetry); due.Before(next) {
+		return next
+	}
+	return due
 }
 
 // secrets is the next secret hook: by kind, and within a kind by secret and
@@ -78,16 +128,54 @@ func secrets(l Local, r Remote) (Op, bool) {
 	}
 	for _, next := range []func(Local, Remote) (hooks.Info, bool){expired, rotate, changed, obsolete} {
 		if h, ok := next(l, r); ok {
-			return run(l, r, h)
+			op, ok := run(l, r, h)
+			op.Secrets = toldStill(l, r)
+			return op, ok
 		}
 	}
 	return Op{}, false
 }
 
+// toldStill is what was told of secrets that the unit cares for, or reads, and of
+// their revisions that are still there: nobody needs the rest.
+func toldStill(l Local, r Remote) map[model.SecretID]SecretTold {
+	still := map[model.SecretID]SecretTold{}
+	for _, s := range r.ReadSecrets {
+		if told := l.Secrets[s.ID]; told.Changed > 0 {
+			still[s.ID] = SecretTold{Changed: told.Changed}
+		}
+	}
+	for _, s := range r.OwnSecrets {
+		told, known := l.Secrets[s.ID]
+		if !known {
+			continue
+		}
+		var removed []int
+		for _, n := range told.Removed {
+			if slices.Contains(s.Obsolete, n) {
+				removed = append(removed, n)
+			}
+		}
+		expired := map[int]time.Time{}
+		for n, at := range told.Expired {
+			if s.expires(n) {
+				expired[n] = at
+			}
+		}
+		told.Removed, told.Expired = removed, expired
+		still[s.ID] = told
+	}
+	return still
+}
+
+func (s OwnSecret) expires(revision int) bool {
+	return slices.ContainsFunc(s.Expiring, func(e Expiring) bool { return e.Revision == revision })
+}
+
 func expired(l Local, r Remote) (hooks.Info, bool) {
 	for _, s := range r.OwnSecrets {
 		for _, e := range s.Expiring {
-			if !r.Now.Before(e.At) && !slices.Contains(l.Secrets[s.ID].Expired, e.Revision) {
+			if !r.Now.Before(expireDue(e, l.Secrets[s.ID], r)) {
 				return hooks.Info{Kind: hooks.SecretExpired, Secret: s.ID, SecretLabel: s.Label, SecretRevision: e.Revision, Cause: "the revision has expired"}, true
 			}
 		}
@@ -97,7 +185,7 @@ func expired(l Local, r Remote) (hooks.Info, bool) {
 
 func rotate(l Local, r Remote) (hooks.Info, bool) {
 	for _, s := range r.OwnSecrets {
-		if at := rotateDue(s, l.Secrets[s.ID]); !at.IsZero() && !r.Now.Before(at) {
+		if at := rotateDue(s, l.Secrets[s.ID], r); !at.IsZero() && !r.Now.Before(at) {
 			return hooks.Info{Kind: hooks.SecretRotate, Secret: s.ID, SecretLabel: s.Label, Cause: "it is to be rotated " + string(s.Rotate)}, true
 		}
 	}
@@ -136,11 +224,9 @@ func secretsDue(l Local, r Remote) time.Time {
 		return first
 	}
 	for _, s := range r.OwnSecrets {
-		sooner(rotateDue(s, l.Secrets[s.ID]))
+		sooner(rotateDue(s, l.Secrets[s.ID], r))
 		for _, e := range s.Expiring {
-			if !slices.Contains(l.Secrets[s.ID].Expired, e.Revision) {
-				sooner(e.At)
-			}
+			sooner(expireDue(e, l.Secrets[s.ID], r))
 		}
 	}
 	return first

@@ -46,7 +46,7 @@ func localWord(l *resolver.Local, word, about string) bool {
 	switch word {
 	case "knows":
 		l.Secrets = map[model.SecretID]resolver.SecretTold{secretID: {
-			Changed: 3, Rotated: noon.Add(-time.Minute), Expired: []int{3}, Removed: []int{2},
+			Changed: 3, Rotated: noon, Expired: map[int]time.Time{3: noon.Add(-time.Minute)}, Removed: []int{2},
 		}}
 	case "charm":
 		l.Charm = "ch:1"
