@@ -206,19 +206,19 @@ type SecretGrant struct {
 
 // SecretInfo is what is known of a secret but its content.
 type SecretInfo struct {
-	ID          SecretID      `json:"id"`
-	Owner       SecretOwner   `json:"owner"`
-	Label       string        `json:"label,omitempty"` // of one that people have added: its name
-	Description string        `json:"description,omitempty"`
-	Rotate      RotatePolicy  `json:"rotate,omitempty"`
-	NextRotate  time.Time     `json:"next-rotate,omitzero"`
+	ID          SecretID     `json:"id"`
+	Owner       SecretOwner  `json:"owner"`
+	Label       string       `json:"label,omitempty"` // of one that people have added: its name
+	Description string       `json:"description,omitempty"`
+	Rotate      RotatePolicy `json:"rotate,omitempty"`
+	NextRotate  time.Time    `json:"next-rotate,omitzero"`
 	// Unrotated: the newest secret-rotate has made no revision, and comes again at
 	// NextRotate.
-	Unrotated bool `json:"unrotated,omitempty"`
-	AutoPrune   bool          `json:"auto-prune,omitempty"`
-	Created     time.Time     `json:"created"`
-	Updated     time.Time     `json:"updated"`
-	Grants      []SecretGrant `json:"grants,omitempty"`
+	Unrotated bool          `json:"unrotated,omitempty"`
+	AutoPrune bool          `json:"auto-prune,omitempty"`
+	Created   time.Time     `json:"created"`
+	Updated   time.Time     `json:"updated"`
+	Grants    []SecretGrant `json:"grants,omitempty"`
 	// Revisions are those that weren't removed, oldest first; the last one is
 	// the latest, and there is always one.
 	Revisions []SecretRevision `json:"revisions"`

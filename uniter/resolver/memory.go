@@ -3,6 +3,7 @@ package resolver
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/unitd/unitd/hooks"
 	"github.com/unitd/unitd/model"
@@ -29,6 +30,10 @@ type Memory struct {
 	// Created are the relations whose created has run and whose broken has not,
 	// sorted.
 	Created []model.RelationID `json:"created,omitempty"`
+	// Storage are the instances of Local.Storage, in order.
+	Storage []model.StorageID `json:"storage,omitempty"`
+	// Secrets is Local.Secrets, or the first rememberedSecrets of it.
+	Secrets map[model.SecretID]SecretTold `json:"secrets,omitempty"`
 	// Again is Local.Again.
 	Again []Again `json:"again,omitempty"`
 	// Workloads is Local.Workloads without what the failed hooks have printed, and
@@ -37,6 +42,10 @@ type Memory struct {
 	Pod       int                     `json:"pod,omitempty"`
 	Replaced  bool                    `json:"replaced,omitempty"`
 }
+
+// rememberedSecrets bounds of how many secrets the model keeps what was told of
+// them: each commit of the unit writes it.
+const rememberedSecrets = 100
 
 // Remember is the memory that goes with the commit of l's task or pending run;
 // the zero one where there is neither. A task tells the charm of nothing. again
@@ -63,6 +72,15 @@ func Remember(l Local, again *model.Requeue) Memory {
 		}
 	}
 	slices.Sort(m.Created)
+	m.Storage = l.storageInOrder()
+	for n, id := range slices.Sorted(maps.Keys(l.Secrets)) {
+		if n == 0 {
+			m.Secrets = map[model.SecretID]SecretTold{}
+		}
+		if n < rememberedSecrets {
+			m.Secrets[id] = l.Secrets[id]
+		}
+	}
 	return m
 }
 
@@ -112,6 +130,7 @@ func recalled(l Local, op Op, e Event) Local {
 	if m.Run > 0 {
 		l.Seen, l.Again = m.Seen, m.Again
 		l.Workloads, l.Pod, l.Replaced = maps.Clone(m.Workloads), m.Pod, m.Replaced
+		l = l.recalledThings(m, e.At)
 	}
 	if !l.Stopped && !l.Removed {
 		l.Upgraded, l.Forgotten, l.Seen.Config = true, true, ""
@@ -127,6 +146,28 @@ func recalled(l Local, op Op, e Event) Local {
 			s = s.With(snap.Members)
 		}
 		l.Relations[snap.ID] = s
+	}
+	return l
+}
+
+// recalledThings has what the charm was told of storage and secrets be as the
+// model has it. The hook that committed last has no time there: it is now.
+func (l Local) recalledThings(m Memory, now time.Time) Local {
+	l.Storage, l.Secrets = map[model.StorageID]bool{}, map[model.SecretID]SecretTold{}
+	for _, id := range m.Storage {
+		l.Storage[id] = true
+	}
+	for id, told := range m.Secrets {
+		if told.Rotated.IsZero() && m.Hook.Kind == hooks.SecretRotate && m.Hook.Secret == id {
+			told.Rotated = now
+		}
+		told.Expired = maps.Clone(told.Expired)
+		for revision, at := range told.Expired {
+			if at.IsZero() {
+				told.Expired[revision] = now
+			}
+		}
+		l.Secrets[id] = told
 	}
 	return l
 }

@@ -2,8 +2,10 @@ package resolver_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/unitd/unitd/hooks"
+	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/uniter/resolver"
 )
 
@@ -39,5 +41,33 @@ func TestTheLostRecordOfATaskIsNoLostDisk(t *testing.T) {
 		case after.Run != op.Run || after.Task != nil || after.Ended.Run != op.Run:
 			t.Errorf("failed %v: it is %+v", failed, after)
 		}
+	}
+}
+
+// An agent that has lost its journal knows of what storage and of which secrets the
+// charm was told: storage doesn't go without its hook, and no secret is told twice.
+func TestALostJournalForgetsNeitherStorageNorSecrets(t *testing.T) {
+	t.Parallel()
+	l, r := withSecret(resolver.OwnSecret{
+		ID: secretID, Obsolete: []int{1}, Expiring: []resolver.Expiring{{Revision: 2, At: noon.Add(-time.Hour)}},
+	})
+	l.Storage = map[model.StorageID]bool{"data/0": true}
+	l.Secrets = map[model.SecretID]resolver.SecretTold{secretID: {Removed: []int{1}}}
+	r.Storage = []resolver.Storage{{ID: "data/0", Ready: true}}
+	op := resolver.Next(l, r)
+	if op.Hook.Kind != hooks.SecretExpired {
+		t.Fatalf("%s runs", op.Hook)
+	}
+	l = resolver.After(l, op, resolver.Event{Kind: resolver.Began, At: r.Now})
+	r.Committed, r.Memory = op.Run, resolver.Remember(l, nil)
+
+	lost := resolver.New("app/0")
+	lost.Charm = "ch:1"
+	lost = resolver.After(lost, resolver.Next(lost, r), resolver.Event{Kind: resolver.Done, At: r.Now})
+	lost, got := play(lost, r, noon.Add(5*time.Minute))
+	wantStrings(t, got, "upgrade-charm +0s", "secret-expired +5m0s")
+	r.Storage[0].Going = true
+	if op := resolver.Next(lost, r); op.Hook.Kind != hooks.StorageDetaching {
+		t.Errorf("storage goes by %s %s", op.Verb, op.Hook)
 	}
 }

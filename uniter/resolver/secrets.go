@@ -20,7 +20,7 @@ type OwnSecret struct {
 	// Unrotated: NextRotate is when a secret-rotate comes again that has made no
 	// revision.
 	Unrotated bool
-	Expiring   []Expiring
+	Expiring  []Expiring
 	// Obsolete are the revisions but the latest that nobody reads.
 	Obsolete []int
 }

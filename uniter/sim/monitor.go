@@ -153,7 +153,7 @@ func (m *Monitor) Lost(l resolver.Local) {
 // Forgot is Lost for who doesn't know what the agent has made up: relations that
 // the charm was told of may be told anew, or broken, in any way.
 func (m *Monitor) Forgot() {
-	m.failed, m.attached, m.unsure = nil, nil, map[model.RelationID]bool{}
+	m.failed, m.unsure = nil, map[model.RelationID]bool{}
 	for id := range m.told {
 		m.unsure[id] = true
 	}
