@@ -88,6 +88,7 @@ type Relation struct {
 	Endpoint  string // the unit's own endpoint
 	Peer      bool
 	RemoteApp string // for a peer relation the unit's own application
+	Key       string // by its endpoints, "shop:db pg:server"; empty: it isn't in the model any more
 	// RemoteModel is the UUID of the model of RemoteApp; empty: the unit's own.
 	RemoteModel string
 	Members     model.Members

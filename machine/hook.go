@@ -317,8 +317,8 @@ func (u *unit) relationsOf(run uniter.Run) []hookcontext.Relation {
 			broken = run.Hook.Kind == hooks.RelationBroken
 		}
 		out = append(out, hookcontext.Relation{
-			ID: s.ID, Endpoint: s.Endpoint, Peer: s.Peer, RemoteApp: s.RemoteApp, RemoteModel: seen[s.ID].RemoteModel,
-			Members: members, Broken: broken,
+			ID: s.ID, Endpoint: s.Endpoint, Peer: s.Peer, RemoteApp: s.RemoteApp,
+			Key: seen[s.ID].Key, RemoteModel: seen[s.ID].RemoteModel, Members: members, Broken: broken,
 		})
 	}
 	return out

@@ -124,7 +124,7 @@ func proxyOf(settings map[string]string, prefix string) hooks.Proxy {
 
 func snapshot(v state.RelationView) relation.Snapshot {
 	s := relation.Snapshot{
-		ID: v.ID, Endpoint: v.Own.Name, RemoteApp: v.Other.Application, Peer: v.IsPeer(),
+		ID: v.ID, Key: v.Key, Endpoint: v.Own.Name, RemoteApp: v.Other.Application, Peer: v.IsPeer(),
 		Implicit: v.Own.Implicit(), Live: v.Life == model.Alive && !v.Suspended, Lenient: v.Force >= state.SkipFailing,
 		InScope: v.InScope, NotYet: v.NotYet, Members: v.Members, Application: v.ApplicationVersion,
 	}

@@ -34,6 +34,8 @@ type Snapshot struct {
 	ID        model.RelationID
 	Endpoint  string
 	RemoteApp string
+	// Key names it by its endpoints, "shop:db pg:server".
+	Key string
 	// RemoteModel is the UUID of the model of RemoteApp; empty: the unit's own.
 	RemoteModel string
 	Peer        bool

@@ -272,13 +272,14 @@ type Goal struct {
 	Since  time.Time
 }
 
-// GoalState reads the plan for the unit's application. Of what it has consumed it has the
+// GoalState reads the plan for the unit's application. It has no subordinates of
+// other units, and no Dead units. Of what it has consumed it has the
 // URL alone, and of who has consumed it nothing. Source: docs/spec/juju-clients.md §11.5.
 func (m *Model) GoalState(ctx context.Context, unit model.UnitName) (GoalState, error) {
 	g := GoalState{Units: map[string]Goal{}, Relations: map[string]map[string]Goal{}}
 	app := unit.Application()
 	_, err := m.view(ctx, func(r docs) error {
-		if err := r.goals(app, g.Units); err != nil {
+		if err := r.goals(unit, app, g.Units); err != nil {
 			return errors.Trace(err)
 		}
 		rels, err := r.relationsOf(app)
@@ -287,7 +288,7 @@ func (m *Model) GoalState(ctx context.Context, unit model.UnitName) (GoalState, 
 		}
 		for _, rel := range rels {
 			own, other, _ := rel.Endpoint(app)
-			if rel.Suspended || rel.IsPeer() || rel.Across != nil && rel.Across.Offering {
+			if rel.IsPeer() || rel.Across != nil && rel.Across.Offering {
 				continue
 			}
 			goals := g.Relations[own.Name]
@@ -296,8 +297,11 @@ func (m *Model) GoalState(ctx context.Context, unit model.UnitName) (GoalState, 
 				g.Relations[own.Name] = goals
 			}
 			status := "joined"
-			if rel.Life != model.Alive {
+			switch {
+			case rel.Life != model.Alive:
 				status = "dying"
+			case rel.Suspended:
+				status = "suspended"
 			}
 			if rel.Across != nil {
 				saas, err := r.saas(other.Application)
@@ -308,7 +312,7 @@ func (m *Model) GoalState(ctx context.Context, unit model.UnitName) (GoalState, 
 				continue
 			}
 			goals[other.Application] = Goal{status, rel.Since}
-			if err := r.goals(other.Application, goals); err != nil {
+			if err := r.goals(unit, other.Application, goals); err != nil {
 				return errors.Trace(err)
 			}
 		}
@@ -317,12 +321,16 @@ func (m *Model) GoalState(ctx context.Context, unit model.UnitName) (GoalState, 
 	return g, errors.Trace(err)
 }
 
-func (d docs) goals(app string, into map[string]Goal) error {
+// goals are those that a unit is told of an application's units.
+func (d docs) goals(of model.UnitName, app string, into map[string]Goal) error {
 	units, err := d.unitsOf(app)
 	if err != nil {
 		return errors.Trace(err)
 	}
 	for _, u := range units {
+		if u.Life == model.Dead || u.Principal != "" && u.Principal != of {
+			continue
+		}
 		s, _, err := d.unitStatus(u, true)
 		if err != nil {
 			return errors.Trace(err)

@@ -325,8 +325,31 @@ func TestGoalState(t *testing.T) {
 	w.ok(w.Suspend(w.ctx, "", id))
 	g, err = w.GoalState(w.ctx, "mysql/0")
 	w.ok(err)
-	if _, ok := g.Relations["server"]["wordpress"]; ok {
-		t.Errorf("a suspended relation is a goal: %v", g.Relations)
+	if g.Relations["server"]["wordpress"].Status != "suspended" {
+		t.Errorf("a suspended relation: %v", g.Relations)
+	}
+	w.ok(w.SetDying(w.ctx, "mysql/1"))
+	w.ok(w.LeaveScope(w.ctx, "mysql/1", 0))
+	w.ok(w.LeaveScope(w.ctx, "mysql/1", id))
+	w.ok(w.SetDead(w.ctx, "mysql/1"))
+	if g, err = w.GoalState(w.ctx, "mysql/0"); err != nil || len(g.Units) != 1 {
+		t.Errorf("a Dead unit is a goal: %v, %v", g.Units, err)
+	}
+}
+
+// A principal is told of its own subordinates.
+func TestGoalStateHasNoSubordinatesOfOthers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.deploy(wordpress, 2)
+	w.deploy(logging, 0)
+	id := w.relate("wordpress", "logging:info")
+	w.enter("wordpress/0", id)
+	w.enter("wordpress/1", id)
+	g, err := w.GoalState(w.ctx, "wordpress/1")
+	w.ok(err)
+	if goals := g.Relations["juju-info"]; len(goals) != 2 || goals["logging/1"].Status == "" {
+		t.Errorf("got %v", g.Relations)
 	}
 }
 

@@ -83,10 +83,10 @@ func (t *secretInfoGet) run(c *call) error {
 		}
 		return errors.NewNotFound(nil, fmt.Sprintf("secret %q not found", name))
 	}
-	return t.out.write(c, map[string]secretMetadata{string(own[i].ID): metadataOf(own[i])})
+	return t.out.write(c, map[string]secretMetadata{string(own[i].ID): t.metadataOf(own[i])})
 }
 
-func metadataOf(s model.SecretInfo) secretMetadata {
+func (t *secretInfoGet) metadataOf(s model.SecretInfo) secretMetadata {
 	m := secretMetadata{
 		Revision: s.Latest().Revision, Label: s.Label, Owner: string(s.Owner.Kind),
 		Description: s.Description, Rotation: string(s.Rotate),
@@ -98,11 +98,21 @@ func metadataOf(s model.SecretInfo) secretMetadata {
 			a.Target = "unit-" + strings.ReplaceAll(g.Target, "/", "-")
 		}
 		if g.Relation != model.NoRelation {
-			a.Scope = fmt.Sprintf("relation-%d", g.Relation)
+			a.Scope = t.relationTag(g.Relation)
 		}
 		m.Access = append(m.Access, a)
 	}
 	return m
+}
+
+// relationTag is the tag of a relation: by its key, or by its id if the unit isn't
+// in it. Source: docs/spec/juju-clients.md §11.7.
+func (t *secretInfoGet) relationTag(id model.RelationID) string {
+	r, err := t.ctx.Relation(id)
+	if err != nil || r.Key == "" {
+		return fmt.Sprintf("relation-%d", id)
+	}
+	return "relation-" + strings.NewReplacer(":", ".", " ", "#").Replace(r.Key)
 }
 
 func rfc3339(at time.Time) string {

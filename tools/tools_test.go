@@ -299,6 +299,15 @@ func TestSessions(t *testing.T) {
 			want:  "ERROR missing secret value or filename\nexit 2\n",
 		},
 		{
+			name: "a grant names its relation by its key",
+			setUp: func(_ *memory, p *hookcontext.Params) {
+				p.Relations = append(p.Relations, hookcontext.Relation{ID: 5, Endpoint: "db", RemoteApp: "pg", Key: "app:db pg:server"})
+			},
+			lines: []string{"secret-grant 9m4e2mr0ui3e8a215n4g -r 5", `secret-info-get 9m4e2mr0ui3e8a215n4g --format=json`},
+			want: `{"9m4e2mr0ui3e8a215n4g":{"revision":2,"label":"lbl","owner":"application","rotation":"daily",` +
+				`"access":[{"target":"application-pg","scope":"relation-app.db#pg.server","role":"view"}]}}` + "\n",
+		},
+		{
 			name: "a secret of another model isn't found, and one of this model's by its URI is",
 			lines: []string{
 				"secret-get secret://deadbeef-1bad-500d-9000-4b1d0d06f00d/9m4e2mr0ui3e8a215n4g", "secret-info-get secret://other/9m4e2mr0ui3e8a215n4g",
