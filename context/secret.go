@@ -16,6 +16,7 @@ type SecretRef struct {
 	ID            model.SecretID
 	Label         string
 	Peek, Refresh bool
+	Unnoticed     bool
 }
 
 // Now is the time as the agent has it.
@@ -330,7 +331,7 @@ func (c *Context) says(p *model.SecretChange) bool {
 		return false
 	}
 	latest, err := forKey(c.latest, p.ID).get(func() (model.SecretContent, error) {
-		return c.p.View.Secret(SecretRef{ID: p.ID, Peek: true})
+		return c.p.View.Secret(SecretRef{ID: p.ID, Peek: true, Unnoticed: true})
 	})
 	return err == nil && maps.Equal(latest, p.Content) // one that can't be read is replaced
 }

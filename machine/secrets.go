@@ -42,7 +42,7 @@ func addSecrets(r *resolver.Remote, s *state.Snapshot) {
 // from then on.
 func (v liveView) Secret(ref hookcontext.SecretRef) (model.SecretContent, error) {
 	content, err := v.model().ReadSecret(v.ctx, v.u.name, state.SecretRef{
-		ID: ref.ID, Label: ref.Label, Peek: ref.Peek, Refresh: ref.Refresh,
+		ID: ref.ID, Label: ref.Label, Peek: ref.Peek, Refresh: ref.Refresh, Unnoticed: ref.Unnoticed,
 	})
 	if errors.Is(err, state.ErrNotYours) {
 		return nil, errors.NewForbidden(nil, "permission denied")

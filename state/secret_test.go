@@ -342,3 +342,22 @@ func TestARotationWithoutARevisionComesAgain(t *testing.T) {
 	wantNext(130*time.Minute, false)
 	rotates(130*time.Minute, model.SecretChange{ID: secretOne, RemoveAll: true})
 }
+
+// The first read makes the unit a reader of the revision that there is, by a peek
+// too, and it has its label from then on.
+func TestAPeekIsAFirstRead(t *testing.T) {
+	t.Parallel()
+	w := newSecrets(t)
+	w.ok(w.hook("mysql/0", made("one"), w.grant("wordpress")))
+	w.reads("wordpress/0", state.SecretRef{ID: secretOne, Peek: true, Unnoticed: true}, "one")
+	if read := w.snapshot("wordpress/0").ReadSecrets; len(read) != 0 {
+		t.Errorf("what somebody else has read: %+v", read)
+	}
+	w.reads("wordpress/0", state.SecretRef{ID: secretOne, Label: "mine", Peek: true}, "one")
+	w.ok(w.hook("mysql/0", model.SecretChange{ID: secretOne, Content: content("two")}))
+	if read := w.snapshot("wordpress/0").ReadSecrets; len(read) != 1 || read[0].Seen != 1 || read[0].Label != "mine" {
+		t.Errorf("the reader has %+v", read)
+	}
+	w.reads("wordpress/0", state.SecretRef{Label: "mine", Peek: true}, "two")
+	w.reads("wordpress/0", state.SecretRef{Label: "mine"}, "one")
+}

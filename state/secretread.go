@@ -19,8 +19,11 @@ type SecretRef struct {
 	ID    model.SecretID
 	Label string
 	// Peek gets the latest revision once; Refresh gets it from now on. Else the
-	// unit gets the revision that was the latest when it first read the secret.
+	// unit gets the revision that was the latest when it first read the secret,
+	// also if that was by Peek.
 	Peek, Refresh bool
+	// Unnoticed: it isn't the unit that reads, and nothing is kept of it.
+	Unnoticed bool
 }
 
 // ReadSecret is the content of a secret for a unit. Which revision a unit reads
@@ -142,9 +145,11 @@ func (d docs) readSecret(unit model.UnitName, ref SecretRef) (secretRead, error)
 	revision := read.consumer.Revision
 	if ref.Peek {
 		revision = latest
+	}
+	if ref.Peek && known {
 		read.consumer.Revision, read.consumer.Seen = was.Revision, was.Seen
 	}
-	read.changed = read.consumer != was && read.consumer.Revision > 0
+	read.changed = read.consumer != was && !ref.Unnoticed
 	read.content, err = d.secretContent(s.ID, revision)
 	return read, errors.Trace(err)
 }
