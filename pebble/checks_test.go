@@ -53,6 +53,20 @@ func (k *checkWorld) up() {
 	k.perform(1)
 }
 
+// begun waits until something of a change is being done: one that is ended before never was.
+func (k *checkWorld) begun(id string) {
+	k.Helper()
+	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(time.Millisecond) {
+		got := value[pebble.Change](k)(k.c.Change(k.Context(), id))
+		if got.Status != "Do" {
+			return
+		}
+		if time.Now().After(end) {
+			k.Fatalf("change %s doesn't begin", id)
+		}
+	}
+}
+
 // status waits until the check stands so.
 func (k *checkWorld) status(want string) {
 	k.Helper()
@@ -137,6 +151,7 @@ func TestK085ACheckThatIsStoppedWhileItFailsHasNotRecovered(t *testing.T) {
 	k := newCheckWorld(t, "")
 	k.down(3)
 	k.status("down")
+	k.begun("2")
 	must(t, os.WriteFile(k.file, nil, 0o600))
 	value[[]string](t)(k.c.StopChecks(t.Context(), "up"))
 	k.status("inactive")
@@ -158,6 +173,7 @@ func TestK086ACheckThatIsRedefinedWhileItIsDownBeginsAnew(t *testing.T) {
 	k := newCheckWorld(t, "")
 	k.down(3)
 	k.status("down")
+	k.begun("2")
 	must(t, k.c.AddLayer(t.Context(), pebble.Layer{Label: "more", YAML: layerOf(k.file+"-other", "")}))
 	k.status("up")
 	done(t, k.c, "2")
