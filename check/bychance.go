@@ -20,8 +20,8 @@ func twiceMarked(lines []string) ([]string, bool) {
 	}
 	mark := "mark " + claim[len(claim)-1]
 	at := slices.Index(lines, mark)
-	if at < 0 {
-		return nil, false
+	if at < 0 || mark != markRelated && !slices.ContainsFunc(lines[at:], func(l string) bool { return strings.HasPrefix(l, "restore ") }) {
+		return nil, false // in the same world nothing is to be another one
 	}
 	begin := -1
 	for i, line := range lines[:at] {
@@ -40,6 +40,9 @@ func twiceMarked(lines []string) ([]string, bool) {
 	again := slices.Concat([]string{"restore " + name}, lines[begin+1:at], []string{mark})
 	return slices.Insert(slices.Clone(lines), at+1, again...), true
 }
+
+// markRelated marks how a relation that was made anew has to look.
+const markRelated = "mark related"
 
 // byChance says whether a probe fails only at what differs each time. If it fails at something else too, it returns the
 // probe that compares just that, and how it fails.
@@ -70,11 +73,17 @@ func (p *player) byChance(pr probe, f *failed) (_ probe, _ *failed, chance bool,
 // sure leaves out of a probe what it fails at by chance; no failure: nothing is left that nobody knows.
 func (c *search) sure(p *player, pr probe, f *failed, cause string) (probe, *failed, string, error) {
 	pr, g, chance, err := p.byChance(pr, f)
-	if err != nil || chance || g == f {
-		if chance {
-			g = nil
-		}
+	if chance {
+		g = nil
+	}
+	if err != nil || g == f {
 		return pr, g, cause, err
+	}
+	c.mu.Lock()
+	delete(c.known, cause) // it may yet be the first line of what is no chance
+	c.mu.Unlock()
+	if chance {
+		return pr, nil, cause, nil
 	}
 	_, cause = whatHappened(pr.promise, g)
 	if c.isKnown(cause, pr.promise, "") {
@@ -86,7 +95,7 @@ func (c *search) sure(p *player, pr probe, f *failed, cause string) (probe, *fai
 // refused says whether a failure is an action that has refused. One with a traceback hasn't meant to.
 func (p *player) refused(f *failed) bool {
 	words := split(f.line)
-	if words[0] != "run" || len(words) < 3 || strings.Contains(f.why, "hook failed") {
+	if words[0] != "run" || len(words) < 3 || strings.Contains(f.why, "hook failed") || !strings.Contains(f.why, "with return code") {
 		return false
 	}
 	told, err := p.do("log", "--new", words[1])

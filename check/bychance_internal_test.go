@@ -9,9 +9,10 @@ import (
 func TestTheWayToAMarkIsGoneTwice(t *testing.T) {
 	t.Parallel()
 	for lines, want := range map[string]string{
-		"deploy x;snapshot b;way;mark e;restore b;other;same e": "deploy x;snapshot b;way;mark e;restore b;way;mark e;restore b;other;same e",
-		"deploy x;settle;mark e;other;same --but files e":       "snapshot fresh;deploy x;settle;mark e;restore fresh;deploy x;settle;mark e;other;same --but files e",
-		"snapshot b;way;mark e;restore b;kill;same e":           "snapshot b;way;mark e;restore b;way;mark e;restore b;kill;same e",
+		"deploy x;snapshot b;way;mark e;restore b;other;same e":       "deploy x;snapshot b;way;mark e;restore b;way;mark e;restore b;other;same e",
+		"deploy x;settle;mark related;other;same --but files related": "snapshot fresh;deploy x;settle;mark related;restore fresh;deploy x;settle;mark related;other;same --but files related",
+		"deploy x;settle;mark e;other;same --but files e":             "",
+		"snapshot b;way;mark e;restore b;kill;same e":                 "snapshot b;way;mark e;restore b;way;mark e;restore b;kill;same e",
 		"deploy x;settle":                             "",
 		"deploy x;mark a;other;same b":                "",
 		"snapshot b;way;restore b;mark e;same e":      "",

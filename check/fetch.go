@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/juju/errors"
 
@@ -62,10 +63,16 @@ func (c *search) fetch(ctx context.Context, s Subject) (release func(), err erro
 		}
 	}
 	for i, lines := range firsts {
+		began := time.Now()
 		err := p.play(nil, lines)
+		if i == 0 && err == nil { // what hangs later needn't be waited for so long
+			c.Params.Patience = min(c.Params.Patience, max(usualPatience, 2*time.Since(began)))
+		}
 		var f *failed
 		if errors.As(err, &f) { // one that can't be deployed is told of later
-			err = s.lasting(f)
+			if err = nil; i == 0 {
+				err = s.lasting(f)
+			}
 		}
 		if err != nil {
 			return release, err

@@ -108,9 +108,9 @@ func configuring(w World, chance *rand.Rand) (all []probe) {
 			}
 		}
 	}
-	all = slices.Insert(all, 1, refusing(w, w.full()).cut()...)
-	if len(w.Endpoints) > 0 { // it may be blocked by what is published there
-		all = append(all, refusing(w, w.bare()).cut()...)
+	all = slices.Insert(all, 1, refusing(w, w.bare()).cut()...)
+	if len(w.Endpoints) > 0 { // it may be waiting for them
+		all = append(all, refusing(w, w.full()).cut()...)
 	}
 	return slices.Concat(all, entrusting(w), choosing(w))
 }

@@ -66,6 +66,9 @@ type search struct {
 	ranOpen bool
 }
 
+// usualPatience is how long a world may take to do what is due, if its deployment takes no longer.
+const usualPatience = 2 * time.Minute
+
 // Check finds out which promises a charm breaks. The error says why that can't be found out; a
 // report beside it has what was found until then.
 func Check(ctx context.Context, s Subject, o Options) (*Report, error) {
@@ -76,7 +79,7 @@ func Check(ctx context.Context, s Subject, o Options) (*Report, error) {
 		}
 	}
 	// What a charm takes to be deployed isn't the charm's fault, but a hook that hangs may not last for ever.
-	o.Params.Patience = min(max(o.For, 2*time.Minute), 15*time.Minute)
+	o.Params.Patience = min(max(o.For, usualPatience), 15*time.Minute)
 	if o.Parallel <= 0 {
 		o.Parallel = runtime.NumCPU()
 	}

@@ -32,6 +32,22 @@ var (
 	statedOne   = pattern.New(`(?i)\b(?:must|has to) be one of:? (` + statedWord + `(?:(?:,? or |, )` + statedWord + `)+)(?:[.;\n]|$)`)
 )
 
+// conditional is in a sentence that says when something holds, and not that it does, and former in one about what was.
+var (
+	conditional = pattern.New(`(?i)\b(?:if|when|unless|while|where)\b`)
+	former      = pattern.New(`(?i)\b(?:raised|changed|moved|increased|lowered|default)\b`)
+)
+
+// outright says whether what is found in a description, from and to those bytes, is said without a condition.
+func outright(description string, from, to int) bool {
+	begin := strings.LastIndexAny(description[:from], ".;\n") + 1
+	end := len(description)
+	if i := strings.IndexAny(description[to:], ".;\n"); i >= 0 {
+		end = to + i
+	}
+	return !conditional.MatchString(description[to:end]) && !former.MatchString(description[begin:from])
+}
+
 // unlisted is a word that is in no list of an option's values.
 const unlisted = "no-such-value"
 
@@ -56,16 +72,16 @@ func beyond(o model.ConfigOption) (all []stated) {
 		return nil
 	}
 	limits := func(p *pattern.Pattern) (words string, numbers []float64) {
-		found := p.Regexp().FindAllStringSubmatch(o.Description, -1)
-		if len(found) != 1 {
+		found := p.Regexp().FindAllStringSubmatchIndex(o.Description, -1)
+		if len(found) != 1 || !outright(o.Description, found[0][0], found[0][1]) {
 			return "", nil
 		}
-		for _, text := range found[0][1:] {
+		for _, text := range p.FindStringSubmatch(o.Description)[1:] {
 			if n, err := strconv.ParseFloat(text, 64); err == nil {
 				numbers = append(numbers, n)
 			}
 		}
-		return found[0][0], numbers
+		return o.Description[found[0][0]:found[0][1]], numbers
 	}
 	add := func(words string, n float64, right bool) {
 		value := strconv.FormatFloat(n, 'f', -1, 64)
@@ -90,8 +106,8 @@ func beyond(o model.ConfigOption) (all []stated) {
 
 // notAmong are texts that a description rules out, whose option has some text as its default.
 func notAmong(description, usual string) (all []stated) {
-	if m := statedEmpty.FindStringSubmatch(description); m != nil {
-		all = append(all, stated{"", m[1]})
+	if at := statedEmpty.Regexp().FindStringSubmatchIndex(description); at != nil && outright(description, at[2], at[3]) {
+		all = append(all, stated{"", description[at[2]:at[3]]})
 	}
 	if m := statedOne.FindStringSubmatch(description); m != nil {
 		listed := strings.FieldsFunc(m[1], func(r rune) bool { return strings.ContainsRune(" ,\"'`", r) })

@@ -141,7 +141,9 @@ func besideCharm(charm, keep string) error {
 	if keep == "" {
 		return nil
 	}
-	if info, err := os.Stat(charm); err == nil && !info.IsDir() {
+	if info, err := os.Stat(charm); err != nil {
+		return nil // that is said elsewhere
+	} else if !info.IsDir() {
 		return Usagef("--keep: what is kept deploys the charm from its directory, and %s is a file", charm)
 	}
 	above, err := filepath.Abs(filepath.Join(keep, ".."))

@@ -221,6 +221,11 @@ func configNodes(app string, b []byte) (map[string]yaml.Node, error) {
 	if err := yaml.Unmarshal(b, &doc); err != nil {
 		return nil, err
 	}
+	for k, n := range doc {
+		if n.Kind == yaml.AliasNode {
+			doc[k] = *n.Alias
+		}
+	}
 	own, settings := doc[app], doc["settings"]
 	switch {
 	case own.Kind == yaml.MappingNode:

@@ -22,8 +22,8 @@ func (u *unit) commit(ctx context.Context, run uniter.Run, changes model.Changes
 	if run.Hook.Kind == hooks.ConfigChanged {
 		c.Addresses = u.addressSettings()
 	}
-	if run.Hook.Kind == hooks.SecretRotate && !run.Hook.Again {
-		c.Rotated = run.Hook.Secret
+	if run.Hook.Kind == hooks.SecretRotate {
+		c.Rotated, c.RotatedLate = run.Hook.Secret, run.Hook.Again
 	}
 	var err error
 	if c.Memory, err = json.Marshal(resolver.Remember(run.Local, changes.Requeue)); err != nil {

@@ -107,6 +107,8 @@ type Config struct {
 	// a unit of a model (its UUID) though it wasn't. Test worlds leave out by it those
 	// that would change nothing. nil, or zero: it counts from its runs alone.
 	StatusPassed func(model string, unit model.UnitName) time.Time
+	// SecretsPassed is the same for secret-expired and secret-rotate that would come again.
+	SecretsPassed func(model string, unit model.UnitName) time.Time
 	// Show answers who asks the agent, by AskToShow, to show a model; see Showing.
 	// nil: nobody does.
 	Show Showing

@@ -66,8 +66,11 @@ type modelAgent struct {
 	externals *externals
 	// again is when all is looked at once more, after something has failed;
 	// failures counts how often in a row.
-	again    <-chan time.Time
-	failures int
+	again <-chan time.Time
+	// unclean is when cleanUp is tried again, uncleaned how often it has failed in a row.
+	unclean   <-chan time.Time
+	uncleaned int
+	failures  int
 	// nested counts the units here that have principals.
 	nested int
 	// elsewhere are units that other agents host, as of the last look at them.
@@ -260,6 +263,8 @@ func (a *modelAgent) loop(ctx context.Context) error {
 			}
 		case <-a.again:
 			err = a.lookAgain(ctx)
+		case <-a.unclean:
+			a.cleanUp(ctx)
 		case <-a.noting:
 			a.noteTold(ctx)
 		case over := <-resync:

@@ -1,8 +1,8 @@
 package machine
 
 import (
-	"cmp"
 	"context"
+	"time"
 
 	"github.com/juju/errors"
 
@@ -62,9 +62,8 @@ func (a *modelAgent) react(ctx context.Context, c state.Change) error {
 	if err := a.lead(ctx, c); err != nil {
 		return errors.Trace(err)
 	}
-	var left error
 	if c.Cleanups { // those who have joined do it when they look at everything
-		left = errors.Annotate(a.model.RunCleanups(ctx), "cannot clean up")
+		a.cleanUp(ctx)
 	}
 	if err := a.poke(ctx, c); err != nil {
 		return errors.Trace(err)
@@ -73,8 +72,20 @@ func (a *modelAgent) react(ctx context.Context, c state.Change) error {
 	if err := a.endCancelled(ctx, c); err != nil {
 		return errors.Trace(err)
 	}
-	// What isn't cleaned up keeps nobody from their hooks, but it is tried again.
-	return errors.Trace(cmp.Or(a.dismissAny(ctx, c), left))
+	return errors.Trace(a.dismissAny(ctx, c))
+}
+
+// cleanUp does what removals have left, and tries again later what can't be done: it keeps nobody from
+// their hooks.
+func (a *modelAgent) cleanUp(ctx context.Context) {
+	err := a.model.RunCleanups(ctx)
+	if a.unclean = nil; err == nil || ctx.Err() != nil {
+		a.uncleaned = 0
+		return
+	}
+	a.log.Error("cannot clean up, trying again", "err", err)
+	a.unclean = a.Clock.After(min(100*time.Millisecond<<min(a.uncleaned, 10), ResyncInterval))
+	a.uncleaned++
 }
 
 // hasNew says whether the change is about a unit that isn't hosted yet, and may

@@ -75,22 +75,31 @@ func (v liveView) Now() time.Time { return v.u.clock.Now() }
 // Hide is part of hookcontext.View.
 func (v liveView) Hide(content model.SecretContent) { v.u.mask.add(content, v.named) }
 
+// maskRest is how long hideKnown leaves what it couldn't open.
+const maskRest = 5 * time.Second
+
 // hideKnown has the mask know, once in each process, what the unit has read or written before: its
 // charm may have kept it.
 func (u *unit) hideKnown(ctx context.Context, s *state.Snapshot) error {
 	if u.masked {
 		return nil
 	}
-	if s.Unit.Secrets || s.Application.Secrets != "" {
-		known, err := u.model.KnownSecrets(ctx, u.name)
-		if err != nil {
-			return errors.Annotate(err, "cannot read what is to be hidden in the log")
-		}
-		for _, content := range known {
-			liveView{ctx: ctx, u: u}.Hide(content)
-		}
+	if !s.Unit.Secrets && s.Application.Secrets == "" {
+		u.masked = true
+		return nil
 	}
-	u.masked = true
+	if u.clock.Now().Before(u.maskAgain) {
+		return nil
+	}
+	known, whole, err := u.model.KnownSecrets(ctx, u.name)
+	if err != nil {
+		return errors.Annotate(err, "cannot read what is to be hidden in the log")
+	}
+	for _, content := range known {
+		liveView{ctx: ctx, u: u}.Hide(content)
+	}
+	// Nobody's hooks wait for keys that may come, or for what is damaged.
+	u.masked, u.maskAgain = whole, u.clock.Now().Add(maskRest)
 	return nil
 }
 

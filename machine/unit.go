@@ -99,6 +99,9 @@ type unit struct {
 	atPoint  func(context.Context, Point) error
 	instead  func(uuid string, unit model.UnitName, run int64, h hooks.Info) string
 	passed   func(model string, unit model.UnitName) time.Time
+	// secretsPassed is Config.SecretsPassed, and maskAgain when hideKnown is to look again.
+	secretsPassed func(model string, unit model.UnitName) time.Time
+	maskAgain     time.Time
 	// runAround is Config.Around, secretID that of Config; listening is told of the calls of the
 	// program that runs, and nil if nobody listens.
 	runAround func(context.Context, Program, RunProgram) runner.Outcome
@@ -303,6 +306,9 @@ func (u *unit) observe(ctx context.Context, l resolver.Local) (resolver.Remote, 
 	u.seen, u.proxy = &seen, [2]hooks.Proxy{proxyOf(s.ModelConfig, "juju-"), proxyOf(s.ModelConfig, "")}
 	if u.passed != nil {
 		u.seen.StatusPassed = u.passed(u.model.UUID(), u.name)
+	}
+	if u.secretsPassed != nil {
+		u.seen.SecretsPassed = u.secretsPassed(u.model.UUID(), u.name)
 	}
 	u.inError = s.Unit.Failed
 	u.host = u.hostNow()

@@ -165,7 +165,7 @@ func (a *modelAgent) add(doc state.UnitDoc) *running {
 		runner:  &runner.Runner{Disk: a.Disk, Cgroups: a.cgroups, Reaper: a.Reaper},
 		history: HistoryDir(a.Dir, a.model.UUID()), recent: a.recent, version: a.Version,
 		keeper: recording.NewKeeper(a.Disk, RecordingsDir(a.Dir, a.model.UUID()), doc.Name),
-		turns:  &a.turns, slots: a.slots, handing: a.handing, changed: make(chan struct{}, 1), observer: a.Observer, tracer: a.Tracer, atPoint: a.At, instead: a.Instead, runAround: a.Around, secretID: a.SecretID, passed: a.StatusPassed, gated: a.Gate != nil, runTwice: a.Twice, containers: a.Containers, rebooter: a.rebooter,
+		turns:  &a.turns, slots: a.slots, handing: a.handing, changed: make(chan struct{}, 1), observer: a.Observer, tracer: a.Tracer, atPoint: a.At, instead: a.Instead, runAround: a.Around, secretID: a.SecretID, passed: a.StatusPassed, secretsPassed: a.SecretsPassed, gated: a.Gate != nil, runTwice: a.Twice, containers: a.Containers, rebooter: a.rebooter,
 		idle: a.tellIdle, seen: &unseen, running: &notRun,
 		cells: a.Cells, wiring: a.wiring, cluster: a.cluster, client: a.Client, dataDir: a.Dir, shared: a.Shared, environment: a.Environment, outside: a.outside,
 	}}

@@ -3,6 +3,7 @@ package script
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/unitd/unitd/script/lab"
@@ -36,7 +37,11 @@ func faultWords(f lab.Fault) string {
 		words = append(words, f.Application)
 	}
 	if f.Tool != "" {
-		words = append(words, "after", f.Tool)
+		words = append(words, "after")
+		if f.Call > 0 {
+			words = append(words, strconv.Itoa(f.Call))
+		}
+		words = append(words, f.Tool)
 	}
 	words = append(words, string(f.Unit), f.Hook)
 	return strings.Join(slices.Concat(words, f.Command), " ")

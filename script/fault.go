@@ -161,7 +161,7 @@ func (c *call) release() error {
 	if len(c.args) != 1 {
 		return c.usagef("expected a unit")
 	}
-	unit, m, err := c.known()
+	unit, m, err := c.expected()
 	if err != nil {
 		return err
 	}

@@ -79,15 +79,20 @@ func (q *inquiry) settled(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// standing is why a settled world can't be had any more, if it can't be.
-func (q *inquiry) standing(ctx context.Context, answer lab.Answer) error {
+// standing is why a settled world can't be had any more, if it can't be. While one model still has
+// something to do, others may stand still.
+func (q *inquiry) standing(ctx context.Context, answer lab.Answer) (why error) {
 	for _, m := range q.models {
-		if m.done {
+		if done, err := m.Settled(ctx, m.rev); m.done || err == nil && done {
 			continue
 		}
-		if err := standing(ctx, m.Model, answer, m.rev); err != nil {
-			return err
+		err := standing(ctx, m.Model, answer, m.rev)
+		if err == nil {
+			return nil
+		}
+		if why == nil {
+			why = err
 		}
 	}
-	return nil
+	return why
 }

@@ -32,6 +32,8 @@ type mark struct {
 	facts map[string]sighted
 	// vary has the facts that weren't alike at all marks of the name.
 	vary map[string]bool
+	// comes has those of them that there weren't at all of the marks.
+	comes map[string]bool
 	// relations are the ids of relations, by what they relate.
 	relations map[string]model.RelationID
 }
@@ -66,11 +68,16 @@ func (c *call) mark() error {
 	}
 	name := c.args[0]
 	if c.marks[name] == nil {
-		c.marks[name] = &mark{facts: now, vary: map[string]bool{}, relations: relations}
+		c.marks[name] = &mark{facts: now, vary: map[string]bool{}, comes: map[string]bool{}, relations: relations}
 		return nil
 	}
-	for _, key := range differing(c.marks[name].facts, now) {
-		c.marks[name].vary[key] = true
+	m := c.marks[name]
+	for _, key := range differing(m.facts, now) {
+		_, was := m.facts[key]
+		_, is := now[key]
+		if m.vary[key] = true; was != is {
+			m.comes[key] = true
+		}
 	}
 	return nil
 }
@@ -167,7 +174,7 @@ func (c *call) same() error {
 		if !has {
 			kind = was.kind
 		}
-		if then.vary[key] || slices.Contains(but, kind) || had && has && kind == sightValues && alike(was.value, is.value, then.relations, relations) {
+		if then.comes[key] || then.vary[key] && had && has || slices.Contains(but, kind) || had && has && kind == sightValues && alike(was.value, is.value, then.relations, relations) {
 			continue
 		}
 		lines = append(lines, difference(key, was.value, had, is.value, has))

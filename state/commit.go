@@ -38,6 +38,9 @@ type HookCommit struct {
 	LeaveScope model.RelationID
 	// Rotated is the secret whose secret-rotate hook it is; empty: none.
 	Rotated model.SecretID
+	// RotatedLate: it runs again because it has asked to. If it makes a revision, the rotation that
+	// it has put off is done; else nothing changes.
+	RotatedLate bool
 	// Detach is the storage whose detaching hook it is; empty: none.
 	Detach model.StorageID
 	// Boot names the time since the machine was last booted. Where the hook
@@ -88,7 +91,11 @@ func (m *Model) CommitHook(ctx context.Context, c HookCommit) error {
 		if err := tx.tell(u, c.Seen); err != nil {
 			return errors.Trace(err)
 		}
-		rotating, err := tx.rotating(c.Rotated)
+		rotated := c.Rotated
+		if c.RotatedLate {
+			rotated = ""
+		}
+		rotating, err := tx.rotating(rotated)
 		if err != nil {
 			return errors.Trace(err)
 		}
@@ -97,6 +104,11 @@ func (m *Model) CommitHook(ctx context.Context, c HookCommit) error {
 		}
 		if err := tx.rotated(rotating); err != nil {
 			return errors.Trace(err)
+		}
+		if c.RotatedLate {
+			if err := tx.rotatedLate(c.Changes.Secrets); err != nil {
+				return errors.Trace(err)
+			}
 		}
 		if c.Detach != "" {
 			if err := tx.detach(u.Name, c.Detach); err != nil {

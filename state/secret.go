@@ -376,6 +376,9 @@ func (t *txn) rotatedLate(changes []model.SecretChange) error {
 			continue
 		}
 		s, err := t.secret(c.ID)
+		if errors.Is(err, errors.NotFound) { // it has been removed, too
+			continue
+		}
 		if err != nil {
 			return errors.Trace(err)
 		}

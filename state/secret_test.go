@@ -118,8 +118,11 @@ func TestSecrets(t *testing.T) {
 		t.Parallel()
 		w := newSecrets(t)
 		known := func(unit model.UnitName) (tokens string) {
-			all, err := w.KnownSecrets(w.ctx, unit)
+			all, whole, err := w.KnownSecrets(w.ctx, unit)
 			w.ok(err)
+			if !whole {
+				t.Errorf("something of %s can't be opened", unit)
+			}
 			for _, c := range all {
 				tokens += c["token"] + " "
 			}

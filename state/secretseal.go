@@ -174,7 +174,11 @@ func (m *Model) UseNewestKey(ctx context.Context) error {
 	if m.sealer.Newest == nil {
 		return nil
 	}
-	key, err := m.sealer.Newest()
+	var key string
+	_, err := m.sealer.patiently(ctx, func() (_ int64, err error) {
+		key, err = m.sealer.Newest()
+		return 0, err
+	})
 	if err != nil {
 		return errors.Trace(err)
 	}

@@ -42,6 +42,8 @@ type statusRuns struct {
 	// to when update-status counts as run for such a one.
 	quiet  bool
 	passed time.Time
+	// secretsPassed is passed for a secret-expired or a secret-rotate that has changed nothing.
+	secretsPassed time.Time
 }
 
 // Skip has it so until then; what ran before a wait stands for nothing in it.
@@ -67,10 +69,25 @@ func (s *Statuses) Passed(model string, unit model.UnitName) time.Time {
 	return time.Time{}
 }
 
+// SecretsPassed is the machine.Config.SecretsPassed of an agent under test.
+func (s *Statuses) SecretsPassed(model string, unit model.UnitName) time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if u := s.units[unitOf{model, unit}]; u != nil {
+		return u.secretsPassed
+	}
+	return time.Time{}
+}
+
+// comesAgain says whether hooks of the kind come again as time passes, though nothing has changed.
+func comesAgain(kind hooks.Kind) bool {
+	return kind == hooks.UpdateStatus || kind == hooks.SecretExpired || kind == hooks.SecretRotate
+}
+
 // At looks at a point of a run, before any fault at it.
 func (s *Statuses) At(ctx context.Context, p machine.Point) {
 	u, now := s.begun(p)
-	if p.Hook.Kind != hooks.UpdateStatus || p.Name != machine.PointHook && p.Name != machine.PointCommitted {
+	if !comesAgain(p.Hook.Kind) || p.Name != machine.PointHook && p.Name != machine.PointCommitted {
 		return
 	}
 	s.mu.Lock()
@@ -87,7 +104,12 @@ func (s *Statuses) At(ctx context.Context, p machine.Point) {
 		return
 	}
 	if err == nil && u.seen && len(is.Since(u.before)) == 0 {
-		u.quiet, u.passed = true, until
+		u.quiet = true
+		if p.Hook.Kind == hooks.UpdateStatus {
+			u.passed = until
+		} else {
+			u.secretsPassed = until
+		}
 	}
 	u.before, u.seen = nil, false
 }
@@ -110,6 +132,9 @@ func (s *Statuses) begun(p machine.Point) (*statusRuns, time.Time) {
 	if u.run != p.Run {
 		if now.Before(u.passed) {
 			u.passed = now
+		}
+		if now.Before(u.secretsPassed) {
+			u.secretsPassed = now
 		}
 		u.run, u.before, u.seen, u.quiet = p.Run, nil, false, false
 	}

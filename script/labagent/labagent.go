@@ -133,7 +133,7 @@ func (w *world) configure(c *machine.Config) {
 	}
 	c.Mounts = false // a world can be killed at any time, and nothing of it stays
 	c.Clock, c.Rounds, c.Gate = w.clock, w.rounds.After, w.order.Next
-	c.StatusPassed = w.statuses.Passed
+	c.StatusPassed, c.SecretsPassed = w.statuses.Passed, w.statuses.SecretsPassed
 	c.At = func(ctx context.Context, p machine.Point) error {
 		w.statuses.At(ctx, p)
 		return w.faults.At(ctx, p)

@@ -30,6 +30,8 @@ type Memory struct {
 	// Created are the relations whose created has run and whose broken has not,
 	// sorted.
 	Created []model.RelationID `json:"created,omitempty"`
+	// Things says that Storage and Secrets are known, which earlier unitds didn't write.
+	Things bool `json:"things,omitempty"`
 	// Storage are the instances of Local.Storage, in order.
 	Storage []model.StorageID `json:"storage,omitempty"`
 	// Secrets is Local.Secrets, or the first rememberedSecrets of it.
@@ -72,7 +74,7 @@ func Remember(l Local, again *model.Requeue) Memory {
 		}
 	}
 	slices.Sort(m.Created)
-	m.Storage = l.storageInOrder()
+	m.Things, m.Storage = true, l.storageInOrder()
 	for n, id := range slices.Sorted(maps.Keys(l.Secrets)) {
 		if n == 0 {
 			m.Secrets = map[model.SecretID]SecretTold{}
@@ -111,6 +113,7 @@ func lost(l Local, r Remote) (Op, bool) {
 // charm may have missed anything, and is told so by upgrade-charm and
 // config-changed; what it is told of its relations begins after their created.
 func recalled(l Local, op Op, e Event) Local {
+	nothing := l.Run == 0
 	m, known := op.Memory, l.Run > 0 && op.Run == l.Run+1 && op.Memory.Run == op.Run
 	l.Run = op.Run
 	if known && m.Hook.IsTask() {
@@ -130,7 +133,7 @@ func recalled(l Local, op Op, e Event) Local {
 	if m.Run > 0 {
 		l.Seen, l.Again = m.Seen, m.Again
 		l.Workloads, l.Pod, l.Replaced = maps.Clone(m.Workloads), m.Pod, m.Replaced
-		l = l.recalledThings(m, e.At)
+		l = l.recalledThings(m, e.At, nothing)
 	}
 	if !l.Stopped && !l.Removed {
 		l.Upgraded, l.Forgotten, l.Seen.Config = true, true, ""
@@ -151,11 +154,15 @@ func recalled(l Local, op Op, e Event) Local {
 }
 
 // recalledThings has what the charm was told of storage and secrets be as the
-// model has it. The hook that committed last has no time there: it is now.
-func (l Local) recalledThings(m Memory, now time.Time) Local {
+// model has it. The hook that committed last has no time there: it is now. Where nothing was left of
+// the unit, its storage may be another one, and is told of anew.
+func (l Local) recalledThings(m Memory, now time.Time, nothing bool) Local {
+	if !m.Things {
+		return l
+	}
 	l.Storage, l.Secrets = map[model.StorageID]bool{}, map[model.SecretID]SecretTold{}
 	for _, id := range m.Storage {
-		l.Storage[id] = true
+		l.Storage[id] = !nothing
 	}
 	for id, told := range m.Secrets {
 		if told.Rotated.IsZero() && m.Hook.Kind == hooks.SecretRotate && m.Hook.Secret == id {

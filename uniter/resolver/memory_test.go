@@ -64,10 +64,14 @@ func TestALostJournalForgetsNeitherStorageNorSecrets(t *testing.T) {
 	lost := resolver.New("app/0")
 	lost.Charm = "ch:1"
 	lost = resolver.After(lost, resolver.Next(lost, r), resolver.Event{Kind: resolver.Done, At: r.Now})
+	going := r
+	going.Storage = []resolver.Storage{{ID: "data/0", Ready: true, Going: true}}
+	if op := resolver.Next(lost, going); op.Verb == resolver.Detach {
+		t.Errorf("storage goes without a hook: %s", op.Reason)
+	}
 	lost, got := play(lost, r, noon.Add(5*time.Minute))
-	wantStrings(t, got, "upgrade-charm +0s", "secret-expired +5m0s")
-	r.Storage[0].Going = true
-	if op := resolver.Next(lost, r); op.Hook.Kind != hooks.StorageDetaching {
+	wantStrings(t, got, "upgrade-charm +0s", "data-storage-attached +0s", "secret-expired +5m0s")
+	if op := resolver.Next(lost, going); op.Hook.Kind != hooks.StorageDetaching {
 		t.Errorf("storage goes by %s %s", op.Verb, op.Hook)
 	}
 }

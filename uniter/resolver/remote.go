@@ -78,6 +78,8 @@ type Remote struct {
 	// so do secret-rotate and secret-expired that would come again. It is zero, but
 	// in test worlds: see machine.Config.
 	StatusPassed time.Time
+	// SecretsPassed is the same for those two alone, also where there is no update-status.
+	SecretsPassed time.Time
 }
 
 // Resolved answers one numbered run, so that an answer can be neither lost nor

@@ -55,6 +55,7 @@ func Rules() []Rule {
 		{"workloads-last", "eight container hooks have run in a row, and nothing else is due: the next one", workloads},
 		{"workload-retries", "a container hook has failed, and its Pebble answers: it runs again after 5 s", workloadRetries},
 		{"requeued", "a hook has asked by unitd-requeue to run again: it runs when its time has come, unless what it is about is gone", requeued},
+		{"secrets-again", "five minutes have passed since a secret-expired whose revision is still there, or a secret-rotate that has made no revision: it runs again", secretsAgain},
 		{"update-status", "the interval is over: update-status", updateStatus},
 	}
 }

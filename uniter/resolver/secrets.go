@@ -114,8 +114,10 @@ func expireDue(e Expiring, told SecretTold, r Remote) time.Time {
 // notPassed is when what comes again and again is due that would be due at a time:
 // where time passes without its update-status, it does without these hooks too.
 func (r Remote) notPassed(due time.Time) time.Time {
-	if next := r.StatusPassed.Add(model.SecretRetry); due.Before(next) {
-		return next
+	for _, passed := range []time.Time{r.StatusPassed, r.SecretsPassed} {
+		if next := passed.Add(model.SecretRetry); due.Before(next) {
+			due = next
+		}
 	}
 	return due
 }
@@ -172,10 +174,32 @@ func (s OwnSecret) expires(revision int) bool {
 	return slices.ContainsFunc(s.Expiring, func(e Expiring) bool { return e.Revision == revision })
 }
 
-func expired(l Local, r Remote) (hooks.Info, bool) {
+// secretsAgain is the next hook that comes again about what it was told of before. It gives way to
+// all else, as there may be so many revisions that one of them is always due.
+func secretsAgain(l Local, r Remote) (Op, bool) {
+	if !l.Started || r.Life != model.Alive {
+		return Op{}, false
+	}
+	h, ok := expiredOf(l, r, true)
+	if !ok {
+		h, ok = rotateOf(l, r, true)
+	}
+	if !ok {
+		return Op{}, false
+	}
+	op, ok := run(l, r, h)
+	op.Secrets = toldStill(l, r)
+	return op, ok
+}
+
+func expired(l Local, r Remote) (hooks.Info, bool) { return expiredOf(l, r, false) }
+
+// expiredOf is expired for revisions of which the charm was told before, or wasn't.
+func expiredOf(l Local, r Remote, again bool) (hooks.Info, bool) {
 	for _, s := range r.OwnSecrets {
 		for _, e := range s.Expiring {
-			if !r.Now.Before(expireDue(e, l.Secrets[s.ID], r)) {
+			told := l.Secrets[s.ID]
+			if _, was := told.Expired[e.Revision]; was == again && !r.Now.Before(expireDue(e, told, r)) {
 				return hooks.Info{Kind: hooks.SecretExpired, Secret: s.ID, SecretLabel: s.Label, SecretRevision: e.Revision, Cause: "the revision has expired"}, true
 			}
 		}
@@ -183,8 +207,14 @@ func expired(l Local, r Remote) (hooks.Info, bool) {
 	return hooks.Info{}, false
 }
 
-func rotate(l Local, r Remote) (hooks.Info, bool) {
+func rotate(l Local, r Remote) (hooks.Info, bool) { return rotateOf(l, r, false) }
+
+// rotateOf is rotate for secrets whose last secret-rotate comes again, or doesn't.
+func rotateOf(l Local, r Remote, again bool) (hooks.Info, bool) {
 	for _, s := range r.OwnSecrets {
+		if s.Unrotated != again {
+			continue
+		}
 		if at := rotateDue(s, l.Secrets[s.ID], r); !at.IsZero() && !r.Now.Before(at) {
 			return hooks.Info{Kind: hooks.SecretRotate, Secret: s.ID, SecretLabel: s.Label, Cause: "it is to be rotated " + string(s.Rotate)}, true
 		}

@@ -85,7 +85,7 @@ func storage(l Local, r Remote) (Op, bool) {
 func detach(l Local, r Remote, cause string) (Op, bool) {
 	untold := Op{Verb: Detach, Reason: "the charm was told nothing of the storage"}
 	for _, s := range r.Storage {
-		if s.Going && !l.Storage[s.ID] {
+		if _, told := l.Storage[s.ID]; s.Going && !told {
 			untold.Storage = append(untold.Storage, s.ID)
 		}
 	}

@@ -46,7 +46,7 @@ func (n *node) hash(t *traits) (sum [16]byte) {
 }
 
 func (m *Monitor) key(t *traits) {
-	t.add(m.installed, m.configured, m.started, m.stopped, m.removed, m.lastKey(), m.leaving, m.told, m.task, m.attached, m.halted, m.halting, m.ready, m.row)
+	t.add(m.installed, m.configured, m.started, m.stopped, m.removed, m.lastKey(), m.leaving, m.told, m.task, m.attached, m.anew, m.halted, m.halting, m.ready, m.row)
 	t.add(len(m.heard))
 	for _, c := range slices.Sorted(maps.Keys(m.heard)) {
 		t.add(c, m.heard[c].Unix())

@@ -52,6 +52,8 @@ type Monitor struct {
 	unsure map[model.RelationID]bool
 	// attached has the storage of which attached has run, and detaching not.
 	attached map[model.StorageID]bool
+	// anew has those of them of which attached may run once more: the agent has lost all of the unit.
+	anew map[model.StorageID]bool
 	// ready is the start of Pebble that each container's pebble-ready has told of,
 	// heard the newest notice of each, and aside what has failed and holds nothing up.
 	ready map[string]string
@@ -153,7 +155,7 @@ func (m *Monitor) Lost(l resolver.Local) {
 // Forgot is Lost for who doesn't know what the agent has made up: relations that
 // the charm was told of may be told anew, or broken, in any way.
 func (m *Monitor) Forgot() {
-	m.failed, m.unsure = nil, map[model.RelationID]bool{}
+	m.failed, m.anew, m.unsure = nil, maps.Clone(m.attached), map[model.RelationID]bool{}
 	for id := range m.told {
 		m.unsure[id] = true
 	}

@@ -96,7 +96,7 @@ func storageGuarantees() []Guarantee {
 }
 
 func attachedOnce(m *Monitor, h hooks.Info) string {
-	if h.Kind == hooks.StorageAttached && m.attached[h.Storage] {
+	if h.Kind == hooks.StorageAttached && m.attached[h.Storage] && !m.anew[h.Storage] {
 		return "a second time"
 	}
 	return ""
@@ -125,6 +125,8 @@ func (m *Monitor) tellStorage(h hooks.Info) {
 	}
 	if h.Kind == hooks.StorageAttached {
 		m.attached[h.Storage] = true
+		m.anew = maps.Clone(m.anew)
+		delete(m.anew, h.Storage)
 		return
 	}
 	delete(m.attached, h.Storage)
