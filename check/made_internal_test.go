@@ -67,6 +67,7 @@ func TestValuesAreMade(t *testing.T) {
 		`{"oneOf": [{"type": "string", "maxLength": 0, "minLength": 1}, {"type": "integer", "minimum": 5}]}`:                              `5`,
 		`{"$ref": "#/$defs/x", "$defs": {"x": {"type": "object", "properties": {"more": {"$ref": "#/$defs/x"}, "n": {"const": 1}}}}}`:     `{"n":1}`,
 		`{"type": "string", "maxLength": 0, "pattern": "."}`:                                                                              ``,
+		`{"const": null, "enum": ["a"], "not": {"type": "object"}}`:                                                                       ``,
 		`{"type": "array", "minItems": 1000000}`:                                                                                          ``,
 		`{"$ref": "#/nowhere"}`:                                                                                                           ``,
 		`{"$ref": "https://example.com/x.json"}`:                                                                                          ``,

@@ -271,7 +271,7 @@ func (t *tidier) inner(out, rules map[string]any, refs []string, depth int) {
 			out[word] = one(of)
 		}
 	}
-	if of, ok := rules["not"]; ok {
+	if of, ok := rules["not"]; ok && out["not"] == nil { // else nothing meets it already
 		out["not"] = one(of)
 	}
 	places, more := rules["prefixItems"], "items"
