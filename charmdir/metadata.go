@@ -100,7 +100,7 @@ func readEndpoint(e entry, role model.Role) (rel model.CharmRel, err error) {
 	if !validEndpoint.MatchString(e.key) {
 		return rel, e.errorf("invalid endpoint name %q", e.key)
 	}
-	if reserved(e.key) && role != model.Requirer {
+	if model.Reserved(e.key) && role != model.Requirer {
 		return rel, e.errorf("reserved relation name %q: \"juju\" and names that begin with \"juju-\" are Juju's own", e.key)
 	}
 	if e.value().Tag == "!!str" {
@@ -113,7 +113,7 @@ func readEndpoint(e entry, role model.Role) (rel model.CharmRel, err error) {
 	switch {
 	case rel.Interface == "":
 		return rel, e.errorf("no interface")
-	case reserved(rel.Interface) && role != model.Requirer:
+	case model.Reserved(rel.Interface) && role != model.Requirer:
 		return rel, e.errorf("reserved interface %q", rel.Interface)
 	}
 	return rel, nil
@@ -148,8 +148,6 @@ func readLongEndpoint(e entry, rel *model.CharmRel) (err error) {
 	}
 	return nil
 }
-
-func reserved(name string) bool { return name == "juju" || strings.HasPrefix(name, "juju-") }
 
 // readConfig reads the options of config.yaml, or of "config" in a
 // charmcraft.yaml.
@@ -215,7 +213,7 @@ func readActions(n node, c *model.Charm) error {
 		return err
 	}
 	for _, e := range entries {
-		if !validAction.MatchString(e.key) || reserved(e.key) {
+		if !validAction.MatchString(e.key) || model.Reserved(e.key) {
 			return e.errorf("invalid action name %q", e.key)
 		}
 		if err := e.mapping(); err != nil {

@@ -86,7 +86,7 @@ func (w World) kills(seen []Seen, setUp, step []string) (sure, more, later probe
 			switch {
 			case at == "at ended" || at == "after status-set":
 				sure.parts = append(sure.parts, part)
-			case laterCall(at):
+			case laterCall.MatchString(kill):
 				later.parts = append(later.parts, part)
 			default:
 				more.parts = append(more.parts, part)
@@ -99,8 +99,8 @@ func (w World) kills(seen []Seen, setUp, step []string) (sure, more, later probe
 	return sure, more, later
 }
 
-// laterCall says whether it is after a call of a hook tool that isn't its first one in the hook.
-func laterCall(at string) bool { return len(strings.Fields(at)) == 3 }
+// laterCall is in a kill after a call of a hook tool that isn't its first one in the hook.
+var laterCall = pattern.New(`(?m)^kill-agent after \d`)
 
 // manyParts bounds the parts of a scenario, each of which kills an agent: only between scenarios it is
 // looked whether there is time left.
@@ -173,13 +173,10 @@ func (w World) secondInstall() (all []probe) {
 	return all
 }
 
-// anotherCall is in a kill after a call of a tool that isn't the first one in its hook.
-var anotherCall = pattern.New(`(?m)^kill-agent after \d`)
-
 func rank(p probe) int {
 	text := strings.Join(p.lines(), "\n")
 	switch {
-	case anotherCall.MatchString(text):
+	case laterCall.MatchString(text):
 		return 4
 	case strings.Contains(text, " at ended ") && strings.Contains(text, " install\n"):
 		return 0

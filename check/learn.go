@@ -21,7 +21,7 @@ import (
 func (p *player) learn(ctx context.Context, life bool) (World, error) {
 	w := World{Subject: p.subject, Endpoints: p.subject.endpoints()}
 	for name, e := range w.Charm.Endpoints {
-		if jujusOwn(e.Interface) && e.Role == model.Requirer && e.Scope == model.Global {
+		if model.Reserved(e.Interface) && e.Role == model.Requirer && e.Scope == model.Global {
 			w.Odd = append(w.Odd, "relations of "+name+": no stub can provide the interface "+e.Interface)
 		}
 	}

@@ -96,14 +96,12 @@ func (s Subject) endpoints() []Endpoint {
 	return all
 }
 
-func jujusOwn(name string) bool { return name == "juju" || strings.HasPrefix(name, "juju-") }
-
 // stubs are the endpoints that a stub plays the other side of: not those of peers, nor those that units share a
 // machine by, nor those of interfaces that are Juju's own, which no charm may provide.
 func (s Subject) stubs() (all []Endpoint) {
 	for _, name := range slices.Sorted(maps.Keys(s.Charm.Endpoints)) {
 		e := s.Charm.Endpoints[name]
-		if e.Role == model.Peer || e.Scope == model.Container || jujusOwn(e.Interface) {
+		if e.Role == model.Peer || e.Scope == model.Container || model.Reserved(e.Interface) {
 			continue
 		}
 		all = append(all, Endpoint{Name: name, Interface: e.Interface, Role: otherRole(e.Role), Other: s.free(stubName(name), all)})

@@ -40,6 +40,10 @@ const (
 // with the interface of the same name.
 const JujuInfo = "juju-info"
 
+// Reserved says whether the name of an endpoint or of an interface is Juju's own: charms may require such, and
+// provide none.
+func Reserved(name string) bool { return name == "juju" || strings.HasPrefix(name, "juju-") }
+
 // Endpoint is one application's end of a relation, as its charm declares it.
 type Endpoint struct {
 	Application string `json:"application"`
