@@ -175,6 +175,7 @@ func TestWhatIsClaimed(t *testing.T) {
 		"- databag a:b a/0 host = 10.1.2.3":                                           "",
 		"- databag a:b a host = {\"uuid\":\"8c0f2a9e-0d9c-4a7a-8f7e-1b2c3d4e5f60\"}":  "",
 		"~ databag a:b a/0 n =: 1 -> 12":                                              "has 'databag a:b a/0 n = 1'|! has 'databag a:b a/0 n = 12'",
+		"~ secrets of a: 5 -> 11":                                                     "! has 'secrets of a 11'",
 		"+ a/0 status message it's done":                                              "! has 'a/0 status message it''s done'",
 		"… and 3 more":                                                                "",
 	} {
