@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -153,7 +154,7 @@ func TestAUnitsNewestRunsAreShownWithTheirCauses(t *testing.T) {
 				t.Errorf("%s is run again: %v, want %v", key, run["retry"], want)
 			}
 		}
-		if run := encoded(t, encode(t, came), "run/db/0/0"); run["calls"] != nil || run["tools"] != 1.0 {
+		if run := encoded(t, encode(t, came), "run/db/0/0"); run["calls"] != nil || run["tools"] != 1.0 || !reflect.DeepEqual(run["ticks"], []any{1.0}) {
 			t.Errorf("in brief it is %v", run)
 		}
 		if run := encoded(t, encode(t, came), "run/db/0/1"); run["message"] != strings.Repeat("ä", 200)+"…" {

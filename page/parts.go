@@ -236,18 +236,21 @@ type Run struct {
 	Relation string `json:"relation,omitempty"`
 	Remote   string `json:"remote,omitempty"`
 	// Seen and Rev are those of history.Entry.
-	Seen     int64    `json:"seen,omitempty"`
-	Rev      int64    `json:"rev,omitempty"`
-	Started  float64  `json:"started"`
-	Took     float64  `json:"took"` // in ms
-	Exit     int      `json:"exit,omitempty"`
-	Message  string   `json:"message,omitempty"`
-	Missing  bool     `json:"missing,omitempty"`
-	Debugged bool     `json:"debugged,omitempty"`
-	Tools    int      `json:"tools,omitempty"`
-	Calls    []Call   `json:"calls,omitempty"`
-	Wrote    string   `json:"wrote,omitempty"`
-	Notes    []string `json:"notes,omitempty"`
+	Seen     int64   `json:"seen,omitempty"`
+	Rev      int64   `json:"rev,omitempty"`
+	Started  float64 `json:"started"`
+	Took     float64 `json:"took"` // in ms
+	Exit     int     `json:"exit,omitempty"`
+	Message  string  `json:"message,omitempty"`
+	Missing  bool    `json:"missing,omitempty"`
+	Debugged bool    `json:"debugged,omitempty"`
+	Tools    int     `json:"tools,omitempty"`
+	Calls    []Call  `json:"calls,omitempty"`
+	// Ticks are when the first of its hook tool calls began, in ms from its beginning: for a
+	// timeline of runs that come without their calls.
+	Ticks []float64 `json:"ticks,omitempty"`
+	Wrote string    `json:"wrote,omitempty"`
+	Notes []string  `json:"notes,omitempty"`
 	// Unknown: nobody knows when it began. Started is then when the run before it had ended.
 	Unknown bool `json:"unknown,omitempty"`
 	// From is the key of the run of another unit that this hook follows from; empty: it

@@ -14,9 +14,9 @@ const MaxRuns = 500
 
 // Runs are the runs of a model's units, as they come.
 type Runs struct {
-	// Whole: each run has all that there is of it. Else its calls, notes and whatever its
-	// message has beyond a line are asked for when somebody looks at it, as they are most of
-	// it; see Whole.
+	// Whole: each run has all that there is of it. Else its calls but for their ticks, notes
+	// and whatever its message has beyond a line are asked for when somebody looks at it, as
+	// they are most of it; see Whole.
 	Whole bool
 
 	causes history.Causes
@@ -158,7 +158,7 @@ func (r *Runs) runOf(e history.Entry) Run {
 		r.ended[e.Unit] = began.Add(e.Duration)
 	}
 	if !r.Whole {
-		run.Message = beginning(e.Message)
+		run.Message, run.Ticks = beginning(e.Message), ticks(e.Calls)
 		return run
 	}
 	run.Message, run.Notes = e.Message, e.Notes
@@ -166,6 +166,16 @@ func (r *Runs) runOf(e history.Entry) Run {
 		run.Calls = append(run.Calls, Call{Call: c.String(), At: fraction(c.At), Took: fraction(c.Took), Exit: c.Code})
 	}
 	return run
+}
+
+// mostTicks bounds the ticks of a run: more can't be told apart where runs are drawn.
+const mostTicks = 40
+
+func ticks(calls []history.Call) (at []float64) {
+	for _, c := range calls[:min(len(calls), mostTicks)] {
+		at = append(at, fraction(c.At))
+	}
+	return at
 }
 
 // shortMessage is how much of a message a run has in brief, in characters.

@@ -93,13 +93,15 @@ func (h *hosts) peopleComeToAll() {
 				h.Errorf("host %d doesn't see the log of %s: %s", from, name, log)
 			}
 		}
-		h.debugs(from, (from+1)%3)
+		for unit := range 3 {
+			h.debugs(from, unit)
+		}
 	}
 }
 
 // debugs has a hook of a unit debugged from a host, while its log is followed there.
 func (h *hosts) debugs(from, unit int) {
-	name, word := fmt.Sprintf("app/%d", unit), fmt.Sprintf("debugged from host %d", from)
+	name, word := fmt.Sprintf("app/%d", unit), fmt.Sprintf("unit %d is debugged from host %d", unit, from)
 	follow := h.command(from, "debug-log", "--tail", "-n", "1", "--include-module", "unit")
 	lines := h.begins(follow)
 	lines.until("\n") // from its first line on it misses none

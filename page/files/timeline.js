@@ -165,7 +165,7 @@
     c.restore();
     if (right - left < 120 || ordered.checked) return;
     c.fillStyle = colour.card; // a tick for each tool call
-    for (const call of r.calls || []) c.fillRect(left + (right - left) * Math.min(1, call.at / (r.took || 1)), y + lane - 8, 1.5, 4);
+    for (const at of U.ticks(r)) c.fillRect(left + (right - left) * Math.min(1, at / (r.took || 1)), y + lane - 8, 1.5, 4);
   }
 
   function drawArrows(c, colour, width, top) {
@@ -196,6 +196,9 @@
     if (cause) draw(cause, run, true);
     for (const next of U.effects(run)) draw(run, next, true);
   }
+
+  // ticks are when the tool calls of a run began; one that isn't whole has but the first of them.
+  U.ticks = run => run.calls ? run.calls.map(call => call.at) : run.ticks || [];
 
   // cause is the run that a run follows from, and effects are those that follow from it.
   U.cause = run => run.from && U.parts.get(run.from);

@@ -105,6 +105,7 @@ func (h *host) charm() string {
 		"metadata.yaml": "name: frail\nsummary: fails when told to\ndescription: fails when told to\n",
 		"config.yaml":   "options:\n  title: {type: string, default: none}\n",
 		"actions.yaml":  "greet:\n  description: says hello\n  params:\n    who: {type: string}\n",
+		"hooks/install": "#!/bin/sh\n[ ! -p '" + h.gate() + "' ] || read -r _ <'" + h.gate() + "'\n",
 		"hooks/start":   "#!/bin/sh\n[ \"$(config-get title)\" = fine ] && exit 0\njuju-log 'about to fail'\nstatus-set blocked 'no luck'\necho 'the disk is on fire' >&2\nexit 7\n",
 		"actions/greet": "#!/bin/sh\naction-set said=\"hello $(action-get who)\"\n",
 	} {
@@ -117,6 +118,21 @@ func (h *host) charm() string {
 		}
 	}
 	return dir
+}
+
+// gate is where the first hook of that charm waits, if it is there.
+func (h *host) gate() string { return filepath.Join(h.dir, "gate") }
+
+// opens ends the hook that waits at the gate, which then goes.
+func (h *host) opens() {
+	h.Helper()
+	err := os.WriteFile(h.gate(), []byte("open\n"), 0o600)
+	if err == nil {
+		err = os.Remove(h.gate())
+	}
+	if err != nil {
+		h.Fatal(err)
+	}
 }
 
 // accessible has axe look at the page, in both themes.
@@ -180,13 +196,20 @@ func TestHostThePageShowsTheShopAndAFailure(t *testing.T) {
 	p.Eval(`U.choose(U.runs.get('shop/0').find(r => r.hook === 'db-relation-changed' && r.from).key)`, nil)
 	side(p, "Follows from")
 	side(p, "relation-get")
+	p.Wait(`U.ticks(U.parts.get(U.chosen)).length > 0`)
 	accessible(t, p, "the page with a run")
 	p.Eval(`U.choose('relation/0')`, nil)
 	side(p, "ledgerdb")
 
 	// Hooks as they run, and one that fails, with its reason.
+	if err := syscall.Mkfifo(h.gate(), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	h.unitdSays(0, "deploy", h.charm(), "--isolate=off")
 	p.Wait(`document.querySelectorAll('.node').length === 3`)
+	click(p, "Units")
+	p.Wait(`[...document.querySelectorAll('#units tbody tr')].find(row => row.innerText.includes('frail/0') && row.innerText.includes('executing'))`)
+	h.opens()
 	p.Wait(`document.getElementById('summary').textContent.includes('1 error')`)
 	p.Eval(`U.choose('unit/frail/0')`, nil)
 	side(p, `hook failed: "start"`)
