@@ -300,6 +300,26 @@ func TestHostTheTimelineIsMovedByKeys(t *testing.T) {
 	}
 }
 
+// TestHostAWatchedCharmIsShownAsItChanges: the page of "unitd watch" shows what becomes of a hook
+// that is mended meanwhile.
+func TestHostAWatchedCharmIsShownAsItChanges(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	charm := h.charm()
+	p := browser.Start(t, 1400, 900)
+	p.Open(h.address("watch", charm, "--ui", "--isolate=off"))
+	p.Wait(`document.getElementById('summary').textContent === '1 error'`)
+	if err := os.WriteFile(filepath.Join(charm, "hooks", "start"), []byte("#!/bin/sh\nstatus-set active mended\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	p.Wait(`document.getElementById('summary').textContent === '1 active'`)
+	p.Eval(`U.choose('unit/frail/0')`, nil)
+	side(p, "mended")
+	if faults := p.Faults(); len(faults) > 0 {
+		t.Errorf("the browser complains: %q", faults)
+	}
+}
+
 func TestHostAReportOfScriptsIsAPage(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
