@@ -246,8 +246,8 @@ type Run struct {
 	Debugged bool    `json:"debugged,omitempty"`
 	Tools    int     `json:"tools,omitempty"`
 	Calls    []Call  `json:"calls,omitempty"`
-	// Ticks are when the first of its hook tool calls began, in ms from its beginning: for a
-	// timeline of runs that come without their calls.
+	// Ticks are when its hook tool calls began, in ms from its beginning: for a timeline of
+	// runs that come without their calls.
 	Ticks []float64 `json:"ticks,omitempty"`
 	Wrote string    `json:"wrote,omitempty"`
 	Notes []string  `json:"notes,omitempty"`

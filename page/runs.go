@@ -168,11 +168,8 @@ func (r *Runs) runOf(e history.Entry) Run {
 	return run
 }
 
-// mostTicks bounds the ticks of a run: more can't be told apart where runs are drawn.
-const mostTicks = 40
-
 func ticks(calls []history.Call) (at []float64) {
-	for _, c := range calls[:min(len(calls), mostTicks)] {
+	for _, c := range calls {
 		at = append(at, fraction(c.At))
 	}
 	return at

@@ -197,7 +197,7 @@
     for (const next of U.effects(run)) draw(run, next, true);
   }
 
-  // ticks are when the tool calls of a run began; one that isn't whole has but the first of them.
+  // ticks are when the tool calls of a run began; one that isn't whole has nothing else of them.
   U.ticks = run => run.calls ? run.calls.map(call => call.at) : run.ticks || [];
 
   // cause is the run that a run follows from, and effects are those that follow from it.
