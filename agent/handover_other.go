@@ -15,3 +15,6 @@ func upgrade(*Lock, []string, func(), func() func()) func(context.Context, machi
 
 // takeHandover is what was handed over to this process: nothing.
 func takeHandover() (*machine.Handover, *Lock, error) { return nil, nil, nil }
+
+// TakesOver is what this program tells an agent that asks what it can take over: its own form.
+func TakesOver(context.Context) string { return machine.HandoverForm() }

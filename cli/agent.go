@@ -8,7 +8,6 @@ import (
 
 	"github.com/unitd/unitd/agent"
 	"github.com/unitd/unitd/agentlog"
-	"github.com/unitd/unitd/machine"
 )
 
 // agentVerbs are about the agent, and about the program itself.
@@ -50,7 +49,7 @@ so the agent first waits until they end, and begins no other hooks meanwhile.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
 			case takesOver:
-				fmt.Fprintln(cmd.OutOrStdout(), machine.HandoverForm())
+				fmt.Fprintln(cmd.OutOrStdout(), agent.TakesOver(cmd.Context()))
 				return nil
 			case upgrade:
 				return a.Upgrade(timeout)

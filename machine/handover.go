@@ -2,7 +2,6 @@ package machine
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"os"
 	"slices"
@@ -15,11 +14,9 @@ import (
 	"github.com/unitd/unitd/history"
 	"github.com/unitd/unitd/hooks"
 	"github.com/unitd/unitd/hooks/runner"
-	"github.com/unitd/unitd/isolate"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/recording"
 	"github.com/unitd/unitd/state/store"
-	"github.com/unitd/unitd/tools/wire"
 	"github.com/unitd/unitd/uniter"
 )
 
@@ -36,12 +33,6 @@ type Handover struct {
 	Format int
 	Lease  store.LeaseID
 	Runs   []HandedRun
-}
-
-// HandoverForm says what a program can take over: an agent hands over to one that says the
-// same of itself, as its units' machines would have to be made anew otherwise, or hooks' tools be understood.
-func HandoverForm() string {
-	return fmt.Sprintf("%d.%d.%d", HandoverFormat, isolate.Layout(), wire.Version)
 }
 
 // HandedRun is a hook that runs on while the agent becomes another program.
