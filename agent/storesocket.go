@@ -87,8 +87,8 @@ func (h *Host) serveStore(path string, controller *state.Controller, log *slog.L
 		Who:    func(r store.Reader, who peer.Who) (served.Caller, error) { return caller(r, controller, who) },
 		Agents: askedAgents{controller},
 		Check: func(r store.Reader, c served.Caller, key string, value []byte) error {
-			if c.MayWrite("") {
-				return nil // also to make models
+			if err := controller.CheckLogged(r, key, value, c.Names); err != nil || c.MayWrite("") { // also to make models
+				return errors.Trace(err)
 			}
 			return controller.CheckEntry(r, key, value)
 		},
@@ -168,13 +168,13 @@ func owner(uid int) bool { return uid == 0 || uid == os.Geteuid() }
 func caller(r store.Reader, c *state.Controller, who peer.Who) (served.Caller, error) {
 	names := namesOf(who)
 	if owner(who.UID) {
-		return served.Caller{Name: names[0], Rights: store.Everything(), Trusted: true}, nil
+		return served.Caller{Name: names[0], Names: names, Rights: store.Everything(), Trusted: true}, nil
 	}
 	rights, trusted, err := c.StoreRights(r, names)
 	if err == nil && len(rights) == 0 {
 		err = errors.NewUnauthorized(nil, "the agent that serves the store gives user "+names[0]+` no access: the person who runs the agent can change that with "unitd store-user"`)
 	}
-	return served.Caller{Name: names[0], Rights: rights, Trusted: trusted}, errors.Trace(err)
+	return served.Caller{Name: names[0], Names: names, Rights: rights, Trusted: trusted}, errors.Trace(err)
 }
 
 // CheckStoreUser is the error of a name that nobody on this host goes by: NotFound. A number is

@@ -188,13 +188,13 @@ func (a backupVerbs) openTarget(inEtcd bool) func(dir string) (*state.Controller
 			if err != nil {
 				return nil, nil, err
 			}
-			return state.NewController(s, clock.WallClock), a.CloseStore, nil
+			return state.NewController(s, clock.WallClock).WithAuthor(a.Author), a.CloseStore, nil
 		}
 		db, err := sqlite.Open(filepath.Join(dir, agent.StoreFile), sqlite.Options{Log: agent.NewLog(a.Err), Clock: clock.WallClock})
 		if err != nil {
 			return nil, nil, errors.Trace(err)
 		}
-		return state.NewController(db, clock.WallClock), db.Close, nil
+		return state.NewController(db, clock.WallClock).WithAuthor(a.Author), db.Close, nil
 	}
 }
 

@@ -16,6 +16,8 @@ import (
 const (
 	loggedKind    = "logged"
 	loggedNextKey = "logged-next"
+	// entryKind is, for the log, that of the model's entry in the list of models.
+	entryKind = "entry"
 )
 
 const (
@@ -33,13 +35,14 @@ const (
 type recorder struct {
 	store.Tx
 	prefix string
+	entry  string // the key of the model's entry in the list of models
 	keys   []string
 	before map[string][]byte
 	after  map[string][]byte // nil: deleted
 }
 
-func newRecorder(tx store.Tx, prefix string) *recorder {
-	return &recorder{Tx: tx, prefix: prefix, before: map[string][]byte{}, after: map[string][]byte{}}
+func newRecorder(tx store.Tx, m *Model) *recorder {
+	return &recorder{Tx: tx, prefix: m.prefix(), entry: modelsPrefix + m.info.Name, before: map[string][]byte{}, after: map[string][]byte{}}
 }
 
 // Put is part of store.Tx.
@@ -60,6 +63,9 @@ func (r *recorder) Delete(key string) error {
 
 func (r *recorder) note(key string, value []byte) error {
 	short, ours := strings.CutPrefix(key, r.prefix)
+	if key == r.entry {
+		short, ours = entryKind, true
+	}
 	kind, _ := splitKey(short)
 	if !ours || loggedKinds[kind].noun == "" {
 		return nil

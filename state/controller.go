@@ -123,13 +123,14 @@ func (c *Controller) AddModelOf(ctx context.Context, name string, kind ModelType
 		if err != nil {
 			return errors.Trace(err)
 		}
-		if values := identity.ForModels(HostRegion); len(values) > 0 {
-			m := c.open(info)
-			if err := (&txn{docs{tx, m}, tx, m.by}).put(modelConfigKey, values); err != nil {
-				return errors.Trace(err)
+		return c.open(info).logging(tx, func(t *txn) error {
+			if values := identity.ForModels(HostRegion); len(values) > 0 {
+				if err := t.put(modelConfigKey, values); err != nil {
+					return errors.Trace(err)
+				}
 			}
-		}
-		return putInfo(tx, info)
+			return putInfo(t.tx, info)
+		})
 	})
 	if err != nil {
 		return nil, errors.Trace(err)

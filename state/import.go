@@ -119,7 +119,7 @@ func (i *importing) all() error {
 		if err := tx.Delete(goneKey(i.info.UUID)); err != nil {
 			return errors.Trace(err)
 		}
-		return putInfo(tx, i.info)
+		return i.logging(tx, func(t *txn) error { return putInfo(t.tx, i.info) })
 	})
 	return errors.Trace(err)
 }

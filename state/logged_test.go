@@ -76,6 +76,29 @@ func TestWhatNobodyCommandsIsNotLogged(t *testing.T) {
 	}
 }
 
+// TestTheLifeOfAModelIsLogged: who adds it, and who destroys it, as long as it is there.
+func TestTheLifeOfAModelIsLogged(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	m, err := w.controller.WithAuthor(func() state.Author { return state.Author{User: "ann", Command: "unitd"} }).AddModel(w.ctx, "other")
+	w.ok(err)
+	w.ok(m.Destroy(w.ctx, false))
+	log, err := m.Changes(w.ctx)
+	w.ok(err)
+	want := []state.LoggedField{
+		{Kind: "model", Did: state.DidAdd},
+		{Kind: "model", Field: "life", Did: state.DidSet, Before: `"alive"`, After: `"dying"`},
+		{Kind: "model", Field: "storage-fate", Did: state.DidSet, After: `"destroy"`},
+	}
+	var got []state.LoggedField
+	for _, l := range log {
+		got = append(got, l.Changes...)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("logged: %+v, want %+v", log, want)
+	}
+}
+
 // TestTheLogKeepsAsManyAsTheModelSays, also after fewer are asked for, bit by bit.
 func TestTheLogKeepsAsManyAsTheModelSays(t *testing.T) {
 	t.Parallel()

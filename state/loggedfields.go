@@ -27,8 +27,10 @@ type loggedDoc struct {
 	// field in which that is what people set; empty: the document itself.
 	part  bool
 	below string
-	// as is the field that the document itself is told as, which isn't a set of fields.
-	as string
+	// as is the field that the document itself, or what is below, is told as, which isn't a set
+	// of fields. later: only another one that comes in its place is told, not the first.
+	as    string
+	later bool
 	// whole: each field of a new document is told, not just that it is there.
 	whole bool
 	// ages: documents go as they get old, in transactions about others.
@@ -61,6 +63,9 @@ var loggedKinds = map[string]loggedDoc{
 	modelConfigKey:      {noun: "model", part: true, whole: true},
 	modelConstraintsKey: {noun: "model", part: true, as: "constraints"},
 	sshKeysKey:          {noun: "model", part: true, as: "ssh-keys"},
+	entryKind:           {noun: "model", only: []string{"life", "storage-fate"}},
+	restoredKey:         {noun: "model", part: true, below: "taken", as: "restored from the backup of"},
+	sealingKey:          {noun: "model", part: true, below: "key", as: "sealed with", later: true},
 }
 
 // loggedFields says what is different between two documents at a key; nil: there is none.
@@ -83,6 +88,12 @@ func loggedFields(key string, before, after []byte) ([]LoggedField, error) {
 		f.Name = nameIn(of.named, was, is, rest)
 	}
 	if of.as != "" {
+		if of.later && before == nil {
+			return nil, nil
+		}
+		if of.below != "" {
+			was, is = below(was, of.below), below(is, of.below)
+		}
 		f.Field = of.as
 		return f.between(was, is), nil
 	}

@@ -235,7 +235,7 @@ func (r *Restoration) Finish() error {
 	if err != nil {
 		return errors.Trace(err)
 	}
-	const atOnce = store.MaxWrites/2 - 1
+	const atOnce = store.MaxWrites/(2+logWrites) - 1 // a model's entry, that it was restored, and the log's
 	sort.Slice(r.held, func(i, j int) bool { return r.held[i].Key < r.held[j].Key })
 	for {
 		some := r.held[:min(len(r.held), atOnce)]
@@ -249,7 +249,8 @@ func (r *Restoration) Finish() error {
 				if err := json.Unmarshal(doc.Value, &info); err != nil {
 					return errors.Trace(err)
 				}
-				if err := tx.Put(r.c.open(info).prefix()+restoredKey, mark); err != nil {
+				err := r.c.open(info).logging(tx, func(t *txn) error { return t.put(restoredKey, r.mark) })
+				if err != nil {
 					return errors.Trace(err)
 				}
 			}

@@ -129,6 +129,45 @@ func TestARoleEndsWithItsModel(t *testing.T) {
 	}
 }
 
+// TestNobodyLogsAChangeAsSomebodyElse, nor another one in place of what is logged.
+func TestNobodyLogsAChangeAsSomebodyElse(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ctx := t.Context()
+	c := state.NewController(w.store, w.clock)
+	at := "m/" + w.UUID() + "/logged/"
+	there, next := at+"000000000", at+"000000001"
+	if _, err := w.store.Update(ctx, func(tx store.Tx) error { return tx.Put(there, []byte(`{"user":"alice"}`)) }); err != nil {
+		t.Fatal(err)
+	}
+	for _, of := range []struct {
+		key, value string
+		may        bool
+	}{
+		{next, `{"user":"alice"}`, true},
+		{next, `{"user":"1000"}`, true},
+		{next, `{"user":"bob as alice"}`, true},
+		{next, `{"user":"bob"}`, false},
+		{next, `{"user":"alice as bob"}`, false},
+		{next, `{}`, false},
+		{next, "rubbish", false},
+		{there, `{"user":"alice"}`, false},
+		{"m/" + w.UUID() + "/logged-next", "2", true},
+		{"m/" + w.UUID() + "/unit/logged/0", "{}", true},
+		{"models/logged/0", "{}", true},
+	} {
+		if _, err := w.store.View(ctx, func(r store.Reader) error {
+			err := c.CheckLogged(r, of.key, []byte(of.value), []string{"alice", "1000", "%1000"})
+			if (err == nil) != of.may || err != nil && !errors.Is(err, errors.NotValid) {
+				t.Errorf("%s of %s: %v", of.value, of.key, err)
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestNobodyGetsRightsByWhatHeWrites: who may write a model's entry may write there that it is
 // another one's, or what nobody can read.
 func TestNobodyGetsRightsByWhatHeWrites(t *testing.T) {

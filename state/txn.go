@@ -167,27 +167,34 @@ func (m *Model) update(ctx context.Context, fn func(tx *txn) error, opts ...stor
 // updateSoon is update that doesn't wait for keys for secrets.
 func (m *Model) updateSoon(ctx context.Context, fn func(tx *txn) error, opts ...store.Option) (int64, error) {
 	rev, err := m.store.Update(ctx, func(tx store.Tx) error {
-		var log *recorder
-		if m.author != nil {
-			log = newRecorder(tx, m.prefix())
-			tx = log
-		}
-		t := &txn{docs{tx, m}, tx, m.by}
-		if err := t.managedBy(m.managed); err != nil {
-			return errors.Trace(err)
-		}
-		if m.self != nil {
-			if _, err := t.unit(m.self.Name); err != nil {
+		return m.logging(tx, func(t *txn) error {
+			if err := t.managedBy(m.managed); err != nil {
 				return errors.Trace(err)
 			}
-		}
-		if err := fn(t); err != nil {
-			return err
-		}
-		return t.log(log)
+			if m.self != nil {
+				if _, err := t.unit(m.self.Name); err != nil {
+					return errors.Trace(err)
+				}
+			}
+			return fn(t)
+		})
 	}, opts...)
 	m.managed.tell(err)
 	return rev, err
+}
+
+// logging is for what changes the model in a transaction: it leaves in the log what that was.
+func (m *Model) logging(tx store.Tx, fn func(t *txn) error) error {
+	var log *recorder
+	if m.author != nil {
+		log = newRecorder(tx, m)
+		tx = log
+	}
+	t := &txn{docs{tx, m}, tx, m.by}
+	if err := fn(t); err != nil {
+		return err
+	}
+	return t.log(log)
 }
 
 // get reads the document at key; errors.NotFound where there is none.

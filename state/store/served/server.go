@@ -21,8 +21,9 @@ import (
 
 // Caller is who calls, and what he may do.
 type Caller struct {
-	// Name is that of the user, for the log.
-	Name string
+	// Name is that of the user, for the log, and Names are all that he goes by.
+	Name  string
+	Names []string
 	store.Rights
 	// Trusted: he gets the keys for secrets, and his frames may be long.
 	Trusted bool
