@@ -38,7 +38,7 @@ func TestALineIsSkippedWhereverItIs(t *testing.T) {
 func TestADeploymentThatLastsIsNoFault(t *testing.T) {
 	t.Parallel()
 	s := shop()
-	if err := s.lasting(&failed{why: "not settled after 5m0s: context deadline exceeded"}); err == nil || err.Error() != "cannot check shop: it is not settled after 5m0s; give it more time with --for" {
+	if err := s.lasting(&failed{why: "not settled after 5m0s: shop/0 is running install hook"}); err == nil || err.Error() != "cannot check shop: it is not settled after 5m0s; give it more time with --for" {
 		t.Errorf("got %v", err)
 	}
 	if err := s.lasting(&failed{why: `shop/0: hook failed: "install"`}); err != nil {

@@ -88,10 +88,13 @@ func (c *search) fetch(ctx context.Context, s Subject) (release func(), err erro
 	return release, nil
 }
 
+// unsettled begins what a script says of a world in which something has been left to do for too long.
+const unsettled = "not settled after "
+
 // lasting is the error of a deployment that takes too long to be checked; nil: it has failed otherwise.
 func (s Subject) lasting(f *failed) error {
 	why, _, _ := strings.Cut(f.why, ": ")
-	if !strings.HasPrefix(why, "not settled after ") {
+	if !strings.HasPrefix(why, unsettled) {
 		return nil
 	}
 	return errors.Errorf("cannot check %s: it is %s; give it more time with --for", s.Charm.Name, why)

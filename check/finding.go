@@ -117,6 +117,9 @@ func whatHappened(promise string, f *failed) (what, cause string) {
 	}
 	why := ofFile.Regexp().ReplaceAllString(atMarked.Regexp().ReplaceAllString(f.why, ""), "")
 	first, _, _ := strings.Cut(strings.TrimSpace(why), "\n")
+	if strings.HasPrefix(first, unsettled) { // whatever it is at by then
+		return first, promise + ": " + unsettled
+	}
 	verb := strings.Fields(strings.TrimPrefix(f.line, "! "))[0]
 	alike := first
 	if key, _, ok := strings.Cut(first, ": "); ok && strings.HasPrefix(first, "~ databag ") { // the values may be made up

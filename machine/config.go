@@ -118,6 +118,9 @@ type Config struct {
 	// Still is told when nothing happens any more because units stand still at a
 	// Point, and up to which revision that is so; nil: nobody wants to know.
 	Still func(rev int64)
+	// Busy is told, each time that the agent looks whether all of a model is done, why it isn't, or
+	// with "" that it may be; nil: nobody wants to know.
+	Busy func(model, why string)
 	// Gate, where it is set, has hooks run one at a time in an order of its own:
 	// whenever nothing happens by itself any more and units wait to run a hook,
 	// it says which of them does. What is due is decided anew once a unit is let

@@ -71,25 +71,34 @@ func (g *gate) stands() bool {
 	return g.standing
 }
 
-// quiet says whether nothing happens by itself any more, and which units wait
-// at their gates.
-func (a *modelAgent) quiet() (quiet bool, waiting []model.UnitName) {
-	if !a.storeroom.settled() || !a.wiring.settled() || !a.commands.settled() || len(a.moved) > 0 || len(a.leases) > 0 || a.health.room.returns() {
-		return false, nil
+// quiet says what happens by itself yet (empty: nothing does any more), and else which units
+// wait at their gates.
+func (a *modelAgent) quiet() (busy string, waiting []model.UnitName) {
+	switch {
+	case !a.storeroom.settled():
+		return "storage is made or removed", nil
+	case !a.wiring.settled():
+		return "the units' network is made", nil
+	case !a.commands.settled():
+		return "commands run on a machine", nil
+	case len(a.moved) > 0 || len(a.leases) > 0:
+		return "leadership is seen to", nil
+	case a.health.room.returns():
+		return "there is room on the disk again", nil
 	}
 	for name, u := range a.units {
 		switch {
 		case u.gate.waiting():
 			waiting = append(waiting, name)
 		case !u.waits() && !u.stands() && !u.behindOneThatStands():
-			return false, nil
+			return string(name) + " is busy", nil
 		}
 	}
-	if !a.telling.told(a.model.UUID()) {
-		return false, nil
+	if unit := a.telling.untold(a.model.UUID()); unit != "" {
+		return "what is to be seen of " + string(unit) + " isn't written yet", nil
 	}
 	slices.SortFunc(waiting, model.CompareUnits)
-	return true, waiting
+	return "", waiting
 }
 
 // behindOneThatStands says whether the unit waits for the turn of one that waits
@@ -103,9 +112,18 @@ func (u *unit) behindOneThatStands() bool {
 	return holder != nil && holder.stands() && u.turns.holder(one) == holder
 }
 
+// busy tells whoever wants to know it.
+func (a *modelAgent) busy(why string) {
+	if a.Busy != nil {
+		a.Busy(a.model.UUID(), why)
+	}
+}
+
 // letIn opens the gate of the unit that Config.Gate chooses.
 func (a *modelAgent) letIn(waiting []model.UnitName) {
-	if u, ok := a.units[a.Gate(waiting)]; ok {
+	name := a.Gate(waiting)
+	if u, ok := a.units[name]; ok {
+		a.busy(string(name) + " is busy")
 		u.gate.pass()
 	}
 }

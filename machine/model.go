@@ -289,6 +289,7 @@ func (a *modelAgent) tryAgain(ctx context.Context, err error) {
 	if !errors.Is(err, errNotWritten) { // that is said once
 		a.log.Error("cannot follow the model", "err", err, "tries", a.failures+1)
 	}
+	a.busy("the agent tries again: " + err.Error())
 	a.again = a.Clock.After(min(100*time.Millisecond<<min(a.failures, 10), trouble))
 	a.failures++
 }
@@ -309,8 +310,12 @@ func (a *modelAgent) lookAgain(ctx context.Context) error {
 // so a mark is written first, and counts once it has come back and everybody
 // still has nothing to do.
 func (a *modelAgent) tellSettled(ctx context.Context) (err error) {
-	quiet, waiting := a.quiet()
-	if !quiet || !a.Containers.settled(ctx, a.model.UUID()) {
+	busy, waiting := a.quiet()
+	if busy == "" && !a.Containers.settled(ctx, a.model.UUID()) {
+		busy = "a container is coming up, or its Pebble has something to tell"
+	}
+	a.busy(busy)
+	if busy != "" {
 		return nil
 	}
 	switch {

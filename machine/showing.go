@@ -82,6 +82,7 @@ func (u *unit) showPod(ctx context.Context) (end func()) {
 				return
 			case <-u.inPod.showing.changed:
 				u.tellContainers(ctx)
+				u.idle() // whoever waits for what was to be told, and has seen it in the store already
 			}
 		}
 	})

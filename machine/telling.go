@@ -154,13 +154,16 @@ func (t *telling) all(uuid string) []*desire {
 // told says whether the store has all that it is to have by now of a model's units;
 // empty: of all. It looks at those alone of which something was wanted, as it is asked
 // after each hook.
-func (t *telling) told(uuid string) bool {
+func (t *telling) told(uuid string) bool { return t.untold(uuid) == "" }
+
+// untold is one of those units of which it doesn't.
+func (t *telling) untold(uuid string) model.UnitName {
 	for _, d := range t.few.all() {
 		if (uuid == "" || d.model.UUID() == uuid) && d.owes() && t.has(d) {
-			return false
+			return d.name
 		}
 	}
-	return true
+	return ""
 }
 
 // has says whether a desire is that of a unit which is there, and of its present agent.
@@ -337,8 +340,8 @@ func (d *desire) write(ctx context.Context) {
 		defer d.note()
 		if d.wanted == as {
 			d.want = state.Report{}
-		} else { // what has passed since comes after what the store has now
-			d.want.Passed = d.want.Passed[min(len(want.Passed), len(d.want.Passed)):]
+		} else { // whoever has added to it meanwhile need not tell soon
+			d.want = without(d.want, want)
 		}
 		return
 	}
@@ -346,6 +349,25 @@ func (d *desire) write(ctx context.Context) {
 		d.telling.log.Error("cannot write the status of a unit", "unit", d.name, "err", err)
 	}
 	d.later()
+}
+
+// without is what is left to be told of what is wanted, once that was told: what has come in its place
+// since, and what has passed since.
+func without(wanted, told state.Report) state.Report {
+	wanted.Passed = wanted.Passed[min(len(told.Passed), len(wanted.Passed)):]
+	if wanted.Agent == told.Agent {
+		wanted.Agent = nil
+	}
+	if wanted.Workload == told.Workload {
+		wanted.Workload, wanted.UnlessCharm = nil, false
+	}
+	if wanted.Failed == told.Failed {
+		wanted.Failed = nil
+	}
+	if wanted.Containers == told.Containers {
+		wanted.Containers = nil
+	}
+	return wanted
 }
 
 // later has the run of the telling try again.

@@ -1,8 +1,10 @@
 package machine
 
 import (
+	"context"
 	"log/slog"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -10,6 +12,7 @@ import (
 
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/state"
+	"github.com/unitd/unitd/state/store"
 	"github.com/unitd/unitd/state/store/memory"
 )
 
@@ -44,13 +47,15 @@ type tellingOf struct {
 	*desire
 	rung  *rung
 	model *state.Model
+	store store.Store
 	idle  int
 }
 
 func newTellingOf(t *testing.T) *tellingOf {
 	t.Helper()
 	w := &tellingOf{T: t, rung: &rung{Clock: clock.WallClock}}
-	controller := state.NewController(memory.New(clock.WallClock), clock.WallClock)
+	w.store = memory.New(clock.WallClock)
+	controller := state.NewController(w.store, clock.WallClock)
 	var err error
 	w.model, err = controller.AddModel(t.Context(), "test")
 	w.must(err)
@@ -137,6 +142,61 @@ func TestWhatAnAgentWasAtBrieflyIsInTheHistory(t *testing.T) {
 	w.want(model.StatusIdle, model.StatusAllocating, model.StatusExecuting, model.StatusExecuting, model.StatusIdle)
 	if w.idle != 0 {
 		t.Errorf("the unit looks %d times", w.idle)
+	}
+}
+
+// slowly is a store whose next change waits for go.
+type slowly struct {
+	store.Store
+	began, goOn chan struct{}
+}
+
+func (s slowly) Update(ctx context.Context, fn func(store.Tx) error, opts ...store.Option) (int64, error) {
+	close(s.began)
+	<-s.goOn
+	return s.Store.Update(ctx, fn, opts...)
+}
+
+// TestWhatIsToldIsNotOwedBecauseSomethingElseIsWantedMeanwhile: what an agent begins as something is
+// told isn't told with it, and may pass; then nobody tells any more.
+func TestWhatIsToldIsNotOwedBecauseSomethingElseIsWantedMeanwhile(t *testing.T) {
+	t.Parallel()
+	w := newTellingOf(t)
+	slow := slowly{w.store, make(chan struct{}), make(chan struct{})}
+	w.desire.model = w.model.Through(slow)
+	failed, containers := &state.FailureDoc{Run: 3}, &state.ContainersDoc{Pod: 1}
+	workload := &model.Status{Status: model.StatusBlocked, Message: "no database", Since: time.Now()}
+	var over sync.WaitGroup
+	over.Go(func() { w.say(t.Context(), state.Report{Workload: workload, Failed: failed, Containers: containers}) })
+	<-slow.began
+	w.sayIfLasts(t.Context(), agentIs(model.StatusExecuting, "running install hook"))
+	close(slow.goOn)
+	over.Wait()
+	if !w.telling.told("") {
+		t.Errorf("as it may pass, what is owed is %+v", w.untold())
+	}
+	w.passed()
+	if !w.telling.told("") {
+		t.Errorf("once it has passed, what is owed is %+v", w.untold())
+	}
+}
+
+// TestWhatIsWantedInPlaceOfWhatIsToldIsOwed: the newer of each.
+func TestWhatIsWantedInPlaceOfWhatIsToldIsOwed(t *testing.T) {
+	t.Parallel()
+	w := newTellingOf(t)
+	slow := slowly{w.store, make(chan struct{}), make(chan struct{})}
+	w.desire.model = w.model.Through(slow)
+	var over sync.WaitGroup
+	over.Go(func() { w.say(t.Context(), agentIs(model.StatusError, "hook failed")) })
+	<-slow.began
+	w.desire.mu.Lock()
+	w.desire.add(agentIs(model.StatusIdle, ""))
+	w.desire.mu.Unlock()
+	close(slow.goOn)
+	over.Wait()
+	if owed := w.untold(); owed.Agent == nil || owed.Agent.Status != model.StatusIdle || w.telling.told("") {
+		t.Errorf("what is owed is %+v", owed)
 	}
 }
 

@@ -134,13 +134,13 @@ func (w *world) until(pause bool) error {
 	if err != nil {
 		return err
 	}
-	var coming []string
+	var last lab.Answer
 	var moved int64 // how often the model has, while the agent was troubled: it does something
 	began := time.Now()
 	for {
 		done, err := all.settled(ctx)
 		if ctx.Err() != nil {
-			return w.unsettled(context.DeadlineExceeded, coming)
+			return w.unsettled(last)
 		}
 		if err != nil || done {
 			w.troubled = w.troubled && !done
@@ -148,7 +148,7 @@ func (w *world) until(pause bool) error {
 		}
 		answer, err := w.tell(lab.Request{})
 		if err == nil {
-			coming = answer.Coming
+			last = answer
 			more(answer.Fetched + moved)
 			done, err := w.carryOut(answer)
 			if err == nil && done {
@@ -188,7 +188,7 @@ func (w *world) until(pause bool) error {
 				return nil // nobody knows how many more hooks may run
 			}
 		case <-ctx.Done():
-			return w.unsettled(context.DeadlineExceeded, coming)
+			return w.unsettled(last)
 		}
 	}
 }
@@ -235,18 +235,17 @@ func (s standsStill) Error() string {
 	return fmt.Sprintf("%s stands still in its hook, as the script wants; \"release\" lets it go", s.unit)
 }
 
-// unsettled is the error of a wait that ctx has ended, when those workload containers
-// weren't there yet.
-func (w *world) unsettled(err error, coming []string) error {
+// unsettled is the error of a wait that has taken too long, by what the agent has said last.
+func (w *world) unsettled(last lab.Answer) error {
 	switch {
 	case w.ctx.Err() != nil:
 		return errors.New("interrupted")
 	case w.troubled:
 		return errors.New(`not settled: the agent tries again what it couldn't read or write only when time passes: "advance" lets it`)
-	case len(coming) > 0:
-		return errors.Errorf("not settled after %s: not there yet: %s", w.patience, strings.Join(coming, ", "))
+	case len(last.Coming) > 0:
+		return errors.Errorf("not settled after %s: not there yet: %s", w.patience, strings.Join(last.Coming, ", "))
 	}
-	return errors.Annotatef(err, "not settled after %s", w.patience)
+	return errors.Errorf("not settled after %s: %s", w.patience, cmp.Or(last.Busy, "the agent doesn't say why"))
 }
 
 // errAgentFailed says that nothing happens any more because the agent of a unit

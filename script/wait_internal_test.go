@@ -1,10 +1,11 @@
 package script
 
 import (
-	"context"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/unitd/unitd/script/lab"
 )
 
 // TestPatienceLastsWhileImagesAreFetched: what has come further begins it anew, and
@@ -28,15 +29,17 @@ func TestPatienceLastsWhileImagesAreFetched(t *testing.T) {
 	})
 }
 
-// TestSettleThatGivesUpNamesTheContainersThatAreStillComing, as an image may be large.
-func TestSettleThatGivesUpNamesTheContainersThatAreStillComing(t *testing.T) {
+// TestSettleThatGivesUpSaysWhatFor: the containers that are still coming, as an image may be large, or
+// what else the agent is at.
+func TestSettleThatGivesUpSaysWhatFor(t *testing.T) {
 	t.Parallel()
 	w := &world{ctx: t.Context(), patience: patience}
-	for want, coming := range map[string][]string{
-		"not settled after 2m0s: context deadline exceeded":                                    nil,
-		"not settled after 2m0s: not there yet: app/0's db (starting), app/0's web (fetching)": {"app/0's db (starting)", "app/0's web (fetching)"},
+	for want, last := range map[string]lab.Answer{
+		"not settled after 2m0s: the agent doesn't say why":                                    {},
+		"not settled after 2m0s: app/0 is busy":                                                {Busy: "app/0 is busy"},
+		"not settled after 2m0s: not there yet: app/0's db (starting), app/0's web (fetching)": {Busy: "?", Coming: []string{"app/0's db (starting)", "app/0's web (fetching)"}},
 	} {
-		if got := w.unsettled(context.DeadlineExceeded, coming).Error(); got != want {
+		if got := w.unsettled(last).Error(); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}

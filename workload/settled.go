@@ -52,14 +52,30 @@ func (c *container) settled(ctx context.Context) bool {
 	if s.Pebble.Boot == "" {
 		return err != nil // what is wrong is so still
 	}
-	if err != nil || info.Boot != s.Pebble.Boot {
+	if err == nil && info.Boot != s.Pebble.Boot {
 		c.hasten()
 		return false // the watcher is about to notice
+	}
+	if err != nil {
+		return c.soon()
 	}
 	unread, err := client.Notices(ctx, pebble.NoticesQuery{
 		After: read, Types: []string{pebble.NoticeCustom, pebble.NoticeChange}, Everyones: true,
 	})
-	return err == nil && len(unread) == 0
+	if err != nil {
+		return c.soon()
+	}
+	return len(unread) == 0
+}
+
+// soon is false, for now: the Pebble hasn't answered at once. It may yet, to its watcher as well,
+// which then has nothing to tell.
+func (c *container) soon() bool {
+	c.hasten()
+	if c.unit.Read != nil {
+		time.AfterFunc(glance, c.unit.Read)
+	}
+	return false
 }
 
 // noteRead takes up to where the notices were read.

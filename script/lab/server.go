@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"net"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -106,6 +107,8 @@ type Answer struct {
 	Armed []Fault `json:"armed,omitempty"`
 	// Full: the disk is full.
 	Full bool `json:"full,omitempty"`
+	// Busy says why all isn't done yet, where the agent knows it.
+	Busy string `json:"busy,omitempty"`
 	// Coming names the workload containers that aren't there yet.
 	Coming []string `json:"coming,omitempty"`
 	// Fetched grows as long as images are being fetched for such containers.
@@ -127,6 +130,7 @@ type Server struct {
 	Twice atomic.Bool
 	// Still is up to which revision nothing happens any more.
 	Still atomic.Int64
+	busy  sync.Map // why not, by models' UUIDs
 	// Address is the machine's, a string; empty: the host's.
 	Address atomic.Value
 	// Depose is Faults.Depose at once.
@@ -184,11 +188,29 @@ func (s *Server) talk(conn net.Conn) {
 		a.Full = s.disk.full()
 		a.Next, a.Hung, a.Kills = s.Clock.Next(), s.Faults.Hung(), s.Faults.Kills()
 		a.Round, a.Coming = s.Rounds.Next(a.Lost || a.Full), s.Containers.Coming()
-		a.Fetched = s.Containers.Fetched()
+		a.Fetched, a.Busy = s.Containers.Fetched(), s.whyBusy()
 		if err := out.Encode(a); err != nil {
 			return
 		}
 	}
+}
+
+// Busy notes why not all is done in a model; "": it may be.
+func (s *Server) Busy(model, why string) {
+	if why == "" {
+		s.busy.Delete(model)
+	} else {
+		s.busy.Store(model, why)
+	}
+}
+
+// whyBusy is one of the reasons.
+func (s *Server) whyBusy() (why string) {
+	s.busy.Range(func(_, one any) bool {
+		why = one.(string)
+		return false
+	})
+	return why
 }
 
 func (s *Server) do(r Request) error {

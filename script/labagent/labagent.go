@@ -171,7 +171,7 @@ func (w *world) serve(ctx context.Context, c *machine.Config) {
 		},
 		Depose: func(uuid, application string) error { return deposeIn(ctx, w.outside, uuid, application) },
 	}
-	c.Twice, c.Still, c.Room = server.Twice.Load, server.Still.Store, server.Room
+	c.Twice, c.Still, c.Busy, c.Room = server.Twice.Load, server.Still.Store, server.Busy, server.Room
 	host := machine.LocalHost()
 	host.Boot = os.Getenv(lab.BootVariable)
 	server.Address.Store(os.Getenv(lab.AddressVariable))
