@@ -111,6 +111,9 @@ type Fetched struct {
 	At      time.Time
 }
 
+// fetchedAtMost is how much of another host's files is asked for, in bytes.
+const fetchedAtMost = 64 << 20
+
 // Fetch gets files of a model from another host's agent, or what the model has of them if it
 // can't be asked, which is no recordings.
 func (h *Host) Fetch(m *state.Model, from Elsewhere, names []string) (Fetched, error) {
@@ -134,6 +137,14 @@ func (h *Host) Fetch(m *state.Model, from Elsewhere, names []string) (Fetched, e
 func (h *Host) FetchAsked(m *state.Model, from Elsewhere, names []string) (f Fetched, err error) {
 	if f.Files, err = h.Ask(h.ctx, m, from, machine.FilesQuestion{Names: names}); err != nil {
 		return f, err
+	}
+	// What was too much for one answer comes in more of them. Without them, the newest is there.
+	for more := true; more && len(f.Begins) > 0 && f.Size() < fetchedAtMost; {
+		earlier, err := h.Ask(h.ctx, m, from, machine.FilesQuestion{Before: f.Begins})
+		if err != nil {
+			break
+		}
+		more = f.Precede(earlier)
 	}
 	f, err = f.keep(m)
 	return f, errors.Trace(err)

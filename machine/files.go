@@ -32,6 +32,9 @@ type FilesQuestion struct {
 	// Newest, where it is more than 0, asks for the log and so many histories, those that have
 	// grown last, in place of Names: who may ask an agent that doesn't know of it says both.
 	Newest int `json:"newest,omitempty"`
+	// Before, where there are any, asks in place of Names for what of these files comes before
+	// Files.Begins.
+	Before map[string]LogMark `json:"before,omitempty"`
 	// After, where it is set, asks for the lines of the log after a mark, and for no files.
 	// The agent waits a while for some, or for runs after RunsAfter, if that is set too.
 	After     *LogMark  `json:"after,omitempty"`
@@ -45,6 +48,9 @@ type FilesQuestion struct {
 type Files struct {
 	Files map[string][]byte `json:"files,omitempty"`
 	Cut   bool              `json:"cut,omitempty"`
+	// Begins says where those begin of which there is more; an agent that doesn't say so can't be
+	// asked for it.
+	Begins map[string]LogMark `json:"begins,omitempty"`
 	// Log is where the log ended.
 	Log LogMark `json:"log"`
 	// Lines are those of the log after a mark that was asked for.
@@ -58,6 +64,8 @@ type Files struct {
 	Session *SessionDoor `json:"session,omitempty"`
 	// Error says why there is nothing.
 	Error string `json:"error,omitempty"`
+	// lost: there is more that can't be had.
+	lost bool
 }
 
 const (
@@ -233,17 +241,24 @@ func (a *answering) find(ctx context.Context, q state.Question) (json.RawMessage
 	if err != nil {
 		return pack(Files{Error: err.Error()})
 	}
-	packed, err := packFiles(ctx, a.dir, names, runs, min(filesAtMost, allAtMost/max(1, len(names))), sentAtMost)
+	if len(ask.Before) > 0 {
+		names, err = namesOf(a.dir, slices.Sorted(maps.Keys(ask.Before)))
+	}
+	if err != nil {
+		return pack(Files{Error: err.Error()})
+	}
+	packed, err := packFiles(ctx, a.dir, names, ask.Before, runs, min(filesAtMost, allAtMost/max(1, len(names))), sentAtMost)
 	if err != nil {
 		return pack(Files{Error: err.Error()})
 	}
 	return packed, nil
 }
 
-// packFiles packs the ends of files, most bytes of each or as much as fits.
-func packFiles(ctx context.Context, dir string, names []string, runs RunsMark, most, fits int) (json.RawMessage, error) {
+// packFiles packs the ends of files, or of what comes before a mark, most bytes of each or as much
+// as fits.
+func packFiles(ctx context.Context, dir string, names []string, before map[string]LogMark, runs RunsMark, most, fits int) (json.RawMessage, error) {
 	for ; ; most /= 2 {
-		files, err := readFiles(dir, names, int64(most))
+		files, err := readFiles(dir, names, before, int64(most))
 		if err != nil {
 			return nil, errors.Trace(err)
 		}
@@ -301,12 +316,13 @@ func namesOf(dir string, patterns []string) ([]string, error) {
 	return slices.Compact(all), nil
 }
 
-// readFiles reads the ends of files of a model's directory. Links aren't followed.
-func readFiles(dir string, names []string, most int64) (Files, error) {
+// readFiles reads the ends of files of a model's directory, or of what comes before a mark in them.
+// Links aren't followed.
+func readFiles(dir string, names []string, before map[string]LogMark, most int64) (Files, error) {
 	files := Files{Files: map[string][]byte{}}
 	for _, name := range names {
 		path := filepath.Join(dir, filepath.FromSlash(name))
-		text, size, err := readEnd(path, most)
+		text, begin, size, err := readEnd(path, before[name], most)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // it has just been set aside
 		}
@@ -316,7 +332,10 @@ func readFiles(dir string, names []string, most int64) (Files, error) {
 		if text == nil {
 			continue
 		}
-		files.Files[name], files.Cut = text, files.Cut || int64(len(text)) < size
+		files.Files[name] = text
+		if begin.Offset > 0 {
+			files.cutAt(name, begin)
+		}
 		if name == logName {
 			if files.Log, err = markAt(path, size); err != nil {
 				return files, errors.Trace(err)
@@ -329,38 +348,53 @@ func readFiles(dir string, names []string, most int64) (Files, error) {
 // logName is the log of a model; see LogPath.
 const logName = "debug.log"
 
-// readEnd is the end of a file that has so many bytes, in whole lines; nil: it is none that can
-// be read so.
-func readEnd(name string, most int64) (text []byte, size int64, err error) {
+// readEnd is the end of a file, or of what comes before a mark in it, in whole lines, where that begins,
+// and how many bytes the file has; nil: it is none that can be read so, or another one than the mark's.
+func readEnd(name string, before LogMark, most int64) (text []byte, begin LogMark, size int64, err error) {
 	if st, err := os.Lstat(name); err != nil || !st.Mode().IsRegular() {
-		return nil, 0, errors.Trace(err)
+		return nil, begin, 0, errors.Trace(err)
+	}
+	first, _, err := firstOf(name)
+	if err != nil {
+		return nil, begin, 0, errors.Trace(err)
+	}
+	if before.Offset > 0 && first != before.First {
+		// It was set aside meanwhile, by the name that it has then.
+		if aside, _, err := firstOf(name + ".1"); err != nil || aside != before.First {
+			return nil, begin, 0, errors.Trace(err)
+		}
+		name, first = name+".1", before.First
 	}
 	f, err := os.Open(name)
 	if err != nil {
-		return nil, 0, errors.Trace(err)
+		return nil, begin, 0, errors.Trace(err)
 	}
 	defer f.Close()
 	st, err := f.Stat()
 	if err != nil {
-		return nil, 0, errors.Trace(err)
+		return nil, begin, 0, errors.Trace(err)
 	}
 	size = st.Size()
-	text, err = wholeLines(f, max(0, size-most), size)
-	return text, size, errors.Trace(err)
+	end := size
+	if before.Offset > 0 {
+		end = min(end, before.Offset)
+	}
+	text, offset, err := wholeLines(f, max(0, end-most), end)
+	return text, LogMark{first, offset}, size, errors.Trace(err)
 }
 
-// wholeLines are those of a file between two places.
-func wholeLines(f *os.File, from, to int64) ([]byte, error) {
-	begin := from
-	if from > 0 {
+// wholeLines are those of a file between two places, and where they begin.
+func wholeLines(f *os.File, from, to int64) (text []byte, begin int64, err error) {
+	if begin = from; from > 0 {
 		begin-- // to see whether a line begins there
 	}
-	text, err := io.ReadAll(io.NewSectionReader(f, begin, to-begin))
-	if err != nil {
-		return nil, errors.Trace(err)
+	if text, err = io.ReadAll(io.NewSectionReader(f, begin, to-begin)); err != nil {
+		return nil, 0, errors.Trace(err)
 	}
 	if from > 0 {
-		_, text, _ = bytes.Cut(text, []byte("\n"))
+		var cut []byte
+		cut, text, _ = bytes.Cut(text, []byte("\n"))
+		begin += int64(len(cut)) + 1
 	}
-	return text[:bytes.LastIndexByte(text, '\n')+1], nil
+	return text[:bytes.LastIndexByte(text, '\n')+1], begin, nil
 }

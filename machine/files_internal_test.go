@@ -62,7 +62,7 @@ func TestWhichFilesAreSent(t *testing.T) {
 		var files Files
 		names, err := namesOf(dir, []string{pattern})
 		if err == nil {
-			files, err = readFiles(dir, names, 1<<20)
+			files, err = readFiles(dir, names, nil, 1<<20)
 		}
 		got := strings.Join(sortedNames(files), " ")
 		if err != nil {
@@ -72,7 +72,7 @@ func TestWhichFilesAreSent(t *testing.T) {
 			t.Errorf("%q: %q, %v; not %q", pattern, got, err, want)
 		}
 	}
-	files, err := readFiles(dir, []string{"debug.log"}, 5)
+	files, err := readFiles(dir, []string{"debug.log"}, nil, 5)
 	if err != nil || string(files.Files["debug.log"]) != "two\n" || !files.Cut {
 		t.Errorf("the end of the log: %+v, %v", files, err)
 	}
@@ -138,7 +138,7 @@ func TestNewLinesOfALogThatIsSetAside(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	files, err := readFiles(dir, []string{logName}, 4)
+	files, err := readFiles(dir, []string{logName}, nil, 4)
 	if err != nil || string(files.Files[logName]) != "two\n" {
 		t.Fatalf("%+v, %v", files, err)
 	}

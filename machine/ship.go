@@ -153,7 +153,7 @@ func (s *shipping) ship(ctx context.Context) error {
 	if size < shippedAtMost { // it has just been begun anew
 		names = append(names, logName+".1")
 	}
-	packed, err := packFiles(ctx, s.dir, names, RunsMark{}, shippedOfEach, shippedAtMost)
+	packed, err := packFiles(ctx, s.dir, names, nil, RunsMark{}, shippedOfEach, shippedAtMost)
 	if err != nil {
 		return errors.Trace(err)
 	}
