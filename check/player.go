@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/juju/errors"
@@ -43,6 +44,25 @@ type player struct {
 	notes lineNotes
 	// slowed: hooks of the scenario stand still.
 	slowed bool
+
+	// slowest is the longest that a line has taken which has succeeded, and hurry how long one may take
+	// now; 0: as long as any.
+	slowest time.Duration
+	hurry   atomic.Int64
+}
+
+const (
+	// hurriedLines is how many times as long as any before a line of a scenario may take that is known not
+	// to settle, and leastHurried at least: else each trial to make it shorter takes Params.Patience.
+	hurriedLines = 5
+	leastHurried = 20 * time.Second
+)
+
+// hurried is play with less patience, for trials of what hasn't settled.
+func (p *player) hurried(setUp, steps []string) error {
+	p.hurry.Store(int64(max(leastHurried, hurriedLines*p.slowest)))
+	defer p.hurry.Store(0)
+	return p.play(setUp, steps)
 }
 
 // place is what a player knows of where it is in a scenario.
@@ -85,6 +105,8 @@ func newPlayer(ctx context.Context, s Subject, p script.Params, trace func(strin
 	if len(s.code) > 0 {
 		p.Environment = append(slices.Clone(p.Environment), linesEnvironment()...)
 	}
+	pl := &player{subject: s, trace: trace, stubs: map[string]string{}, looks: newLooks(), in: json.NewEncoder(inWrite), out: json.NewDecoder(outRead)}
+	p.Hurry = func() time.Duration { return time.Duration(pl.hurry.Load()) }
 	d := &script.Door{Params: p, In: inRead, Out: outWrite}
 	ended := make(chan error, 1)
 	go func() {
@@ -93,7 +115,6 @@ func newPlayer(ctx context.Context, s Subject, p script.Params, trace func(strin
 		inRead.CloseWithError(errors.New("the world has ended"))
 		ended <- err
 	}()
-	pl := &player{subject: s, trace: trace, stubs: map[string]string{}, looks: newLooks(), in: json.NewEncoder(inWrite), out: json.NewDecoder(outRead)}
 	pl.close = func() error {
 		inWrite.Close()
 		err := <-ended
@@ -322,7 +343,8 @@ var lets = map[string]bool{"settle": true, "advance": true, "run": true, "run-ho
 // do has the world carry out a command.
 func (p *player) do(words ...string) (script.Told, error) {
 	var told script.Told
-	if began := time.Now(); p.trace != nil {
+	began := time.Now()
+	if p.trace != nil {
 		defer func() { p.trace(strings.Join(words, " "), time.Since(began)) }()
 	}
 	if err := p.in.Encode(script.Asked{Command: words}); err != nil {
@@ -334,6 +356,7 @@ func (p *player) do(words ...string) (script.Told, error) {
 	if told.Error != "" {
 		return told, &failed{line: strings.Join(words, " "), why: told.Error, misuse: told.Misuse}
 	}
+	p.slowest = max(p.slowest, time.Since(began))
 	return told, nil
 }
 

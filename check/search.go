@@ -330,7 +330,11 @@ func (c *search) find(ctx context.Context, p *player, pr probe, f *failed) {
 		c.rest(whole, first)
 		return
 	}
-	s := &shrinking{ctx: ctx, play: p.play, promise: pr.promise, cause: cause, until: time.Now().Add(shrinkTime)}
+	play := p.play
+	if strings.HasPrefix(f.why, unsettled) {
+		play = p.hurried
+	}
+	s := &shrinking{ctx: ctx, play: play, promise: pr.promise, cause: cause, until: time.Now().Add(shrinkTime)}
 	lines, last, failed, tried, err := s.shortest(pr, f)
 	if err != nil {
 		c.fail(ctx, err)

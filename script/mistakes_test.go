@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/script"
@@ -59,6 +60,19 @@ func TestAKillThatNeverComesIsAMistake(t *testing.T) {
 	t.Parallel()
 	for _, o := range suite(t, map[string]string{"never": world + "kill-agent at ended app/0 upgrade-charm\nrestart-agent\n" + worldFiles}, nil) {
 		if want := "never.txtar:5: the agent was to be killed, and has nothing left to do in which it would be"; o.Outcome != script.Failed || !strings.Contains(o.Output, want) {
+			t.Errorf("%s: %s\nwant %s", o.Outcome, o.Output, want)
+		}
+	}
+}
+
+// TestAWaitThatIsToHurryIsNoLonger than that, where another may last for minutes.
+func TestAWaitThatIsToHurryIsNoLonger(t *testing.T) {
+	t.Parallel()
+	text := "exec chmod +x app/hooks/install\ndeploy ./app\nsettle\n-- app/metadata.yaml --\nname: app\n-- app/hooks/install --\n#!/bin/sh\nexec sleep 3600\n"
+	for _, o := range suite(t, map[string]string{"hurried": text}, func(s *script.Suite) {
+		s.Hurry = func() time.Duration { return 3 * time.Second }
+	}) {
+		if want := "hurried.txtar:3: not settled after 3s: "; o.Outcome != script.Failed || !strings.Contains(o.Output, want) {
 			t.Errorf("%s: %s\nwant %s", o.Outcome, o.Output, want)
 		}
 	}

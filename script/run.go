@@ -46,6 +46,8 @@ type Params struct {
 	Store func(name string) string
 	// Patience is how long, in real time, a world may take to do what is due; 0: two minutes.
 	Patience time.Duration
+	// Hurry, where it is set, says at each wait how much of that there is, from any goroutine; 0: all.
+	Hurry func() time.Duration
 	// Update rewrites the files in scripts that cmp finds different.
 	Update bool
 	// Environment are more variables, NAME=VALUE, for all hooks and commands of units. $WORK in a

@@ -113,6 +113,9 @@ func (w *world) untilPaused() error { return w.until(true) }
 
 func (w *world) until(pause bool) error {
 	wait := w.patience
+	if w.hurry != nil {
+		wait = min(wait, cmp.Or(w.hurry(), wait))
+	}
 	if w.troubled {
 		wait = patience / 20
 	}
@@ -140,7 +143,7 @@ func (w *world) until(pause bool) error {
 	for {
 		done, err := all.settled(ctx)
 		if ctx.Err() != nil {
-			return w.unsettled(last)
+			return w.unsettled(last, wait)
 		}
 		if err != nil || done {
 			w.troubled = w.troubled && !done
@@ -188,7 +191,7 @@ func (w *world) until(pause bool) error {
 				return nil // nobody knows how many more hooks may run
 			}
 		case <-ctx.Done():
-			return w.unsettled(last)
+			return w.unsettled(last, wait)
 		}
 	}
 }
@@ -235,17 +238,17 @@ func (s standsStill) Error() string {
 	return fmt.Sprintf("%s stands still in its hook, as the script wants; \"release\" lets it go", s.unit)
 }
 
-// unsettled is the error of a wait that has taken too long, by what the agent has said last.
-func (w *world) unsettled(last lab.Answer) error {
+// unsettled is the error of a wait that has lasted so long, by what the agent has said last.
+func (w *world) unsettled(last lab.Answer, wait time.Duration) error {
 	switch {
 	case w.ctx.Err() != nil:
 		return errors.New("interrupted")
 	case w.troubled:
 		return errors.New(`not settled: the agent tries again what it couldn't read or write only when time passes: "advance" lets it`)
 	case len(last.Coming) > 0:
-		return errors.Errorf("not settled after %s: not there yet: %s", w.patience, strings.Join(last.Coming, ", "))
+		return errors.Errorf("not settled after %s: not there yet: %s", wait, strings.Join(last.Coming, ", "))
 	}
-	return errors.Errorf("not settled after %s: %s", w.patience, cmp.Or(last.Busy, "the agent doesn't say why"))
+	return errors.Errorf("not settled after %s: %s", wait, cmp.Or(last.Busy, "the agent doesn't say why"))
 }
 
 // errAgentFailed says that nothing happens any more because the agent of a unit

@@ -33,13 +33,13 @@ func TestPatienceLastsWhileImagesAreFetched(t *testing.T) {
 // what else the agent is at.
 func TestSettleThatGivesUpSaysWhatFor(t *testing.T) {
 	t.Parallel()
-	w := &world{ctx: t.Context(), patience: patience}
+	w := &world{ctx: t.Context()}
 	for want, last := range map[string]lab.Answer{
 		"not settled after 2m0s: the agent doesn't say why":                                    {},
 		"not settled after 2m0s: app/0 is busy":                                                {Busy: "app/0 is busy"},
 		"not settled after 2m0s: not there yet: app/0's db (starting), app/0's web (fetching)": {Busy: "?", Coming: []string{"app/0's db (starting)", "app/0's web (fetching)"}},
 	} {
-		if got := w.unsettled(last).Error(); got != want {
+		if got := w.unsettled(last, patience).Error(); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}

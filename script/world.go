@@ -42,6 +42,7 @@ type world struct {
 	dir    string // UNITD_DATA
 	// patience is how long a wait lasts in which nothing comes to its end.
 	patience time.Duration
+	hurry    func() time.Duration // Params.Hurry
 	// isolated: units are, where the script doesn't say otherwise.
 	isolated bool
 	env      []string
@@ -118,7 +119,7 @@ func (e *engine) setUp(env *testscript.Env) error {
 	if err := makeExecutable(env.WorkDir); err != nil {
 		return err
 	}
-	w := &world{unitd: e.Unitd, patience: cmp.Or(e.Patience, patience), isolated: e.Isolate != model.IsolateOff, name: name, file: e.files[name], work: env.WorkDir, dir: filepath.Join(env.WorkDir, ".unitd"), clock: lab.NewClock(begin), dawn: begin, held: map[container]bool{}, hung: map[container]bool{}}
+	w := &world{unitd: e.Unitd, patience: cmp.Or(e.Patience, patience), hurry: e.Hurry, isolated: e.Isolate != model.IsolateOff, name: name, file: e.files[name], work: env.WorkDir, dir: filepath.Join(env.WorkDir, ".unitd"), clock: lab.NewClock(begin), dawn: begin, held: map[container]bool{}, hung: map[container]bool{}}
 	w.ctx, w.cancel = context.WithCancel(e.ctx)
 	if e.door != nil {
 		w.file = "" // it is nobody's
