@@ -62,7 +62,8 @@ type Action struct {
 	Params      map[string]any `json:"params,omitempty"` // their schema
 }
 
-// Secret is what is known of a secret but for its content.
+// Secret is what is known of a secret but for its content: of the unit or its application, or granted to
+// one of them.
 type Secret struct {
 	ID       string `json:"id"`
 	Owner    string `json:"owner"`
@@ -71,6 +72,9 @@ type Secret struct {
 	Rotate   string `json:"rotate,omitempty"`
 	Updated  int64  `json:"updated,omitempty"`
 	Expires  int64  `json:"expires,omitempty"`
+
+	Description string   `json:"description,omitempty"`
+	Granted     []string `json:"granted,omitempty"` // the applications and units that may read it
 }
 
 // Storage is an instance of storage that the unit has.
@@ -116,12 +120,8 @@ func DetailOf(f Facts) Detail {
 	}
 	slices.SortFunc(d.Actions, func(a, b Action) int { return cmp.Compare(a.Name, b.Name) })
 	for _, s := range f.Secrets {
-		if owner := s.Owner.Name; owner == string(f.Unit.Name) || owner == f.Unit.Name.Application() {
-			latest := s.Latest()
-			d.Secrets = append(d.Secrets, Secret{
-				ID: string(s.ID), Owner: owner, Label: s.Label, Revision: latest.Revision, Rotate: string(s.Rotate),
-				Updated: ms(s.Updated), Expires: ms(latest.Expires),
-			})
+		if of := secretOf(s); concerns(f.Unit.Name, of) {
+			d.Secrets = append(d.Secrets, of)
 		}
 	}
 	for _, v := range f.Storage {
@@ -132,6 +132,31 @@ func DetailOf(f Facts) Detail {
 		d.Storage = append(d.Storage, s)
 	}
 	return d
+}
+
+// secretOf is what a page tells of a secret.
+func secretOf(s model.SecretInfo) Secret {
+	latest := s.Latest()
+	of := Secret{
+		ID: string(s.ID), Owner: s.Owner.Name, Label: s.Label, Revision: latest.Revision, Rotate: string(s.Rotate),
+		Updated: ms(s.Updated), Expires: ms(latest.Expires), Description: s.Description,
+	}
+	if s.Owner.Kind == model.OwnedByModel {
+		of.Owner = "the model"
+	}
+	for _, g := range s.Grants {
+		of.Granted = append(of.Granted, g.Target)
+	}
+	slices.Sort(of.Granted)
+	of.Granted = slices.Compact(of.Granted)
+	return of
+}
+
+// concerns says whether a secret is the unit's or its application's, or one of them may read it.
+func concerns(unit model.UnitName, s Secret) bool {
+	return slices.ContainsFunc(append([]string{s.Owner}, s.Granted...), func(name string) bool {
+		return name == string(unit) || name == unit.Application()
+	})
 }
 
 func bagsOf(f Facts, r state.UnitRelation) Bags {

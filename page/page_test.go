@@ -242,7 +242,9 @@ func TestAUnitsDetailHasWhatConcernsIt(t *testing.T) {
 		Secrets: []model.SecretInfo{
 			{ID: "mine", Owner: model.SecretOwner{Name: "shop/0"}, Revisions: []model.SecretRevision{{Revision: 2}}},
 			{ID: "ours", Owner: model.SecretOwner{Name: "shop"}, Revisions: []model.SecretRevision{{Revision: 1}}},
-			{ID: "theirs", Owner: model.SecretOwner{Name: "shop/1"}, Revisions: []model.SecretRevision{{Revision: 1}}},
+			{ID: "theirs", Owner: model.SecretOwner{Name: "shop/1"}, Revisions: []model.SecretRevision{{Revision: 1}}, Grants: []model.SecretGrant{{Target: "bank"}}},
+			{ID: "given", Description: "a word", Owner: model.SecretOwner{Name: "ledger"}, Revisions: []model.SecretRevision{{Revision: 1}}, Grants: []model.SecretGrant{{Target: "shop"}, {Target: "bank"}, {Target: "shop"}}},
+			{ID: "added", Owner: model.SecretOwner{Kind: model.OwnedByModel, Name: "a-uuid"}, Revisions: []model.SecretRevision{{Revision: 1}}, Grants: []model.SecretGrant{{Target: "shop"}}},
 		},
 		State: map[string]string{"k": "v"},
 	})
@@ -254,7 +256,8 @@ func TestAUnitsDetailHasWhatConcernsIt(t *testing.T) {
 		`{"of":"shop/0","pairs":[{"key":"a","value":"1"},{"key":"b","value":"2"}]},{"of":"shop","pairs":[{"key":"of","value":"the application"}]},{"of":"ledger"},{"of":"ledger/0","pairs":[{"key":"k","value":"v"}]}`,
 		`"other":"shop:peers","in-scope":false,"bags":[{"of":"shop/0"},{"of":"shop"}]`,
 		`"options":[{"name":"a","type":"string","value":null},{"name":"z","type":"int","value":1,"set":true}]`,
-		`"actions":[{"name":"dump","description":"d"}]`, `"id":"mine"`, `"id":"ours"`, `"state":[{"key":"k","value":"v"}]`,
+		`"actions":[{"name":"dump","description":"d"}]`, `"id":"mine"`, `"id":"ours"`,
+		`{"id":"given","owner":"ledger","revision":1,"description":"a word","granted":["bank","shop"]}`, `{"id":"added","owner":"the model","revision":1,"granted":["shop"]}`, `"state":[{"key":"k","value":"v"}]`,
 	} {
 		if !strings.Contains(string(b), want) {
 			t.Errorf("the detail has no %s:\n%s", want, b)

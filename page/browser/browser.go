@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -116,7 +117,11 @@ func (p *Page) read(from io.Reader) {
 		delete(p.replies, m.ID)
 		switch m.Method {
 		case "Runtime.exceptionThrown", "Log.entryAdded":
-			p.faults = append(p.faults, string(m.Params))
+			// Other tests make networks on this host, and then the browser breaks off what it loads.
+			// Pages ask again.
+			if fault := string(m.Params); !strings.Contains(fault, networkChanged) {
+				p.faults = append(p.faults, fault)
+			}
 		}
 		p.mu.Unlock()
 		if reply != nil {
@@ -166,10 +171,16 @@ func (p *Page) call(method string, params, into any) {
 // Open goes to an address.
 func (p *Page) Open(address string) {
 	p.t.Helper()
-	var gone struct{ ErrorText string }
-	p.call("Page.navigate", map[string]any{"url": address}, &gone)
-	if gone.ErrorText != "" {
-		p.t.Fatalf("cannot open %s: %s", address, gone.ErrorText)
+	for {
+		var gone struct{ ErrorText string }
+		p.call("Page.navigate", map[string]any{"url": address}, &gone)
+		switch gone.ErrorText {
+		case "":
+			return
+		case networkChanged:
+		default:
+			p.t.Fatalf("cannot open %s: %s", address, gone.ErrorText)
+		}
 	}
 }
 
@@ -274,6 +285,9 @@ func (p *Page) Accessible(what string) {
 		p.t.Errorf("%s isn't accessible: %s (%s) at %s: %s", what, f.Help, f.ID, f.Target, f.Summary)
 	}
 }
+
+// networkChanged is what the browser says when a network has come or gone on its host.
+const networkChanged = "net::ERR_NETWORK_CHANGED"
 
 // Faults are what the page has thrown, and what the browser has warned of.
 func (p *Page) Faults() []string {

@@ -179,11 +179,19 @@ U.open = (worlds, say) => {
   if (!wanted && U.parts.has(first)) U.choose(first);
 };
 
-// get asks the server for something; the error says what is wrong.
+// get asks the server for something; the error says what is wrong. A browser breaks off what it is asking for
+// when a network comes or goes on its host, as those of units do: then it is asked again.
 U.get = async path => {
-  const answer = await ask(path);
-  if (!answer.ok) throw new Error((await answer.text()).trim());
-  return answer.json();
+  for (let pause = 100; ; pause *= 2) {
+    try {
+      const answer = await ask(path);
+      if (answer.ok) return await answer.json();
+      throw new Error((await answer.text()).trim());
+    } catch (e) {
+      if (!(e instanceof TypeError) || pause > 1000) throw e;
+    }
+    await new Promise(done => setTimeout(done, pause));
+  }
 };
 
 U.post = async (path, body) => {

@@ -90,7 +90,7 @@
       d.why ? U.h('p', {class: 'why'}, d.why) : '',
       ...(d.relations || []).map(r => section(`${r.endpoint} — ${r.other}` + (r['in-scope'] ? '' : ' (not entered)'), r.bags.filter(b => b.pairs || b.of === name).map(b => [U.h('p', {class: 'hint'}, b.of), pairsTable(`Databag of ${b.of}`, b.pairs)]))).flat(),
       ...(d.options ? section('Configuration', U.h('table', {class: 'pairs', 'aria-label': 'Configuration'}, U.h('tbody', {}, d.options.map(o => U.h('tr', {title: o.description}, U.h('td', {}, o.name), U.h('td', {}, value(o)), U.h('td', {}, o.set ? 'set' : 'default')))))) : []),
-      ...(d.secrets ? section('Secrets', list(d.secrets, s => `${s.label || s.id}: revision ${s.revision}, of ${s.owner}` + (s.rotate ? `, rotates ${s.rotate}` : '') + (s.expires ? `, expires ${U.when(s.expires)}` : ''))) : []),
+      ...(d.secrets ? section('Secrets', list(d.secrets, s => `${s.label || s.id}: revision ${s.revision}, of ${s.owner}` + (s.granted ? `, granted to ${s.granted.join(', ')}` : '') + (s.rotate ? `, rotates ${s.rotate}` : '') + (s.expires ? `, expires ${U.when(s.expires)}` : '') + (s.description ? ` (${s.description})` : ''))) : []),
       ...(d.storage ? section('Storage', list(d.storage, s => `${s.id}: ${s.status}` + (s.location ? ` at ${s.location}` : ''))) : []),
       ...(d.deferred ? section('Deferred events', list(d.deferred, e => `${e.event} (${e.observer})`)) : []),
       ...(d.state ? section('State of the charm', pairsTable('State of the charm', d.state)) : []),
