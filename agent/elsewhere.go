@@ -109,15 +109,39 @@ type Fetched struct {
 	// that it had put into the model, at a time.
 	Instead error
 	At      time.Time
+	// Short, where it is set, says why it isn't the whole that was asked for.
+	Short error
 }
 
-// fetchedAtMost is how much of another host's files is asked for, in bytes.
-const fetchedAtMost = 64 << 20
+const (
+	// fetchedAtMost is how much of another host's files is asked for, in bytes, and askedAtMost how often.
+	fetchedAtMost = 64 << 20
+	askedAtMost   = 200
+)
+
+// askEarlier asks for what was too much for one answer. short says why there is no more: the newest is there.
+func (h *Host) askEarlier(m *state.Model, from Elsewhere, files *machine.Files) (short, err error) {
+	for range askedAtMost {
+		before := files.Earlier()
+		if len(before) == 0 || files.Size() >= fetchedAtMost {
+			break
+		}
+		earlier, err := h.Ask(h.ctx, m, from, machine.FilesQuestion{Before: before})
+		if h.ctx.Err() != nil {
+			return nil, errors.Trace(h.ctx.Err())
+		}
+		if err != nil {
+			return err, nil
+		}
+		files.Precede(before, earlier)
+	}
+	return nil, nil
+}
 
 // Fetch gets files of a model from another host's agent, or what the model has of them if it
-// can't be asked, which is no recordings.
-func (h *Host) Fetch(m *state.Model, from Elsewhere, names []string) (Fetched, error) {
-	f, failed := h.FetchAsked(m, from, names)
+// can't be asked, which is no recordings: the newest of each, or the whole.
+func (h *Host) Fetch(m *state.Model, from Elsewhere, names []string, whole bool) (Fetched, error) {
+	f, failed := h.FetchAsked(m, from, names, whole)
 	if failed == nil {
 		return f, nil
 	}
@@ -134,18 +158,16 @@ func (h *Host) Fetch(m *state.Model, from Elsewhere, names []string) (Fetched, e
 }
 
 // FetchAsked is Fetch without what the model has.
-func (h *Host) FetchAsked(m *state.Model, from Elsewhere, names []string) (f Fetched, err error) {
+func (h *Host) FetchAsked(m *state.Model, from Elsewhere, names []string, whole bool) (f Fetched, err error) {
 	if f.Files, err = h.Ask(h.ctx, m, from, machine.FilesQuestion{Names: names}); err != nil {
 		return f, err
 	}
-	// What was too much for one answer comes in more of them. Without them, the newest is there.
-	for more := true; more && len(f.Begins) > 0 && f.Size() < fetchedAtMost; {
-		earlier, err := h.Ask(h.ctx, m, from, machine.FilesQuestion{Before: f.Begins})
-		if err != nil {
-			break
+	if whole {
+		if f.Short, err = h.askEarlier(m, from, &f.Files); err != nil {
+			return f, err
 		}
-		more = f.Precede(earlier)
 	}
+	f.WithoutHoles()
 	f, err = f.keep(m)
 	return f, errors.Trace(err)
 }

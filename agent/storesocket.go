@@ -86,11 +86,12 @@ func (h *Host) serveStore(path string, controller *state.Controller, log *slog.L
 		Store: controller.Store(), Format: storeFormat, Log: log,
 		Who:    func(r store.Reader, who peer.Who) (served.Caller, error) { return caller(r, controller, who) },
 		Agents: askedAgents{controller},
-		Check: func(r store.Reader, c served.Caller, key string, value []byte) error {
-			if err := controller.CheckLogged(r, key, value, c.Names); err != nil || c.MayWrite("") { // also to make models
-				return errors.Trace(err)
+		Check: func(r store.Reader, c served.Caller, key string, value []byte) ([]byte, error) {
+			value, err := controller.LoggedAs(r, key, value, c.Names)
+			if err == nil && !c.MayWrite("") { // who may make models writes entries of any
+				err = controller.CheckEntry(r, key, value)
 			}
-			return controller.CheckEntry(r, key, value)
+			return value, errors.Trace(err)
 		},
 		Keys: func() (string, error) { return keysToGive(h.keys) },
 	}

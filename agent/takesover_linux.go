@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
 
 	"github.com/unitd/unitd/machine"
 )
@@ -22,7 +23,12 @@ func TakesOver(ctx context.Context) string {
 	if os.Getenv(ownFormVariable) != "" {
 		return own
 	}
-	asker := fmt.Sprintf("/proc/%d/exe", os.Getppid()) // leads to the file even where it has been replaced
+	parent := fmt.Sprintf("/proc/%d", os.Getppid())
+	st, err := os.Stat(parent)
+	if err != nil || st.Sys().(*syscall.Stat_t).Uid != uint32(os.Geteuid()) {
+		return own // an agent asks as itself: nobody else's program is run
+	}
+	asker := parent + "/exe" // leads to the file even where it has been replaced
 	this, thisErr := buildinfo.ReadFile("/proc/self/exe")
 	that, err := buildinfo.ReadFile(asker)
 	if err != nil || thisErr != nil || that.Path != this.Path {

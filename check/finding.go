@@ -103,6 +103,9 @@ var (
 	atMarked  = pattern.New(`(?m)^not as at mark "[^"]*":\n`)
 )
 
+// stillComing begins what a script says of containers that it has waited for.
+const stillComing = ": not there yet: "
+
 // whatHappened is a failure in a line, and its cause: the same for failures that differ in
 // numbers only.
 func whatHappened(promise string, f *failed) (what, cause string) {
@@ -117,10 +120,10 @@ func whatHappened(promise string, f *failed) (what, cause string) {
 	}
 	why := ofFile.Regexp().ReplaceAllString(atMarked.Regexp().ReplaceAllString(f.why, ""), "")
 	first, _, _ := strings.Cut(strings.TrimSpace(why), "\n")
-	if strings.HasPrefix(first, unsettled) { // whatever it is at by then
-		return first, promise + ": " + unsettled
-	}
 	verb := strings.Fields(strings.TrimPrefix(f.line, "! "))[0]
+	if after, ok := strings.CutPrefix(first, unsettled); ok && strings.Contains(after, ": ") && !strings.Contains(after, stillComing) { // whatever it is at by then
+		return first, promise + ": " + verb + ": " + unsettled
+	}
 	alike := first
 	if key, _, ok := strings.Cut(first, ": "); ok && strings.HasPrefix(first, "~ databag ") { // the values may be made up
 		alike = key

@@ -29,7 +29,9 @@ type logOfHosts struct {
 // existing shows the last lines that there are, 0: all, and returns how many there are of this
 // host and where the logs of the others ended.
 func (l *logOfHosts) existing(newest int) (own int, ends map[string]machine.LogMark, err error) {
-	where, err := l.places(l.model, nil, ofLogs)
+	f := l.filter
+	few := newest > 0 && f.Level == "" && len(f.Include)+len(f.Exclude)+len(f.IncludeModule)+len(f.ExcludeModule) == 0
+	where, err := l.places(l.model, nil, ofLogs, !few)
 	if err != nil {
 		return 0, nil, err
 	}

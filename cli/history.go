@@ -99,7 +99,7 @@ func (a statusVerbs) history(args []string, f historyFlags) error {
 	if f.files {
 		wanted = ofRecordings
 	}
-	where, err := a.places(m, names, wanted)
+	where, err := a.places(m, names, wanted, f.limit == 0 || f.failed || f.hook != "")
 	if err != nil {
 		return err
 	}

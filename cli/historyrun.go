@@ -32,16 +32,11 @@ func (a statusVerbs) showRun(unit, number string, f historyFlags) error {
 	if err != nil {
 		return err
 	}
-	where, err := a.places(m, names, ofRuns)
+	where, runs, err := a.findRun(m, names, n)
 	if err != nil {
 		return err
 	}
 	defer where.end()
-	runs, err := a.runs(m, where, names)
-	if err != nil {
-		return err
-	}
-	runs = slices.DeleteFunc(runs, func(e history.Entry) bool { return e.Run != n })
 	if len(runs) == 0 {
 		return errors.NewNotFound(nil, fmt.Sprintf("%s has no run %d in its history", names[0], n))
 	}
@@ -84,6 +79,25 @@ func (a statusVerbs) showRun(unit, number string, f historyFlags) error {
 		a.noteFiles(files, f.diff)
 	}
 	return a.text(f.output, text)
+}
+
+// findRun is what there is of the runs of that number, first among the newest of what other hosts have.
+func (a statusVerbs) findRun(m *state.Model, names []model.UnitName, n int64) (where places, runs []history.Entry, err error) {
+	for _, whole := range []bool{false, true} {
+		if where, err = a.places(m, names, ofRuns, whole); err != nil {
+			return where, nil, err
+		}
+		if runs, err = a.runs(m, where, names); err != nil {
+			where.end()
+			return where, nil, err
+		}
+		runs = slices.DeleteFunc(runs, func(e history.Entry) bool { return e.Run != n })
+		if len(runs) > 0 || whole {
+			break
+		}
+		where.end()
+	}
+	return where, runs, nil
 }
 
 // logOf are the lines that a run has logged: its output, and what the charm

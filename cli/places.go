@@ -36,20 +36,20 @@ func onThisHost() (places, error) {
 // places gets what others have of these units, or of all where there are none. names are the
 // files that are wanted of a unit, or of all units if it is empty. Of a host whose agent isn't
 // there, or doesn't answer, it is what the model has, and people are told. If that is nothing,
-// and such a unit is named, that is an error.
-func (a base) places(m *state.Model, units []model.UnitName, names func(model.UnitName) []string) (places, error) {
-	return a.gather(m, units, names, a.Fetch)
+// and such a unit is named, that is an error. whole: as much as can be sent, else the newest, which is one answer.
+func (a base) places(m *state.Model, units []model.UnitName, names func(model.UnitName) []string, whole bool) (places, error) {
+	return a.gather(m, units, names, whole, a.Fetch)
 }
 
 // asked is places without what the model has.
 func (a base) asked(m *state.Model, units []model.UnitName, names func(model.UnitName) []string) (places, error) {
-	return a.gather(m, units, names, a.FetchAsked)
+	return a.gather(m, units, names, true, a.FetchAsked)
 }
 
 // fetching gets files of another host.
-type fetching func(m *state.Model, on agent.Elsewhere, names []string) (agent.Fetched, error)
+type fetching func(m *state.Model, on agent.Elsewhere, names []string, whole bool) (agent.Fetched, error)
 
-func (a base) gather(m *state.Model, units []model.UnitName, names func(model.UnitName) []string, get fetching) (places, error) {
+func (a base) gather(m *state.Model, units []model.UnitName, names func(model.UnitName) []string, whole bool, get fetching) (places, error) {
 	p, err := onThisHost()
 	if err != nil {
 		return p, err
@@ -73,17 +73,17 @@ func (a base) gather(m *state.Model, units []model.UnitName, names func(model.Un
 			wanted[o] = names("")
 		}
 	}
-	err = p.fetch(a, m, get, wanted, needed)
+	err = p.fetch(a, whole, func(on agent.Elsewhere, names []string) (agent.Fetched, error) { return get(m, on, names, whole) }, wanted, needed)
 	return p, err
 }
 
 // fetch gets files of other hosts, at the same time.
-func (p *places) fetch(a base, m *state.Model, get fetching, wanted map[agent.Elsewhere][]string, needed map[agent.Elsewhere]bool) (failed error) {
+func (p *places) fetch(a base, whole bool, get func(agent.Elsewhere, []string) (agent.Fetched, error), wanted map[agent.Elsewhere][]string, needed map[agent.Elsewhere]bool) (failed error) {
 	var all sync.WaitGroup
 	var mu sync.Mutex
 	for on, names := range wanted {
 		all.Go(func() {
-			files, err := get(m, on, slices.Compact(names))
+			files, err := get(on, slices.Compact(names))
 			mu.Lock()
 			defer mu.Unlock()
 			switch {
@@ -95,7 +95,9 @@ func (p *places) fetch(a base, m *state.Model, get fetching, wanted map[agent.El
 				return
 			case files.Instead != nil:
 				a.Note("WARNING %v. Until then you see the newest of what it had put into the model by %s.", files.Instead, files.At.Local().Format(time.DateTime))
-			case files.Cut:
+			case files.Short != nil:
+				a.Note("WARNING only the newest of what %s has was sent: %v", on.Name, files.Short)
+			case files.Cut && whole:
 				a.Note("Only the newest of what %s has is shown: it is too much to be sent.", on.Name)
 			}
 			p.dirs = append(p.dirs, files.Data)

@@ -81,7 +81,9 @@ func (a *modelAgent) quiet() (busy string, waiting []model.UnitName) {
 		return "the units' network is made", nil
 	case !a.commands.settled():
 		return "commands run on a machine", nil
-	case len(a.moved) > 0 || len(a.leases) > 0:
+	case len(a.moved) > 0:
+		return "the host's address has changed", nil
+	case len(a.leases) > 0:
 		return "leadership is seen to", nil
 	case a.health.room.returns():
 		return "there is room on the disk again", nil
@@ -99,6 +101,16 @@ func (a *modelAgent) quiet() (busy string, waiting []model.UnitName) {
 	}
 	slices.SortFunc(waiting, model.CompareUnits)
 	return "", waiting
+}
+
+// someStand says whether a unit stands still at a Point, or behind one that does, or is in trouble.
+func (a *modelAgent) someStand() bool {
+	for _, u := range a.units {
+		if u.held.Load() || u.stands() || u.behindOneThatStands() {
+			return true
+		}
+	}
+	return false
 }
 
 // behindOneThatStands says whether the unit waits for the turn of one that waits

@@ -216,6 +216,7 @@ var everything = state.Change{Resync: true, Cleanups: true}
 
 func (a *modelAgent) loop(ctx context.Context) error {
 	defer a.noteAtLast(ctx)
+	defer a.busy("")
 	err := a.react(ctx, everything)
 	resync := a.round(ctx, ResyncInterval)
 	for {
@@ -309,7 +310,7 @@ func (a *modelAgent) lookAgain(ctx context.Context) error {
 // more to do may concern another one and not have come back by the watch yet;
 // so a mark is written first, and counts once it has come back and everybody
 // still has nothing to do.
-func (a *modelAgent) tellSettled(ctx context.Context) (err error) {
+func (a *modelAgent) tellSettled(ctx context.Context) error {
 	busy, waiting := a.quiet()
 	if busy == "" && !a.Containers.settled(ctx, a.model.UUID()) {
 		busy = "a container is coming up, or its Pebble has something to tell"
@@ -318,6 +319,12 @@ func (a *modelAgent) tellSettled(ctx context.Context) (err error) {
 	if busy != "" {
 		return nil
 	}
+	return a.answer(ctx, waiting)
+}
+
+// answer says that all is done, or takes the next step towards that; quiet and the containers were asked before.
+// That takes its time, and a unit may have got something to do meanwhile.
+func (a *modelAgent) answer(ctx context.Context, waiting []model.UnitName) (err error) {
 	switch {
 	case a.mark == 0 && (a.dirty || len(waiting) > 0), a.mark > 0 && a.rev >= a.mark && a.dirty:
 		a.dirty = false
@@ -328,9 +335,13 @@ func (a *modelAgent) tellSettled(ctx context.Context) (err error) {
 	case a.mark > 0 && a.rev >= a.mark && a.allSettled():
 		err = a.model.SetSettled(ctx, a.joined(), a.mark)
 		a.mark = 0
-	case a.mark > 0 && a.rev >= a.mark && a.Still != nil:
-		a.Still(a.mark)
-		a.mark = 0
+	case a.mark > 0 && a.rev >= a.mark && a.someStand():
+		if a.Still != nil {
+			a.Still(a.mark)
+			a.mark = 0
+		}
+	case a.mark > 0 && a.rev >= a.mark:
+		a.mark, a.dirty = 0, true // as it had when the mark was written
 	}
 	return errors.Trace(err)
 }

@@ -2,7 +2,6 @@ package state
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,7 +10,6 @@ import (
 	"github.com/juju/errors"
 
 	"github.com/unitd/unitd/model"
-	"github.com/unitd/unitd/state/store"
 )
 
 // Logged says who has changed a model, and what of it: one transaction of a person's command.
@@ -53,32 +51,6 @@ type LoggedField struct {
 
 // loggedKey is where the nth of the log is, from 0.
 func loggedKey(n int) string { return fmt.Sprintf("%s/%09d", loggedKind, n) }
-
-// CheckLogged is NotValid for a value at a key that would have a log of changes say what isn't so:
-// that somebody else has changed something than who goes by these names, or something else than
-// what it says already. value is as the store has it.
-func (c *Controller) CheckLogged(r store.Reader, key string, value []byte, names []string) error {
-	kind, ok := strings.CutPrefix(key, "m/")
-	if _, kind, _ = strings.Cut(kind, "/"); !ok || !strings.HasPrefix(kind, loggedKind+"/") {
-		return nil
-	}
-	var entry Logged
-	plain, ok := withoutSum(key, value)
-	if !ok || json.Unmarshal(plain, &entry) != nil {
-		return errors.NewNotValid(nil, "the entry of the log of changes can't be read")
-	}
-	if !slices.ContainsFunc(names, func(name string) bool { return entry.User == name || strings.HasSuffix(entry.User, " as "+name) }) {
-		return errors.NewNotValid(nil, fmt.Sprintf("the log of changes can't say that %s has changed the model: it was another account", entry.User))
-	}
-	_, err := r.Get(key)
-	if err == nil {
-		return errors.NewNotValid(nil, "an entry of the log of changes stays as it is")
-	}
-	if errors.Is(err, errors.NotFound) {
-		return nil
-	}
-	return errors.Trace(err)
-}
 
 // Of says whether something of that name was changed: an application, also by its units,
 // and relations, or a unit or machine.

@@ -2,6 +2,7 @@ package state_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/juju/errors"
@@ -129,37 +130,38 @@ func TestARoleEndsWithItsModel(t *testing.T) {
 	}
 }
 
-// TestNobodyLogsAChangeAsSomebodyElse, nor another one in place of what is logged.
+// TestNobodyLogsAChangeAsSomebodyElse, nor another one in place of what is logged. What an import writes
+// stays as it is.
 func TestNobodyLogsAChangeAsSomebodyElse(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	ctx := t.Context()
 	c := state.NewController(w.store, w.clock)
-	at := "m/" + w.UUID() + "/logged/"
+	at, other := "m/"+w.UUID()+"/logged/", "m/none/logged/000000000"
 	there, next := at+"000000000", at+"000000001"
 	if _, err := w.store.Update(ctx, func(tx store.Tx) error { return tx.Put(there, []byte(`{"user":"alice"}`)) }); err != nil {
 		t.Fatal(err)
 	}
-	for _, of := range []struct {
-		key, value string
-		may        bool
-	}{
-		{next, `{"user":"alice"}`, true},
-		{next, `{"user":"1000"}`, true},
-		{next, `{"user":"bob as alice"}`, true},
-		{next, `{"user":"bob"}`, false},
-		{next, `{"user":"alice as bob"}`, false},
-		{next, `{}`, false},
-		{next, "rubbish", false},
-		{there, `{"user":"alice"}`, false},
-		{"m/" + w.UUID() + "/logged-next", "2", true},
-		{"m/" + w.UUID() + "/unit/logged/0", "{}", true},
-		{"models/logged/0", "{}", true},
+	for _, of := range []struct{ key, value, want string }{
+		{next, `{"user":"alice"}`, `{"user":"alice"}`},
+		{next, `{"user":"1000"}`, `{"user":"1000"}`},
+		{next, `{"user":"bob as alice"}`, `{"user":"bob as alice"}`},
+		{next, `{"more":[12345678901234567],"user":"bob"}`, `{"more":[12345678901234567],"user":"alice (says bob)"}`},
+		{next, `{"user":"alice as bob"}`, `{"user":"alice (says alice as bob)"}`},
+		{next, `{"user":"%1000"}`, `{"user":"alice (says %1000)"}`},
+		{next, `{"user":7}`, `{"user":"alice (says )"}`},
+		{next, `[]`, ""},
+		{next, "rubbish", ""},
+		{there, `{"user":"alice"}`, ""},
+		{other, `{"user":"bob"}`, `{"user":"bob"}`},
+		{"m/" + w.UUID() + "/logged-next", "2", "2"},
+		{"m/" + w.UUID() + "/unit/logged/0", `{"user":"bob"}`, `{"user":"bob"}`},
+		{"models/logged/0", `{"user":"bob"}`, `{"user":"bob"}`},
 	} {
 		if _, err := w.store.View(ctx, func(r store.Reader) error {
-			err := c.CheckLogged(r, of.key, []byte(of.value), []string{"alice", "1000", "%1000"})
-			if (err == nil) != of.may || err != nil && !errors.Is(err, errors.NotValid) {
-				t.Errorf("%s of %s: %v", of.value, of.key, err)
+			got, err := c.LoggedAs(r, of.key, []byte(of.value), []string{"alice", "1000", "%1000"})
+			if strings.TrimSpace(string(got)) != of.want || (err == nil) != (of.want != "") || err != nil && !errors.Is(err, errors.NotValid) {
+				t.Errorf("%s of %s: %s, %v", of.value, of.key, got, err)
 			}
 			return nil
 		}); err != nil {

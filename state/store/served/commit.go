@@ -64,7 +64,7 @@ func (c *served) commit(ctx context.Context, w commit) (answer, error) {
 		for _, key := range slices.Sorted(maps.Keys(w.Writes)) {
 			of := w.Writes[key]
 			if c.Check != nil && !of.Deleted {
-				if err := c.Check(tx, now, key, of.Value); err != nil {
+				if of.Value, err = c.Check(tx, now, key, of.Value); err != nil {
 					return errors.Trace(err)
 				}
 			}

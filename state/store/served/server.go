@@ -53,9 +53,9 @@ type Server struct {
 	Keys func() (string, error)
 	// Log gets who was refused, and why; nil: nobody does.
 	Log *slog.Logger
-	// Check is the error of a value that a caller may not write at a key, though he may write
-	// the key; nil: there is none.
-	Check func(r store.Reader, c Caller, key string, value []byte) error
+	// Check is what is written for a value that a caller writes at a key, or the error of one that he
+	// may not write there, though he may write the key; nil: all is written as it is.
+	Check func(r store.Reader, c Caller, key string, value []byte) (as []byte, err error)
 	// Most is how many connections a user may have at a time; 0: 128. A watch takes one.
 	Most int
 
