@@ -51,20 +51,6 @@ type player struct {
 	hurry   atomic.Int64
 }
 
-const (
-	// hurriedLines is how many times as long as any before a line of a scenario may take that is known not
-	// to settle, and leastHurried at least: else each trial to make it shorter takes Params.Patience.
-	hurriedLines = 5
-	leastHurried = 20 * time.Second
-)
-
-// hurried is play with less patience, for trials of what hasn't settled.
-func (p *player) hurried(setUp, steps []string) error {
-	p.hurry.Store(int64(max(leastHurried, hurriedLines*p.slowest)))
-	defer p.hurry.Store(0)
-	return p.play(setUp, steps)
-}
-
 // place is what a player knows of where it is in a scenario.
 type place struct {
 	vars     map[string]string
@@ -358,29 +344,6 @@ func (p *player) do(words ...string) (script.Told, error) {
 	}
 	p.slowest = max(p.slowest, time.Since(began))
 	return told, nil
-}
-
-// split parts a line into words, quotes and all.
-func split(line string) (words []string) {
-	var word strings.Builder
-	quoted, any := false, false
-	for _, r := range line + " " {
-		switch {
-		case r == '\'':
-			quoted, any = !quoted, true
-			word.WriteRune(r)
-		case (r == ' ' || r == '\t') && !quoted:
-			if any {
-				words = append(words, word.String())
-			}
-			word.Reset()
-			any = false
-		default:
-			any = true
-			word.WriteRune(r)
-		}
-	}
-	return words
 }
 
 var variableForm = pattern.New(`\$[A-Za-z_][A-Za-z0-9_]*`)

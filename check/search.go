@@ -66,9 +66,6 @@ type search struct {
 	ranOpen bool
 }
 
-// usualPatience is how long a world may take to do what is due, if its deployment takes no longer.
-const usualPatience = 2 * time.Minute
-
 // Check finds out which promises a charm breaks. The error says why that can't be found out; a
 // report beside it has what was found until then.
 func Check(ctx context.Context, s Subject, o Options) (*Report, error) {
@@ -330,12 +327,12 @@ func (c *search) find(ctx context.Context, p *player, pr probe, f *failed) {
 		c.rest(whole, first)
 		return
 	}
-	play := p.play
-	if strings.HasPrefix(f.why, unsettled) {
-		play = p.hurried
-	}
+	play, hurried := p.trials(pr, f)
 	s := &shrinking{ctx: ctx, play: play, promise: pr.promise, cause: cause, until: time.Now().Add(shrinkTime)}
 	lines, last, failed, tried, err := s.shortest(pr, f)
+	if err == nil && hurried {
+		lines, last, err = p.patiently(lines, pr, f)
+	}
 	if err != nil {
 		c.fail(ctx, err)
 		c.back(ctx, whole)

@@ -171,7 +171,7 @@ func (p *Page) call(method string, params, into any) {
 // Open goes to an address.
 func (p *Page) Open(address string) {
 	p.t.Helper()
-	for {
+	for range 50 {
 		var gone struct{ ErrorText string }
 		p.call("Page.navigate", map[string]any{"url": address}, &gone)
 		switch gone.ErrorText {
@@ -181,7 +181,9 @@ func (p *Page) Open(address string) {
 		default:
 			p.t.Fatalf("cannot open %s: %s", address, gone.ErrorText)
 		}
+		time.Sleep(100 * time.Millisecond) // the network is about to be there
 	}
+	p.t.Fatalf("cannot open %s: the networks of this host don't come to rest", address)
 }
 
 // Eval evaluates an expression in the page, waits for it if it is a promise, and decodes
