@@ -34,7 +34,9 @@ func (p *player) hurried(setUp, steps []string) error {
 }
 
 // upTo are the lines of a probe up to the one that has failed.
-func (pr probe) upTo(f *failed) []string { return append(slices.Clone(pr.setUp), pr.lines()...)[:f.at+1] }
+func (pr probe) upTo(f *failed) []string {
+	return append(slices.Clone(pr.setUp), pr.lines()...)[:f.at+1]
+}
 
 // patiently plays what trials in a hurry have left with all patience. If it doesn't fail then, it is the whole
 // probe that has failed.
