@@ -34,8 +34,8 @@ func (p *player) hurried(setUp, steps []string) error {
 }
 
 // upTo are the lines of a probe up to the one that has failed.
-func (pr probe) upTo(f *failed) []string {
-	return append(slices.Clone(pr.setUp), pr.lines()...)[:f.at+1]
+func (p probe) upTo(f *failed) []string {
+	return append(slices.Clone(p.setUp), p.lines()...)[:f.at+1]
 }
 
 // patiently plays what trials in a hurry have left with all patience. If it doesn't fail then, it is the whole
