@@ -61,7 +61,8 @@ func (c *served) commit(ctx context.Context, w commit) (answer, error) {
 		if err != nil {
 			return errors.Trace(err)
 		}
-		for _, key := range slices.Sorted(maps.Keys(w.Writes)) {
+		// Backward: a model's entry is there by the time that what is in the model is checked.
+		for _, key := range slices.Backward(slices.Sorted(maps.Keys(w.Writes))) {
 			of := w.Writes[key]
 			if c.Check != nil && !of.Deleted {
 				if of.Value, err = c.Check(tx, now, key, of.Value); err != nil {
