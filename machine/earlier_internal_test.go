@@ -14,7 +14,7 @@ import (
 // longLog is more than fits into an answer, as it can't be packed well.
 func longLog() string {
 	var b strings.Builder
-	for i := 0; b.Len() < 2<<20; i++ {
+	for i := 0; b.Len() < 1600<<10; i++ {
 		fmt.Fprintf(&b, "%d", i)
 		for j := range 50 {
 			fmt.Fprintf(&b, " %x", uint64(i*50+j+1)*0x9e3779b97f4a7c15)
