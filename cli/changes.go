@@ -36,8 +36,9 @@ what has happened, also of a command that has failed midway. What hooks do is no
 see "unitd history". The content of secrets never is, and … stands for what looks like one.
 The newest 1000 entries are kept, or as many as the model's setting changes-kept says.
 
-The account is what the command's host says of itself. Where an agent serves the store,
-it checks that. Elsewhere, whoever may write to the store can write any name.`,
+The account is what the command's host says of itself. An agent that serves its store
+puts in the account that it sees. Elsewhere, whoever may write to the store can write any
+name.`,
 		Example:           "  unitd changes\n  unitd changes ledger --since 2h\n  unitd changes --user ann -n 5 --format json",
 		Args:              Args(0, 1, ""),
 		ValidArgsFunction: a.completeEither,

@@ -1,14 +1,11 @@
 package machine
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/unitd/unitd/state"
 )
 
 // longLog is more than fits into an answer, as it can't be packed well.
@@ -55,22 +52,7 @@ func TestWhatIsTooMuchForAnAnswerComesInMoreOfThem(t *testing.T) {
 			t.Parallel()
 			dir := modelDir(t, map[string]string{"debug.log": text + "half a l", "history/unit-shop-0.jsonl": "{}\n"})
 			a := &answering{dir: dir, recent: newRecent()}
-			ask := func(q FilesQuestion) Files {
-				t.Helper()
-				body, err := json.Marshal(q)
-				if err != nil {
-					t.Fatal(err)
-				}
-				answer, err := a.find(t.Context(), state.Question{Body: body})
-				if err != nil {
-					t.Fatal(err)
-				}
-				files, err := unpack(answer)
-				if err != nil {
-					t.Fatal(err)
-				}
-				return files
-			}
+			ask := func(q FilesQuestion) Files { return answerTo(t, a, q) }
 			files := ask(FilesQuestion{Names: []string{"debug.log", "history/*"}})
 			if len(files.Begins) != 1 || !files.Cut {
 				t.Fatalf("there is more of %v, cut: %t", files.Begins, files.Cut)

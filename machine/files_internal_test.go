@@ -78,6 +78,24 @@ func TestWhichFilesAreSent(t *testing.T) {
 	}
 }
 
+// answerTo is what an agent answers to a question.
+func answerTo(t *testing.T, a *answering, q FilesQuestion) Files {
+	t.Helper()
+	body, err := json.Marshal(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := a.find(t.Context(), state.Question{Body: body})
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := unpack(answer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
 func sortedNames(f Files) []string {
 	var names []string
 	for name := range f.Files {

@@ -151,7 +151,7 @@ func (s *shipping) ship(ctx context.Context) error {
 	}
 	names = append(names, logName)
 	if size < shippedAtMost { // it has just been begun anew
-		names = append(names, logName+".1")
+		names = append(names, logName+setAside)
 	}
 	packed, err := packFiles(ctx, s.dir, names, nil, RunsMark{}, shippedOfEach, shippedAtMost)
 	if err != nil {

@@ -1,7 +1,6 @@
 package machine
 
 import (
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -155,21 +154,7 @@ func TestTheNewestIsPutIntoTheModel(t *testing.T) {
 func TestWhoAsksForNewsHearsOfRuns(t *testing.T) {
 	t.Parallel()
 	a := &answering{dir: modelDir(t, map[string]string{"debug.log": "one\n", "history/unit-shop-0.jsonl": "{}\n"}), recent: newRecent()}
-	ask := func(q FilesQuestion) Files {
-		body, err := json.Marshal(q)
-		if err != nil {
-			t.Fatal(err)
-		}
-		answer, err := a.find(t.Context(), state.Question{Body: body})
-		if err != nil {
-			t.Fatal(err)
-		}
-		files, err := unpack(answer)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return files
-	}
+	ask := func(q FilesQuestion) Files { return answerTo(t, a, q) }
 	all := ask(FilesQuestion{Names: []string{"debug.log", "history/*"}})
 	if len(all.Files) != 2 || all.Runs != a.recent.mark() {
 		t.Errorf("all there is: %+v", all)

@@ -181,7 +181,6 @@ func (p *Page) Open(address string) {
 		default:
 			p.t.Fatalf("cannot open %s: %s", address, gone.ErrorText)
 		}
-		time.Sleep(100 * time.Millisecond) // the network is about to be there
 	}
 	p.t.Fatalf("cannot open %s: the networks of this host don't come to rest", address)
 }
