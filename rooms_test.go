@@ -128,8 +128,9 @@ var rooms = []room{
 	{"telemetry", anything, []string{"history", "machine", "model", "state/store"}},
 	{"top", anything, []string{"debuglog", "model", "page", "render"}},
 	{"bases", anything, []string{"isolate", "model", "oci"}},
+	{"script/trees", anything, []string{"charmdir", "durable"}},
 	{"script", anything, []string{
-		"audit", "bases", "charmdir", "debuglog", "durable", "footprint", "history", "hooks", "hooks/runner", "isolate", "machine", "model", "pebble", "recording", "render", "script/lab", "script/memory", "sealed", "state", "state/store", "state/store/etcd/etcdtest", "storage", "tools", "why", "workload",
+		"audit", "bases", "charmdir", "debuglog", "durable", "footprint", "history", "hooks", "hooks/runner", "isolate", "machine", "model", "pebble", "recording", "render", "script/lab", "script/memory", "script/trees", "sealed", "state", "state/store", "state/store/etcd/etcdtest", "storage", "tools", "why", "workload",
 	}},
 	{"backup", anything, []string{"charmdir", "durable", "history", "machine", "state", "uniter/journal", "uniter/resolver"}},
 	{"agent", anything, []string{

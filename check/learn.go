@@ -286,32 +286,46 @@ func (p *player) askedSecrets(e Endpoint) (map[string]bool, error) {
 	return asked, nil
 }
 
-// learnLife lives a whole life step by step, and notes which hooks each step brings.
+// learnLife lives a whole life step by step, and notes which hooks each step brings. After a step that fails, it goes back
+// to where the life was before.
 func (p *player) learnLife(ctx context.Context, w *World) error {
-	var life [][]string
-	before := 0
+	before, here := 0, false
 	for _, step := range w.life() {
 		if err := ctx.Err(); err != nil {
 			return errors.Trace(err)
 		}
-		ok, err := p.good(append(slices.Concat(life...), step...), nil)
-		if err != nil {
-			return err
+		if !here {
+			ok, err := p.good(slices.Concat(w.Life...), nil)
+			if err != nil || !ok { // a life that doesn't go the same way again ends here
+				return err
+			}
+			runs, err := p.runs()
+			if err != nil {
+				return err
+			}
+			before = len(runs)
 		}
-		if !ok {
-			continue // what comes of it is for the probes
+		err := p.lines(step, 0)
+		if here = err == nil; !here {
+			if errors.As(err, new(*failed)) {
+				continue // what comes of it is for the probes
+			}
+			return err
 		}
 		runs, err := p.runs()
 		if err != nil {
 			return err
 		}
 		for _, run := range runs[min(before, len(runs)):] {
-			w.note(len(life), run)
+			w.note(len(w.Life), run)
 		}
 		before = len(runs)
-		life = append(life, step)
+		if w.Life = append(w.Life, step); w.pods() { // whose containers are started anew after it, which brings hooks
+			if err := p.keep(strings.Join(slices.Concat(w.Life...), "\n")); err != nil {
+				return err
+			}
+		}
 	}
-	w.Life = life
 	return nil
 }
 

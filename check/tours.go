@@ -141,7 +141,7 @@ func (w World) whatHappens() (parts [][]string) {
 
 // withTours puts tours among probes, so that they are made soon, and others too.
 func withTours(all, tours []probe) (mixed []probe) {
-	const each = 3 // probes to a tour
+	const each = 2 // probes to a tour
 	for len(tours) > 0 {
 		n := min(each, len(all))
 		mixed = append(append(mixed, tours[0]), all[:n]...)

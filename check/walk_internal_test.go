@@ -101,7 +101,7 @@ func TestToursAreAmongTheFirst(t *testing.T) {
 		}
 		return s
 	}
-	if got := text(withTours(probes(5, "p"), probes(3, "T"))); got != "TpppTppT" {
+	if got := text(withTours(probes(5, "p"), probes(3, "T"))); got != "TppTppTp" {
 		t.Errorf("%s", got)
 	}
 	if got := text(withTours(probes(6, "p"), probes(1, "T"))); got != "Tpppppp" {

@@ -33,7 +33,7 @@
 //
 // It has the model, the units' directories, journals, histories and logs, the
 // time, and the faults that are still to happen; not the script's own files, and
-// not the processes that hooks have left running, which run on.
+// not the processes that hooks have left running, which both end.
 //
 // "unitd test" runs scripts from the command line, Run from a Go test.
 package script

@@ -10,8 +10,6 @@ import (
 
 	"github.com/juju/errors"
 
-	"github.com/unitd/unitd/charmdir"
-	"github.com/unitd/unitd/durable"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/pattern"
 	"github.com/unitd/unitd/state"
@@ -112,7 +110,7 @@ func (c *call) forget() error {
 			continue
 		}
 		delete(c.kept, name)
-		if err := charmdir.RemoveTree(durable.Disk{}, k.dir); err != nil {
+		if err := c.drop(k); err != nil {
 			return errors.Annotatef(err, "cannot remove snapshot %q", name)
 		}
 	}

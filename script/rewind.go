@@ -10,8 +10,6 @@ import (
 
 	"github.com/juju/errors"
 
-	"github.com/unitd/unitd/charmdir"
-	"github.com/unitd/unitd/durable"
 	"github.com/unitd/unitd/history"
 	"github.com/unitd/unitd/machine"
 	"github.com/unitd/unitd/model"
@@ -27,7 +25,7 @@ type keptRuns struct {
 	n    int // how many were made
 }
 
-// maxKeptRuns bounds them: each is a copy of the world.
+// maxKeptRuns bounds them: each takes the space of what has changed.
 const maxKeptRuns = 50
 
 // ranUnit is a unit of a model, by the model's UUID, and ranOnce its newest run: which, of which
@@ -79,7 +77,7 @@ func (w *world) dropRuns(i int) error {
 	}
 	var failed error
 	for _, r := range w.ran.all[i:] {
-		failed = cmp.Or(failed, charmdir.RemoveTree(durable.Disk{}, r.dir))
+		failed = cmp.Or(failed, w.drop(r.kept))
 	}
 	if w.ran.all = w.ran.all[:i]; i == 0 {
 		w.ran = nil
@@ -202,14 +200,11 @@ func (w *world) keepRun() error {
 	if err := w.keepFiles(k, true); err != nil {
 		return err
 	}
-	if err := machine.NewCells(k.dir, "").Copied(); err != nil {
-		return errors.Annotate(err, "cannot keep the machines of isolated units")
-	}
 	w.ran.all, w.ran.seen = append(w.ran.all, keptRun{ended, k}), now
 	if len(w.ran.all) > maxKeptRuns {
 		oldest := w.ran.all[0]
 		w.ran.all = w.ran.all[1:]
-		return errors.Trace(charmdir.RemoveTree(durable.Disk{}, oldest.dir))
+		return errors.Trace(w.drop(oldest.kept))
 	}
 	return nil
 }
@@ -251,6 +246,7 @@ func (c *call) rewind() error {
 		return c.notKept(unit, n, m.UUID())
 	}
 	c.stop(syscall.SIGTERM)
+	c.endHooks()
 	if err := c.goBack(c.ran.all[i].kept); err != nil {
 		return errors.Annotatef(err, "cannot go back to run %d of %s", n, unit)
 	}

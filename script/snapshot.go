@@ -1,11 +1,13 @@
 package script
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -15,9 +17,11 @@ import (
 
 	"github.com/unitd/unitd/charmdir"
 	"github.com/unitd/unitd/durable"
+	"github.com/unitd/unitd/hooks/runner"
 	"github.com/unitd/unitd/machine"
 	"github.com/unitd/unitd/pattern"
 	"github.com/unitd/unitd/script/lab"
+	"github.com/unitd/unitd/script/trees"
 )
 
 // snapshotCommands keep worlds and go back to them.
@@ -33,7 +37,9 @@ func snapshotCommands() []Cmd {
 
 // kept is a world as it was when a snapshot was made.
 type kept struct {
-	dir     string // a copy of the world's
+	dir     string // has a copy of the store
+	files   *trees.Moment
+	crash   bool // the files are what a crash would leave
 	now     time.Time
 	running bool // an agent ran, with these faults to come:
 	faults  []lab.Fault
@@ -61,6 +67,7 @@ func (c *call) snapshot() error {
 	c.snapshots++
 	k := &kept{dir: filepath.Join(c.ts.Getenv("WORK"), ".snapshots", fmt.Sprint(c.snapshots)), now: c.clock.Now()}
 	if err := c.keep(k); err != nil {
+		_ = c.drop(k) // the first error says more
 		return errors.Annotatef(err, "cannot make snapshot %q", name)
 	}
 	if c.kept == nil {
@@ -84,7 +91,8 @@ func (c *call) keep(k *kept) error {
 	if err := machine.NewCells(c.dir, "").Pause(); err != nil {
 		return err
 	}
-	if err := c.keepFiles(k, false); err != nil {
+	c.endHooks()
+	if err := c.keepFiles(k, runtime.GOOS != "linux"); err != nil {
 		return err
 	}
 	err := c.goBack(k)
@@ -139,11 +147,24 @@ type storeFile interface {
 // errNoStoreFile is that a world can't be kept whose store isn't one.
 const errNoStoreFile = errors.ConstError("the world's store is no file, and can't be kept")
 
-// keepFiles fills k's directory with the world's files, but for the store. changing says that
-// somebody may write to them meanwhile.
-func (w *world) keepFiles(k *kept, changing bool) error {
-	err := copyTree(w.dir, k.dir, changing, func(name string) bool { return strings.HasPrefix(name, lab.StoreName) })
+// keepFiles fills k with the world's files, but for the store. changing says that somebody may write
+// to them meanwhile.
+func (w *world) keepFiles(k *kept, changing bool) (err error) {
+	if w.trees == nil {
+		w.trees = trees.New(w.dir, filepath.Join(w.work, ".snapshots", "files"))
+	}
+	k.files, err = w.trees.Keep(changing, func(name string) bool { return strings.HasPrefix(name, lab.StoreName) })
+	k.crash = changing
 	return errors.Annotate(err, "cannot copy the world's files")
+}
+
+// drop drops what was kept.
+func (w *world) drop(k *kept) error {
+	err := charmdir.RemoveTree(durable.Disk{}, k.dir)
+	if k.files == nil {
+		return err
+	}
+	return cmp.Or(w.trees.Forget(k.files), err)
 }
 
 func (c *call) restore() error {
@@ -159,10 +180,21 @@ func (c *call) restore() error {
 		return errors.Errorf("there is no snapshot %q; %s", c.args[0], there)
 	}
 	c.stop(syscall.SIGTERM)
+	c.endHooks()
 	if err := c.goBack(k); err != nil {
 		return errors.Annotatef(err, "cannot restore snapshot %q", c.args[0])
 	}
 	return c.keepRunsAnew()
+}
+
+// endHooks ends what hooks have left running, in good order or not: it's of another course of things, and would write to files
+// of this one. The agent has ended.
+func (w *world) endHooks() {
+	ctx := context.WithoutCancel(w.ctx)
+	infos, _ := w.models.Models(ctx) // a store that can't be read has nobody to run hooks for
+	for _, info := range infos {
+		runner.EndLeftover(ctx, "JUJU_MODEL_UUID="+info.UUID)
+	}
 }
 
 // goBack makes the world, whose agent has ended, what was kept.
@@ -172,13 +204,13 @@ func (c *call) goBack(k *kept) error {
 		err = machine.NewCells(c.dir, "").Pause() // nobody knows of them once their records are others
 	}
 	if err == nil {
-		err = charmdir.RemoveTree(durable.Disk{}, c.dir)
+		err = c.trees.Restore(k.files)
 	}
 	if err == nil {
-		err = os.Mkdir(c.dir, 0o700)
+		err = trees.CopyFile(filepath.Join(k.dir, lab.StoreName), filepath.Join(c.dir, lab.StoreName))
 	}
-	if err == nil {
-		err = copyTree(k.dir, c.dir, false, func(string) bool { return false })
+	if err == nil && k.crash {
+		err = errors.Annotate(machine.NewCells(c.dir, "").Copied(), "cannot restore the machines of isolated units")
 	}
 	c.clock = lab.NewClock(k.now)
 	c.ts.Setenv(nowVariable, k.now.Format(time.RFC3339Nano))

@@ -23,6 +23,7 @@ import (
 	"github.com/unitd/unitd/machine"
 	"github.com/unitd/unitd/model"
 	"github.com/unitd/unitd/script/lab"
+	"github.com/unitd/unitd/script/trees"
 	"github.com/unitd/unitd/state"
 	"github.com/unitd/unitd/state/store"
 )
@@ -76,6 +77,8 @@ type world struct {
 	change *change
 	// snapshots is how many were made.
 	snapshots int
+	// trees keeps the files of snapshots and of runs; nil: there was none.
+	trees *trees.Keeper
 	// ran has the times that are kept for rewind; nil: none is.
 	ran *keptRuns
 	// marks are those of "mark", by name. What is restored doesn't take them back.
@@ -313,11 +316,7 @@ func (w *world) end() {
 		w.net.Close()
 	}
 	if w.models != nil {
-		// What hooks have left running, in good order or not, goes too.
-		infos, _ := w.models.Models(context.WithoutCancel(w.ctx))
-		for _, info := range infos {
-			runner.EndLeftover(context.WithoutCancel(w.ctx), "JUJU_MODEL_UUID="+info.UUID)
-		}
+		w.endHooks()
 		w.removeCells()
 		runner.OpenCgroups(w.dir).Close() // which they were in
 	}
