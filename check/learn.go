@@ -15,10 +15,9 @@ import (
 	"github.com/unitd/unitd/model"
 )
 
-// learn makes the world of the player's charm: what it can be told by stubs, which actions
-// succeed, and which hooks and hook tools a whole life brings. The error is *failed where a unit
-// can't even be deployed alone. life: it is needed to know of a whole life.
-func (p *player) learn(ctx context.Context, life bool) (World, error) {
+// learn makes the world of the player's charm: what it can be told by stubs, and which actions
+// succeed. The error is *failed where a unit can't even be deployed alone.
+func (p *player) learn(ctx context.Context) (World, error) {
 	w := World{Subject: p.subject, Endpoints: p.subject.endpoints()}
 	for name, e := range w.Charm.Endpoints {
 		if model.Reserved(e.Interface) && e.Role == model.Requirer && e.Scope == model.Global {
@@ -49,13 +48,8 @@ func (p *player) learn(ctx context.Context, life bool) (World, error) {
 	if err := p.learnActions(ctx, &w); err != nil {
 		return w, err
 	}
-	if err := p.learnFormer(&w); err != nil {
-		return w, err
-	}
-	if !life {
-		return w, nil
-	}
-	return w, p.learnLife(ctx, &w)
+	err := p.learnFormer(&w)
+	return w, err
 }
 
 // ofALife says whether what is tried for a promise depends on which hooks a life brings.

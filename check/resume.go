@@ -53,7 +53,7 @@ type left struct {
 func (c *search) progress() *Progress {
 	p := &Progress{
 		Of: c.world.Digest, Promises: c.Promises, Endpoints: c.world.Endpoints, Actions: c.world.Actions, More: c.world.More, Trusted: c.world.Trusted,
-		Life: c.world.Life, Hooks: c.world.Hooks, Trails: c.walker.trails, Blocked: c.blocked, Report: c.report, Ran: slices.Sorted(maps.Keys(c.looks.hooks)), Ways: slices.Sorted(maps.Keys(c.looks.ways)),
+		Life: c.life.Life, Hooks: c.life.Hooks, Trails: c.walker.trails, Blocked: c.blocked, Report: c.report, Ran: slices.Sorted(maps.Keys(c.looks.hooks)), Ways: slices.Sorted(maps.Keys(c.looks.ways)),
 		Itself: c.world.Former == "", Costs: c.looks.costs,
 	}
 	for _, pr := range c.queue {
@@ -73,6 +73,7 @@ func (c *search) resume(s Subject) {
 	}
 	c.looks.costs.take(p.Costs)
 	c.world = World{Subject: s, Endpoints: p.Endpoints, Actions: p.Actions, More: p.More, Trusted: p.Trusted, Life: p.Life, Hooks: p.Hooks}
+	c.life = c.world
 	now := c.report // what there is of the network
 	c.report = p.Report
 	c.report.Closed, c.report.Fetched, c.report.Odd = now.Closed, now.Fetched, append(c.report.Odd, now.Odd...)

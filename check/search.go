@@ -48,14 +48,17 @@ type Options struct {
 // search is a check that goes on.
 type search struct {
 	Options
-	world    World
-	deadline time.Time
+	world World
+	// life is the world with a whole life; unlived: it isn't known yet, and some promises are about it.
+	life    World
+	unlived bool
 
-	mu     sync.Mutex
-	queue  []probe
-	walker *walker
-	report Report
-	known  map[string]int // findings by their causes
+	mu       sync.Mutex
+	deadline time.Time // zero: not known yet
+	queue    []probe
+	walker   *walker
+	report   Report
+	known    map[string]int // findings by their causes
 	// blocked are how many scenarios of each promise couldn't be begun, by a cause that is known.
 	blocked map[string]int
 	looks   looks
@@ -118,16 +121,20 @@ func Check(ctx context.Context, s Subject, o Options) (*Report, error) {
 			return nil, err
 		}
 	}
-	c.deadline = time.Now().Add(o.For)
 	var all sync.WaitGroup
-	for _, p := range players {
-		all.Go(func() { c.work(ctx, p) })
+	for i, p := range players {
+		all.Go(func() {
+			if i == 0 {
+				c.live(ctx, p)
+			}
+			c.work(ctx, p)
+		})
 	}
 	all.Wait()
 	return c.end(began), errors.Trace(cmp.Or(ctx.Err(), c.failed))
 }
 
-// begin makes the charm's world, and what there is to try in it; or it takes both from a former
+// begin makes the charm's world, but for its life, and what there is to try in it; or it takes both from a former
 // check. more: there is something.
 func (c *search) begin(ctx context.Context, s Subject, p *player) (more bool, err error) {
 	if c.Resume != nil {
@@ -136,7 +143,7 @@ func (c *search) begin(ctx context.Context, s Subject, p *player) (more bool, er
 		return true, nil
 	}
 	c.tell("making a world for %s", s.Charm.Name)
-	if c.world, err = p.learn(ctx, slices.ContainsFunc(c.Promises, ofALife)); err != nil {
+	if c.world, err = p.learn(ctx); err != nil {
 		var f *failed
 		if errors.Is(err, errPlaceholder) {
 			return false, err
@@ -159,12 +166,12 @@ func (c *search) begin(ctx context.Context, s Subject, p *player) (more bool, er
 		return false, nil
 	}
 	chance := rand.New(rand.NewPCG(c.Seed, 0))
-	c.queue = probes(c.world, c.Promises, chance)
+	c.queue = probes(c.world, slices.DeleteFunc(slices.Clone(c.Promises), ofALife), chance)
 	c.walker = newWalker(c.world, chance)
+	c.unlived = slices.ContainsFunc(c.Promises, ofALife)
 	if slices.Contains(c.Promises, OrderOfRelations) {
 		c.queue = withTours(c.queue, tours(c.world))
 	}
-	c.tell("%d scenarios", len(c.queue))
 	return true, nil
 }
 
@@ -193,7 +200,7 @@ func (c *search) end(began time.Time) *Report {
 		c.report.Meetings = c.world.meetings(slices.Sorted(maps.Keys(c.looks.hooks)), c.looks.met)
 	}
 	slices.SortStableFunc(c.report.Findings, func(a, b Finding) int { return ordinal(a.Promise) - ordinal(b.Promise) })
-	if c.walker != nil {
+	if c.walker != nil && !c.unlived {
 		c.report.Progress = c.progress()
 	}
 	return &c.report
@@ -237,7 +244,8 @@ func (c *search) next(ctx context.Context) (next probe, ok, over bool) {
 }
 
 func (c *search) over(ctx context.Context) bool {
-	return c.failed != nil || ctx.Err() != nil || time.Now().After(c.deadline) || c.FailFast && c.found()
+	late := !c.deadline.IsZero() && time.Now().After(c.deadline)
+	return c.failed != nil || ctx.Err() != nil || late || c.FailFast && c.found()
 }
 
 // found says whether there is a finding that has been made short, and that nobody knows.

@@ -139,11 +139,10 @@ func (w World) whatHappens() (parts [][]string) {
 	return slices.DeleteFunc(parts, func(part []string) bool { return len(part) == 0 })
 }
 
-// withTours puts tours among probes, so that they are made soon, and others too.
+// withTours puts tours among probes, by turns, so that they are made soon, and others too.
 func withTours(all, tours []probe) (mixed []probe) {
-	const each = 2 // probes to a tour
 	for len(tours) > 0 {
-		n := min(each, len(all))
+		n := min(1, len(all))
 		mixed = append(append(mixed, tours[0]), all[:n]...)
 		tours, all = tours[1:], all[n:]
 	}

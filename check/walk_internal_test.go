@@ -101,10 +101,13 @@ func TestToursAreAmongTheFirst(t *testing.T) {
 		}
 		return s
 	}
-	if got := text(withTours(probes(5, "p"), probes(3, "T"))); got != "TppTppTp" {
+	if got := text(withTours(probes(5, "p"), probes(3, "T"))); got != "TpTpTppp" {
 		t.Errorf("%s", got)
 	}
 	if got := text(withTours(probes(6, "p"), probes(1, "T"))); got != "Tpppppp" {
+		t.Errorf("%s", got)
+	}
+	if got := text(withLife(probes(8, "p"), probes(3, "L"))); got != "LppppppLppL" {
 		t.Errorf("%s", got)
 	}
 }
@@ -249,6 +252,7 @@ func TestACheckGoesOn(t *testing.T) {
 	one := &search{Options: Options{Promises: []string{Killed}, Seed: 7}, world: world(), known: map[string]int{}, blocked: map[string]int{}, looks: newLooks()}
 	one.world.Digest = "digest"
 	chance := rand.New(rand.NewPCG(7, 0))
+	one.life = one.world
 	one.queue = probes(one.world, []string{Killed}, chance)
 	one.walker = newWalker(one.world, chance)
 	one.walker.keep(one.walker.on(one.walker.from()))
