@@ -281,21 +281,26 @@ func (p *player) askedSecrets(e Endpoint) (map[string]bool, error) {
 }
 
 // learnLife lives a whole life step by step, and notes which hooks each step brings. After a step that fails, it goes back
-// to where the life was before.
-func (p *player) learnLife(ctx context.Context, w *World) error {
+// to where the life was before. known: it has come to the end before over, which is asked at each step, says that
+// there is no sense in it.
+func (p *player) learnLife(w *World, over func() bool) (known bool, err error) {
 	before, here := 0, false
 	for _, step := range w.life() {
-		if err := ctx.Err(); err != nil {
-			return errors.Trace(err)
+		if over() {
+			return false, nil
 		}
 		if !here {
 			ok, err := p.good(slices.Concat(w.Life...), nil)
-			if err != nil || !ok { // a life that doesn't go the same way again ends here
-				return err
+			if err != nil {
+				return false, err
+			}
+			if !ok {
+				w.Odd = append(w.Odd, "the life of a unit: it doesn't go the same way twice, and what comes later in it isn't tried")
+				return true, nil
 			}
 			runs, err := p.runs()
 			if err != nil {
-				return err
+				return false, err
 			}
 			before = len(runs)
 		}
@@ -304,11 +309,11 @@ func (p *player) learnLife(ctx context.Context, w *World) error {
 			if errors.As(err, new(*failed)) {
 				continue // what comes of it is for the probes
 			}
-			return err
+			return false, err
 		}
 		runs, err := p.runs()
 		if err != nil {
-			return err
+			return false, err
 		}
 		for _, run := range runs[min(before, len(runs)):] {
 			w.note(len(w.Life), run)
@@ -316,11 +321,11 @@ func (p *player) learnLife(ctx context.Context, w *World) error {
 		before = len(runs)
 		if w.Life = append(w.Life, step); w.pods() { // whose containers are started anew after it, which brings hooks
 			if err := p.keep(strings.Join(slices.Concat(w.Life...), "\n")); err != nil {
-				return err
+				return false, err
 			}
 		}
 	}
-	return nil
+	return true, nil
 }
 
 // manyOfOne bounds the calls of one tool in one hook that are told apart.

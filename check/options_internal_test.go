@@ -176,6 +176,15 @@ func TestASlowHookIsLookedAtFirst(t *testing.T) {
 	if c.suspect(); order() != "13024" {
 		t.Errorf("the order is %s", order())
 	}
+	// What comes once the life is known is suspected as well.
+	life := world()
+	life.Life, life.Hooks = [][]string{{"deploy"}, {"settle"}}, []Seen{{Step: 1, Hook: "start"}}
+	c.world, c.unlived, c.Promises = world(), true, []string{Frugal}
+	c.queue = []probe{{promise: Killed, setUp: []string{"other"}}}
+	c.begun(t.Context(), life, true, nil)
+	if first := c.queue[0]; first.promise != Frugal || !slices.Contains(first.lines(), "took "+longHook) {
+		t.Errorf("the first is %+v", first)
+	}
 }
 
 // TestAFormerVersionHasItsOwnResources: it isn't given others, which come with the upgrade.

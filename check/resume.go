@@ -35,9 +35,10 @@ type Progress struct {
 	Ran       []string       `json:"ran"`
 	Ways      []string       `json:"ways"`
 	Costs     costs          `json:"costs"`
-	// Itself says that the charm is upgraded to itself.
-	Itself bool   `json:"itself,omitempty"`
-	Report Report `json:"report"`
+	// Itself says that the charm is upgraded to itself, and Unlived that its life isn't known yet.
+	Unlived bool   `json:"unlived,omitempty"`
+	Itself  bool   `json:"itself,omitempty"`
+	Report  Report `json:"report"`
 }
 
 // left is a probe that is still to be tried.
@@ -54,7 +55,7 @@ func (c *search) progress() *Progress {
 	p := &Progress{
 		Of: c.world.Digest, Promises: c.Promises, Endpoints: c.world.Endpoints, Actions: c.world.Actions, More: c.world.More, Trusted: c.world.Trusted,
 		Life: c.life.Life, Hooks: c.life.Hooks, Trails: c.walker.trails, Blocked: c.blocked, Report: c.report, Ran: slices.Sorted(maps.Keys(c.looks.hooks)), Ways: slices.Sorted(maps.Keys(c.looks.ways)),
-		Itself: c.world.Former == "", Costs: c.looks.costs,
+		Itself: c.world.Former == "", Unlived: c.unlived, Costs: c.looks.costs,
 	}
 	for _, pr := range c.queue {
 		p.Queue = append(p.Queue, left{pr.promise, pr.setUp, pr.first, pr.parts, pr.end})
@@ -73,7 +74,7 @@ func (c *search) resume(s Subject) {
 	}
 	c.looks.costs.take(p.Costs)
 	c.world = World{Subject: s, Endpoints: p.Endpoints, Actions: p.Actions, More: p.More, Trusted: p.Trusted, Life: p.Life, Hooks: p.Hooks}
-	c.life = c.world
+	c.life, c.unlived = c.world, p.Unlived
 	now := c.report // what there is of the network
 	c.report = p.Report
 	c.report.Closed, c.report.Fetched, c.report.Odd = now.Closed, now.Fetched, append(c.report.Odd, now.Odd...)

@@ -21,7 +21,7 @@ import (
 type Options struct {
 	// Params say how worlds are.
 	Params script.Params
-	// For is how long new scenarios are tried, once the charm's world is made; what is found
+	// For is how long new scenarios are tried, once the charm's world is made and its life is known; what is found
 	// meanwhile is still made short.
 	For time.Duration
 	// Seed is for what is left to chance.
@@ -52,6 +52,7 @@ type search struct {
 	// life is the world with a whole life; unlived: it isn't known yet, and some promises are about it.
 	life    World
 	unlived bool
+	lived   chan struct{} // closed once it is, or won't be
 
 	mu       sync.Mutex
 	deadline time.Time // zero: not known yet
@@ -83,7 +84,7 @@ func Check(ctx context.Context, s Subject, o Options) (*Report, error) {
 	if o.Parallel <= 0 {
 		o.Parallel = runtime.NumCPU()
 	}
-	c := &search{Options: o, known: map[string]int{}, blocked: map[string]int{}, looks: newLooks()}
+	c := &search{Options: o, known: map[string]int{}, blocked: map[string]int{}, looks: newLooks(), lived: make(chan struct{})}
 	c.report = Report{Charm: s.Charm.Name, Seed: o.Seed, Tried: map[string]int{}, Left: map[string]int{}, Met: []string{}, Findings: []Finding{}}
 	code, err := ownCode(s.Dir)
 	if err != nil {
@@ -182,6 +183,13 @@ func (c *search) end(began time.Time) *Report {
 		c.report.Left[p.promise]++
 	}
 	c.report.Took += time.Since(began)
+	if c.unlived {
+		for _, name := range c.Promises {
+			if ofALife(name) {
+				c.report.Left[name]++ // at least
+			}
+		}
+	}
 	c.report.Placeholders, c.report.Costs = c.world.Placeholders, c.looks.costs.all()
 	c.report.World, c.report.Odd = c.world.origins(), append(c.report.Odd, c.world.Odd...)
 	c.report.Findings = slices.DeleteFunc(c.report.Findings, func(f Finding) bool { return len(f.Steps) == 0 })
@@ -200,7 +208,7 @@ func (c *search) end(began time.Time) *Report {
 		c.report.Meetings = c.world.meetings(slices.Sorted(maps.Keys(c.looks.hooks)), c.looks.met)
 	}
 	slices.SortStableFunc(c.report.Findings, func(a, b Finding) int { return ordinal(a.Promise) - ordinal(b.Promise) })
-	if c.walker != nil && !c.unlived {
+	if c.walker != nil {
 		c.report.Progress = c.progress()
 	}
 	return &c.report
@@ -219,7 +227,15 @@ func (c *search) work(ctx context.Context, p *player) {
 		case over:
 			return
 		case !ok:
-			c.walk(ctx, p)
+			select {
+			case <-c.lived:
+				c.walk(ctx, p)
+			default: // there is more to be tried soon
+				select {
+				case <-c.lived:
+				case <-ctx.Done():
+				}
+			}
 			continue
 		}
 		err := p.play(next.setUp, next.lines())

@@ -72,7 +72,7 @@ hooks run on the host itself: use this only where there is nothing to lose.`,
 		},
 	}
 	fs := cmd.Flags()
-	fs.DurationVar(&f.time, "for", 5*time.Minute, "how long to try new scenarios once the world is made")
+	fs.DurationVar(&f.time, "for", 5*time.Minute, "how long to try new scenarios once the world is made and the life of a unit is known")
 	fs.StringVar(&f.from, "from", "", "a former version of the charm, to upgrade from (by default, from its git history)")
 	fs.Uint64Var(&f.seed, "seed", 0, "seed for random choices; the same seed makes the same ones (0: different each time)")
 	fs.IntVar(&f.parallel, "parallel", 0, "how many worlds to use at once (0: one for each processor)")

@@ -246,7 +246,7 @@ func (c *Cells) Halt() error { return c.halt(false) }
 // is started again, that is no other boot.
 func (c *Cells) Pause() error { return c.halt(true) }
 
-// Copied has cells whose directory is a copy of another one, made while they ran, be as Pause
+// Copied has cells whose directory was restored from a copy that was made while they ran be as Pause
 // leaves them: nothing runs of them, and their next start isn't a boot.
 func (c *Cells) Copied() error {
 	keys, err := c.Keys()

@@ -32,8 +32,8 @@
 //	diff
 //
 // It has the model, the units' directories, journals, histories and logs, the
-// time, and the faults that are still to happen; not the script's own files, and
-// not the processes that hooks have left running, which both end.
+// time, and the faults that are still to happen; not the script's own files.
+// Both end the processes that hooks have left running (Linux).
 //
 // "unitd test" runs scripts from the command line, Run from a Go test.
 package script

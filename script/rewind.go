@@ -25,7 +25,7 @@ type keptRuns struct {
 	n    int // how many were made
 }
 
-// maxKeptRuns bounds them: each takes the space of what has changed.
+// maxKeptRuns bounds them: each takes a copy of the store, and the space of the files that have changed.
 const maxKeptRuns = 50
 
 // ranUnit is a unit of a model, by the model's UUID, and ranOnce its newest run: which, of which
@@ -193,13 +193,15 @@ func (w *world) keepRun() error {
 	}
 	w.ran.n++
 	k := &kept{dir: filepath.Join(w.work, ".snapshots", fmt.Sprintf("run-%d", w.ran.n)), now: w.clock.Now()}
-	if err := w.keepState(k); err != nil {
+	err = w.keepState(k)
+	if err == nil {
+		err = w.keepFiles(k, true)
+	}
+	if err != nil {
+		_ = w.drop(k) // the first error says more
 		return errors.Annotate(err, "cannot keep the world after a run")
 	}
 	k.happened()
-	if err := w.keepFiles(k, true); err != nil {
-		return err
-	}
 	w.ran.all, w.ran.seen = append(w.ran.all, keptRun{ended, k}), now
 	if len(w.ran.all) > maxKeptRuns {
 		oldest := w.ran.all[0]

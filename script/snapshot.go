@@ -27,8 +27,8 @@ import (
 // snapshotCommands keep worlds and go back to them.
 func snapshotCommands() []Cmd {
 	return []Cmd{
-		{Name: "snapshot", Args: "NAME", Summary: "keep the model with its units, their files, the time and the faults to come, for restore", run: (*call).snapshot},
-		{Name: "restore", Args: "NAME", Summary: "make the model and its units as they were at that snapshot, any number of times", run: (*call).restore},
+		{Name: "snapshot", Args: "NAME", Summary: "keep the model with its units, their files, the time and the faults to come, for restore; what hooks have left running ends (Linux)", run: (*call).snapshot},
+		{Name: "restore", Args: "NAME", Summary: "make the model and its units as they were at that snapshot, any number of times; what hooks have left running ends (Linux)", run: (*call).restore},
 		{Name: "keep-runs", Args: "[off]", Summary: "from here on keep the world as it is after each hook run, for rewind: the newest 50 times; off: no longer, and drop them", run: (*call).keepRuns},
 		{Name: "rewind", Args: "UNIT N", Summary: "make the whole world as it was right after the unit's run N; keep-runs has to have been on", run: (*call).rewind},
 		{Name: "diff", Summary: "show what the last settle, advance or run-hooks changed: statuses, ports, databags, leader settings, state, storage, secrets, units and relations", run: (*call).diff},
@@ -187,8 +187,8 @@ func (c *call) restore() error {
 	return c.keepRunsAnew()
 }
 
-// endHooks ends what hooks have left running, in good order or not: it's of another course of things, and would write to files
-// of this one. The agent has ended.
+// endHooks kills what hooks have left running, on purpose or not: it belongs to another course of things, and would write
+// to this one's files. The agent has ended. It does nothing but on Linux.
 func (w *world) endHooks() {
 	ctx := context.WithoutCancel(w.ctx)
 	infos, _ := w.models.Models(ctx) // a store that can't be read has nobody to run hooks for
@@ -202,6 +202,9 @@ func (c *call) goBack(k *kept) error {
 	err := c.store.Close()
 	if err == nil {
 		err = machine.NewCells(c.dir, "").Pause() // nobody knows of them once their records are others
+	}
+	if err == nil && runtime.GOOS != "linux" { // what hooks have left running isn't found there, and must not write to files of this course
+		err = charmdir.RemoveTree(durable.Disk{}, c.dir)
 	}
 	if err == nil {
 		err = c.trees.Restore(k.files)

@@ -177,7 +177,7 @@ func bugsPage(bugs []string, all []result) string {
 		switch {
 		case r.Bug != "":
 		case r.Wanted > 0:
-			fmt.Fprintf(&large, "\n`%s` has 6 relations, 20 options and 5 actions. In %.0f seconds, the check covered %d of %d pairs of a hook or an action and a state of an endpoint, with %d findings.\n",
+			fmt.Fprintf(&large, "\n`%s` has 6 relations, 20 options and 5 actions. A check with `--for 220s` took %.0f seconds, with the time to make the charm's world. It covered %d of %d pairs of a hook or an action and a state of an endpoint, and had %d findings.\n",
 				r.Charm, r.Seconds, r.Met, r.Wanted, r.Others)
 		default:
 			fmt.Fprintf(&sound, "| %s | %d | %d | %.0f s |\n", r.Charm, r.Seed, r.Others, r.Seconds)

@@ -359,7 +359,7 @@ class World:
         self.settle()
 
     def snapshot(self, name: str | None = None, *, settle: bool = True) -> Snapshot:
-        """Keep the world with its units, their files, the time and the faults to come; settled, by default."""
+        """Keep the world with its units, their files, the time and the faults to come; settled, by default. What hooks have left running ends (Linux)."""
         if settle:
             self.settle()
         self._snapshots += 1
@@ -368,7 +368,7 @@ class World:
         return Snapshot(self, name)
 
     def restore(self, snapshot: Snapshot | str) -> None:
-        """Make the world what it was at a snapshot, any number of times."""
+        """Make the world what it was at a snapshot, any number of times. What hooks have left running ends (Linux)."""
         self.do("restore", snapshot.name if isinstance(snapshot, Snapshot) else snapshot)
 
     # Other ways into it.

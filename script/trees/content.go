@@ -26,7 +26,7 @@ func CopyFile(from, to string) error {
 }
 
 // sameContent says whether two files can be read and have the same content.
-func sameContent(a, b string) bool {
+func (k *Keeper) sameContent(a, b string) bool {
 	one, err := os.Open(a)
 	if err != nil {
 		return false
@@ -37,7 +37,10 @@ func sameContent(a, b string) bool {
 		return false
 	}
 	defer other.Close()
-	x, y := make([]byte, 64<<10), make([]byte, 64<<10)
+	if k.buffers[0] == nil {
+		k.buffers = [2][]byte{make([]byte, 64<<10), make([]byte, 64<<10)}
+	}
+	x, y := k.buffers[0], k.buffers[1]
 	for {
 		n, aerr := io.ReadFull(one, x)
 		m, berr := io.ReadFull(other, y)

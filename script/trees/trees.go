@@ -1,11 +1,12 @@
-// Package trees keeps what a directory is at moments, and makes it again what it was at one of them. What hasn't
-// changed meanwhile is neither copied nor touched, so both cost what has changed, and not what there is.
+// Package trees keeps what a directory is at several moments, and restores it. Only what has changed is copied or
+// touched; every path is looked at, and files are read where stat doesn't tell enough.
 //
 //	directory ──Keep──▶ Moment: all that there is, by its path ──Restore──▶ directory, as it was
 //	                      └─ content of files: in a pool, once for all moments that have it
 //
 // A path is taken for what it was as long as all that stat tells of it is what it was when it was last looked at, with
-// the time of change (ctime), which no program can set. But that isn't always enough for the content of a file:
+// the time of change (ctime), which no program can set. But that isn't always enough for the content of a file or of a
+// symbolic link:
 //
 //   - The time is that of a tick of the kernel's clock. Who changes a file twice in one tick changes its time once.
 //   - Some file systems have coarse times, or those of another host, or keep no time of what is written to memory that a
@@ -31,6 +32,7 @@ type Keeper struct {
 	dir, pool string
 	known     map[string]known // by path
 	files     int              // that were put into the pool
+	buffers   [2][]byte        // for sameContent
 }
 
 // known is what a path was when it was looked at, and by what that look can be told from another one.
@@ -143,9 +145,7 @@ func (w *walk) visit(path string, d fs.DirEntry) (kept bool, err error) {
 	s := stampOf(info)
 	first := ""
 	if s.links > 1 && info.Mode().IsRegular() {
-		if first = w.firsts[inode{s.device, s.inode}]; first == "" {
-			w.firsts[inode{s.device, s.inode}] = name
-		}
+		first = w.firsts[inode{s.device, s.inode}]
 	}
 	at := w.known[name]
 	sure := w.sure && s.changed < w.began && s.changed%int64(time.Second) != 0
@@ -156,6 +156,9 @@ func (w *walk) visit(path string, d fs.DirEntry) (kept bool, err error) {
 		}
 	} else {
 		sure = sure || at.sure
+	}
+	if s.links > 1 && first == "" {
+		w.firsts[inode{s.device, s.inode}] = name
 	}
 	at.moments++
 	w.m.entries = append(w.m.entries, at.entry)
@@ -176,7 +179,16 @@ func (k *Keeper) same(path string, mode fs.FileMode, s stamp, at known) bool {
 	if at.entry == nil || at.moments == 0 || at.stamp != s {
 		return false
 	}
-	return at.sure || !mode.IsRegular() || at.first != "" || sameContent(path, k.file(at.content))
+	switch {
+	case at.sure || at.first != "":
+		return true
+	case mode.IsRegular():
+		return k.sameContent(path, k.file(at.content))
+	case mode.Type() == fs.ModeSymlink:
+		target, err := os.Readlink(path)
+		return err == nil && target == at.target
+	}
+	return true
 }
 
 // read is what is at a path; nil: something that isn't kept.
