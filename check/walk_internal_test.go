@@ -281,6 +281,19 @@ func TestACheckGoesOn(t *testing.T) {
 	if a, b := text(one), text(other); a != b {
 		t.Errorf("it goes on with\n%.2000s\nwant\n%.2000s", b, a)
 	}
+	// One that ended before it knew the charm's life learns it when it goes on, and says meanwhile what is left.
+	one.unlived, one.life = true, World{}
+	if b, err = json.Marshal(one.end(time.Now()).Progress); err != nil {
+		t.Fatal(err)
+	}
+	p = Progress{}
+	if err := json.Unmarshal(b, &p); err != nil {
+		t.Fatal(err)
+	}
+	later := &search{Options: Options{Resume: &p}, known: map[string]int{}, blocked: map[string]int{}, looks: newLooks()}
+	if later.resume(one.world.Subject); !later.unlived || len(later.world.Life) > 0 || p.Report.Left[Killed] != len(p.Queue)+1 {
+		t.Errorf("it goes on with unlived: %v, %d steps, %d left of %d", later.unlived, len(later.world.Life), p.Report.Left[Killed], len(p.Queue))
+	}
 	if other.Seed != 7 || other.known["cause"] != 0 || len(other.known) != 1 {
 		t.Errorf("seed %d, known %v", other.Seed, other.known)
 	}
