@@ -40,7 +40,8 @@ func (c *search) begun(ctx context.Context, w World, known bool, err error) (sce
 		c.failed = errors.Annotate(err, "cannot learn the charm's life")
 	case err == nil && known && c.unlived:
 		c.life, c.unlived = w, false
-		c.queue = withLife(c.queue, probes(w, slices.DeleteFunc(slices.Clone(c.Promises), func(name string) bool { return !ofALife(name) }), rand.New(rand.NewPCG(c.Seed, 1))))
+		promises := slices.DeleteFunc(slices.Clone(c.Promises), func(name string) bool { return !ofALife(name) })
+		c.queue = spread(probes(w, promises, rand.New(rand.NewPCG(c.Seed, 1))), c.queue, 6)
 		c.suspected = false // the others are suspects as well
 		c.suspect()
 	}
@@ -51,13 +52,26 @@ func (c *search) begun(ctx context.Context, w World, known bool, err error) (sce
 	return scenarios
 }
 
-// withLife spreads the probes of a life among the others, one to six.
-func withLife(all, life []probe) (mixed []probe) {
-	const each = 6
-	for len(life) > 0 {
-		n := min(each, len(all))
-		mixed = append(append(mixed, life[0]), all[:n]...)
-		life, all = life[1:], all[n:]
+// idle is what a player does for whom nothing is left to be tried: it walks, but waits for the charm's life first, with
+// which there is more.
+func (c *search) idle(ctx context.Context, p *player) {
+	select {
+	case <-c.lived:
+		c.walk(ctx, p)
+		return
+	default:
 	}
-	return append(mixed, all...)
+	select {
+	case <-c.lived:
+	case <-ctx.Done():
+	}
+}
+
+// leaveLife reports as left what couldn't be tried as the charm's life isn't known: at least one scenario of each promise.
+func (c *search) leaveLife() {
+	for _, name := range c.Promises {
+		if c.unlived && ofALife(name) {
+			c.report.Left[name]++
+		}
+	}
 }

@@ -171,7 +171,7 @@ func (c *search) begin(ctx context.Context, s Subject, p *player) (more bool, er
 	c.walker = newWalker(c.world, chance)
 	c.unlived = slices.ContainsFunc(c.Promises, ofALife)
 	if slices.Contains(c.Promises, OrderOfRelations) {
-		c.queue = withTours(c.queue, tours(c.world))
+		c.queue = spread(tours(c.world), c.queue, 1)
 	}
 	return true, nil
 }
@@ -183,13 +183,7 @@ func (c *search) end(began time.Time) *Report {
 		c.report.Left[p.promise]++
 	}
 	c.report.Took += time.Since(began)
-	if c.unlived {
-		for _, name := range c.Promises {
-			if ofALife(name) {
-				c.report.Left[name]++ // at least
-			}
-		}
-	}
+	c.leaveLife()
 	c.report.Placeholders, c.report.Costs = c.world.Placeholders, c.looks.costs.all()
 	c.report.World, c.report.Odd = c.world.origins(), append(c.report.Odd, c.world.Odd...)
 	c.report.Findings = slices.DeleteFunc(c.report.Findings, func(f Finding) bool { return len(f.Steps) == 0 })
@@ -227,15 +221,7 @@ func (c *search) work(ctx context.Context, p *player) {
 		case over:
 			return
 		case !ok:
-			select {
-			case <-c.lived:
-				c.walk(ctx, p)
-			default: // there is more to be tried soon
-				select {
-				case <-c.lived:
-				case <-ctx.Done():
-				}
-			}
+			c.idle(ctx, p)
 			continue
 		}
 		err := p.play(next.setUp, next.lines())

@@ -139,12 +139,12 @@ func (w World) whatHappens() (parts [][]string) {
 	return slices.DeleteFunc(parts, func(part []string) bool { return len(part) == 0 })
 }
 
-// withTours puts tours among probes, by turns, so that they are made soon, and others too.
-func withTours(all, tours []probe) (mixed []probe) {
-	for len(tours) > 0 {
-		n := min(1, len(all))
-		mixed = append(append(mixed, tours[0]), all[:n]...)
-		tours, all = tours[1:], all[n:]
+// spread puts some probes among all others, so that they are tried soon: each others to one of them.
+func spread(some, all []probe, each int) (mixed []probe) {
+	for len(some) > 0 {
+		n := min(each, len(all))
+		mixed = append(append(mixed, some[0]), all[:n]...)
+		some, all = some[1:], all[n:]
 	}
 	return append(mixed, all...)
 }

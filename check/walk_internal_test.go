@@ -1,6 +1,7 @@
 package check
 
 import (
+	"context"
 	"encoding/json"
 	"math/rand/v2"
 	"os"
@@ -101,15 +102,24 @@ func TestToursAreAmongTheFirst(t *testing.T) {
 		}
 		return s
 	}
-	if got := text(withTours(probes(5, "p"), probes(3, "T"))); got != "TpTpTppp" {
+	if got := text(spread(probes(3, "T"), probes(5, "p"), 1)); got != "TpTpTppp" {
 		t.Errorf("%s", got)
 	}
-	if got := text(withTours(probes(6, "p"), probes(1, "T"))); got != "Tpppppp" {
+	if got := text(spread(probes(1, "T"), probes(6, "p"), 1)); got != "Tpppppp" {
 		t.Errorf("%s", got)
 	}
-	if got := text(withLife(probes(8, "p"), probes(3, "L"))); got != "LppppppLppL" {
+	if got := text(spread(probes(3, "L"), probes(8, "p"), 6)); got != "LppppppLppL" {
 		t.Errorf("%s", got)
 	}
+}
+
+// TestNobodyWalksBeforeTheLifeIsKnown: who has nothing to try waits for it, or until the check is broken off.
+func TestNobodyWalksBeforeTheLifeIsKnown(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	c := &search{lived: make(chan struct{})}
+	c.idle(ctx, nil) // a walk takes a player
 }
 
 // TestWalksArePossible: each names only what is there, and the same chance makes the same.
